@@ -10,120 +10,120 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     __version__: str
-    from snnc.backends.checkpoint import Checkpoints as Checkpoints
-    from snnc.backends.events import Events as Events
+    from snnc.backends.runtime.events import Events as Events
+    from snnc.backends.training.checkpoint import Checkpoints as Checkpoints
+    from snnc.checks.verifying import verify as verify
     from snnc.compiler.errors import SnncError as SnncError
-    from snnc.compiler.graph import Graph as Graph
+    from snnc.compiler.ir.graph import Graph as Graph
+    from snnc.compiler.ir.plan import Plan as Plan
     from snnc.compiler.losses import MeanSquaredCount as MeanSquared  # noqa: F401
-    from snnc.compiler.neuron import NeuronModel as NeuronModel
-    from snnc.compiler.neuron import neuron as Neuron  # noqa: F401, N812
-    from snnc.compiler.neurons import ALIF as ALIF
-    from snnc.compiler.neurons import IF as IF
-    from snnc.compiler.neurons import LI as LI
-    from snnc.compiler.neurons import LIF as LIF
-    from snnc.compiler.neurons import SLSTM as SLSTM
-    from snnc.compiler.neurons import Alpha as Alpha
-    from snnc.compiler.neurons import CubaLIF as CubaLIF
-    from snnc.compiler.neurons import I as I
-    from snnc.compiler.neurons import Lapicque as Lapicque
-    from snnc.compiler.optimizers import SGD as SGD
-    from snnc.compiler.optimizers import Adam as Adam
-    from snnc.compiler.plan import Plan as Plan
-    from snnc.compiler.surrogates import parse_surrogate as Surrogate  # noqa: F401, N812
-    from snnc.compiling import compile as compile
-    from snnc.compiling import open as open
-    from snnc.converting import ann2snn as ann2snn
-    from snnc.estimating import Estimate as Estimate
-    from snnc.estimating import estimate as estimate
+    from snnc.compiler.losses.optimizers import SGD as SGD
+    from snnc.compiler.losses.optimizers import Adam as Adam
+    from snnc.compiler.neurons.library import ALIF as ALIF
+    from snnc.compiler.neurons.library import IF as IF
+    from snnc.compiler.neurons.library import LI as LI
+    from snnc.compiler.neurons.library import LIF as LIF
+    from snnc.compiler.neurons.library import SLSTM as SLSTM
+    from snnc.compiler.neurons.library import Alpha as Alpha
+    from snnc.compiler.neurons.library import CubaLIF as CubaLIF
+    from snnc.compiler.neurons.library import I as I
+    from snnc.compiler.neurons.library import Lapicque as Lapicque
+    from snnc.compiler.neurons.neuron import NeuronModel as NeuronModel
+    from snnc.compiler.neurons.neuron import neuron as Neuron  # noqa: F401, N812
+    from snnc.compiler.neurons.surrogates.library import parse_surrogate as Surrogate  # noqa: F401, N812
+    from snnc.driver.compiling import compile as compile
+    from snnc.driver.compiling import open as open
+    from snnc.driver.converting import ann2snn as ann2snn
+    from snnc.driver.estimating import Estimate as Estimate
+    from snnc.driver.estimating import estimate as estimate
+    from snnc.driver.loading import load_model as load  # noqa: F401
+    from snnc.driver.losses import cross_entropy as CrossEntropy  # noqa: F401, N812
     from snnc.exploring import explore as explore
-    from snnc.frontends.connections import AvgPool as AvgPool
-    from snnc.frontends.connections import Conv as Conv
-    from snnc.frontends.connections import Dense as Dense
-    from snnc.frontends.connections import Flatten as Flatten
-    from snnc.frontends.connections import MaxPool as MaxPool
-    from snnc.frontends.connections import OneToOne as OneToOne
-    from snnc.frontends.connections import Sparse as Sparse
-    from snnc.frontends.connections import SumPool as SumPool
-    from snnc.frontends.connections import UniformDelay as UniformDelay
-    from snnc.frontends.dsl import Network as Network
-    from snnc.frontends.initialisers import Constant as Constant
-    from snnc.frontends.initialisers import FanIn as FanIn
-    from snnc.frontends.initialisers import KaimingNormal as KaimingNormal
-    from snnc.frontends.initialisers import KaimingUniform as KaimingUniform
-    from snnc.frontends.initialisers import LogNormal as LogNormal
-    from snnc.frontends.initialisers import Normal as Normal
-    from snnc.frontends.initialisers import Orthogonal as Orthogonal
-    from snnc.frontends.initialisers import TruncatedNormal as TruncatedNormal
-    from snnc.frontends.initialisers import Uniform as Uniform
-    from snnc.frontends.initialisers import XavierNormal as XavierNormal
-    from snnc.frontends.initialisers import XavierUniform as XavierUniform
-    from snnc.frontends.onnx_writer.write import write_onnx as write_onnx
-    from snnc.frontends.sequential import Recurrent as Recurrent
-    from snnc.frontends.sequential import sequential as Sequential  # noqa: F401, N812
-    from snnc.frontends.torch_modules import from_torch as from_torch
-    from snnc.frontends.torch_modules import to_torch as to_torch
-    from snnc.loading import load_model as load  # noqa: F401
-    from snnc.losses import cross_entropy as CrossEntropy  # noqa: F401, N812
+    from snnc.frontends.dsl.connections import AvgPool as AvgPool
+    from snnc.frontends.dsl.connections import Conv as Conv
+    from snnc.frontends.dsl.connections import Dense as Dense
+    from snnc.frontends.dsl.connections import Flatten as Flatten
+    from snnc.frontends.dsl.connections import MaxPool as MaxPool
+    from snnc.frontends.dsl.connections import OneToOne as OneToOne
+    from snnc.frontends.dsl.connections import Sparse as Sparse
+    from snnc.frontends.dsl.connections import SumPool as SumPool
+    from snnc.frontends.dsl.connections import UniformDelay as UniformDelay
+    from snnc.frontends.dsl.initialisers import Constant as Constant
+    from snnc.frontends.dsl.initialisers import FanIn as FanIn
+    from snnc.frontends.dsl.initialisers import KaimingNormal as KaimingNormal
+    from snnc.frontends.dsl.initialisers import KaimingUniform as KaimingUniform
+    from snnc.frontends.dsl.initialisers import LogNormal as LogNormal
+    from snnc.frontends.dsl.initialisers import Normal as Normal
+    from snnc.frontends.dsl.initialisers import Orthogonal as Orthogonal
+    from snnc.frontends.dsl.initialisers import TruncatedNormal as TruncatedNormal
+    from snnc.frontends.dsl.initialisers import Uniform as Uniform
+    from snnc.frontends.dsl.initialisers import XavierNormal as XavierNormal
+    from snnc.frontends.dsl.initialisers import XavierUniform as XavierUniform
+    from snnc.frontends.dsl.network import Network as Network
+    from snnc.frontends.dsl.sequential import Recurrent as Recurrent
+    from snnc.frontends.dsl.sequential import sequential as Sequential  # noqa: F401, N812
+    from snnc.frontends.onnx.writer.write import write_onnx as write_onnx
+    from snnc.frontends.torch import from_torch as from_torch
+    from snnc.frontends.torch import to_torch as to_torch
     from snnc.session import Session as Session
-    from snnc.verifying import verify as verify
 
 _HOMES: Final = {
-    "ALIF": "snnc.compiler.neurons:ALIF",
-    "Adam": "snnc.compiler.optimizers:Adam",
-    "Alpha": "snnc.compiler.neurons:Alpha",
-    "AvgPool": "snnc.frontends.connections:AvgPool",
-    "Checkpoints": "snnc.backends.checkpoint:Checkpoints",
-    "Constant": "snnc.frontends.initialisers:Constant",
-    "Conv": "snnc.frontends.connections:Conv",
-    "CrossEntropy": "snnc.losses:cross_entropy",
-    "CubaLIF": "snnc.compiler.neurons:CubaLIF",
-    "Dense": "snnc.frontends.connections:Dense",
-    "Estimate": "snnc.estimating:Estimate",
-    "Events": "snnc.backends.events:Events",
-    "FanIn": "snnc.frontends.initialisers:FanIn",
-    "Flatten": "snnc.frontends.connections:Flatten",
-    "Graph": "snnc.compiler.graph:Graph",
-    "I": "snnc.compiler.neurons:I",
-    "IF": "snnc.compiler.neurons:IF",
-    "KaimingNormal": "snnc.frontends.initialisers:KaimingNormal",
-    "KaimingUniform": "snnc.frontends.initialisers:KaimingUniform",
-    "LI": "snnc.compiler.neurons:LI",
-    "LIF": "snnc.compiler.neurons:LIF",
-    "Lapicque": "snnc.compiler.neurons:Lapicque",
-    "LogNormal": "snnc.frontends.initialisers:LogNormal",
-    "MaxPool": "snnc.frontends.connections:MaxPool",
+    "ALIF": "snnc.compiler.neurons.library:ALIF",
+    "Adam": "snnc.compiler.losses.optimizers:Adam",
+    "Alpha": "snnc.compiler.neurons.library:Alpha",
+    "AvgPool": "snnc.frontends.dsl.connections:AvgPool",
+    "Checkpoints": "snnc.backends.training.checkpoint:Checkpoints",
+    "Constant": "snnc.frontends.dsl.initialisers:Constant",
+    "Conv": "snnc.frontends.dsl.connections:Conv",
+    "CrossEntropy": "snnc.driver.losses:cross_entropy",
+    "CubaLIF": "snnc.compiler.neurons.library:CubaLIF",
+    "Dense": "snnc.frontends.dsl.connections:Dense",
+    "Estimate": "snnc.driver.estimating:Estimate",
+    "Events": "snnc.backends.runtime.events:Events",
+    "FanIn": "snnc.frontends.dsl.initialisers:FanIn",
+    "Flatten": "snnc.frontends.dsl.connections:Flatten",
+    "Graph": "snnc.compiler.ir.graph:Graph",
+    "I": "snnc.compiler.neurons.library:I",
+    "IF": "snnc.compiler.neurons.library:IF",
+    "KaimingNormal": "snnc.frontends.dsl.initialisers:KaimingNormal",
+    "KaimingUniform": "snnc.frontends.dsl.initialisers:KaimingUniform",
+    "LI": "snnc.compiler.neurons.library:LI",
+    "LIF": "snnc.compiler.neurons.library:LIF",
+    "Lapicque": "snnc.compiler.neurons.library:Lapicque",
+    "LogNormal": "snnc.frontends.dsl.initialisers:LogNormal",
+    "MaxPool": "snnc.frontends.dsl.connections:MaxPool",
     "MeanSquared": "snnc.compiler.losses:MeanSquaredCount",
-    "Network": "snnc.frontends.dsl:Network",
-    "Neuron": "snnc.compiler.neuron:neuron",
-    "NeuronModel": "snnc.compiler.neuron:NeuronModel",
-    "Normal": "snnc.frontends.initialisers:Normal",
-    "OneToOne": "snnc.frontends.connections:OneToOne",
-    "Orthogonal": "snnc.frontends.initialisers:Orthogonal",
-    "Plan": "snnc.compiler.plan:Plan",
-    "Recurrent": "snnc.frontends.sequential:Recurrent",
-    "SGD": "snnc.compiler.optimizers:SGD",
-    "SLSTM": "snnc.compiler.neurons:SLSTM",
-    "Sequential": "snnc.frontends.sequential:sequential",
+    "Network": "snnc.frontends.dsl.network:Network",
+    "Neuron": "snnc.compiler.neurons.neuron:neuron",
+    "NeuronModel": "snnc.compiler.neurons.neuron:NeuronModel",
+    "Normal": "snnc.frontends.dsl.initialisers:Normal",
+    "OneToOne": "snnc.frontends.dsl.connections:OneToOne",
+    "Orthogonal": "snnc.frontends.dsl.initialisers:Orthogonal",
+    "Plan": "snnc.compiler.ir.plan:Plan",
+    "Recurrent": "snnc.frontends.dsl.sequential:Recurrent",
+    "SGD": "snnc.compiler.losses.optimizers:SGD",
+    "SLSTM": "snnc.compiler.neurons.library:SLSTM",
+    "Sequential": "snnc.frontends.dsl.sequential:sequential",
     "Session": "snnc.session:Session",
     "SnncError": "snnc.compiler.errors:SnncError",
-    "Sparse": "snnc.frontends.connections:Sparse",
-    "SumPool": "snnc.frontends.connections:SumPool",
-    "Surrogate": "snnc.compiler.surrogates:parse_surrogate",
-    "TruncatedNormal": "snnc.frontends.initialisers:TruncatedNormal",
-    "Uniform": "snnc.frontends.initialisers:Uniform",
-    "UniformDelay": "snnc.frontends.connections:UniformDelay",
-    "XavierNormal": "snnc.frontends.initialisers:XavierNormal",
-    "XavierUniform": "snnc.frontends.initialisers:XavierUniform",
-    "ann2snn": "snnc.converting:ann2snn",
-    "compile": "snnc.compiling:compile",
-    "estimate": "snnc.estimating:estimate",
+    "Sparse": "snnc.frontends.dsl.connections:Sparse",
+    "SumPool": "snnc.frontends.dsl.connections:SumPool",
+    "Surrogate": "snnc.compiler.neurons.surrogates.library:parse_surrogate",
+    "TruncatedNormal": "snnc.frontends.dsl.initialisers:TruncatedNormal",
+    "Uniform": "snnc.frontends.dsl.initialisers:Uniform",
+    "UniformDelay": "snnc.frontends.dsl.connections:UniformDelay",
+    "XavierNormal": "snnc.frontends.dsl.initialisers:XavierNormal",
+    "XavierUniform": "snnc.frontends.dsl.initialisers:XavierUniform",
+    "ann2snn": "snnc.driver.converting:ann2snn",
+    "compile": "snnc.driver.compiling:compile",
+    "estimate": "snnc.driver.estimating:estimate",
     "explore": "snnc.exploring:explore",
-    "from_torch": "snnc.frontends.torch_modules:from_torch",
-    "load": "snnc.loading:load_model",
-    "open": "snnc.compiling:open",
-    "to_torch": "snnc.frontends.torch_modules:to_torch",
-    "verify": "snnc.verifying:verify",
-    "write_onnx": "snnc.frontends.onnx_writer.write:write_onnx",
+    "from_torch": "snnc.frontends.torch:from_torch",
+    "load": "snnc.driver.loading:load_model",
+    "open": "snnc.driver.compiling:open",
+    "to_torch": "snnc.frontends.torch:to_torch",
+    "verify": "snnc.checks.verifying:verify",
+    "write_onnx": "snnc.frontends.onnx.writer.write:write_onnx",
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605

@@ -13,26 +13,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from snnc.archive import Chosen
-from snnc.backends import session
-from snnc.backends.arrays import array_of
-from snnc.backends.checkpoint import Checkpoints
-from snnc.backends.engine import Engine, Initial
-from snnc.backends.events import Given, densely
-from snnc.backends.history import Epoch, History, Progress
-from snnc.backends.manifest import PROFILE, RECORDING
-from snnc.backends.session import Input
-from snnc.compiler.graph import Graph
-from snnc.compiler.graph_text import graph_html, graph_text, plain
-from snnc.compiler.parts import wholes
-from snnc.compiler.plan import Plan
-from snnc.errors import FilledBufferError, OptionConflictError, OutputFileError, RecordingError
-from snnc.files import whole_file
-from snnc.options import Options
-from snnc.project import Compiled
+from snnc.backends.folders.manifest import PROFILE, RECORDING
+from snnc.backends.runtime import session
+from snnc.backends.runtime.arrays import array_of
+from snnc.backends.runtime.engine import Engine, Initial
+from snnc.backends.runtime.events import Given, densely
+from snnc.backends.runtime.history import Epoch, History, Progress
+from snnc.backends.runtime.session import Input
+from snnc.backends.training.checkpoint import Checkpoints
+from snnc.compiler.files.whole import whole_file
+from snnc.compiler.ir.array_parts import wholes
+from snnc.compiler.ir.graph import Graph
+from snnc.compiler.ir.graph_text import graph_html, graph_text, plain
+from snnc.compiler.ir.plan import Plan
+from snnc.driver.errors import FilledBufferError, OptionConflictError, OutputFileError, RecordingError
+from snnc.options.compile_options import Options
+from snnc.project.archive import Chosen
+from snnc.project.folder import Compiled
 
 if TYPE_CHECKING:
-    from snnc.recording import Recording
+    from snnc.checks.recording import Recording
 
 
 class Session(session.Session):
@@ -78,7 +78,7 @@ class Session(session.Session):
         checkpoints: Checkpoints | None = None,
         distributed: bool = True,
     ) -> History:
-        """Train; batch size and seed are those of the compilation unless given. See :meth:`snnc.backends.session.Session.fit`."""
+        """Train; batch size and seed are those of the compilation unless given. See :meth:`snnc.backends.runtime.session.Session.fit`."""
         size = batch if batch is not None or self.engine.batch is not None or y is None else self.options.batch
         if seed is not None and not shuffle:
             raise OptionConflictError(f"seed is {seed}, which orders the samples, and shuffle is False; leave one of them out.")
@@ -99,7 +99,7 @@ class Session(session.Session):
             distributed=distributed,
         )
         if self.plan is None and y is not None:
-            from snnc.inspect.program import timing_of
+            from snnc.report.program import timing_of
 
             self.timing = timing_of(history, len(array_of(y, "y")))
         return history
@@ -116,7 +116,7 @@ class Session(session.Session):
         path
             The file to write.
         format
-            One of ``snnc.inspect.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"``; by default what the file's name ends with.
+            One of ``snnc.report.FORMATS``, such as ``"html"``, ``"text"`` or ``"png"``; by default what the file's name ends with.
         """
         file = Path(path)
         content = self._report(format or {".txt": "text"}.get(file.suffix, file.suffix.removeprefix(".")) or "html")
@@ -132,17 +132,17 @@ class Session(session.Session):
         recording = self.recording
         if self.plan is None:
             return self._program_report(format)
-        from snnc.inspect import Subject, summarise, write
+        from snnc.report import Subject, summarise, write
 
         if recording is not None and self._compiled.parts is not None:
-            from snnc.recording import in_parts
+            from snnc.checks.recording import in_parts
 
             recording = in_parts(recording, self._compiled.parts.between)
         return write(Subject(self.plan, summarise(self._compiled.placed), self.profile(), recording), format)
 
     def _program_report(self, format: str) -> bytes:
         """Return the report of a program that has no plan."""
-        from snnc.inspect.program import Program, write_program
+        from snnc.report.program import Program, write_program
 
         program, project = self.program, None
         if self.project is not None and (self.project / "project.json").is_file():
@@ -196,7 +196,7 @@ class Session(session.Session):
     def _record(self, sequences: Mapping[str, Given], start: Initial, samples: int) -> Recording:
         if samples < 1:
             raise RecordingError(f"{samples} samples are to be recorded; record at least 1.")
-        from snnc.recording import record, write_recording
+        from snnc.checks.recording import record, write_recording
 
         few = {id_: array[:, :samples] for id_, array in densely(sequences).items()}
         self.recording = record(self.program, self.engine.get_parameters(), few, {key: array[:samples] for key, array in start.items()})
@@ -210,7 +210,7 @@ class Session(session.Session):
         found: dict[str, Any] = {} if read is None else read().get("emulator") or {}
         if "steps" not in found:
             return None
-        from snnc.inspect.profile import slim
+        from snnc.report.profile import slim
 
         return slim(found)
 

@@ -17,18 +17,18 @@ import torch
 
 from snnc.backends.cuda.engine import CudaEngine
 from snnc.backends.cuda.errors import CHECK_ON_HOST
-from snnc.backends.errors import TorchTensorError, UnknownNameError
-from snnc.backends.events import Events
-from snnc.compiler.graph import Kind
-from snnc.compiler.graph_text import headline
-from snnc.compiler.plan import Precision
-from snnc.compiler.step_program import StepProgram
-from snnc.compiler.surrogate import Surrogate
-from snnc.compiling import Model, as_graph
-from snnc.errors import OptionConflictError
-from snnc.learning import with_learnable
-from snnc.options import options as make_options
-from snnc.target_kinds import CPU, CUDA
+from snnc.backends.runtime.errors import TorchTensorError, UnknownNameError
+from snnc.backends.runtime.events import Events
+from snnc.compiler.ir.graph import Kind
+from snnc.compiler.ir.graph_text import headline
+from snnc.compiler.ir.plan import Precision
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+from snnc.driver.compiling import Model, as_graph
+from snnc.driver.errors import OptionConflictError
+from snnc.driver.learnable import with_learnable
+from snnc.options.compile_options import options as make_options
+from snnc.options.targets import CPU, CUDA
 from snnc.torch_program import Adjoined, Recipe, adjoined, chosen_outputs, opened
 
 Input: TypeAlias = "torch.Tensor | Events"

@@ -6,23 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from snnc.backends.cpu.adjoint import GivenAdjoint, with_input_gradients, with_joined_outputs
 from snnc.backends.cpu.emit import emit_cpu
 from snnc.backends.cpu.engine import open_engine as open_cpu
 from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.engine import open_engine as open_cuda
-from snnc.backends.errors import UnknownNameError
-from snnc.backends.segmented_engine import SegmentedEngine
-from snnc.compiler.graph import Array, Graph, Output, Shape
-from snnc.compiler.graph_data import graph_from_data, graph_to_data
-from snnc.compiler.lower import lower
-from snnc.compiler.optimizers import SGD
-from snnc.compiler.shapes import port_map
-from snnc.compiler.step_program import OutputInfo, StepProgram
-from snnc.compiler.temporary import HeldFolder
-from snnc.errors import OptionValueError
-from snnc.options import Options, from_data, to_data
-from snnc.target_kinds import CPU, CUDA
+from snnc.backends.native.adjoint import GivenAdjoint, with_input_gradients, with_joined_outputs
+from snnc.backends.native.segmented_engine import SegmentedEngine
+from snnc.backends.runtime.errors import UnknownNameError
+from snnc.compiler.files.temporary import HeldFolder
+from snnc.compiler.ir.graph import Array, Graph, Output, Shape
+from snnc.compiler.ir.graph_data import graph_from_data, graph_to_data
+from snnc.compiler.ir.shapes import port_map
+from snnc.compiler.ir.step_program import OutputInfo, StepProgram
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.driver.errors import OptionValueError
+from snnc.options.compile_options import Options, from_data, to_data
+from snnc.options.targets import CPU, CUDA
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,46 +1,166 @@
-"""How long everyday commands take on this machine: ``python benchmarks/everyday.py``."""
+"""The project's own benchmark networks: W1, W1 without recurrence, W2, a convolutional net, a random and a clustered sparse net."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import tempfile
-import time
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
 
 import numpy as np
 
-DIGITS = Path(__file__).parents[1] / "examples" / "digits"
+from snnc.benchmarks.benchmark import Benchmark
+from snnc.benchmarks.published import PublishedLayer, PublishedNet
+from snnc.compiler.neurons.library import LI, LIF
+from snnc.frontends.dsl.connections import AvgPool, Conv, Dense, MaxPool, Sparse
+from snnc.frontends.dsl.connections.base import Connection
+from snnc.frontends.dsl.network import Network
+
+INPUTS: Final = 700
+CLASSES: Final = 20
+SPARSE_NEURONS: Final = 10_000
+FAN_OUT: Final = 40
 
 
-def timed(*arguments: object) -> float:
-    """Run one command and return its seconds."""
-    start = time.perf_counter()
-    command = [sys.executable, "-c", "from snnc.cli import main; main()", *map(str, arguments)]
-    subprocess.run(command, check=True, capture_output=True)
-    return time.perf_counter() - start
+def w(hidden: tuple[int, ...], *, recurrent: bool, name: str) -> Network:
+    """Return a 700-input network of LIF layers (beta 0.9, hard reset) with a leaky readout of 20."""
+    net = Network(name)
+    source = net.input(INPUTS, name="input")
+    for i, neurons in enumerate(hidden):
+        layer = net.population(neurons, LIF(beta=0.9, reset="zero"), name=f"hidden{i + 1}")
+        net.connect(source, layer, Dense(seed=2 * i))
+        if recurrent:
+            net.connect(layer, layer, Dense(bias=False, seed=2 * i + 1), delay=1)
+        source = layer
+    readout = net.population(CLASSES, LI(beta=0.9), name="readout")
+    net.connect(source, readout, Dense(seed=2 * len(hidden)))
+    return net
 
 
-def main() -> None:
-    data = np.load(DIGITS / "digits.npz")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        np.savez(folder / "x.npz", spikes=data["test_x"].swapaxes(0, 1))
-        files = ("--inputs", folder / "x.npz", "--outputs", folder / "y.npz")
-        training = ("--loss", "ce_count", "--optimizer", "adam", "--input-kind", "spikes", "--data", DIGITS / "digits.npz")
-        rows = {
-            "snnc --help": ("--help",),
-            "snnc check": ("check", DIGITS / "digits.onnx"),
-            "snnc run, reference": ("run", DIGITS / "digits.onnx", *files),
-            "snnc compile": ("compile", DIGITS / "digits.onnx", *training, "-o", folder / "p"),
-            "snnc run, emulator, first": ("run", folder / "p", *files),
-            "snnc run, emulator, again": ("run", folder / "p", *files),
-            "snnc train, one epoch": ("train", folder / "p", "--data", DIGITS / "digits.npz"),
-            "snnc inspect": ("inspect", folder / "p", "-o", folder / "report.html"),
-        }
-        for label, arguments in rows.items():
-            print(f"{label:28} {timed(*arguments):6.2f} s", flush=True)
+def dvs_convolution() -> Network:
+    """Return a network for DVS Gesture at 32 x 32: two convolutions, a dense layer, 11 classes."""
+    net = Network("dvs-conv")
+    events = net.input((2, 32, 32), name="input")
+    source = events
+    stages: list[list[Connection]] = [[Conv(16, 5, stride=2, padding=2)], [MaxPool(2), Conv(32, 3, padding=1)]]
+    for i, layers in enumerate(stages):
+        maps = net.population(net.shape_after(source, layers), LIF(beta=0.9), name=f"maps{i + 1}")
+        net.connect(source, maps, layers)
+        source = maps
+    hidden = net.population(256, LIF(beta=0.9), name="hidden")
+    net.connect(source, hidden, [AvgPool(2), Dense()])
+    readout = net.population(11, LI(beta=0.9), name="readout")
+    net.connect(hidden, readout, Dense())
+    return net
 
 
-if __name__ == "__main__":
-    main()
+def random_sparse(neurons: int = SPARSE_NEURONS, fan_out: int = FAN_OUT, seed: int = 0) -> Network:
+    """Return a recurrent network in which every neuron excites or inhibits `fan_out` others, with 1,000 inputs and 10 readouts."""
+    net = Network("random-10k", seed=seed)
+    events = net.input(1000, name="input")
+    pool = net.population(neurons, LIF(beta=0.9), name="pool")
+    readout = net.population(10, LI(beta=0.9), name="readout")
+    net.connect(events, pool, Sparse(_targets(1000, neurons, fan_out, seed)))
+    net.connect(pool, pool, Sparse(_targets(neurons, neurons, fan_out, seed + 1)), delay=1)
+    net.connect(pool, readout, Dense())
+    return net
+
+
+def clustered_sparse(
+    clusters: int = 16, neurons: int = SPARSE_NEURONS, fan_out: int = FAN_OUT, inside: float = 0.9, seed: int = 0
+) -> Network:
+    """Return the same with the part `inside` of all targets in a neuron's own cluster; the order of the neurons tells nothing of it."""
+    net = Network("clusters-10k", seed=seed)
+    events = net.input(1000, name="input")
+    pool = net.population(neurons, LIF(beta=0.9), name="pool")
+    readout = net.population(10, LI(beta=0.9), name="readout")
+    net.connect(events, pool, Sparse(_targets(1000, neurons, fan_out, seed)))
+    net.connect(pool, pool, Sparse(_clusters(clusters, neurons, fan_out, inside, seed + 1)), delay=1)
+    net.connect(pool, readout, Dense())
+    return net
+
+
+def _clusters(clusters: int, neurons: int, fan_out: int, inside: float, seed: int) -> object:
+    """Return weights [neurons, neurons] with `fan_out` draws of a target in each column; those that meet are one entry."""
+    from scipy.sparse import csr_array
+
+    rng = np.random.default_rng(seed)
+    cluster, sources = rng.permutation(np.arange(neurons) % clusters), np.repeat(np.arange(neurons), fan_out)
+    by_cluster, size = np.argsort(cluster, kind="stable"), neurons // clusters
+    near = by_cluster[cluster[sources] * size + rng.integers(0, size, sources.size)]
+    targets = np.where(rng.random(sources.size) < inside, near, rng.integers(0, neurons, sources.size))
+    values = rng.normal(0, 1 / np.sqrt(fan_out), sources.size).astype(np.float32)
+    found = csr_array((values, (targets, sources)), shape=(neurons, neurons))
+    found.sum_duplicates()
+    return found
+
+
+def _targets(sources: int, targets: int, fan_out: int, seed: int) -> object:
+    """Return weights [targets, sources] with `fan_out` entries in each column, at random places."""
+    from scipy.sparse import csr_array
+
+    rng = np.random.default_rng(seed)
+    rows = np.concatenate([rng.choice(targets, fan_out, replace=False) for _ in range(sources)])
+    columns = np.repeat(np.arange(sources), fan_out)
+    values = rng.normal(0, 1 / np.sqrt(fan_out), rows.size).astype(np.float32)
+    return csr_array((values, (rows, columns)), shape=(targets, sources))
+
+
+def _w(hidden: tuple[int, ...], recurrent: bool, steps: int, batch: int, density: float, name: str) -> Benchmark:
+    activity = {"input": density, **{f"hidden{i + 1}": ASSUMED for i in range(len(hidden))}}
+    published = None if recurrent else _published(hidden, steps, batch, density, name)
+    return _everyday(name, partial(w, hidden, recurrent=recurrent, name=name), steps, batch, activity, published)
+
+
+ASSUMED: Final = 0.05
+"""Spikes a neuron and step where nothing is known; what :mod:`snnc.compiler.tiles.schedule.capacity` assumes as well."""
+
+
+def _published(hidden: tuple[int, ...], steps: int, batch: int, density: float, name: str) -> PublishedNet:
+    """Return the nearest net that the published program runs: one-step delays, a spiking readout, 10 % capacity, no biases."""
+    layers = tuple(PublishedLayer(n, max(2, n // 10), ASSUMED * n, ASSUMED * n) for n in hidden)
+    spikes = density * INPUTS
+    return PublishedNet(name, INPUTS, min(INPUTS, int(2 * spikes)), spikes, (*layers, PublishedLayer(CLASSES, 2, 2.0, 2.0)), steps, batch)
+
+
+def _everyday(
+    name: str, build: Callable[[], Network], steps: int, batch: int, activity: Mapping[str, float], published: PublishedNet | None = None
+) -> Benchmark:
+    return Benchmark(
+        name=name,
+        suite="everyday",
+        target="gc200",
+        chips=1,
+        steps=steps,
+        batch=batch,
+        loss="ce_mean_membrane",
+        optimizer="adam",
+        surrogate="fast_sigmoid:25",
+        build=build,
+        activity=activity,
+        activity_source="assumed",
+        capacity={},
+        published=published,
+    )
+
+
+def _conv(name: str) -> Benchmark:
+    return _everyday(name, dvs_convolution, 50, 16, {"input": 0.02, "maps1": ASSUMED, "maps2": ASSUMED, "hidden": ASSUMED})
+
+
+def _sparse(name: str) -> Benchmark:
+    return _everyday(name, random_sparse, 100, 16, {"input": 0.02, "pool": 0.02})
+
+
+def _clustered(name: str) -> Benchmark:
+    return _everyday(name, clustered_sparse, 100, 16, {"input": 0.02, "pool": 0.02})
+
+
+EVERYDAY: Final[Mapping[str, Callable[[str], Benchmark]]] = {
+    "w1": partial(_w, (256,), True, 100, 64, 0.05),
+    "w1-ff": partial(_w, (256,), False, 100, 64, 0.05),
+    "w2": partial(_w, (1024, 1024), True, 250, 64, 0.03),
+    "dvs-conv": _conv,
+    "random-10k": _sparse,
+    "clusters-10k": _clustered,
+}
+"""Benchmark by name."""

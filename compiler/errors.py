@@ -44,7 +44,7 @@ class BuildError(SnncError):
 
 
 class GraphError(SnncError):
-    """Base of the errors of :mod:`snnc.compiler.graph`."""
+    """Base of the errors of :mod:`snnc.compiler.ir.graph`."""
 
     code = "SNNC-E001"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from snnc.compiler.graph import Array
+from snnc.compiler.ir.graph import Array
 
 
 class Stream(np.random.Generator):

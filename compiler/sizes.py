@@ -7,7 +7,7 @@ import os
 from typing import Final
 
 from snnc.compiler.errors import EmptyShapeError, TooLargeError
-from snnc.compiler.graph import Shape
+from snnc.compiler.ir.graph import Shape
 
 MAX_ELEMENTS: Final = 2**31 - 1
 """Elements of one array, so that emitted code can index it with 32 bits."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from snnc.compiler.graph import Graph
-from snnc.frontends.onnx.detaching import DEFAULT, check_rule, sentence, with_rule
+from snnc.compiler.ir.graph import Graph
 from snnc.frontends.onnx.errors import DetachError, UnreadableFileError
 from snnc.frontends.onnx.load import load_onnx
-from snnc.frontends.onnx.reader import size_of
+from snnc.frontends.onnx.reading.reader import size_of
+from snnc.frontends.onnx.recovery.detaching import DEFAULT, check_rule, sentence, with_rule
 
 _HDF5: Final = b"\x89HDF\r\n\x1a\n"
 
@@ -28,7 +28,7 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
     dialect
         Whose reading of a NIR file to follow; see :func:`snnc.frontends.nir.load.load_nir`.
     detach
-        Where gradients stop inside neurons, which files do not say: one of :data:`snnc.frontends.onnx.detaching.DETACHES`.
+        Where gradients stop inside neurons, which files do not say: one of :data:`snnc.frontends.onnx.recovery.detaching.DETACHES`.
 
     Raises
     ------

@@ -12,7 +12,8 @@ from lacking import pytest_make_collect_report  # noqa: F401
 from wide import WIDE
 
 from snnc.backends.emulator.popc import DEFAULT_FLAGS
-from snnc.compiler.mapping import mapper, search
+from snnc.compiler.tiles import mapper
+from snnc.compiler.tiles.placement import search
 
 settings.register_profile("fixed", derandomize=True, database=None, deadline=None)
 settings.register_profile("search", deadline=None)
@@ -84,7 +85,7 @@ def command(tmp_path):
 
     def call(*arguments, timeout=120, **environment):
         return subprocess.run(
-            [sys.executable, "-c", "from snnc.cli import main; main()", *map(str, arguments)],
+            [sys.executable, "-c", "from snnc.cli.main import main; main()", *map(str, arguments)],
             cwd=tmp_path,
             env={**os.environ, "COLUMNS": "100", **environment},
             capture_output=True,

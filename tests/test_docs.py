@@ -110,9 +110,9 @@ def test_the_examples_in_docstrings_of_the_dsl_are_right(name):
 )
 def test_sparse_connections_run_as_the_how_to_says(target, density, learns, kinds):
     import snnc
-    from snnc.compiler.graph import Linear, Sparse
-    from snnc.lowering import filled
-    from snnc.options import options
+    from snnc.compiler.ir.graph import Linear, Sparse
+    from snnc.driver.lowering import filled
+    from snnc.options.compile_options import options
 
     net = snnc.Network()
     source, last = net.input(20), net.population(20, snnc.LI())

@@ -1,4 +1,4 @@
-"""The small data sets that ``benchmarks/cpu_tasks.py`` trains on."""
+"""The small data sets that ``benchmarks/scripts/cpu_tasks.py`` trains on."""
 
 import importlib.util
 from pathlib import Path

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import jinja2
 
-from snnc.errors import ExploreError
+from snnc.driver.errors import ExploreError
 from snnc.exploring.points import Point
-from snnc.inspect.palette import LAYERS, mixed
+from snnc.report.pictures.palette import LAYERS, mixed
 
 FORMATS: Final = ("html", "svg")
 NOTE: Final = "all numbers are predicted; a cross above the axes: does not fit"

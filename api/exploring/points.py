@@ -8,21 +8,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from snnc.activity import assumed_activity
+from snnc.checks.activity import assumed_activity
 from snnc.compiler.errors import SnncError
-from snnc.compiler.graph import Graph, Kind
+from snnc.compiler.ir.graph import Graph, Kind
+from snnc.compiler.ir.plan import Mode
 from snnc.compiler.losses import Loss
-from snnc.compiler.mapping.errors import TooBigError
-from snnc.compiler.optimizers import Optimizer
-from snnc.compiler.plan import Mode
-from snnc.compiler.surrogate import Surrogate
-from snnc.compiling import Model, as_graph
-from snnc.errors import ExploreError
-from snnc.estimating import Estimate
-from snnc.lowering import lowered
-from snnc.options import Options, options
-from snnc.placing import map_graph
-from snnc.target_kinds import UNPLACED
+from snnc.compiler.losses.optimizers import Optimizer
+from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+from snnc.compiler.tiles.errors import TooBigError
+from snnc.driver.compiling import Model, as_graph
+from snnc.driver.errors import ExploreError
+from snnc.driver.estimating import Estimate
+from snnc.driver.lowering import lowered
+from snnc.driver.placing import map_graph
+from snnc.options.compile_options import Options, options
+from snnc.options.targets import UNPLACED
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from snnc.compiler.expression import Call, Expression, Number, Symbol, symbols
-from snnc.compiler.kernel import Kernel
+from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol, symbols
+from snnc.compiler.neurons.kernel import Kernel
 
 _SPIKES: Final = frozenset({"spike", "spike_ge", "sign"})
 _COMPARISONS: Final = frozenset({"gt", "ge"})

@@ -8,16 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.emulator.objects import all_of, compiled, headers_of, precompiled, source_key
-from snnc.backends.emulator.toolchain import (
-    common_flags,
-    compiler,
-    compiler_version,
-    digest,
-    kept,
-    machine_id,
-    run_compiler,
-)
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, kept, machine_id, run_compiler
+from snnc.backends.toolchain.objects import all_of, compiled, headers_of, precompiled, source_key
 
 HOT: Final = (
     "products.cpp",

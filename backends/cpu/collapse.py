@@ -11,11 +11,8 @@ from dataclasses import dataclass
 
 from snnc.backends.cpu.held import ONE, Held, padded
 from snnc.backends.cpu.operations import Statements, gradient_of
-from snnc.backends.cpu.storage import Storage
-from snnc.compiler.expression import Call, Expression, Number, Symbol, symbols
-from snnc.compiler.kernel import Kernel
-from snnc.compiler.losses import CrossEntropyMeanMembrane
-from snnc.compiler.step_operations import (
+from snnc.backends.native.storage import Storage
+from snnc.compiler.ir.step_operations import (
     BackwardOp,
     BiasGradient,
     Dense,
@@ -28,6 +25,9 @@ from snnc.compiler.step_operations import (
     Record,
     RecordAdjoint,
 )
+from snnc.compiler.losses import CrossEntropyMeanMembrane
+from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol, symbols
+from snnc.compiler.neurons.kernel import Kernel
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import Any, Final
 from snnc.backends.cpu.build import EQUATION_FLAGS, FLAGS, LEVEL, SOURCES
 from snnc.backends.cpu.network import network_context
 from snnc.backends.cpu.pooled import with_pooled_convolutions
-from snnc.backends.cpu.storage import Storage
-from snnc.backends.cpu.tables import table_file
-from snnc.backends.sized_project import MemoryNeeds, initial_values, rendered, session_sizes, write_sized_project
-from snnc.compiler.plan import Precision
-from snnc.compiler.step_program import StepProgram
+from snnc.backends.native.sized_project import MemoryNeeds, initial_values, rendered, session_sizes, write_sized_project
+from snnc.backends.native.storage import Storage
+from snnc.backends.native.tables import table_file
+from snnc.compiler.ir.plan import Precision
+from snnc.compiler.ir.step_program import StepProgram
 
 FIXED: Final = (
     "bfloat16.hpp",

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from snnc.backends.cpu.build import build_cpu
-from snnc.backends.events import Events, Given
-from snnc.backends.processors import processors
-from snnc.backends.segmented_engine import SegmentedEngine
+from snnc.backends.native.processors import processors
+from snnc.backends.native.segmented_engine import SegmentedEngine
+from snnc.backends.runtime.events import Events, Given
 
 
 class CpuEngine(SegmentedEngine):
-    """Runs the shared library of a project; any number of steps and samples. See :class:`snnc.backends.engine.Engine`.
+    """Runs the shared library of a project; any number of steps and samples. See :class:`snnc.backends.runtime.engine.Engine`.
 
     Parameters
     ----------

@@ -9,8 +9,8 @@ from math import isqrt
 from typing import Any, Final
 
 from snnc.backends.cpu.held import padded
-from snnc.backends.errors import MemoryNeededError
-from snnc.backends.native import NativeLibraryError
+from snnc.backends.native.library import NativeLibraryError
+from snnc.backends.runtime.errors import MemoryNeededError
 
 ROOM: Final = 1.125
 """Room that growing lists make, over what they hold (``values.hpp``)."""

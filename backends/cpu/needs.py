@@ -11,10 +11,10 @@ from snnc.backends.cpu.held import LINE, Held, padded, pitch
 from snnc.backends.cpu.memory import ListNeeds, Needs, Spared
 from snnc.backends.cpu.operations import Statements, is_large
 from snnc.backends.cpu.stages import Stages
-from snnc.backends.cpu.storage import Storage, is_maximum
-from snnc.backends.moments import moments
-from snnc.compiler.graph import Array
-from snnc.compiler.step_operations import (
+from snnc.backends.native.storage import Storage, is_maximum
+from snnc.backends.training.moments import moments
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.step_operations import (
     Convolve,
     ConvolveInputGradient,
     Dense,

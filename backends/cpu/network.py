@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from snnc.backends.cpu.adjoint import GivenAdjoint
+from snnc.backends.codegen.names import comment_text
+from snnc.backends.codegen.printing import c_literal
+from snnc.backends.codegen.safetensors_file import safetensors_header
 from snnc.backends.cpu.collapse import add_collapsed, add_collapsed_adjoint, collapsed
 from snnc.backends.cpu.held import ONE, Held, Slots
 from snnc.backends.cpu.memory import Needs
@@ -15,17 +17,15 @@ from snnc.backends.cpu.needs import needs_of
 from snnc.backends.cpu.neurons import Function, backward_function, forward_function
 from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.stages import Stages, stages_of
-from snnc.backends.cpu.storage import Storage
-from snnc.backends.cpu.tables import Table
-from snnc.backends.moments import moments
-from snnc.backends.names import comment_text
-from snnc.backends.printing import c_literal
-from snnc.backends.safetensors_file import safetensors_header
-from snnc.compiler.graph import Array
+from snnc.backends.native.adjoint import GivenAdjoint
+from snnc.backends.native.storage import Storage
+from snnc.backends.native.tables import Table
+from snnc.backends.training.moments import moments
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
+from snnc.compiler.ir.step_program import Parameter, StepProgram
 from snnc.compiler.losses import CrossEntropyMaxMembrane, CrossEntropyRate, Loss, MeanSquaredCount
-from snnc.compiler.optimizers import SGD, Adam, Optimizer
-from snnc.compiler.step_operations import BackwardOp, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
-from snnc.compiler.step_program import Parameter, StepProgram
+from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
 
 Context = dict[str, Any]
 

@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from snnc.backends.assignments import needed, reads
+from snnc.backends.codegen.assignments import needed, reads
+from snnc.backends.codegen.names import comment_text
+from snnc.backends.codegen.printing import c_assignments, c_expression
 from snnc.backends.cpu.held import padded, pitch
-from snnc.backends.names import comment_text
-from snnc.backends.printing import c_assignments, c_expression
-from snnc.compiler.expression import Assignment, Expression, Number, Symbol, call, symbols
-from snnc.compiler.near import argument_name, near_bounds, with_arguments
-from snnc.compiler.step_program import PopulationInfo
+from snnc.compiler.ir.step_program import PopulationInfo
+from snnc.compiler.lowering.gradient_support import argument_name, near_bounds, with_arguments
+from snnc.compiler.neurons.expression import Assignment, Expression, Number, Symbol, call, symbols
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def forward_function(
     scalars
         Parameter to whether one number serves all neurons.
     near
-        Outputs whose neurons take gradient near the threshold only (:mod:`snnc.compiler.near`): 1 is stored where they do, else 0.
+        Outputs whose neurons take gradient near the threshold only (:mod:`snnc.compiler.lowering.gradient_support`): 1 is stored where they do, else 0.
     rounded
         States and saved values that are kept in bfloat16, and what is taken off first (:mod:`snnc.backends.cpu.bfloat16`).
     """

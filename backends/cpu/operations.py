@@ -5,15 +5,13 @@ from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 from typing import Final, TypeAlias
 
-from snnc.backends.cpu.adjoint import GivenAdjoint
+from snnc.backends.codegen.printing import c_literal
 from snnc.backends.cpu.held import ONE, Held, Slots
 from snnc.backends.cpu.stages import Stages
-from snnc.backends.cpu.storage import Storage, is_maximum
-from snnc.backends.cpu.tables import Table, wires_of
-from snnc.backends.printing import c_literal
-from snnc.compiler.expression import Number, Symbol
-from snnc.compiler.kernel import Kernel
-from snnc.compiler.step_operations import (
+from snnc.backends.native.adjoint import GivenAdjoint
+from snnc.backends.native.storage import Storage, is_maximum
+from snnc.backends.native.tables import Table, wires_of
+from snnc.compiler.ir.step_operations import (
     BackwardOp,
     BiasGradient,
     Convolve,
@@ -49,7 +47,9 @@ from snnc.compiler.step_operations import (
     SurroundGradient,
     Value,
 )
-from snnc.compiler.windows import Windows
+from snnc.compiler.ir.windows import Windows
+from snnc.compiler.neurons.expression import Number, Symbol
+from snnc.compiler.neurons.kernel import Kernel
 
 Wired: TypeAlias = SparseProduct | OneToOne | Pooling | Rescale | Reduction | Cut | Surround
 """Connections that are tables of wires."""

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from snnc.backends.cpu.adjoint import GivenAdjoint
-from snnc.compiler.neurons.stateless import Relay
-from snnc.compiler.step_operations import (
+from snnc.backends.native.adjoint import GivenAdjoint
+from snnc.compiler.ir.step_operations import (
     BackwardOp,
     Convolve,
     ConvolveBiasGradient,
@@ -25,8 +24,9 @@ from snnc.compiler.step_operations import (
     Pooling,
     PoolingGradient,
 )
-from snnc.compiler.step_program import StepProgram
-from snnc.compiler.windows import Windows
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.ir.windows import Windows
+from snnc.compiler.neurons.library.stateless import Relay
 
 CHOICES: Final = 256
 """Taps of a window that a byte can tell apart."""

@@ -13,9 +13,9 @@ from typing import Final
 
 import networkx as nx
 
-from snnc.backends.cpu.storage import Storage, is_maximum
-from snnc.compiler.step_operations import Arrival, BackwardOp, Dense, Fill, ForwardOp, NeuronAdjoint, NeuronStep, Record, RecordAdjoint
-from snnc.compiler.step_program import StepProgram
+from snnc.backends.native.storage import Storage, is_maximum
+from snnc.compiler.ir.step_operations import Arrival, BackwardOp, Dense, Fill, ForwardOp, NeuronAdjoint, NeuronStep, Record, RecordAdjoint
+from snnc.compiler.ir.step_program import StepProgram
 
 HEAVY: Final = 1 << 19
 """Bytes of a weight from which on it is worth while to read it once a block: half of a second cache."""

@@ -14,17 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from snnc.backends.cuda.errors import CHECK_ON_HOST, NvccMissingError
-from snnc.backends.emulator.objects import all_of, compiled, headers_of, precompiled, source_key
-from snnc.backends.emulator.toolchain import (
-    common_flags,
-    compiler,
-    compiler_version,
-    digest,
-    first_errors,
-    kept,
-    machine_id,
-    run_compiler,
-)
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, first_errors, kept, machine_id, run_compiler
+from snnc.backends.toolchain.objects import all_of, compiled, headers_of, precompiled, source_key
 from snnc.compiler.errors import BuildError
 
 SOURCES: Final = (

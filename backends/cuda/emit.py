@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.cpu.storage import Storage
-from snnc.backends.cpu.tables import table_file
 from snnc.backends.cuda.build import SOURCES
 from snnc.backends.cuda.network import network_context
-from snnc.backends.sized_project import initial_values, rendered, session_sizes, write_sized_project
-from snnc.compiler.plan import Precision
-from snnc.compiler.step_program import StepProgram
+from snnc.backends.native.sized_project import initial_values, rendered, session_sizes, write_sized_project
+from snnc.backends.native.storage import Storage
+from snnc.backends.native.tables import table_file
+from snnc.compiler.ir.plan import Precision
+from snnc.compiler.ir.step_program import StepProgram
 
 FIXED: Final = (
     "cuda_on_host.hpp",

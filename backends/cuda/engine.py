@@ -14,10 +14,10 @@ import numpy as np
 from snnc.backends.cuda.build import build_cuda, build_host_check
 from snnc.backends.cuda.device import DEVICE, first_device
 from snnc.backends.cuda.errors import CHECK_ON_HOST, DeviceArrayError
-from snnc.backends.device_arrays import DeviceArray, device_array
-from snnc.backends.engine import Array, Initial
-from snnc.backends.events import Events
-from snnc.backends.segmented_engine import SegmentedEngine
+from snnc.backends.native.device_arrays import DeviceArray, device_array
+from snnc.backends.native.segmented_engine import SegmentedEngine
+from snnc.backends.runtime.engine import Array, Initial
+from snnc.backends.runtime.events import Events
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Sent:
 
 
 class CudaEngine(SegmentedEngine):
-    """Runs the shared library of a project; any number of steps and samples. See :class:`snnc.backends.engine.Engine`.
+    """Runs the shared library of a project; any number of steps and samples. See :class:`snnc.backends.runtime.engine.Engine`.
 
     Inputs may lie in device memory already: arrays of torch, CuPy or JAX (DLPack, or ``__cuda_array_interface__``), float32,
     [steps, batch, *shape], are read where they are.
@@ -82,11 +82,11 @@ class CudaEngine(SegmentedEngine):
 
     @property
     def takes_ahead(self) -> bool:
-        """See :class:`~snnc.backends.engine.AheadEngine`; where memory is bounded, it is not spent on a batch that waits."""
+        """See :class:`~snnc.backends.runtime.engine.AheadEngine`; where memory is bounded, it is not spent on a batch that waits."""
         return self.memory is None
 
     def offer(self, inputs: Mapping[str, Any], target: Array | None = None) -> None:
-        """See :class:`~snnc.backends.engine.AheadEngine`; what is on the device already, and events, are taken when they run."""
+        """See :class:`~snnc.backends.runtime.engine.AheadEngine`; what is on the device already, and events, are taken when they run."""
         self._offered = inputs
 
     def use_stream(self, stream: int) -> None:
@@ -106,13 +106,13 @@ class CudaEngine(SegmentedEngine):
             self._stream = stream
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
-        """See :class:`~snnc.backends.engine.Engine`."""
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         found = super().forward(inputs, initial)
         self._arrived()
         return found
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
-        """See :class:`~snnc.backends.engine.Engine`."""
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         loss = super().train_batch(inputs, target, learning_rate)
         self._arrived()
         return loss

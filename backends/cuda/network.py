@@ -6,25 +6,25 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-from snnc.backends.cpu.adjoint import GivenAdjoint
+from snnc.backends.codegen.names import comment_text
+from snnc.backends.codegen.safetensors_file import safetensors_header
 from snnc.backends.cpu.memory import Needs
 from snnc.backends.cpu.network import loss_context, optimizer_context
-from snnc.backends.cpu.storage import Storage
-from snnc.backends.cuda.copies import WeightCopy
-from snnc.backends.cuda.gradients import Gradients
-from snnc.backends.cuda.launches import FLOAT, Launch, Launches
-from snnc.backends.cuda.plan import Plan
-from snnc.backends.cuda.steps import Steps
-from snnc.backends.cuda.tables import Table
-from snnc.backends.cuda.whole import Whole
-from snnc.backends.moments import moments
-from snnc.backends.names import comment_text
-from snnc.backends.safetensors_file import safetensors_header
-from snnc.backends.sized_project import MemoryNeeds
-from snnc.compiler.graph import Array
-from snnc.compiler.plan import Precision
-from snnc.compiler.step_operations import Dense, InputGradient, NeuronAdjoint, NeuronStep
-from snnc.compiler.step_program import StepProgram
+from snnc.backends.cuda.kernels.copies import WeightCopy
+from snnc.backends.cuda.kernels.gradients import Gradients
+from snnc.backends.cuda.kernels.steps import Steps
+from snnc.backends.cuda.kernels.tables import Table
+from snnc.backends.cuda.schedule.launches import FLOAT, Launch, Launches
+from snnc.backends.cuda.schedule.plan import Plan
+from snnc.backends.cuda.schedule.whole import Whole
+from snnc.backends.native.adjoint import GivenAdjoint
+from snnc.backends.native.sized_project import MemoryNeeds
+from snnc.backends.native.storage import Storage
+from snnc.backends.training.moments import moments
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.plan import Precision
+from snnc.compiler.ir.step_operations import Dense, InputGradient, NeuronAdjoint, NeuronStep
+from snnc.compiler.ir.step_program import StepProgram
 
 Context = dict[str, Any]
 Group = dict[str, Any]

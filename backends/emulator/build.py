@@ -11,17 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 
-from snnc.backends.emulator.toolchain import (
-    EMULATOR,
-    common_flags,
-    compiler,
-    compiler_version,
-    digest,
-    kept,
-    machine_id,
-    run_compiler,
-)
-from snnc.compiler.cache import cache_dir
+from snnc.backends.emulator.sources import EMULATOR
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, kept, machine_id, run_compiler
+from snnc.compiler.files.cache import cache_dir
 
 __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "library", "prefix"]
 

@@ -14,15 +14,7 @@ from pathlib import Path
 from snnc.backends.emulator.build import compile_program, complete_prefix, fallback_dir, include_dir, library
 from snnc.backends.emulator.popc import compile_codelets
 from snnc.backends.emulator.sources import NOT_LOCAL, is_codelet, without_capture_defaults
-from snnc.backends.emulator.toolchain import (
-    common_flags,
-    compiler,
-    compiler_version,
-    digest,
-    kept,
-    machine_id,
-    run_compiler,
-)
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, kept, machine_id, run_compiler
 from snnc.compiler.errors import BuildError
 
 __all__ = ["Checks", "Program", "build_program", "run_program"]

@@ -15,9 +15,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from snnc.backends.emulator.sources import portable_copy
-from snnc.backends.emulator.toolchain import (
-    EMULATOR,
+from snnc.backends.emulator.sources import EMULATOR, portable_copy
+from snnc.backends.toolchain.compilers import (
     common_flags,
     compiler,
     compiler_version,
@@ -27,7 +26,7 @@ from snnc.backends.emulator.toolchain import (
     machine_id,
     run_compiler,
 )
-from snnc.compiler.temporary import temporary_folder
+from snnc.compiler.files.temporary import temporary_folder
 
 # Products and sums are rounded one by one, as the instructions that the cost model counts do, whatever the host fuses.
 DEFAULT_FLAGS = "-O2 -ftree-vectorize -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off"

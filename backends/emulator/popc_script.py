@@ -16,6 +16,7 @@ def main() -> int:
         "snnc.compiler": root / "compiler",
         "snnc.backends": None,
         "snnc.backends.emulator": emulator,
+        "snnc.backends.toolchain": root / "backends" / "toolchain",
     }
     for name, folder in folders.items():
         package = ModuleType(name)

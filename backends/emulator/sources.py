@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+EMULATOR = Path(__file__).resolve().parent
+"""Folder of the emulator: its headers, sources and scripts."""
 SUPERVISOR = re.compile(r"__attribute__\s*\(\(\s*target\s*\(\s*\"(?:supervisor|worker)\"\s*\)\s*\)\)")
 EXT_VECTOR = re.compile(
     r"typedef\s+([\w ]+?)\s+(\w+)\s+__attribute__\s*\(\(\s*(?:__)?ext_vector_type(?:__)?\s*\(\s*(\w+)\s*\)\s*\)\)\s*;"

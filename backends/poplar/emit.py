@@ -8,37 +8,37 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from snnc.backends.manifest import PROJECT_FORMAT
-from snnc.backends.names import comment_text
-from snnc.backends.native import ABI_VERSION, SHARED_SOURCES
-from snnc.backends.poplar.backward import add_backward
+from snnc.backends.codegen.names import comment_text
+from snnc.backends.codegen.safetensors_file import safetensors, safetensors_header
+from snnc.backends.codegen.source_templates import source_templates
+from snnc.backends.folders.manifest import PROJECT_FORMAT
+from snnc.backends.folders.project import Chunk, whole_folder, write_file
+from snnc.backends.native.library import ABI_VERSION, SHARED_SOURCES
 from snnc.backends.poplar.build import SOURCES
-from snnc.backends.poplar.dealt import AHEAD
-from snnc.backends.poplar.forward import add_forward
-from snnc.backends.poplar.gradient_windows import HELPERS, REDUCE, add_gradient_windows
-from snnc.backends.poplar.indexed import add_indexed, table_count
-from snnc.backends.poplar.losses import add_loss, loss_sets
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.parameters import WEIGHT_ROWS, add_parameters
 from snnc.backends.poplar.parts import Assembly, Body
-from snnc.backends.poplar.recompute import RESTORE, SAVE, add_recompute
-from snnc.backends.poplar.relays import JOIN, add_relays, counter_name, joins
 from snnc.backends.poplar.schedule import add_clocks, optimizer_context, programs
 from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
 from snnc.backends.poplar.streaming import add_streaming
 from snnc.backends.poplar.tables import initial_values, plan_tables
-from snnc.backends.poplar.window_tests import add_window_test, window_test_sets, window_test_table_count
-from snnc.backends.project import Chunk, whole_folder, write_file
-from snnc.backends.safetensors_file import safetensors, safetensors_header
-from snnc.backends.source_templates import source_templates
-from snnc.compiler.mapping.block_codelets import ZERO
-from snnc.compiler.mapping.codelets import CLOCK_CODE
-from snnc.compiler.mapping.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost
-from snnc.compiler.mapping.plan_json import plan_to_json
-from snnc.compiler.mapping.streaming import ROW_BYTES
-from snnc.compiler.plan import Plan
-from snnc.compiler.step_program import StepProgram
+from snnc.backends.poplar.vertices.backward import add_backward
+from snnc.backends.poplar.vertices.balanced_rows import AHEAD
+from snnc.backends.poplar.vertices.forward import add_forward
+from snnc.backends.poplar.vertices.gradient_windows import HELPERS, REDUCE, add_gradient_windows
+from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
+from snnc.backends.poplar.vertices.losses import add_loss, loss_sets
+from snnc.backends.poplar.vertices.parameters import WEIGHT_ROWS, add_parameters
+from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
+from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, joins
+from snnc.backends.poplar.vertices.window_tests import add_window_test, window_test_sets, window_test_table_count
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.plan_json import plan_to_json
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.tiles.host_io.streaming import ROW_BYTES
+from snnc.compiler.tiles.vertices.block_codelets import ZERO
+from snnc.compiler.tiles.vertices.codelets import CLOCK_CODE
+from snnc.compiler.tiles.vertices.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost
 
 PARTS: Final = ("layout", "gradient_windows", "indexed", "poplar_session", "staging", "streaming", "vertices")
 """The parts of a host program that no network changes, each a header and a source."""

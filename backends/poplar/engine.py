@@ -8,17 +8,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from snnc.backends.engine import Array, Initial
-from snnc.backends.native import Role
-from snnc.backends.native_engine import NativeEngine
+from snnc.backends.native.engine import NativeEngine
+from snnc.backends.native.library import Role
 from snnc.backends.poplar.build import build_poplar
+from snnc.backends.runtime.engine import Array, Initial
 
 Batch: TypeAlias = tuple[Mapping[str, Array], Array | None]
 """Inputs by id, and class indices where it is a batch of training."""
 
 
 class PoplarEngine(NativeEngine):
-    """Runs the shared library of a project; see :class:`snnc.backends.engine.Engine`.
+    """Runs the shared library of a project; see :class:`snnc.backends.runtime.engine.Engine`.
 
     Parameters
     ----------
@@ -45,15 +45,15 @@ class PoplarEngine(NativeEngine):
 
     @property
     def takes_ahead(self) -> bool:
-        """See :class:`~snnc.backends.engine.AheadEngine`."""
+        """See :class:`~snnc.backends.runtime.engine.AheadEngine`."""
         return bool(self.session.with_role(Role.NEXT))
 
     def offer(self, inputs: Mapping[str, Array], target: Array | None = None) -> None:
-        """See :class:`~snnc.backends.engine.AheadEngine`."""
+        """See :class:`~snnc.backends.runtime.engine.AheadEngine`."""
         self._offered = (inputs, target)
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
-        """See :class:`~snnc.backends.engine.Engine`."""
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         self._set_ahead(inputs, None)
         self._set_initial(initial)
         self.session.run()

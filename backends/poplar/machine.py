@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from snnc.backends.names import c_string
-from snnc.compiler.target import Streaming, Target
+from snnc.backends.codegen.names import c_string
+from snnc.compiler.machines.target import Streaming, Target
 
 CONTROL_CYCLES: Final = 30.0
 """The part of a superstep's own cycles that the emulator counts without an exchange too (:class:`poplar::EmulatorModel`)."""

@@ -8,14 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
-from snnc.compiler.mapping.buses import whole_words
-from snnc.compiler.mapping.cost import CodeletCost, codelet_costs
-from snnc.compiler.mapping.grouping import mask_unit
-from snnc.compiler.mapping.indexed import IndexedConnection, indexed_connections
-from snnc.compiler.mapping.schedule import Arc, stages_of
-from snnc.compiler.mapping.window_test import Direction, WindowTest, window_test
-from snnc.compiler.plan import Block, BusPlan, Plan, PopulationPlan
-from snnc.compiler.step_operations import (
+from snnc.compiler.ir.plan import Block, BusPlan, Plan, PopulationPlan
+from snnc.compiler.ir.step_operations import (
     BiasGradient,
     ConvolveBiasGradient,
     Fill,
@@ -26,7 +20,13 @@ from snnc.compiler.step_operations import (
     RescaleBiasGradient,
     WeightGradient,
 )
-from snnc.compiler.step_program import ConnectionInfo, OutputInfo, PopulationInfo, StepProgram
+from snnc.compiler.ir.step_program import ConnectionInfo, OutputInfo, PopulationInfo, StepProgram
+from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection, indexed_connections
+from snnc.compiler.tiles.placement.grouping import mask_unit
+from snnc.compiler.tiles.relays.buses import whole_words
+from snnc.compiler.tiles.schedule.schedule import Arc, stages_of
+from snnc.compiler.tiles.schedule.window_test import Direction, WindowTest, window_test
+from snnc.compiler.tiles.vertices.cost import CodeletCost, codelet_costs
 
 
 @dataclass(frozen=True)

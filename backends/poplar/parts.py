@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from snnc.compiler.mapping.cost import CodeletCost
+from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 Access: TypeAlias = Literal["Input", "Output", "InOut"]
 FieldKind: TypeAlias = Literal["edge", "number", "integer"]

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from snnc.backends.moments import moments
+from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.clocks import clock, set_clock
-from snnc.backends.poplar.dealt import AHEAD
-from snnc.backends.poplar.gradient_windows import REDUCE
-from snnc.backends.poplar.indexed import SHARED_SUMS
-from snnc.backends.poplar.losses import loss_sets
 from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.parameters import WEIGHT_ROWS
 from snnc.backends.poplar.parts import Assembly, Body
-from snnc.backends.poplar.recompute import RESTORE, SAVE
-from snnc.backends.poplar.relay_segments import counters
-from snnc.backends.poplar.relays import JOIN, joins
 from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
-from snnc.backends.poplar.window_tests import loop
-from snnc.backends.printing import c_literal
-from snnc.compiler.optimizers import Adam, Optimizer
+from snnc.backends.poplar.vertices.balanced_rows import AHEAD
+from snnc.backends.poplar.vertices.gradient_windows import REDUCE
+from snnc.backends.poplar.vertices.indexed import SHARED_SUMS
+from snnc.backends.poplar.vertices.losses import loss_sets
+from snnc.backends.poplar.vertices.parameters import WEIGHT_ROWS
+from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE
+from snnc.backends.poplar.vertices.relay_segments import counters
+from snnc.backends.poplar.vertices.relays import JOIN, joins
+from snnc.backends.poplar.vertices.window_tests import loop
+from snnc.backends.training.moments import moments
+from snnc.compiler.losses.optimizers import Adam, Optimizer
 
 
 def add_clocks(net: Network, assembly: Assembly) -> None:

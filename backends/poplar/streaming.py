@@ -10,9 +10,9 @@ from typing import Final
 
 from snnc.backends.poplar.network import Network, Store
 from snnc.backends.poplar.parts import Assembly, VertexLoop, integer, scalar
-from snnc.backends.poplar.recompute import boundary_slots, keeps_history
-from snnc.backends.poplar.relay_segments import held, keeps_behind, kept_name
-from snnc.compiler.step_program import PopulationInfo
+from snnc.backends.poplar.vertices.recompute import boundary_slots, keeps_history
+from snnc.backends.poplar.vertices.relay_segments import held, keeps_behind, kept_name
+from snnc.compiler.ir.step_program import PopulationInfo
 
 NEXT_ROW: Final = "next_row"
 ROW_BEFORE: Final = "row_before"

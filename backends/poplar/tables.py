@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from snnc.backends.poplar.indexed import indexed_tables, table_count
+from snnc.backends.folders.project import Chunk
 from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.window_tests import window_test_table_count, window_test_tables
-from snnc.backends.project import Chunk
-from snnc.compiler.graph import Array
+from snnc.backends.poplar.vertices.indexed import indexed_tables, table_count
+from snnc.backends.poplar.vertices.window_tests import window_test_table_count, window_test_tables
+from snnc.compiler.ir.graph import Array
 
 
 def plan_tables(net: Network) -> Iterator[Chunk]:
     """Yield ``plan.bin``: blocks of populations (tile, first, count, sample, samples), relays of stores (tile, sample, samples), vertices
-    of reductions (:class:`~snnc.compiler.plan.PartialSum`), the tables of indexed connections, of the test
+    of reductions (:class:`~snnc.compiler.ir.plan.PartialSum`), the tables of indexed connections, of the test
     for further windows, losses (tile).
     """
     stores, windowed = list(net.stores.values()), [b.gradient for b in net.plan.buses if b.gradient is not None]

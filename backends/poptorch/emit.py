@@ -9,17 +9,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.manifest import PROJECT_FORMAT
+from snnc.backends.codegen.safetensors_file import safetensors
+from snnc.backends.folders.manifest import PROJECT_FORMAT
+from snnc.backends.folders.project import Chunk, whole_folder, write_file
 from snnc.backends.poplar.emit import print_files
 from snnc.backends.poplar.parts import Body
 from snnc.backends.poplar.tables import plan_tables
 from snnc.backends.poptorch.build import SOURCES
 from snnc.backends.poptorch.operation import Operation, assemble, operation_context
-from snnc.backends.project import Chunk, whole_folder, write_file
-from snnc.backends.safetensors_file import safetensors
-from snnc.compiler.mapping.plan_json import plan_to_json
-from snnc.compiler.plan import Plan
-from snnc.compiler.step_program import OutputInfo, StepProgram
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.plan_json import plan_to_json
+from snnc.compiler.ir.step_program import OutputInfo, StepProgram
 
 DOMAIN: Final = "snnc"
 """The domain of emitted operations."""

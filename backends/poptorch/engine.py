@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from snnc.backends.engine import Array, Initial
-from snnc.backends.errors import NotTrainableError
 from snnc.backends.poptorch.build import build_operation
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
 from snnc.backends.poptorch.operation import Operation
 from snnc.backends.poptorch.popart import load_operation, open_operation
-from snnc.compiler.plan import Plan
-from snnc.compiler.step_program import StepProgram
+from snnc.backends.runtime.engine import Array, Initial
+from snnc.backends.runtime.errors import NotTrainableError
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.step_program import StepProgram
 
 VERSION = "ipu2"
 """What is emulated for machines of other makers."""
 
 
 class PopTorchEngine:
-    """Runs the operation of a package; see :class:`snnc.backends.engine.Engine`.
+    """Runs the operation of a package; see :class:`snnc.backends.runtime.engine.Engine`.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class PopTorchEngine:
         return self._operation.plan.batch
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
-        """See :class:`~snnc.backends.engine.Engine`; `initial` is empty, as the operation takes no states of single samples."""
+        """See :class:`~snnc.backends.runtime.engine.Engine`; `initial` is empty, as the operation takes no states of single samples."""
         if initial:
             raise UnsupportedOnPopTorchError(
                 "the custom operation starts every sample with the same states; give none, or take another target."
@@ -98,7 +98,7 @@ class PopTorchEngine:
         return {}
 
     def close(self) -> None:
-        """See :class:`~snnc.backends.engine.Engine`."""
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         self._running.close()
 
     def _shown(self, inputs: Mapping[str, Array], buffer: str, delay: int) -> Array:

@@ -13,11 +13,11 @@ from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop
 from snnc.backends.poplar.schedule import gradient_sums, sequences, start_program
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
-from snnc.compiler.graph import Array
-from snnc.compiler.mapping.cost import CodeletCost
-from snnc.compiler.optimizers import SGD
-from snnc.compiler.plan import Plan
-from snnc.compiler.step_program import InputInfo, OutputInfo, StepProgram
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.step_program import InputInfo, OutputInfo, StepProgram
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 SUM: Final = "sum_gradients"
 """The compute set of the last sums of gradients, in place of the update."""

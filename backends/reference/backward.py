@@ -6,16 +6,15 @@ from functools import singledispatch
 
 import numpy as np
 
-from snnc.backends.engine import Array
 from snnc.backends.reference.convolution import convolve_input_gradient, convolve_weight_gradient, per_channel
 from snnc.backends.reference.forward import population_of
 from snnc.backends.reference.memory import Memory
 from snnc.backends.reference.pooling import pool_gradient, reduce_gradient
 from snnc.backends.reference.scaling import cut, inside, rescale, sum_to
 from snnc.backends.reference.sparse import sparse_input_gradient, sparse_weight_gradient
-from snnc.compiler.interpret import evaluate
-from snnc.compiler.shapes import size
-from snnc.compiler.step_operations import (
+from snnc.backends.runtime.engine import Array
+from snnc.compiler.ir.shapes import size
+from snnc.compiler.ir.step_operations import (
     BackwardOp,
     BiasGradient,
     ConvolveBiasGradient,
@@ -38,6 +37,7 @@ from snnc.compiler.step_operations import (
     SurroundGradient,
     Value,
 )
+from snnc.compiler.neurons.interpret import evaluate
 
 
 @singledispatch

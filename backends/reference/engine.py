@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from snnc.backends.engine import Array, Initial, OptimizerValues
-from snnc.backends.errors import NotTrainableError
-from snnc.backends.moments import moments
 from snnc.backends.reference.backward import forget_before, run_backward
 from snnc.backends.reference.forward import run_forward
 from snnc.backends.reference.memory import Memory
 from snnc.backends.reference.optimizers import OptimizerState
 from snnc.backends.reference.stepping import Window
-from snnc.compiler.step_program import StepProgram
+from snnc.backends.runtime.engine import Array, Initial, OptimizerValues
+from snnc.backends.runtime.errors import NotTrainableError
+from snnc.backends.training.moments import moments
+from snnc.compiler.ir.step_program import StepProgram
 
 
 class ReferenceEngine:
@@ -43,7 +43,7 @@ class ReferenceEngine:
         self._window: Window | None = None
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
-        """See :class:`~snnc.backends.engine.Engine`."""
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         memory = self._run(inputs, initial)
         return {o.id: memory[o.record].reshape(memory.steps, memory.batch, *o.shape) for o in self.program.outputs}
 
@@ -72,11 +72,11 @@ class ReferenceEngine:
         return loss, {name: memory[gradient] for name, gradient in learned.items()}
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
-        """See :class:`~snnc.backends.engine.Engine`."""
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         return self.train_parts([(inputs, target)], len(target), learning_rate)
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
-        """See :class:`~snnc.backends.engine.GatheringEngine`."""
+        """See :class:`~snnc.backends.runtime.engine.GatheringEngine`."""
         if self._optimizer is None:
             raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
         whole, gradients = 0.0, dict[str, Array]()
@@ -93,20 +93,20 @@ class ReferenceEngine:
         return whole
 
     def gradients(self) -> dict[str, Array]:
-        """See :class:`~snnc.backends.engine.GradientEngine`."""
+        """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""
         return {name: gradient.copy() for name, gradient in self._gradients.items()}
 
     def get_parameters(self) -> dict[str, Array]:
-        """See :class:`~snnc.backends.engine.Engine`."""
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         return {name: value.copy() for name, value in self._parameters.items()}
 
     def set_parameters(self, values: Mapping[str, Array]) -> None:
-        """See :class:`~snnc.backends.engine.Engine`."""
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
         for name, value in values.items():
             self._parameters[name][...] = value
 
     def get_optimizer(self) -> OptimizerValues:
-        """See :class:`~snnc.backends.engine.ResumableEngine`."""
+        """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
         state = self._optimizer
         if state is None:
             return OptimizerValues(0, {})
@@ -116,18 +116,18 @@ class ReferenceEngine:
         return OptimizerValues(state.count, copies)
 
     def set_optimizer(self, values: OptimizerValues) -> None:
-        """See :class:`~snnc.backends.engine.ResumableEngine`."""
+        """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
         assert self._optimizer is not None
         self._optimizer.count = values.updates
         for moment, found in values.moments.items():
             self._optimizer.kept(moment).update({name: value.astype(self.dtype) for name, value in found.items()})
 
     def reset(self, batch: int, initial: Initial) -> None:
-        """See :class:`~snnc.backends.engine.SteppingEngine`."""
+        """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
         self._window = Window(self.program, batch, self._parameters, self.dtype, initial)
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """See :class:`~snnc.backends.engine.SteppingEngine`."""
+        """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
         if self._window is None:
             self.reset(len(next(iter(inputs.values()))), {})
         assert self._window is not None

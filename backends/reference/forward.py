@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from snnc.backends.engine import Array
 from snnc.backends.reference.convolution import convolve, per_channel
 from snnc.backends.reference.memory import Memory
 from snnc.backends.reference.pooling import pool, reduce
 from snnc.backends.reference.scaling import cut, inside, rescale
 from snnc.backends.reference.sparse import sparse_product
-from snnc.compiler.interpret import evaluate
-from snnc.compiler.step_operations import (
+from snnc.backends.runtime.engine import Array
+from snnc.compiler.ir.step_operations import (
     Convolve,
     Cut,
     Dense,
@@ -26,7 +25,8 @@ from snnc.compiler.step_operations import (
     SparseProduct,
     Surround,
 )
-from snnc.compiler.step_program import PopulationInfo
+from snnc.compiler.ir.step_program import PopulationInfo
+from snnc.compiler.neurons.interpret import evaluate
 
 
 @singledispatch

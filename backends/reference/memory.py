@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from snnc.backends.engine import Array, Initial
-from snnc.backends.errors import MemoryNeededError
-from snnc.compiler.step_operations import Value
-from snnc.compiler.step_program import Buffer, StepProgram
+from snnc.backends.runtime.engine import Array, Initial
+from snnc.backends.runtime.errors import MemoryNeededError
+from snnc.compiler.ir.step_operations import Value
+from snnc.compiler.ir.step_program import Buffer, StepProgram
 
 
 @dataclass

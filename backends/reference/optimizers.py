@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from snnc.backends.engine import Array
-from snnc.compiler.optimizers import SGD, Adam, Optimizer
+from snnc.backends.runtime.engine import Array
+from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
 
 
 @dataclass
@@ -20,7 +20,7 @@ class OptimizerState:
     second: dict[str, Array] = field(default_factory=dict)
 
     def kept(self, moment: str) -> dict[str, Array]:
-        """What is kept under a name of :func:`~snnc.backends.moments.moments`, by parameter."""
+        """What is kept under a name of :func:`~snnc.backends.training.moments.moments`, by parameter."""
         return {"moment1": self.first, "moment2": self.second}[moment]
 
     def begin(self) -> None:

@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 
-from snnc.backends.engine import Array
 from snnc.backends.reference.convolution import windows_in, windows_into
-from snnc.compiler.graph import PoolKind, ReduceKind, Shape
-from snnc.compiler.windows import Windows
+from snnc.backends.runtime.engine import Array
+from snnc.compiler.ir.graph import PoolKind, ReduceKind, Shape
+from snnc.compiler.ir.windows import Windows
 
 
 def pool(x: Array, windows: Windows, kind: PoolKind, count_padding: bool) -> Array:

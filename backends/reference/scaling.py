@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from snnc.backends.engine import Array
-from snnc.compiler.graph import Shape
+from snnc.backends.runtime.engine import Array
+from snnc.compiler.ir.graph import Shape
 
 
 def rescale(x: Array, weight: Array, shape: Shape) -> Array:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from snnc.backends.engine import Array
-from snnc.compiler.sparse import Pattern
+from snnc.backends.runtime.engine import Array
+from snnc.compiler.ir.sparse import Pattern
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

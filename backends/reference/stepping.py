@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from snnc.backends.engine import Array, Initial
 from snnc.backends.reference.forward import run_forward
 from snnc.backends.reference.memory import Memory
-from snnc.compiler.step_operations import Fill, NeuronStep
-from snnc.compiler.step_program import StepProgram
+from snnc.backends.runtime.engine import Array, Initial
+from snnc.compiler.ir.step_operations import Fill, NeuronStep
+from snnc.compiler.ir.step_program import StepProgram
 
 
 class Window:

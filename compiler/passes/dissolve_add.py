@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from snnc.compiler.graph import Add, Edge, Graph, Input, Population
+from snnc.compiler.ir.graph import Add, Edge, Graph, Input, Population
+from snnc.compiler.ir.shapes import PortMap, compatible, port_map
 from snnc.compiler.passes.edit import add_edge, has_initial_value
-from snnc.compiler.shapes import PortMap, compatible, port_map
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from snnc.compiler.graph import Flatten, Graph, Reshape
+from snnc.compiler.ir.graph import Flatten, Graph, Reshape
+from snnc.compiler.ir.shapes import port_map
 from snnc.compiler.passes.edit import bypass, can_bypass
-from snnc.compiler.shapes import port_map
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from snnc.compiler.graph import Edge, Flatten, Graph, Linear, Operation, Population, Reshape, Sparse
-from snnc.compiler.shapes import PortMap, compatible
+from snnc.compiler.ir.graph import Edge, Flatten, Graph, Linear, Operation, Population, Reshape, Sparse
+from snnc.compiler.ir.shapes import PortMap, compatible
 
 
 def add_edge(graph: Graph, edge: Edge) -> None:

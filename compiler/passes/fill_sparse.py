@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from snnc.compiler.graph import Graph, Sparse
+from snnc.compiler.ir.graph import Graph, Sparse
+from snnc.compiler.ir.sparse import to_linear
 from snnc.compiler.passes.edit import replace_operation
-from snnc.compiler.sparse import to_linear
 
 
 @dataclass(frozen=True)

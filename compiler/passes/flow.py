@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import Final, Protocol
 
 from snnc.compiler.errors import UnknownPassError
-from snnc.compiler.graph import Graph
+from snnc.compiler.ir.graph import Graph
+from snnc.compiler.ir.verify import verify
 from snnc.compiler.passes.dissolve_add import DissolveAdd
 from snnc.compiler.passes.divide_averages import DivideAverages
 from snnc.compiler.passes.drop_flatten import DropFlatten
 from snnc.compiler.passes.materialise_relays import MaterialiseRelays
 from snnc.compiler.passes.merge_linear import MergeLinear
-from snnc.compiler.verify import verify
 
 
 class Pass(Protocol):
@@ -49,7 +49,7 @@ def run_flow(graph: Graph, dump_after: str | None = None, flow: Iterable[Pass] =
     UnknownPassError
         `dump_after` names no pass of `flow`.
     GraphError
-        The graph is refused by :func:`~snnc.compiler.verify.verify`.
+        The graph is refused by :func:`~snnc.compiler.ir.verify.verify`.
     """
     passes = tuple(flow)
     if dump_after is not None and dump_after not in {p.name for p in passes}:

@@ -7,9 +7,9 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from snnc.compiler.graph import Array, Conv, Edge, Graph, Linear, Scale
+from snnc.compiler.ir.graph import Array, Conv, Edge, Graph, Linear, Scale
+from snnc.compiler.ir.shapes import PortMap, port_map
 from snnc.compiler.passes.edit import add_edge, bypass, has_initial_value, replace_operation
-from snnc.compiler.shapes import PortMap, port_map
 
 Weighted: TypeAlias = Linear | Conv
 

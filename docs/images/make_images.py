@@ -14,9 +14,9 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import snnc
-from snnc.inspect import render, summarise
-from snnc.options import options
-from snnc.project import compile_graph
+from snnc.options.compile_options import options
+from snnc.project.folder import compile_graph
+from snnc.report import render, summarise
 
 HERE = Path(__file__).parent
 WIDE, HIGH = 1300, 1510

@@ -12,10 +12,10 @@ from pathlib import Path
 import typer
 
 import snnc
-from snnc.cli import make_app
+from snnc.cli.main import make_app
 from snnc.compiler.errors import SnncError
-from snnc.option_table import RULES, WORDS, taken_by
-from snnc.target_kinds import KINDS
+from snnc.options.table import RULES, WORDS, taken_by
+from snnc.options.targets import KINDS
 
 LEVELS = {
     "0": "The network",

@@ -25,7 +25,7 @@ def snnc(*arguments: object) -> None:
     """Print and run one snnc command; stop when it fails."""
     words = [str(a) for a in arguments]
     print(f"\n$ snnc {' '.join(words)}", flush=True)
-    done = subprocess.run([sys.executable, "-c", "from snnc.cli import main; main()", *words], check=False)
+    done = subprocess.run([sys.executable, "-c", "from snnc.cli.main import main; main()", *words], check=False)
     if done.returncode:
         raise SystemExit(done.returncode)
 

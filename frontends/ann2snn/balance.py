@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.graph import Array, Graph, Population
-from snnc.compiler.shapes import size
+from snnc.compiler.ir.graph import Array, Graph, Population
+from snnc.compiler.ir.shapes import size
 from snnc.frontends.ann2snn.errors import SilentLayerError
 from snnc.frontends.ann2snn.running import recording, runs
 from snnc.frontends.ann2snn.samples import Samples

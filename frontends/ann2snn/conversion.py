@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from snnc.compiler.graph import Graph, Pool, Population, Reduce
-from snnc.compiler.shapes import size
+from snnc.compiler.ir.graph import Graph, Pool, Population, Reduce
+from snnc.compiler.ir.shapes import size
 from snnc.frontends.ann2snn.balance import scales
 from snnc.frontends.ann2snn.convert import convert
 from snnc.frontends.ann2snn.errors import ConversionOptionError

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 import networkx as nx
 import numpy as np
 
-from snnc.compiler.graph import (
+from snnc.compiler.ir.graph import (
     Add,
     Array,
     Concat,
@@ -42,9 +42,9 @@ from snnc.compiler.graph import (
     Scale,
     Slice,
 )
+from snnc.compiler.ir.shapes import PortMap, port_map
+from snnc.compiler.ir.verify import verify
 from snnc.compiler.passes.edit import fresh_name
-from snnc.compiler.shapes import PortMap, port_map
-from snnc.compiler.verify import verify
 from snnc.frontends.ann2snn.rectifiers import counter, increment, spiking
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from snnc.compiler.graph import (
+from snnc.compiler.ir.graph import (
     Add,
     Array,
     Concat,
@@ -28,8 +28,8 @@ from snnc.compiler.graph import (
 from snnc.frontends.ann2snn.errors import BatchAxisError, NoSpikingFormError
 from snnc.frontends.ann2snn.operators import refusal
 from snnc.frontends.ann2snn.rectifiers import rectifier
-from snnc.frontends.onnx.node import Node, Shape
-from snnc.frontends.onnx.window import Pairs
+from snnc.frontends.onnx.flattening.node import Node, Shape
+from snnc.frontends.onnx.flattening.window import Pairs
 
 _Windows: TypeAlias = tuple[str, Shape, Shape, Pairs, Shape, bool, bool]
 

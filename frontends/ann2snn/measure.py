@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from snnc.compiler.graph import Array, Graph, Output
+from snnc.compiler.ir.graph import Array, Graph, Output
 from snnc.frontends.ann2snn.report import Point
 from snnc.frontends.ann2snn.running import recording, runs
 from snnc.frontends.ann2snn.samples import Samples

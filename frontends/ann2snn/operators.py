@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from snnc.frontends.ann2snn.errors import NoSpikingFormError
-from snnc.frontends.onnx.flatten import Call, Handler, Value
+from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
+from snnc.frontends.onnx.flattening.node import Node
+from snnc.frontends.onnx.flattening.operation import Subgraph
 from snnc.frontends.onnx.load import HANDLERS
-from snnc.frontends.onnx.node import Node
-from snnc.frontends.onnx.operation import Subgraph
 
 FINAL: Final = ("Softmax", "LogSoftmax")
 """Operators that are dropped at the end: they keep the order of the classes."""

@@ -11,23 +11,23 @@ import numpy as np
 from onnx import ModelProto
 
 from snnc.compiler.errors import SnncError
-from snnc.compiler.graph import Graph, Input, Layout, Linear, Operation, Output, Population, Reshape, Scale
+from snnc.compiler.ir.graph import Graph, Input, Layout, Linear, Operation, Output, Population, Reshape, Scale
+from snnc.compiler.ir.verify import verify
 from snnc.compiler.passes.fold_scale import FoldScale
-from snnc.compiler.verify import verify
 from snnc.frontends.ann2snn.errors import AlreadySpikingError, Ann2SnnError, BatchAxisError, NoSpikingFormError
 from snnc.frontends.ann2snn.matching import Piece, match
 from snnc.frontends.ann2snn.operators import handlers
 from snnc.frontends.ann2snn.running import check_affordable
+from snnc.frontends.common.execute import Runner
 from snnc.frontends.load import load
 from snnc.frontends.onnx.errors import MalformedGraphError, OnnxError, SelfCheckError, ShapeError
-from snnc.frontends.onnx.evaluate import Evaluator
-from snnc.frontends.onnx.execute import Runner
-from snnc.frontends.onnx.flatten import Run
-from snnc.frontends.onnx.guard import refusing
-from snnc.frontends.onnx.node import Node, Pool, Shape
-from snnc.frontends.onnx.operation import Subgraph, parse
-from snnc.frontends.onnx.reader import opset_of, read_model
-from snnc.frontends.onnx.shaping import cut
+from snnc.frontends.onnx.flattening.evaluate import Evaluator
+from snnc.frontends.onnx.flattening.flatten import Run
+from snnc.frontends.onnx.flattening.node import Node, Pool, Shape
+from snnc.frontends.onnx.flattening.operation import Subgraph, parse
+from snnc.frontends.onnx.flattening.shaping import cut
+from snnc.frontends.onnx.reading.guard import refusing
+from snnc.frontends.onnx.reading.reader import opset_of, read_model
 
 _BATCHES: Final = (3, 1)
 """Numbers of samples that an open first axis is read with: any, else the only one that constants of the file may fit."""

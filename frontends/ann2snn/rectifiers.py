@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.graph import Population, Shape
-from snnc.compiler.neuron import NeuronModel, neuron
-from snnc.compiler.neurons import IF, I
-from snnc.compiler.surrogates import straight_through
+from snnc.compiler.ir.graph import Population, Shape
+from snnc.compiler.neurons.library import IF, I
+from snnc.compiler.neurons.neuron import NeuronModel, neuron
+from snnc.compiler.neurons.surrogates.library import straight_through
 
 THRESHOLD: Final = 1.0
 """Threshold of all neurons: the scale of their layer is in the weights."""

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from snnc.compiler.graph import Array, Conv, Edge, Graph, Layout, Linear, Output, Pool, Population
+from snnc.compiler.ir.graph import Array, Conv, Edge, Graph, Layout, Linear, Output, Pool, Population
+from snnc.compiler.ir.shapes import PortMap, port_map, size
 from snnc.compiler.passes.edit import add_edge, fresh_name
-from snnc.compiler.shapes import PortMap, port_map, size
+from snnc.frontends.common.execute import Runner
 from snnc.frontends.onnx.errors import TooLargeError
-from snnc.frontends.onnx.execute import Runner
 
 _ROOM: Final = 2**24
 """Numbers that one array of a run is to hold, if more than one sample is in it."""

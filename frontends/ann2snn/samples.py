@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from snnc.compiler.graph import Array, Graph, Input, Output
-from snnc.compiler.shapes import port_map, size
+from snnc.compiler.ir.graph import Array, Graph, Input, Output
+from snnc.compiler.ir.shapes import port_map, size
 from snnc.frontends.ann2snn.errors import CalibrationMissingError, CalibrationShapeError, CalibrationValueError, LabelError
 
 MAX_SAMPLES: Final = 2048

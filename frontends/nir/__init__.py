@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from snnc.frontends.nir.load import load_nir
-from snnc.frontends.nir.write import write_nir
+from snnc.frontends.nir.writing.write import write_nir
 
 __all__ = ["load_nir", "write_nir"]

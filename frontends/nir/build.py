@@ -9,13 +9,13 @@ from typing import Final
 import networkx as nx
 import numpy as np
 
-from snnc.compiler.graph import Add, Array, Flatten, Graph, Input, Linear, OneToOne, Operation, Output, Population, Reshape
+from snnc.compiler.ir.graph import Add, Array, Flatten, Graph, Input, Linear, OneToOne, Operation, Output, Population, Reshape
 from snnc.frontends.nir.dialects import Dialect
 from snnc.frontends.nir.errors import NirFieldError, NirTimeStepError
-from snnc.frontends.nir.fields import FIRING, NirNode
-from snnc.frontends.nir.flatten import JUNCTION, Edge, Flat
-from snnc.frontends.nir.infer import Shapes
 from snnc.frontends.nir.neurons import population
+from snnc.frontends.nir.reading.fields import FIRING, NirNode
+from snnc.frontends.nir.reading.flatten import JUNCTION, Edge, Flat
+from snnc.frontends.nir.reading.infer import Shapes
 from snnc.frontends.nir.windows import window_operation
 from snnc.frontends.nir.wiring import Link, dissolve
 

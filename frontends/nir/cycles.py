@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 import networkx as nx
 
 from snnc.frontends.nir.errors import NirCycleError
-from snnc.frontends.nir.fields import NEURONS
-from snnc.frontends.nir.flatten import Edge, Flat
+from snnc.frontends.nir.reading.fields import NEURONS
+from snnc.frontends.nir.reading.flatten import Edge, Flat
 
 
 def closing_edges(flat: Flat, delayed: Mapping[Edge, int]) -> list[Edge]:

@@ -9,17 +9,17 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.graph import Graph
-from snnc.compiler.verify import verify
+from snnc.compiler.ir.graph import Graph
+from snnc.compiler.ir.verify import verify
 from snnc.frontends.nir.build import build, delay_steps, late_edges
 from snnc.frontends.nir.cycles import closing_edges
-from snnc.frontends.nir.described import described
 from snnc.frontends.nir.dialects import Dialect, find_dialect
 from snnc.frontends.nir.errors import NirTimeStepError, NirTooLargeError
-from snnc.frontends.nir.fields import FIRING, NEURONS, POSITIVE, NirGraph, NirNode
-from snnc.frontends.nir.flatten import Edge, Flat, flatten
-from snnc.frontends.nir.infer import infer
-from snnc.frontends.nir.reader import read_nir
+from snnc.frontends.nir.reading.described import described
+from snnc.frontends.nir.reading.fields import FIRING, NEURONS, POSITIVE, NirGraph, NirNode
+from snnc.frontends.nir.reading.flatten import Edge, Flat, flatten
+from snnc.frontends.nir.reading.infer import infer
+from snnc.frontends.nir.reading.reader import read_nir
 
 _LINEAR: Final = ("Affine", "Linear")
 

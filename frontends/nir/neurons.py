@@ -12,12 +12,12 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from snnc.compiler.graph import Array, Population, Shape
-from snnc.compiler.neuron import NeuronModel, neuron
-from snnc.compiler.neurons import IF, LI, LIF, CubaLIF, I, Threshold
-from snnc.compiler.neurons.resets import Firing
+from snnc.compiler.ir.graph import Array, Population, Shape
+from snnc.compiler.neurons.library import IF, LI, LIF, CubaLIF, I, Threshold
+from snnc.compiler.neurons.library.resets import Firing
+from snnc.compiler.neurons.neuron import NeuronModel, neuron
 from snnc.frontends.nir.dialects import Dialect
-from snnc.frontends.nir.fields import FIRING, NirNode
+from snnc.frontends.nir.reading.fields import FIRING, NirNode
 
 _NEAR: Final = 2e-6
 """Relative error within which a gain written as a quotient of float32 numbers is 1."""

@@ -7,10 +7,10 @@ from typing import Final, Literal
 import numpy as np
 
 from snnc.compiler.errors import ChannelError, WindowError
-from snnc.compiler.graph import Array, Conv, Pool, Shape
-from snnc.compiler.windows import output_shape
+from snnc.compiler.ir.graph import Array, Conv, Pool, Shape
+from snnc.compiler.ir.windows import output_shape
 from snnc.frontends.nir.errors import NirFieldError, NirShapeError
-from snnc.frontends.nir.fields import NirNode
+from snnc.frontends.nir.reading.fields import NirNode
 
 _RANK: Final = {"Conv1d": 1, "Conv2d": 2, "SumPool2d": 2, "AvgPool2d": 2}
 _MAX: Final = 2**31 - 1

@@ -11,25 +11,8 @@ from typing import Final
 from onnx import ModelProto, ValueInfoProto
 
 from snnc.compiler.errors import SnncError
-from snnc.compiler.graph import Graph
-from snnc.frontends.onnx import (
-    ops_activation,
-    ops_control,
-    ops_described,
-    ops_einsum,
-    ops_elementwise,
-    ops_layer,
-    ops_moving,
-    ops_recurrent,
-    ops_scatter,
-    ops_shape,
-    ops_window,
-    shaping,
-)
-from snnc.frontends.onnx.bind import bind
-from snnc.frontends.onnx.broadcasting import broadcast_out
-from snnc.frontends.onnx.described import File, Seen, described
-from snnc.frontends.onnx.detaching import DEFAULT, Detach, sentence, strip
+from snnc.compiler.ir.graph import Graph
+from snnc.frontends.onnx.assumptions import assumptions
 from snnc.frontends.onnx.errors import (
     DetachError,
     InitialStateError,
@@ -44,25 +27,62 @@ from snnc.frontends.onnx.errors import (
     TimeMixingError,
     TimeVaryingError,
 )
-from snnc.frontends.onnx.flatten import Handler, Run
-from snnc.frontends.onnx.guard import refusing
-from snnc.frontends.onnx.node import Node, Pool, Shape
-from snnc.frontends.onnx.operation import Subgraph, parse
-from snnc.frontends.onnx.packed import Parts, advised, joined, parts_of
-from snnc.frontends.onnx.pairing import Pairs, guess_said, pair_states
-from snnc.frontends.onnx.reader import notes_of, opset_of, read_model
-from snnc.frontends.onnx.readout import accumulated, roll_output
-from snnc.frontends.onnx.rearrange import rearranged
-from snnc.frontends.onnx.report import assumptions
-from snnc.frontends.onnx.retime import retime
-from snnc.frontends.onnx.roll import READINGS, Roller
-from snnc.frontends.onnx.sample import Inputs
-from snnc.frontends.onnx.settle import settle
-from snnc.frontends.onnx.static import static_timeline
-from snnc.frontends.onnx.step import Result, Step, check_operations
-from snnc.frontends.onnx.timeline import Timeline, alive_from, check_extent, extend, find_axes, timeline
-from snnc.frontends.onnx.traces import Built, Imported
-from snnc.frontends.onnx.verify import Wanted, verify
+from snnc.frontends.onnx.flattening import shaping
+from snnc.frontends.onnx.flattening.flatten import Handler, Run
+from snnc.frontends.onnx.flattening.node import Node, Pool, Shape
+from snnc.frontends.onnx.flattening.operation import Subgraph, parse
+from snnc.frontends.onnx.flattening.sample import Inputs
+from snnc.frontends.onnx.operators import (
+    activation as ops_activation,
+)
+from snnc.frontends.onnx.operators import (
+    control as ops_control,
+)
+from snnc.frontends.onnx.operators import (
+    described as ops_described,
+)
+from snnc.frontends.onnx.operators import (
+    einsum as ops_einsum,
+)
+from snnc.frontends.onnx.operators import (
+    elementwise as ops_elementwise,
+)
+from snnc.frontends.onnx.operators import (
+    layer as ops_layer,
+)
+from snnc.frontends.onnx.operators import (
+    moving as ops_moving,
+)
+from snnc.frontends.onnx.operators import (
+    recurrent as ops_recurrent,
+)
+from snnc.frontends.onnx.operators import (
+    scatter as ops_scatter,
+)
+from snnc.frontends.onnx.operators import (
+    shape as ops_shape,
+)
+from snnc.frontends.onnx.operators import (
+    window as ops_window,
+)
+from snnc.frontends.onnx.proof.traces import Built, Imported
+from snnc.frontends.onnx.proof.verify import Wanted, verify
+from snnc.frontends.onnx.reading.bind import bind
+from snnc.frontends.onnx.reading.described import File, Seen, described
+from snnc.frontends.onnx.reading.guard import refusing
+from snnc.frontends.onnx.reading.packed import Parts, advised, joined, parts_of
+from snnc.frontends.onnx.reading.pairing import Pairs, guess_said, pair_states
+from snnc.frontends.onnx.reading.reader import notes_of, opset_of, read_model
+from snnc.frontends.onnx.recovery.detaching import DEFAULT, Detach, sentence, strip
+from snnc.frontends.onnx.recovery.readout import accumulated, roll_output
+from snnc.frontends.onnx.recovery.settle import settle
+from snnc.frontends.onnx.reroll.broadcasting import broadcast_out
+from snnc.frontends.onnx.reroll.rearrange import rearranged
+from snnc.frontends.onnx.reroll.retime import retime
+from snnc.frontends.onnx.reroll.roll import READINGS, Roller
+from snnc.frontends.onnx.reroll.static import static_timeline
+from snnc.frontends.onnx.reroll.step import Result, Step, check_operations
+from snnc.frontends.onnx.reroll.timeline import Timeline, alive_from, check_extent, extend, find_axes, timeline
 
 HANDLERS: Final[Mapping[str, Handler]] = {
     **ops_elementwise.HANDLERS,
@@ -138,7 +158,7 @@ def load_onnx(
     steps
         Number of time steps where the file leaves it open (a single step, or a dynamic time axis).
     detach
-        Where gradients stop inside neurons, "reset" unless said; see :data:`snnc.frontends.onnx.detaching.DETACHES`.
+        Where gradients stop inside neurons, "reset" unless said; see :data:`snnc.frontends.onnx.recovery.detaching.DETACHES`.
     marked
         The file was exported by snnc with marks of where they stop.
 

@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 
 import snnc
-import snnc.compiling  # children need not read it
-from snnc.backends import keeping
-from snnc.backends.checkpoint import Position, position_in, save_checkpoint
-from snnc.backends.manifest import PROFILE, TRAINED
-from snnc.backends.weights import read_weight_file
-from snnc.cli import run_command
+import snnc.driver.compiling  # children need not read it
+from snnc.backends.folders.manifest import PROFILE, TRAINED
+from snnc.backends.runtime.weights import read_weight_file
+from snnc.backends.training import keeping
+from snnc.backends.training.checkpoint import Position, position_in, save_checkpoint
+from snnc.cli.main import run_command
 
 SAMPLES, BATCH = 23, 5
 WITH_EVERY_RUN = {".snnc.lock", "model/.trained.safetensors.part", PROFILE}

@@ -82,7 +82,7 @@ def numbers(path):
 
 def command(arguments):
     """Run the command line here; return its exit code and what it said on stderr."""
-    from snnc import cli
+    from snnc.cli import main as cli
 
     said = io.StringIO()
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
@@ -185,7 +185,7 @@ def mutate_project(project, rng):
         return f"{name} is {other.relative_to(project)}"
     done = f"{name} {changed(path, rng)}"
     if rng.random() < 0.3 and path.name != "snnc.json":
-        from snnc.backends.manifest import write_manifest
+        from snnc.backends.folders.manifest import write_manifest
 
         write_manifest(project)
         return f"{done} relisted"
@@ -194,7 +194,7 @@ def mutate_project(project, rng):
 
 def mutate_cache(rng):
     """Change a file of the cache; return what was done."""
-    from snnc.compiler.cache import cache_dir
+    from snnc.compiler.files.cache import cache_dir
 
     cache = cache_dir()
     found = [p for kind in ("cpu-*", "project-*", "cuda-*", "codelets/*", "kernels") for f in cache.glob(kind) for p in f.rglob("*")]

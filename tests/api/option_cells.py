@@ -9,9 +9,9 @@ import numpy as np
 
 import snnc
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.compiling import as_graph, compile_to_folder
-from snnc.options import options
-from snnc.project import read_project
+from snnc.driver.compiling import as_graph, compile_to_folder
+from snnc.options.compile_options import options
+from snnc.project.folder import read_project
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 STEPS, BATCH = 6, 4

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from snnc.compiler.plan import Block, BusPlan, ConnectionPlan, Phase, Plan, PopulationPlan, Relay
-from snnc.compiler.targets import load_target
+from snnc.compiler.ir.plan import Block, BusPlan, ConnectionPlan, Phase, Plan, PopulationPlan, Relay
+from snnc.compiler.machines import load_target
 
 CATEGORIES = ("weights", "optimiser", "gradients", "history", "relays", "records", "exchange", "code")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import snnc
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.optimizers import Adam
-from snnc.compiler.surrogates import parse_surrogate
-from snnc.compiling import as_graph, compile_to_folder
-from snnc.options import Options
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
+from snnc.driver.compiling import as_graph, compile_to_folder
+from snnc.options.compile_options import Options
 
 ADAPTIVE = {
     "states": {"v": 0, "b": 0},

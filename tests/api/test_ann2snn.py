@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc import cli
-from snnc.compiler.graph import Layout, Output, Population
+from snnc.checks.trial import run_once
+from snnc.cli import main as cli
+from snnc.compiler.ir.graph import Layout, Output, Population
 from snnc.frontends.ann2snn.errors import AlreadySpikingError, CalibrationMissingError
 from snnc.frontends.onnx.errors import NoTimeError, OnnxError
-from snnc.frontends.onnx_writer.errors import TorchModuleError
-from snnc.trial import run_once
+from snnc.frontends.onnx.writer.errors import TorchModuleError
 
 torch = pytest.importorskip("torch")
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -13,9 +13,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import snnc
-from snnc import cli
-from snnc.compiler.cache import keeping
+from snnc.cli import main as cli
 from snnc.compiler.errors import CacheFolderError, TemporaryFolderError
+from snnc.compiler.files.cache import keeping
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.onnx"

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import pytest
 
-from snnc import cli
 from snnc.benchmarks import suites
 from snnc.benchmarks.growth import draw_growth
 from snnc.benchmarks.measure import measure
@@ -17,6 +16,7 @@ from snnc.benchmarks.nets import benchmark
 from snnc.benchmarks.repeated import at_another_clock, repeated
 from snnc.benchmarks.suites import Task, run, strategies, tasks
 from snnc.benchmarks.table import compile_lines, mapping_lines
+from snnc.cli import main as cli
 
 KEYS = {"net", "target", "strategy", "step_cycles", "bound_cycles", "compile_s", "peak_rss_mb"}
 
@@ -164,7 +164,7 @@ def test_what_ends_a_run_leaves_the_rows_before(tmp_path, monkeypatch):
     monkeypatch.setattr(suites, "run", run_one)
     file = tmp_path / "rows.json"
     kept = []
-    monkeypatch.setattr("snnc.commands.bench.note", lambda text: kept.append(file.exists()))
+    monkeypatch.setattr("snnc.cli.bench.note", lambda text: kept.append(file.exists()))
     assert cli.run_command(["bench", "--nets", "w1", "--json", str(file)]) != 0
     assert kept == [False, True]
     assert [row["strategy"] for row in json.loads(file.read_text())["rows"]] == ["snnc", "published"]

@@ -11,8 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from snnc import cli
-from snnc.backends.processors import processors
+from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu import command, process
 from snnc.benchmarks.cpu.engine import ENTRIES, Entry, entries
 from snnc.benchmarks.cpu.equality import UPDATES, adam, difference, write_answer
@@ -27,7 +26,8 @@ from snnc.benchmarks.cpu.table import lines
 from snnc.benchmarks.cpu.worker import IN_A_ROW, Worker
 from snnc.benchmarks.cpu.workloads import WORKLOADS, Conv, Dense, Workload, workloads
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
-from snnc.errors import BenchError
+from snnc.cli import main as cli
+from snnc.driver.errors import BenchError
 
 RECURRENT = Workload("recurrent", 0.2, 20, 5, (30,), (Dense(24, True), Dense(16)), 4)
 CONV = Workload("maps", 0.1, 12, 3, (2, 13, 13), (Conv(3, 3, 2), Conv(4, 2, 2)), 3, drive=0.3, gain=0.2)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc import cli
 from snnc.backends.cuda import device
 from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError
 from snnc.benchmarks.benchmark import Benchmark
@@ -22,8 +21,9 @@ from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
 from snnc.benchmarks.cuda.table import lines
 from snnc.benchmarks.cuda.warming import Ready
 from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS, stand_in
-from snnc.compiler.lower import lower
-from snnc.errors import BenchError
+from snnc.cli import main as cli
+from snnc.compiler.lowering.lower import lower
+from snnc.driver.errors import BenchError
 
 W1 = workloads("w1-5", CUDA_WORKLOADS, "cuda")[0]
 CONV = Workload("maps", 0.1, 12, 3, (2, 13, 13), (Conv(3, 3, 2), Conv(4, 2, 2)), 3)

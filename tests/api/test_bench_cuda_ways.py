@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from snnc import cli
 from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.benchmarks.cpu.engine import Entry, entries
 from snnc.benchmarks.cpu.process import EngineError
@@ -24,7 +23,8 @@ from snnc.benchmarks.cuda.lines import Line, Manner
 from snnc.benchmarks.cuda.resuming import read_rows
 from snnc.benchmarks.cuda.suite import measure
 from snnc.benchmarks.cuda.warming import versions_of, warmed
-from snnc.errors import BenchError
+from snnc.cli import main as cli
+from snnc.driver.errors import BenchError
 
 SMALL = Workload("small", 0.2, 5, 4, (12,), (Dense(10, True),), 3)
 LONE = Workload("lone", 0.2, 5, 4, (16,), (Dense(16),), 0)
@@ -146,7 +146,7 @@ def test_choices_are_kept_for_what_they_hang_on(cache):
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[1, 2]", b'{"format": 0}', b"\xff" * 40])
 def test_a_damaged_choice_is_ignored_and_written_anew(cache, damage):
-    from snnc.compiler.cache import write_checked
+    from snnc.compiler.files.cache import write_checked
 
     of = ways.identity(Entry("any", "exact", "module", ("eager",)), SMALL, {}, [], 60.0)
     choice = ways.Choice("eager", ways.TRIAL, {"eager": 1.0}, {})

@@ -13,17 +13,17 @@ from nir_files import lif, linear, write
 from printed_equations import computed
 
 import snnc
-from snnc import cli
-from snnc.compiler.graph import Conv, Graph, Input, Layout, Linear, OneToOne, Output, Pool, Population, Sparse
-from snnc.compiler.interpret import evaluate
-from snnc.compiler.neurons import ALIF, IF, LI, LIBRARY, LIF, SLSTM, Alpha, CubaLIF, Lapicque, Threshold
-from snnc.describe import describe
-from snnc.understanding.equations import readable
-from snnc.understanding.layers import rows
-from snnc.understanding.measure import measure
-from snnc.understanding.resets import firing
-from snnc.understanding.synops import connections, fan_out
-from snnc.understanding.table import assumption_lines, to_text
+from snnc.checks.describe import describe
+from snnc.checks.understanding.equations import readable
+from snnc.checks.understanding.layers import rows
+from snnc.checks.understanding.measure import measure
+from snnc.checks.understanding.resets import firing
+from snnc.checks.understanding.synops import connections, fan_out
+from snnc.checks.understanding.table import assumption_lines, to_text
+from snnc.cli import main as cli
+from snnc.compiler.ir.graph import Conv, Graph, Input, Layout, Linear, OneToOne, Output, Pool, Population, Sparse
+from snnc.compiler.neurons.interpret import evaluate
+from snnc.compiler.neurons.library import ALIF, IF, LI, LIBRARY, LIF, SLSTM, Alpha, CubaLIF, Lapicque, Threshold
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits"
@@ -120,7 +120,7 @@ def mixed():
 
 
 def snnc_flatten():
-    from snnc.compiler.graph import Flatten
+    from snnc.compiler.ir.graph import Flatten
 
     return Flatten()
 
@@ -291,7 +291,7 @@ def test_the_table_follows_the_values():
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("name", ["snntorch_conv_bn_keep_ts.onnx", "snntorch_nir_rleaky.nir", "norse_lsnn_dyn.onnx"])
 def test_no_line_is_wider_than_the_terminal(name, width):
-    from snnc.loading import load_model
+    from snnc.driver.loading import load_model
 
     found = describe(load_model(CORPUS / name))
     lines = [*to_text(found, width), *assumption_lines(found, width)]
@@ -326,7 +326,7 @@ def said(graph, **options):
 
 
 def test_every_front_end_says_surrogate_time_step_and_reset(tmp_path):
-    from snnc.loading import load_model
+    from snnc.driver.loading import load_model
 
     torch, snn = pytest.importorskip("torch"), pytest.importorskip("snntorch")
 
@@ -357,7 +357,7 @@ def test_every_front_end_says_surrogate_time_step_and_reset(tmp_path):
 
 
 def test_the_surrogate_is_the_models_or_the_chosen_one():
-    from snnc.compiler.surrogates import fast_sigmoid
+    from snnc.compiler.neurons.surrogates.library import fast_sigmoid
 
     net = snnc.Network()
     x = net.input(3)

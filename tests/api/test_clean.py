@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc import cli
-from snnc.compiler.temporary import MARK, SUFFIX, temporary_folder
+from snnc.cli import main as cli
+from snnc.compiler.files.temporary import MARK, SUFFIX, temporary_folder
 
 DIGEST = "0123456789abcdef0123"
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from snnc.backends.project import whole_folder
-from snnc.compiler.temporary import HeldFolder
-from snnc.files import whole_file
+from snnc.backends.folders.project import whole_folder
+from snnc.compiler.files.temporary import HeldFolder
+from snnc.compiler.files.whole import whole_file
 folder = HeldFolder()
 (folder.path / "x").write_bytes(bytes(500))
 with whole_folder(Path(sys.argv[1]) / "build") as beside, whole_file(Path(sys.argv[1]) / "y.npz") as stream:

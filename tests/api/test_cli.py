@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc import cli
-from snnc.compiler.mapping.plan_json import plan_from_json
-from snnc.compiler.targets import load_target
-from snnc.summary import plan_lines
+from snnc.cli import main as cli
+from snnc.cli.compile_summary import plan_lines
+from snnc.compiler.ir.plan_json import plan_from_json
+from snnc.compiler.machines import load_target
 
 COMMANDS = ("compile", "run", "train", "check", "inspect", "targets", "doctor")
 
@@ -61,13 +61,15 @@ def test_help_is_there_before_anyone_waits(command):
     assert done.returncode == 0
     assert all(name in done.stdout for name in COMMANDS)
     # What takes long to load is not loaded.
-    loaded = "import sys, snnc.cli; print([m for m in ('numpy', 'sympy', 'onnx', 'networkx', 'torch', 'jinja2') if m in sys.modules])"
+    loaded = "import sys, snnc.cli.main; print([m for m in ('numpy', 'sympy', 'onnx', 'networkx', 'torch', 'jinja2') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
 def test_nobody_waits_for_the_mapping_who_has_no_tiles():
-    loaded = "import sys, snnc; snnc.compile; print([m for m in ('snnc.compiler.mapping', 'snnc.compiler.parting') if m in sys.modules])"
+    loaded = (
+        "import sys, snnc; snnc.compile; print([m for m in ('snnc.compiler.tiles', 'snnc.compiler.tiles.partition') if m in sys.modules])"
+    )
     assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
 
@@ -202,7 +204,7 @@ def test_activity_is_measured_on_the_given_data(project, data, tmp_path, capsys)
 def test_a_gradient_window_is_kept_and_said(tmp_path, data, capsys):
     net = snnc.Sequential(6, snnc.Dense(900), snnc.LIF(beta=0.8), snnc.Dense(400), snnc.LIF(), snnc.Dense(3), snnc.LI(), name="wide")
     snnc.compile(net, loss="ce_mean_membrane", batch=10, output=tmp_path / "p").close()
-    machine = (files("snnc.compiler.targets") / "gc200.toml").read_text()
+    machine = (files("snnc.compiler.machines") / "gc200.toml").read_text()
     small = machine.replace('name = "gc200"', 'name = "small"').replace("tiles_per_chip = 1472", "tiles_per_chip = 100")
     (tmp_path / "small.toml").write_text(small)
     arguments = [
@@ -360,7 +362,7 @@ def test_a_disk_that_fills_up_while_compiling_leaves_nothing(capsys, project, tm
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("snnc.project.save_graph", full)
+    monkeypatch.setattr("snnc.project.folder.save_graph", full)
     assert "no space" in refused(capsys, ["compile", project, "--target", "reference", "-o", tmp_path / "q"], "SNNC-E413")
     assert [p.name for p in tmp_path.iterdir()] == ["p"]
 
@@ -383,7 +385,7 @@ def test_a_fault_of_snnc_is_one_line_too(capsys, project, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("in the\nmiddle")
 
-    monkeypatch.setattr("snnc.describe.describe", broken)
+    monkeypatch.setattr("snnc.checks.describe.describe", broken)
     assert "please report" in refused(capsys, ["check", project], "SNNC-E599")
     monkeypatch.setenv("SNNC_DEBUG", "1")
     assert cli.run_command(["check", str(project)]) == 2
@@ -394,14 +396,14 @@ def test_too_little_memory_is_said(capsys, project, monkeypatch):
     def greedy(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("snnc.describe.describe", greedy)
+    monkeypatch.setattr("snnc.checks.describe.describe", greedy)
     refused(capsys, ["check", project], "SNNC-E531")
 
 
 def test_ctrl_c_ends_quietly(tmp_path, project, data):
-    script = "import signal, snnc.data, time, sys\nsnnc.data.read_arrays = lambda p: (print('ready', flush=True), time.sleep(60))\n"
+    script = "import signal, snnc.data.arrays, time, sys\nsnnc.data.read_arrays = lambda p: (print('ready', flush=True), time.sleep(60))\n"
     script += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell that runs the tests in the background ignores it
-    script += "from snnc.cli import main; main()"
+    script += "from snnc.cli.main import main; main()"
     arguments = ["run", str(project), "--inputs", str(tmp_path / "x.npz"), "--outputs", str(tmp_path / "y.npz")]
     process = subprocess.Popen([sys.executable, "-c", script, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
@@ -412,14 +414,14 @@ def test_ctrl_c_ends_quietly(tmp_path, project, data):
 
 
 def test_a_reader_that_goes_away_is_no_error(project):
-    line = f"{sys.executable} -c 'from snnc.cli import main; main()' check {project} --json | head -c 10"
+    line = f"{sys.executable} -c 'from snnc.cli.main import main; main()' check {project} --json | head -c 10"
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {line}"], capture_output=True, text=True, timeout=60, check=False)
     assert done.stderr == ""
 
 
 def test_a_full_terminal_is_an_error_and_no_traceback(project):
     done = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -c 'from snnc.cli import main; main()' check {project} --json > /dev/full"],
+        ["bash", "-c", f"{sys.executable} -c 'from snnc.cli.main import main; main()' check {project} --json > /dev/full"],
         capture_output=True,
         text=True,
         timeout=60,

@@ -11,19 +11,19 @@ import typer
 from option_cells import CORPUS, dense
 
 import snnc
-from snnc import cli
+from snnc.cli import main as cli
 from snnc.compiler.errors import SnncError
-from snnc.option_table import RULES
-from snnc.options import options
+from snnc.options.compile_options import options
+from snnc.options.table import RULES
 
 STEP = CORPUS / "snntorch_step_leaky_ts.onnx"
 NIR = CORPUS / "hand_nir_lif.nir"
-OPTIONS, GRAPH, EXPLORE = "snnc.options:options", "snnc.converting:graph_for", "snnc.exploring:explore_graph"
-ESTIMATE, VERIFY, FIT = "snnc.estimating:estimate_graph", "snnc.verifying:verify", "snnc.session:Session.fit"
+OPTIONS, GRAPH, EXPLORE = "snnc.options.compile_options:options", "snnc.driver.converting:graph_for", "snnc.exploring:explore_graph"
+ESTIMATE, VERIFY, FIT = "snnc.driver.estimating:estimate_graph", "snnc.checks.verifying:verify", "snnc.session:Session.fit"
 ON_GPU = "snnc.benchmarks.cuda.command:run_suite"
 SUITE, RUN, BUILD, EMULATE = (
     "snnc.benchmarks.cpu.command:run_suite",
-    "snnc.compiling:session_for",
+    "snnc.driver.compiling:session_for",
     "snnc.backends.emulator.emulate:build_program",
     "snnc.backends.emulator.emulate:run_program",
 )
@@ -94,7 +94,7 @@ PASSED: dict[str, dict[str, To]] = {
         "target": To("bow", OPTIONS, "target", "bow"),
         "lr": To("0.5", OPTIONS, "lr", 0.5, LOSS),
         "learnable": To("beta", OPTIONS, "learnable", "beta", LOSS),
-        "overwrite": To("", "snnc.compiling:compile_to_folder", "overwrite", True, ("--target", "reference")),
+        "overwrite": To("", "snnc.driver.compiling:compile_to_folder", "overwrite", True, ("--target", "reference")),
         "gradient_window": To("-0.5", OPTIONS, "gradient_window", "-0.5", LOSS),
         "parts": To("3", OPTIONS, "parts", 3),
         "recompute": To("3", OPTIONS, "recompute", "3", LOSS),
@@ -108,8 +108,8 @@ PASSED: dict[str, dict[str, To]] = {
         "data": To("x.npz", OPTIONS, "calibrate", "x.npz"),
         "seed": To("5", OPTIONS, "seed", 5),
         "run": To("", OPTIONS, "trial", True),
-        "dump_after": To("merge-linear", "snnc.summary:graph_data", "after", "merge-linear"),
-        "output": To("there", "snnc.compiling:compile_to_folder", "folder", "there", ("--target", "reference")),
+        "dump_after": To("merge-linear", "snnc.cli.compile_summary:graph_data", "after", "merge-linear"),
+        "output": To("there", "snnc.driver.compiling:compile_to_folder", "folder", "there", ("--target", "reference")),
         "estimate_only": To("", ESTIMATE, "strategy", "snnc"),
         "strategy": To("linear", ESTIMATE, "strategy", "linear", ("--estimate-only",)),
         "activity": To("0.5", ESTIMATE, "activity", 0.5, ("--estimate-only",)),
@@ -123,8 +123,8 @@ PASSED: dict[str, dict[str, To]] = {
         "targets": To("bow,gc2", EXPLORE, "targets", ["bow", "gc2"]),
         "activity": To("0.5", EXPLORE, "activities", [0.5]),
         "strategy": To("linear", EXPLORE, "strategy", "linear"),
-        "plot": To("f.svg", "snnc.commands.explore:_write", "plot", "f.svg", ("--targets", "gc200", "--steps", "5")),
-        "json_file": To("f.json", "snnc.commands.explore:_write", "json_file", "f.json", ("--targets", "gc200", "--steps", "5")),
+        "plot": To("f.svg", "snnc.cli.explore:_write", "plot", "f.svg", ("--targets", "gc200", "--steps", "5")),
+        "json_file": To("f.json", "snnc.cli.explore:_write", "json_file", "f.json", ("--targets", "gc200", "--steps", "5")),
     },
     "check": {
         **CONVERTED,
@@ -132,14 +132,14 @@ PASSED: dict[str, dict[str, To]] = {
         **DETACH,
         **KIND,
         "steps": conversion("steps", 7),
-        "data": To("x.npz", "snnc.understanding.measure:measure", "data", "x.npz"),
+        "data": To("x.npz", "snnc.checks.understanding.measure:measure", "data", "x.npz"),
     },
     "convert": {
         **CONVERTED,
         **FILE,
         **DETACH,
         "steps": To("7", GRAPH, "steps", 7),
-        "form": To("functions", "snnc.commands.convert:writer_for", "form", "functions"),
+        "form": To("functions", "snnc.cli.convert:writer_for", "form", "functions"),
     },
     "run": {
         **CONVERTED,
@@ -147,22 +147,22 @@ PASSED: dict[str, dict[str, To]] = {
         "steps": conversion("steps", 7),
         "target": To("cpu", RUN, "target", "cpu"),
         "seed": To("5", RUN, "seed", 5, ("--target", "gc200")),
-        "inputs": To("x.npz", "snnc.data:read_arrays", "path", "x.npz"),
-        "outputs": To("z.npz", "snnc.data:write_arrays", "path", "z.npz"),
-        "record": To("2", "snnc.commands.run:check_recordable", "record", 2),
-        "trust": To("", "snnc.commands.run:permitted", "trust", True),
+        "inputs": To("x.npz", "snnc.data.arrays:read_arrays", "path", "x.npz"),
+        "outputs": To("z.npz", "snnc.data.arrays:write_arrays", "path", "z.npz"),
+        "record": To("2", "snnc.cli.run:check_recordable", "record", 2),
+        "trust": To("", "snnc.cli.run:permitted", "trust", True),
     },
     "train": {
-        "data": To("x.npz", "snnc.data:read_arrays", "path", "x.npz"),
+        "data": To("x.npz", "snnc.data.arrays:read_arrays", "path", "x.npz"),
         "epochs": To("3", FIT, "epochs", 3),
         "first_epoch": To("3", FIT, "first_epoch", 3),
         "lr": To("0.5", FIT, "learning_rate", 0.5),
         "accumulate": To("2", FIT, "accumulate", 2),
-        "checkpoint_every": To("30s", "snnc.backends.checkpoint:seconds_of", "duration", "30s"),
-        "resume": To("", "snnc.resuming:settings_for", "given", ("resume", True)),
+        "checkpoint_every": To("30s", "snnc.backends.training.checkpoint:seconds_of", "duration", "30s"),
+        "resume": To("", "snnc.project.resuming:settings_for", "given", ("resume", True)),
         "seed": To("5", FIT, "seed", 5),
         "record": To("2", "snnc.session:Session.record_samples", "samples", 2),
-        "trust": To("", "snnc.commands.train:permitted", "trust", True),
+        "trust": To("", "snnc.cli.train:permitted", "trust", True),
     },
     "verify": {
         "inputs": To("x.npz", VERIFY, "inputs", "x.npz"),
@@ -173,13 +173,13 @@ PASSED: dict[str, dict[str, To]] = {
         "seed": To("5", VERIFY, "seed", 5),
         "dt": To("1e-3", VERIFY, "dt", 1e-3),
         "dialect": To("norse", VERIFY, "dialect", "norse"),
-        "trust": To("", "snnc.commands.verify:permitted", "trust", True),
-        "per_step": To("", "snnc.verification:Verification.lines", "per_step", True),
+        "trust": To("", "snnc.cli.verify:permitted", "trust", True),
+        "per_step": To("", "snnc.checks.verification:Verification.lines", "per_step", True),
     },
     "inspect": {
-        "format_": To("json", "snnc.reporting:report", "format", "json"),
-        "compare": To("q", "snnc.reporting:report", "other", "q"),
-        "output": To("f.txt", "snnc.files:whole_file", "path", "f.txt"),
+        "format_": To("json", "snnc.report.reporting:report", "format", "json"),
+        "compare": To("q", "snnc.report.reporting:report", "other", "q"),
+        "output": To("f.txt", "snnc.compiler.files.whole:whole_file", "path", "f.txt"),
     },
     "bench": {
         "suite": To("cuda", ON_GPU, "engines", []),
@@ -190,9 +190,9 @@ PASSED: dict[str, dict[str, To]] = {
         "ways": To("all", ON_GPU, "options", ("ways", "all")),
         "first_step": To("5", ON_GPU, "options", ("first_step_s", 5.0)),
         "resume": To("", ON_GPU, "options", ("resumed", "rows.json")),
-        "json_file": To("f.json", "snnc.commands.bench:_write_data", "json_file", "f.json"),
-        "plot": To("f.svg", "snnc.commands.bench:_check_plot", "plot", "f.svg"),
-        "listing": To("", "snnc.commands.bench:result", "text", "w1-1"),
+        "json_file": To("f.json", "snnc.cli.bench:_write_data", "json_file", "f.json"),
+        "plot": To("f.svg", "snnc.cli.bench:_check_plot", "plot", "f.svg"),
+        "listing": To("", "snnc.cli.bench:result", "text", "w1-1"),
     },
     "emulate": {
         "include": To("inc", BUILD, "include", ["inc"]),
@@ -205,13 +205,13 @@ PASSED: dict[str, dict[str, To]] = {
         "check_workers": To("", EMULATE, "checks", ("workers", True)),
         "lenient_memory": To("", EMULATE, "checks", ("lenient_memory", True)),
         "profile": To("f.json", EMULATE, "checks", ("profile", "f.json")),
-        "output": To("prog", "snnc.commands.emulate:refuse_beside", "alone", "-o, which copies the program and does not run it"),
+        "output": To("prog", "snnc.cli.emulate:refuse_beside", "alone", "-o, which copies the program and does not run it"),
         "prefix": To("", "snnc.backends.emulator.build:complete_prefix", "", None),
     },
     "clean": {
-        "cache": To("", "snnc.cleaning:in_cache", "", None),
-        "leftovers": To("", "snnc.cleaning:left_over", "", None),
-        "dry_run": To("", "snnc.commands.clean:result", "text", "0 bytes would be freed; nothing was deleted", ("--leftovers",)),
+        "cache": To("", "snnc.project.cleaning:in_cache", "", None),
+        "leftovers": To("", "snnc.project.cleaning:left_over", "", None),
+        "dry_run": To("", "snnc.cli.clean:result", "text", "0 bytes would be freed; nothing was deleted", ("--leftovers",)),
     },
     "doctor": {},
     "targets": {},
@@ -337,8 +337,8 @@ def test_an_option_reaches_what_it_is_for(place, monkeypatch, command, option, t
 
     monkeypatch.setattr(BUILD.replace(":", "."), lambda *_, **__: None)
     monkeypatch.setattr(SUITE.replace(":", "."), lambda *given: given[-1].update(rows=[], left_out=[], machine={}))
-    monkeypatch.setattr("snnc.reporting.report", lambda *_, **__: b"")
-    monkeypatch.setattr("snnc.cleaning.left_over", lambda *_: [])
+    monkeypatch.setattr("snnc.report.reporting.report", lambda *_, **__: b"")
+    monkeypatch.setattr("snnc.project.cleaning.left_over", lambda *_: [])
     monkeypatch.setattr(owner, last, spy)
     given = HEADS.get((command, option), MODEL[command])
     line = [*given, *to.beside, *((flag_of(command, option), to.text) if to.text else (flag_of(command, option),))]

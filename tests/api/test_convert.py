@@ -8,8 +8,8 @@ import onnx
 import pytest
 
 import snnc
-from snnc import cli
-from snnc.compiler.graph_equality import differences
+from snnc.cli import main as cli
+from snnc.compiler.ir.graph_equality import differences
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 MODEL = CORPUS / "snntorch_leaky_dynbatch_dyn.onnx"

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc import cli
-from snnc.backends.native import NativeError
-from snnc.compiler.graph import Linear
-from snnc.errors import EstimateError, ExploreError, ProjectFolderError
+from snnc.backends.native.library import NativeError
+from snnc.cli import main as cli
+from snnc.compiler.ir.graph import Linear
+from snnc.driver.errors import EstimateError, ExploreError, ProjectFolderError
 
 TRAINED = {"target": "cpu", "loss": "ce_mean_membrane", "optimizer": "adam:0.01"}
 """Tests that train share a program."""

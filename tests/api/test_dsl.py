@@ -5,9 +5,9 @@ import pytest
 
 import snnc
 from snnc.compiler.errors import CycleWithoutDelayError, DuplicateNodeError, InvalidValueError
-from snnc.compiler.graph import Edge, Flatten, Linear, Population
-from snnc.compiler.verify import verify
-from snnc.frontends import errors
+from snnc.compiler.ir.graph import Edge, Flatten, Linear, Population
+from snnc.compiler.ir.verify import verify
+from snnc.frontends.dsl import errors
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ import torch
 from dsl_nets import delayed, relay, run, values
 
 import snnc
-from snnc.backends.manifest import TRAINED
+from snnc.backends.folders.manifest import TRAINED
 from snnc.compiler.errors import CycleWithoutDelayError, TooLargeError
-from snnc.compiler.graph import Conv, Linear, OneToOne, Pool, Sparse
+from snnc.compiler.ir.graph import Conv, Linear, OneToOne, Pool, Sparse
+from snnc.compiler.ir.sparse import dense_weight
+from snnc.compiler.ir.verify import verify
 from snnc.compiler.randomness import Stream
-from snnc.compiler.sparse import dense_weight
-from snnc.compiler.verify import verify
-from snnc.trained import read_trained
+from snnc.project.trained import read_trained
 
 # ---- convolutions and pooling ----------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from dsl_nets import relay
 
 import snnc
 from snnc.compiler.errors import CycleWithoutDelayError, DuplicateNodeError, TooLargeError, UnknownNodeError
-from snnc.frontends import errors
+from snnc.frontends.dsl import errors
 
 NAN = scipy.sparse.csr_array([[np.nan, 1.0], [0, 0]])
 FAULTS = [

@@ -6,7 +6,7 @@ import torch
 from dsl_nets import delayed, relay, run, values
 
 import snnc
-from snnc.compiler.graph import Linear, OneToOne, Pad, Slice
+from snnc.compiler.ir.graph import Linear, OneToOne, Pad, Slice
 
 
 def test_a_group_gives_and_takes_as_its_nodes_behind_one_another():

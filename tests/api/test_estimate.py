@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc import cli
-from snnc.compiler.plan import Plan
-from snnc.compiling import compile_to_folder
-from snnc.errors import EstimateError, OptionValueError, StepsNeededError
-from snnc.options import options as make_options
+from snnc.cli import main as cli
+from snnc.compiler.ir.plan import Plan
+from snnc.driver.compiling import compile_to_folder
+from snnc.driver.errors import EstimateError, OptionValueError, StepsNeededError
+from snnc.options.compile_options import options as make_options
 
 TYPES = {
     "target": str,
@@ -45,7 +45,7 @@ def model(tmp_path, monkeypatch):
 @pytest.fixture
 def tiny(tmp_path):
     """A small machine of its own kind."""
-    text = (files("snnc.compiler.targets") / "gc200.toml").read_text()
+    text = (files("snnc.compiler.machines") / "gc200.toml").read_text()
     text = (
         text.replace('"ipu2"', '""')
         .replace("tiles_per_chip = 1472", "tiles_per_chip = 16")

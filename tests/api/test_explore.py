@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 import snnc
-from snnc import cli
-from snnc.compiler.mapping import knobs
-from snnc.errors import ExploreError
+from snnc.cli import main as cli
+from snnc.compiler.tiles import remedies as knobs
+from snnc.driver.errors import ExploreError
 from snnc.exploring.plot import draw
 
 
 def machines(folder):
     """Two small machines of their own kind, so that nobody looks for a larger one."""
-    text = (files("snnc.compiler.targets") / "gc200.toml").read_text()
+    text = (files("snnc.compiler.machines") / "gc200.toml").read_text()
     text = (
         text.replace('"ipu2"', '""')
         .replace("tiles_per_chip = 1472", "tiles_per_chip = 16")

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 import snnc
-from snnc import placing
-from snnc.activity import assumed_activity
-from snnc.compiler.targets import load_target
-from snnc.lowering import lowered
-from snnc.options import options
-from snnc.parting import Mapped
+from snnc.checks.activity import assumed_activity
+from snnc.compiler.machines import load_target
+from snnc.driver import placing
+from snnc.driver.lowering import lowered
+from snnc.driver.parting import Mapped
+from snnc.options.compile_options import options
 
 TILES = 6
 

@@ -15,13 +15,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "compiler"))
 
 from test_mapping_nets import w1
 
-from snnc.compiler.mapping import make_plan
-from snnc.compiler.mapping.errors import ReportOptionError
-from snnc.compiler.plan import Plan
-from snnc.compiler.step_program import StepProgram
-from snnc.compiler.targets import load_target
-from snnc.inspect import FORMATS, Subject, render, summarise, write
-from snnc.inspect.profile import slim
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.machines import load_target
+from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.errors import ReportOptionError
+from snnc.report import FORMATS, Subject, render, summarise, write
+from snnc.report.profile import slim
 
 NAMES = {
     "forward: initial states": "F0 initial states",

@@ -11,8 +11,8 @@ import pytest
 from browser import Opened, opened
 from plans import made_plan
 
-from snnc.inspect import Subject, write
-from snnc.recording import Recording, Train
+from snnc.checks.recording import Recording, Train
+from snnc.report import Subject, write
 
 EVIL = "</script><img src=x onerror=alert(1)>{{ 7*7 }}"
 

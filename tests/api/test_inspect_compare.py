@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from plans import made_plan
 
-from snnc.compiler.mapping.errors import ReportOptionError
-from snnc.inspect import FORMATS, Subject, write
-from snnc.inspect.compare import compare, verdict
+from snnc.compiler.tiles.errors import ReportOptionError
+from snnc.report import FORMATS, Subject, write
+from snnc.report.compare import compare, verdict
 
 PLAN = made_plan()
 A = Subject(PLAN, {})

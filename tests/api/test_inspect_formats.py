@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 from plans import made_plan
 
-from snnc.compiler.mapping.errors import PictureToolError
-from snnc.inspect import FORMATS, Subject, write
-from snnc.inspect.png import ramped
+from snnc.compiler.tiles.errors import PictureToolError
+from snnc.report import FORMATS, Subject, write
+from snnc.report.pictures.png import ramped
 
 EVIL = '"]; evil [label="<script>alert(1)</script>\\N \x1b\x00\n{{ 7 * 7 }} ünï→'
 MOST_BYTES = {

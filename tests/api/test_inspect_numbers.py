@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from plans import made_plan, population
 
-from snnc.compiler.mapping.errors import ReportOptionError
-from snnc.compiler.plan import BusPlan, ConnectionPlan, MemoryPhase, Phase, Plan, Relay
-from snnc.compiler.target import Host, Links
-from snnc.compiler.targets import load_target
-from snnc.inspect import Subject
-from snnc.inspect.limits import amount
-from snnc.inspect.occupancy import over_time
-from snnc.inspect.places import FREE, RELAYED, locate
-from snnc.inspect.profile import read_profile
-from snnc.inspect.timeline import parts, whole_step
-from snnc.inspect.view import build_view, ranges
+from snnc.compiler.ir.plan import BusPlan, ConnectionPlan, MemoryPhase, Phase, Plan, Relay
+from snnc.compiler.machines import load_target
+from snnc.compiler.machines.target import Host, Links
+from snnc.compiler.tiles.errors import ReportOptionError
+from snnc.report import Subject
+from snnc.report.limits import amount
+from snnc.report.pictures.occupancy import over_time
+from snnc.report.pictures.timeline import parts, whole_step
+from snnc.report.places import FREE, RELAYED, locate
+from snnc.report.profile import read_profile
+from snnc.report.view import build_view, ranges
 
 STEPS, BATCH = 10, 4
 LINKS = Links(bytes_per_second=1e10, chips_per_machine=2, inside=((0, 1, 2),))

@@ -9,13 +9,13 @@ import pytest
 from browser import opened
 
 import snnc
-from snnc import cli
-from snnc.backends.history import History
-from snnc.backends.manifest import PROFILE
-from snnc.compiling import as_graph, compile_to_folder
-from snnc.errors import NoTilesError
-from snnc.inspect.program import read_timing, timing_of
-from snnc.options import options
+from snnc.backends.folders.manifest import PROFILE
+from snnc.backends.runtime.history import History
+from snnc.cli import main as cli
+from snnc.driver.compiling import as_graph, compile_to_folder
+from snnc.driver.errors import NoTilesError
+from snnc.options.compile_options import options
+from snnc.report.program import read_timing, timing_of
 
 EVIL = "</script><img src=x onerror=alert(1)>{{ 7*7 }}\x1b[31m"
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc import cli
-from snnc.compiler.graph import Population
-from snnc.errors import SnncError
+from snnc.cli import main as cli
+from snnc.compiler.ir.graph import Population
+from snnc.driver.errors import SnncError
 
 torch = pytest.importorskip("torch")
 snn = pytest.importorskip("snntorch")

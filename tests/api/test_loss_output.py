@@ -8,10 +8,10 @@ from dsl_nets import values
 from option_cells import MACHINES, TARGETS, replace_engines, sparse
 
 import snnc
-from snnc import cli
+from snnc.cli import main as cli
 from snnc.compiler.errors import LossOutputError
-from snnc.compiler.parting.errors import PartsError
-from snnc.errors import OptionNeedsLossError
+from snnc.compiler.tiles.partition.errors import PartsError
+from snnc.driver.errors import OptionNeedsLossError
 
 SIZES = {"steps": 5, "batch": 4}
 

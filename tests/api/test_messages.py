@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc import cli
-from snnc.backends.errors import SessionError
-from snnc.compiler.targets import OTHERS, target_names
-from snnc.errors import SnncError
-from snnc.target_kinds import DESCRIPTIONS
+from snnc.backends.runtime.errors import SessionError
+from snnc.cli import main as cli
+from snnc.compiler.machines import OTHERS, target_names
+from snnc.driver.errors import SnncError
+from snnc.options.targets import DESCRIPTIONS
 
 X, Y = np.zeros((8, 5, 4), np.float32), np.zeros(8, np.int64)
 NAN = X.copy()

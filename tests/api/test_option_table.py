@@ -10,11 +10,11 @@ import pytest
 from option_cells import BATCH, CORPUS, MACHINES, STEPS, TARGETS, dense, made, replace_engines, sparse
 
 import snnc
-from snnc.compiling import session_for
-from snnc.errors import NoTimeStepError, OptionConflictError, OptionNeedsLossError, OptionTargetError
-from snnc.option_table import RULES, taken_by
-from snnc.options import Options, from_data, options, to_data
-from snnc.target_kinds import kind_of
+from snnc.driver.compiling import session_for
+from snnc.driver.errors import NoTimeStepError, OptionConflictError, OptionNeedsLossError, OptionTargetError
+from snnc.options.compile_options import Options, from_data, options, to_data
+from snnc.options.table import RULES, taken_by
+from snnc.options.targets import kind_of
 
 SIZES = {"steps": STEPS, "batch": BATCH}
 LOSS = {"loss": "ce_mean_membrane", "optimizer": "sgd:0.1"}
@@ -102,7 +102,7 @@ CELLS = {
     "detach": [Cell("none", lambda m: m.files, model=nir)],
     "input_kind": [Cell("values", lambda m: [i.kind for i in m.program.inputs], ["values"])],
 }
-"""What each option of :func:`snnc.compile` does; a new option has to have its cell here and its rule in ``snnc.option_table``."""
+"""What each option of :func:`snnc.compile` does; a new option has to have its cell here and its rule in ``snnc.options.table``."""
 
 
 def cells():
@@ -214,7 +214,7 @@ def test_a_project_that_drops_spikes_says_so_where_it_is_compared_or_moved(folde
     monkeypatch.chdir(folder)
     opened = replace_engines(monkeypatch)
     made(opened, "one", "drops", dense(), mode="drop", capacity=3, **SIZES).session.close()
-    monkeypatch.setattr("snnc.verifying._compared", lambda *_: None)
+    monkeypatch.setattr("snnc.checks.verifying._compared", lambda *_: None)
     with pytest.warns(UserWarning, match="sends all of them"):
         snnc.verify("drops")
     with pytest.warns(UserWarning, match="all are sent"):

@@ -5,12 +5,12 @@ import json
 import pytest
 
 import snnc
-from snnc.errors import OptionValueError
-from snnc.inspect import Subject, write
-from snnc.inspect.timeline import whole_step
-from snnc.inspect.view import emulated_host
-from snnc.options import from_data, options, to_data
-from snnc.summary import plan_lines
+from snnc.cli.compile_summary import plan_lines
+from snnc.driver.errors import OptionValueError
+from snnc.options.compile_options import from_data, options, to_data
+from snnc.report import Subject, write
+from snnc.report.pictures.timeline import whole_step
+from snnc.report.view import emulated_host
 
 
 def estimate(**given):

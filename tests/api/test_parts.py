@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc.activity import Activity
 from snnc.benchmarks.everyday import clustered_sparse
-from snnc.compiler.parting.errors import PartsError
-from snnc.lowering import lowered
-from snnc.options import options
-from snnc.parting import PARTS, activity_of, load_parts, map_parts, save_parts, worth_planning
-from snnc.placing import map_program, parter_of
+from snnc.checks.activity import Activity
+from snnc.compiler.tiles.partition.errors import PartsError
+from snnc.driver.lowering import lowered
+from snnc.driver.parting import PARTS, activity_of, load_parts, map_parts, save_parts, worth_planning
+from snnc.driver.placing import map_program, parter_of
+from snnc.options.compile_options import options
 
 sys.path.append(str(Path(__file__).parents[1] / "backends"))
 from indexed_nets import sparse_recurrent

@@ -3,14 +3,14 @@
 from itertools import islice
 
 from snnc.benchmarks.everyday import clustered_sparse
-from snnc.compiler.mapping import make_plan
-from snnc.compiler.mapping.choices import choices
-from snnc.compiler.mapping.placement import placements
-from snnc.compiler.mapping.refine import changes, placed, shapes_of
-from snnc.compiler.targets import load_target
-from snnc.lowering import lowered
-from snnc.options import options
-from snnc.placing import parter_of
+from snnc.compiler.machines import load_target
+from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.placement.choices import choices
+from snnc.compiler.tiles.placement.placement import placements
+from snnc.compiler.tiles.placement.refine import changes, placed, shapes_of
+from snnc.driver.lowering import lowered
+from snnc.driver.placing import parter_of
+from snnc.options.compile_options import options
 
 
 def test_parts_of_a_population_are_moved_together_before_each_alone():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc import cli
-from snnc.backends.folder_lock import locked
-from snnc.backends.manifest import MANIFEST, TRAINED, read_manifest
-from snnc.errors import OptionConflictError
+from snnc.backends.folders.folder_lock import locked
+from snnc.backends.folders.manifest import MANIFEST, TRAINED, read_manifest
+from snnc.cli import main as cli
+from snnc.driver.errors import OptionConflictError
 
 
 def net(hidden=5):

@@ -12,12 +12,12 @@ import pytest
 from plans import made_plan
 
 import snnc
-from snnc import cli
-from snnc.data import write_arrays
-from snnc.errors import RecordingError
-from snnc.inspect.encode import pack, pack_places
-from snnc.inspect.raster import activity, rasters
-from snnc.recording import Recording, Train, read_recording, write_recording
+from snnc.checks.recording import Recording, Train, read_recording, write_recording
+from snnc.cli import main as cli
+from snnc.data.arrays import write_arrays
+from snnc.driver.errors import RecordingError
+from snnc.report.pictures.encode import pack, pack_places
+from snnc.report.pictures.raster import activity, rasters
 
 
 def recorded(density: float = 0.2, seed: int = 0, steps: int = 30, samples: int = 2, width: int = 50) -> tuple[Recording, np.ndarray]:
@@ -166,7 +166,7 @@ def test_a_model_without_a_project_has_no_place_for_spikes(project: Path, capsys
 
 
 def test_too_many_spikes_are_refused(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
-    monkeypatch.setattr("snnc.recording.MOST_SPIKES", 3)
+    monkeypatch.setattr("snnc.checks.recording.MOST_SPIKES", 3)
     with snnc.open(project / "p") as session, pytest.raises(RecordingError, match=r"SNNC-E320.*fewer samples"):
         session.record(np.load(project / "x.npz")["input"])
     with snnc.open(project / "p") as session, pytest.raises(RecordingError, match="at least 1"):
@@ -174,7 +174,7 @@ def test_too_many_spikes_are_refused(monkeypatch: pytest.MonkeyPatch, project: P
 
 
 def test_json_holds_the_activity(project: Path) -> None:
-    from snnc.inspect import Subject, write
+    from snnc.report import Subject, write
 
     recording, _ = recorded()
     data = json.loads(write(Subject(made_plan(), {}, None, recording), "json"))

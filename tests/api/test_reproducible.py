@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from nets import dense
 
-from snnc.backends.checkpoint import Position, Recipe
-from snnc.backends.training import Schedule, train
-from snnc.compiler.adjoint import derive_kernel
+from snnc.backends.training.checkpoint import Position, Recipe
+from snnc.backends.training.loop import Schedule, train
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.neuron import neuron
-from snnc.compiler.optimizers import Adam
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.neurons.adjoint import derive_kernel
+from snnc.compiler.neurons.neuron import neuron
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.compiler.randomness import Stream
-from snnc.compiler.surrogates import parse_surrogate
-from snnc.compiling import compile_to_folder
-from snnc.frontends import initialisers
-from snnc.frontends.initialisers import Fans
-from snnc.options import Options
+from snnc.driver.compiling import compile_to_folder
+from snnc.frontends.dsl import initialisers
+from snnc.frontends.dsl.initialisers import Fans
+from snnc.options.compile_options import Options
 
 ORDERS = [[6, 7, 2, 1], [4, 5, 3, 0], [6, 0, 4, 1], [5, 2, 3, 7]]
 INITIAL = {

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc import cli
-from snnc.compiler.graph import Graph, Linear, Output, Population
+from snnc.cli import main as cli
+from snnc.compiler.ir.graph import Graph, Linear, Output, Population
 
 HOSTILE = "a<script>alert(1)</script>&\x1b[31m\n\u202e" + "x" * 300
 

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc.backends.errors import StepsError
+from snnc.backends.runtime.errors import StepsError
 from snnc.compiler.errors import SnncError, TooLargeError
-from snnc.compiler.mapping.errors import HopelessError, TooBigError
-from snnc.compiler.mapping.network import describe
-from snnc.compiler.mapping.recompute import MOST_LENGTHS, segment_lengths
-from snnc.compiler.mapping.schedule import make_schedule
 from snnc.compiler.sizes import check_memory
-from snnc.frontends.errors import ConnectionShapeError, SparseMatrixError
-from snnc.frontends.onnx_writer.errors import HiddenTooLargeError
-from snnc.lowering import lowered
-from snnc.options import options
+from snnc.compiler.tiles.errors import HopelessError, TooBigError
+from snnc.compiler.tiles.network import describe
+from snnc.compiler.tiles.schedule.recompute import MOST_LENGTHS, segment_lengths
+from snnc.compiler.tiles.schedule.schedule import make_schedule
+from snnc.driver.lowering import lowered
+from snnc.frontends.dsl.errors import ConnectionShapeError, SparseMatrixError
+from snnc.frontends.onnx.writer.errors import HiddenTooLargeError
+from snnc.options.compile_options import options
 
 TRAINING = {"loss": "ce_mean_membrane", "optimizer": "adam"}
 

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc import cli
-from snnc.backends.checkpoint import read_position
-from snnc.backends.errors import WeightFileError
-from snnc.backends.folder_lock import locked
-from snnc.backends.manifest import TRAINED
-from snnc.backends.weights import load_weights, packed
+from snnc.backends.folders.folder_lock import locked
+from snnc.backends.folders.manifest import TRAINED
+from snnc.backends.runtime.errors import WeightFileError
+from snnc.backends.runtime.weights import load_weights, packed
+from snnc.backends.training.checkpoint import read_position
+from snnc.cli import main as cli
 
 PAUSED = """
 import resource, signal, sys
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.cli import main
+from snnc.cli.main import main
 
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a shell that runs the tests may ignore them
     signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
@@ -255,7 +255,7 @@ def test_a_position_that_is_damaged_does_not_keep_a_project_from_training(tmp_pa
 
 def test_the_lock_is_held_before_the_project_is_read(tmp_path, data, capsys, monkeypatch):
     folder = compiled(tmp_path / "p")
-    monkeypatch.setattr("snnc.compiling.open_strictly", lambda _: pytest.fail("it was read"))
+    monkeypatch.setattr("snnc.driver.compiling.open_strictly", lambda _: pytest.fail("it was read"))
     with locked(folder, "trains"):
         assert run("train", folder, "--data", data) == 2
     assert f"process {os.getpid()} on" in capsys.readouterr().err

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc import cli, errors, known_projects
-from snnc.backends.manifest import MANIFEST, write_manifest
-from snnc.known_projects import is_known
+from snnc.backends.folders.manifest import MANIFEST, write_manifest
+from snnc.cli import main as cli
+from snnc.driver import errors
+from snnc.project import known_projects
+from snnc.project.known_projects import is_known
 
 INPUT = np.ones((5, 2, 4), np.float32)
 
@@ -80,8 +82,8 @@ def test_what_snnc_emits_is_known_as_such_and_asked_for_once(tmp_path, state, ta
     with pytest.raises(errors.UntrustedProjectError, match=r"compiled by somebody else.*--trust.*trust=True"):
         snnc.open(project)
     assert not state.exists()
-    snnc.trusting.vouch(project, True)
-    snnc.trusting.vouch(project, False)
+    snnc.project.trusting.vouch(project, True)
+    snnc.project.trusting.vouch(project, False)
 
 
 def test_trust_is_remembered(project, state):

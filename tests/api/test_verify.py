@@ -12,12 +12,14 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx_files import F, File, leaky
 
 import snnc
-from snnc import cli, other_runs, verifying
-from snnc.compiler.graph import Layout, Linear, Output, Population
-from snnc.compiler.mapping.errors import TooBigError
-from snnc.frontends.onnx_writer.comparison import compare, compare_port
-from snnc.frontends.onnx_writer.errors import HiddenTooLargeError
-from snnc.frontends.onnx_writer.hidden import Observed
+from snnc.checks import other_implementations as other_runs
+from snnc.checks import verifying
+from snnc.cli import main as cli
+from snnc.compiler.ir.graph import Layout, Linear, Output, Population
+from snnc.compiler.tiles.errors import TooBigError
+from snnc.frontends.onnx.writer.comparison import compare, compare_port
+from snnc.frontends.onnx.writer.errors import HiddenTooLargeError
+from snnc.frontends.onnx.writer.hidden import Observed
 
 pytest.importorskip("onnxruntime")
 
@@ -215,7 +217,7 @@ def test_a_value_that_onnx_runtime_cannot_give_is_evaluated_by_snnc_and_labelled
 
 @pytest.mark.parametrize("name", ["snntorch_scan_leaky", "snntorch_step_leaky2_dyn", "sj_conv_bn_max_m_dyn"])
 def test_where_onnx_runtime_gives_nothing_inside_snnc_evaluates_the_file(name, monkeypatch):
-    from snnc.frontends.onnx_writer import runtime
+    from snnc.frontends.onnx.writer import runtime
 
     def refuse(*_):
         raise RuntimeError("no type")

@@ -10,10 +10,10 @@ from nets import delayed, dense, recurrent
 
 from snnc.backends.cpu.memory import Needs, predicted_bytes, run_bytes
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import LI
-from snnc.compiler.optimizers import Adam
-from snnc.compiler.surrogates import parse_surrogate
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
 
 STEPS, BATCH = 60, 24
 

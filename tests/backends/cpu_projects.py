@@ -11,9 +11,9 @@ from snnc.backends.cpu.build import build_cpu
 from snnc.backends.cpu.emit import emit_cpu
 from snnc.backends.cpu.engine import CpuEngine
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.compiler.graph import Graph, Input, Output, Population
-from snnc.compiler.neurons import LI, LIF
-from snnc.compiler.temporary import temporary_folder
+from snnc.compiler.files.temporary import temporary_folder
+from snnc.compiler.ir.graph import Graph, Input, Output, Population
+from snnc.compiler.neurons.library import LI, LIF
 
 FLOAT32 = (1e-5, 1e-4, 2e-5, 1e-5)
 """Of a loss, absolute; of a gradient, beside its norm; of parameters, absolute and relative."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from snnc.backends.cpu.engine import CpuEngine
-from snnc.backends.events import Events
+from snnc.backends.runtime.events import Events
 
 random = np.random.default_rng(0)
 arguments = [Path(text) for text in sys.argv[1:]]

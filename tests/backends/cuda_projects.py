@@ -13,9 +13,9 @@ from snnc.backends.cuda.build import build_host_check
 from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.engine import CudaEngine
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import SLSTM
-from snnc.compiler.optimizers import SGD, Adam
+from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import SLSTM
 
 QUICK = ("-O0",)
 """Flags for networks that are small and many."""

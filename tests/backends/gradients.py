@@ -7,9 +7,9 @@ import torch
 from graph_oracle import TorchGraph
 
 from snnc.backends.reference import ReferenceEngine
-from snnc.compiler.graph import Output
-from snnc.compiler.lower import lower
-from snnc.compiler.optimizers import Adam
+from snnc.compiler.ir.graph import Output
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
 
 TORCH_LOSSES = {
     "ce_count": snntorch.functional.ce_count_loss(),

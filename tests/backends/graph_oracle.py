@@ -7,8 +7,7 @@ import numpy as np
 import torch
 from torch_windows import convolve, pool
 
-from snnc.compiler.expression import Call, Number, Symbol
-from snnc.compiler.graph import (
+from snnc.compiler.ir.graph import (
     Add,
     Concat,
     Conv,
@@ -26,8 +25,9 @@ from snnc.compiler.graph import (
     Slice,
     Sparse,
 )
-from snnc.compiler.shapes import port_map
-from snnc.compiler.surrogates import atan
+from snnc.compiler.ir.shapes import port_map
+from snnc.compiler.neurons.expression import Call, Number, Symbol
+from snnc.compiler.neurons.surrogates.library import atan
 
 UNARY = {
     "neg": torch.neg,

@@ -3,8 +3,8 @@
 import numpy as np
 from nets import join, linear
 
-from snnc.compiler.graph import Conv, Flatten, Graph, Input, Output, Pad, Pool, Population, Reduce, Scale, Slice, Sparse
-from snnc.compiler.neurons import LI, LIF
+from snnc.compiler.ir.graph import Conv, Flatten, Graph, Input, Output, Pad, Pool, Population, Reduce, Scale, Slice, Sparse
+from snnc.compiler.neurons.library import LI, LIF
 
 
 def sparse(random, outputs, inputs, density, bias=False, gain=3.0, **options):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from snnc.compiler.graph import Add, Concat, Graph, Input, Linear, OneToOne, Output, Population
-from snnc.compiler.neurons import LI, LIF, CubaLIF
+from snnc.compiler.ir.graph import Add, Concat, Graph, Input, Linear, OneToOne, Output, Population
+from snnc.compiler.neurons.library import LI, LIF, CubaLIF
 
 
 def linear(random, outputs, inputs, bias=False, gain=1.0, **options):

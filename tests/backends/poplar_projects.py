@@ -10,19 +10,19 @@ from nets import delayed, dense, feedback, join, learnable, linear, of_model, re
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import PoplarEngine, open_engine
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.compiler.graph import Flatten, Graph, Input, Layout, OneToOne, Output, Population
+from snnc.compiler.files.temporary import HeldFolder
+from snnc.compiler.ir.graph import Flatten, Graph, Input, Layout, OneToOne, Output, Population
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping.host_overlap import Wanted, plan_overlap
-from snnc.compiler.mapping.mapper import make_plan
-from snnc.compiler.mapping.search import EFFORT
-from snnc.compiler.neurons import LI, LIF, SLSTM
-from snnc.compiler.optimizers import SGD, Adam
-from snnc.compiler.plan import Plan
-from snnc.compiler.step_program import StepProgram
-from snnc.compiler.target import Host
-from snnc.compiler.targets import load_target
-from snnc.compiler.temporary import HeldFolder
+from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.machines import load_target
+from snnc.compiler.machines.target import Host
+from snnc.compiler.neurons.library import LI, LIF, SLSTM
+from snnc.compiler.tiles.host_io.host_overlap import Wanted, plan_overlap
+from snnc.compiler.tiles.mapper import make_plan
+from snnc.compiler.tiles.placement.search import EFFORT
 
 STEPS, BATCH = 12, 5
 HOSTILE = ('"; system("touch pwned"); //', "*/ int pwned; /*", "a\\\nb??/", "ünïcode → \u2028", "{{ 7*7 }} {% raw %}")

@@ -16,13 +16,13 @@ from windowed_nets import deep
 from snnc.backends.poptorch.emit import emit_poptorch
 from snnc.backends.poptorch.operation import Operation
 from snnc.backends.reference.engine import ReferenceEngine
+from snnc.compiler.files.temporary import HeldFolder
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping import make_plan, mapper
-from snnc.compiler.optimizers import SGD, Adam
-from snnc.compiler.plan import Plan
-from snnc.compiler.step_program import StepProgram
-from snnc.compiler.temporary import HeldFolder
+from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.tiles import make_plan, mapper
 from snnc.emulated_poptorch import install
 
 STEPS, BATCH = 12, 5

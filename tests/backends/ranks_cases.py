@@ -9,10 +9,10 @@ import cuda_projects
 import numpy as np
 from nets import learnable, recurrent
 
-from snnc.backends.session import Session
+from snnc.backends.runtime.session import Session
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.optimizers import SGD, Adam, Optimizer
+from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
+from snnc.compiler.lowering.lower import lower
 
 SAMPLES, BATCH = 21, 10
 """Two processes take 5 and 5 samples, twice, then 1 and none."""

@@ -11,10 +11,10 @@ from poplar_projects import machine
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.compiler.graph import Graph, Input, Output, Pool, Population, Reduce
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping.mapper import make_plan
-from snnc.compiler.neurons import Identity, Threshold
+from snnc.compiler.ir.graph import Graph, Input, Output, Pool, Population, Reduce
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import Identity, Threshold
+from snnc.compiler.tiles.mapper import make_plan
 
 STEPS, BATCH = 3, 2
 SHAPE = (2, 7, 9)

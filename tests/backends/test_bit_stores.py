@@ -10,9 +10,9 @@ from test_poplar_matches_reference import assert_same_records
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping import make_plan, mapper
-from snnc.compiler.optimizers import SGD
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.tiles import make_plan, mapper
 
 
 @pytest.fixture(autouse=True)

@@ -12,13 +12,13 @@ from same_training import assert_same_training
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.compiler.graph import Conv, Graph, Input, Pool, Population
+from snnc.compiler.ir.graph import Conv, Graph, Input, Pool, Population
+from snnc.compiler.ir.windows import windows_of
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping.mapper import make_plan
-from snnc.compiler.neurons import LIF
-from snnc.compiler.optimizers import Adam
-from snnc.compiler.windows import windows_of
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LIF
+from snnc.compiler.tiles.mapper import make_plan
 
 STEPS, BATCH = 6, 3
 BLIND = {

@@ -10,12 +10,12 @@ from poplar_projects import BATCH, STEPS, machine, project
 
 from snnc.backends.emulator import build, popc
 from snnc.backends.poplar.emit import emit_poplar
-from snnc.compiler.graph import Graph, Input, Output, Population
+from snnc.compiler.ir.graph import Graph, Input, Output, Population
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping.mapper import make_plan
-from snnc.compiler.neurons import ALIF, LI
-from snnc.compiler.optimizers import Adam
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import ALIF, LI
+from snnc.compiler.tiles.mapper import make_plan
 
 pytestmark = pytest.mark.usefixtures("codelets_as_for_users")
 

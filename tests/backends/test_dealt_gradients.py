@@ -5,14 +5,14 @@ import pytest
 from poplar_projects import machine
 from windowed_nets import Windowed, deep, tangled
 
-from snnc.activity import measure_activity
-from snnc.compiler.mapping.errors import MappingOptionError
-from snnc.compiler.mapping.grouping import neurons_per_tile, split
-from snnc.compiler.mapping.mapper import make_plan
-from snnc.compiler.mapping.placement import Placement
-from snnc.compiler.mapping.plan_json import plan_from_json, plan_to_json
-from snnc.compiler.mapping.tile_range import TileRange
-from snnc.inspect.profile import read_profile
+from snnc.checks.activity import measure_activity
+from snnc.compiler.ir.plan_json import plan_from_json, plan_to_json
+from snnc.compiler.tiles.errors import MappingOptionError
+from snnc.compiler.tiles.mapper import make_plan
+from snnc.compiler.tiles.placement.grouping import neurons_per_tile, split
+from snnc.compiler.tiles.placement.placement import Placement
+from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.report.profile import read_profile
 
 
 def grouped(columns, replicas=1, neurons=7):

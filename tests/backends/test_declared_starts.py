@@ -13,13 +13,13 @@ from snnc.backends.poplar.engine import open_engine
 from snnc.backends.poptorch.emit import emit_poptorch
 from snnc.backends.poptorch.engine import PopTorchEngine
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.compiler.graph import Add, Flatten, Graph, Input, Output, Population
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping.mapper import make_plan
-from snnc.compiler.neuron import neuron
-from snnc.compiler.neurons import LI, Identity
+from snnc.compiler.ir.graph import Add, Flatten, Graph, Input, Output, Population
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI, Identity
+from snnc.compiler.neurons.neuron import neuron
+from snnc.compiler.tiles.mapper import make_plan
 from snnc.frontends.onnx.load import load_onnx
-from snnc.frontends.onnx_writer.write import write_onnx
+from snnc.frontends.onnx.writer.write import write_onnx
 
 STEPS, BATCH, SIZE = 5, 2, 4
 START = np.linspace(-0.4, 0.8, SIZE).astype(np.float32)

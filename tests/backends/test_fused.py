@@ -8,9 +8,9 @@ from poplar_projects import machine
 from wide import sampled
 from windowed_nets import Windowed, anywhere, deep, tangled, undivided
 
-from snnc.activity import measure_activity
-from snnc.compiler.graph import Input, OneToOne
-from snnc.inspect.profile import read_profile
+from snnc.checks.activity import measure_activity
+from snnc.compiler.ir.graph import Input, OneToOne
+from snnc.report.profile import read_profile
 
 
 def branches(random):

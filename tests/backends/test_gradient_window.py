@@ -13,10 +13,10 @@ from torch_spikes import fast_sigmoid_spike
 import snnc
 from snnc.backends.reference import ReferenceEngine
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.optimizers import Adam
-from snnc.compiler.surrogates import LIBRARY, fast_sigmoid
-from snnc.errors import OptionValueError
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.surrogates.library import LIBRARY, fast_sigmoid
+from snnc.driver.errors import OptionValueError
 
 STEPS, BATCH = 15, 4
 

@@ -10,20 +10,20 @@ from poplar_projects import BATCH, STEPS, machine, overlapped, project
 from test_recompute import assert_equal_to_the_bit
 from wide import sampled
 
-from snnc.backends.native import NativeError
+from snnc.backends.native.library import NativeError
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
-from snnc.backends.session import Session
-from snnc.compiler.mapping import make_plan
-from snnc.compiler.mapping.as_planned import as_planned
-from snnc.compiler.mapping.errors import HostOverlapError, MappingOptionError
-from snnc.compiler.mapping.host_overlap import Wanted, free_tiles, plan_overlap, widened, with_overlap
-from snnc.compiler.mapping.host_streams import HostStream, Staging, chunk_of, host_streams
-from snnc.compiler.plan import Plan
-from snnc.compiler.target import Host
-from snnc.compiler.targets import load_target
-from snnc.inspect.profile import read_profile
-from snnc.inspect.timeline import whole_step
+from snnc.backends.runtime.session import Session
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.machines import load_target
+from snnc.compiler.machines.target import Host
+from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.errors import HostOverlapError, MappingOptionError
+from snnc.compiler.tiles.host_io.host_overlap import Wanted, free_tiles, plan_overlap, widened, with_overlap
+from snnc.compiler.tiles.host_io.host_streams import HostStream, Staging, chunk_of, host_streams
+from snnc.compiler.tiles.replan import as_planned
+from snnc.report.pictures.timeline import whole_step
+from snnc.report.profile import read_profile
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,15 @@ from indexed_nets import choosing, convolutional, sparse_recurrent
 from poplar_projects import BATCH, Project, machine
 from wide import sampled
 
-from snnc.activity import measure_activity
 from snnc.backends.poplar.emit import emit_poplar
+from snnc.checks.activity import measure_activity
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping.grouping import neurons_per_tile
-from snnc.compiler.mapping.mapper import make_plan
-from snnc.compiler.mapping.placement import Placement
-from snnc.compiler.mapping.tile_range import TileRange
-from snnc.compiler.optimizers import Adam
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.tiles.mapper import make_plan
+from snnc.compiler.tiles.placement.grouping import neurons_per_tile
+from snnc.compiler.tiles.placement.placement import Placement
+from snnc.compiler.tiles.placement.tile_range import TileRange
 
 STEPS = 60
 """Enough that the ends of the wavefront hardly count."""

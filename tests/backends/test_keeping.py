@@ -12,9 +12,7 @@ import pytest
 from cuda_projects import opened
 
 import snnc
-from snnc.backends import durable
-from snnc.backends.checkpoint import Checkpoints, read_position, seconds_of
-from snnc.backends.errors import (
+from snnc.backends.runtime.errors import (
     CheckpointError,
     CheckpointIntervalError,
     DivergedError,
@@ -22,11 +20,13 @@ from snnc.backends.errors import (
     WeightFileError,
     WeightNotFiniteError,
 )
-from snnc.backends.session import Session
-from snnc.backends.weights import load_weights, packed, read_weight_file
+from snnc.backends.runtime.session import Session
+from snnc.backends.runtime.weights import load_weights, packed, read_weight_file
+from snnc.backends.training.checkpoint import Checkpoints, read_position, seconds_of
+from snnc.compiler.files import durable
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.options import parse_optimizer
+from snnc.compiler.lowering.lower import lower
+from snnc.options.compile_options import parse_optimizer
 
 TARGETS = ("reference", "cpu", "cuda", "gc200")
 STEPS, SAMPLES, BATCH = 6, 23, 5

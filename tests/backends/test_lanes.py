@@ -7,11 +7,11 @@ from poplar_projects import BATCH, STEPS, Project, machine
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping.mapper import make_plan
-from snnc.compiler.neuron import neuron
-from snnc.compiler.operation_counts import KINDS, operation_counts
-from snnc.compiler.optimizers import SGD
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.neuron import neuron
+from snnc.compiler.neurons.operation_counts import KINDS, operation_counts
+from snnc.compiler.tiles.mapper import make_plan
 
 EVERY = neuron(
     "every",

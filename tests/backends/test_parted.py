@@ -11,19 +11,19 @@ from same_training import assert_same_training
 from test_poplar_matches_reference import assert_same_records
 from wide import examples, sampled
 
-from snnc.backends.parted import PartedEngine
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.session import Session
-from snnc.compiler.graph import Graph, Input, Population
+from snnc.backends.runtime.parted import PartedEngine
+from snnc.backends.runtime.session import Session
+from snnc.compiler.ir.graph import Graph, Input, Population
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping.mapper import make_plan
-from snnc.compiler.neurons import LIF
-from snnc.compiler.optimizers import SGD, Adam
-from snnc.compiler.parting import Parting, prepare
-from snnc.compiler.surrogates import parse_surrogate
+from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LIF
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
+from snnc.compiler.tiles.mapper import make_plan
+from snnc.compiler.tiles.partition import Parting, prepare
 
 
 def feed_forward(random):

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc.backends.parted import PartedEngine
 from snnc.backends.reference.engine import ReferenceEngine
+from snnc.backends.runtime.parted import PartedEngine
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.parting import prepare
-from snnc.compiler.parting.errors import UnreachedPartError
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.tiles.partition import prepare
+from snnc.compiler.tiles.partition.errors import UnreachedPartError
 
 LOSS = {"loss": parse_loss("ce_mean_membrane"), "optimizer": None}
 

@@ -5,8 +5,8 @@ import pytest
 from poplar_projects import BATCH, CASES, STEPS, project
 from resuming import assert_same_optimizer
 
-from snnc.backends.errors import NotTrainableError
-from snnc.backends.native import NativeError
+from snnc.backends.native.library import NativeError
+from snnc.backends.runtime.errors import NotTrainableError
 
 pytestmark = pytest.mark.usefixtures("codelets_as_for_users")
 
@@ -185,7 +185,7 @@ def test_the_program_refuses_what_does_not_fit():
 
 
 def test_an_unreadable_folder_is_an_error_not_a_crash(tmp_path):
-    from snnc.backends.native import NativeSession
+    from snnc.backends.native.library import NativeSession
     from snnc.backends.poplar.build import build_poplar
 
     with pytest.raises(NativeError, match="cannot be opened"):

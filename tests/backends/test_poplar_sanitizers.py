@@ -9,10 +9,10 @@ from poplar_projects import BATCH, STEPS, overlapped, project
 from sanitizers import SANITIZERS, preloading
 
 from snnc.backends.poplar.emit import emit_poplar
-from snnc.compiler.mapping import make_plan
-from snnc.compiler.mapping.as_planned import as_planned
-from snnc.compiler.mapping.host_overlap import Wanted, plan_overlap
-from snnc.compiler.target import Host
+from snnc.compiler.machines.target import Host
+from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.host_io.host_overlap import Wanted, plan_overlap
+from snnc.compiler.tiles.replan import as_planned
 
 
 def segments(folder, way, length, rate):

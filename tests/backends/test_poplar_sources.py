@@ -13,22 +13,22 @@ import pytest
 from nets import dense, join, linear
 from poplar_projects import BATCH, HOSTILE, STEPS, machine, overlapped, project
 
+from snnc.backends.codegen.names import c_string, comment_text
 from snnc.backends.emulator.build import compiler, include_dir, prefix
-from snnc.backends.names import c_string, comment_text
-from snnc.backends.native import NativeLibraryError, NativeSession
+from snnc.backends.native.library import NativeLibraryError, NativeSession
 from snnc.backends.poplar.build import build_poplar
 from snnc.backends.poplar.emit import emit_poplar, render
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
-from snnc.backends.poplar.losses import loss_context
 from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.vertices.losses import loss_context
 from snnc.compiler.errors import BuildError
-from snnc.compiler.graph import Population
+from snnc.compiler.ir.graph import Population
+from snnc.compiler.ir.plan_json import plan_from_json
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping.mapper import make_plan
-from snnc.compiler.mapping.plan_json import plan_from_json
-from snnc.compiler.neurons import LIF
-from snnc.compiler.optimizers import Adam
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LIF
+from snnc.compiler.tiles.mapper import make_plan
 
 SOURCES = ("host.cpp", "codelets.cpp")
 

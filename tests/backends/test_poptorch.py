@@ -11,16 +11,16 @@ from nets import dense  # noqa: E402  # torch is an extra
 from poplar_projects import machine, several_inputs  # noqa: E402
 from poptorch_packages import BATCH, CASES, STEPS, imported, package  # noqa: E402
 
-from snnc.backends.errors import NotTrainableError  # noqa: E402
 from snnc.backends.poptorch.emit import emit_poptorch  # noqa: E402
 from snnc.backends.poptorch.engine import PopTorchEngine  # noqa: E402
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError  # noqa: E402
 from snnc.backends.reference.engine import ReferenceEngine  # noqa: E402
-from snnc.compiler.lower import lower  # noqa: E402
-from snnc.compiler.mapping import make_plan  # noqa: E402
-from snnc.compiling import open_engine_of  # noqa: E402
-from snnc.options import Options  # noqa: E402
-from snnc.project import Compiled  # noqa: E402
+from snnc.backends.runtime.errors import NotTrainableError  # noqa: E402
+from snnc.compiler.lowering.lower import lower  # noqa: E402
+from snnc.compiler.tiles import make_plan  # noqa: E402
+from snnc.driver.compiling import open_engine_of  # noqa: E402
+from snnc.options.compile_options import Options  # noqa: E402
+from snnc.project.folder import Compiled  # noqa: E402
 
 TRAINED = [name for name, case in CASES.items() if case[1] is not None]
 

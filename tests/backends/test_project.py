@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from snnc.backends.project import DiskFullError, ForeignFolderError, OutputFolderError, whole_folder, write_file
+from snnc.backends.folders.project import DiskFullError, ForeignFolderError, OutputFolderError, whole_folder, write_file
 
 FILES = {"project.json": b"{}", "a/b.txt": b"text"}
 
@@ -80,7 +80,7 @@ def test_an_unwritable_place_is_an_error_with_a_code(tmp_path):
 def test_a_failed_rename_brings_the_old_project_back(tmp_path, monkeypatch):
     write_project(tmp_path / "p", FILES)
     rename = Path.rename
-    monkeypatch.setattr("snnc.backends.exchange._exchanged", lambda *_: errno.ENOSYS)  # as where folders cannot change places
+    monkeypatch.setattr("snnc.compiler.files.exchange._exchanged", lambda *_: errno.ENOSYS)  # as where folders cannot change places
 
     def fail(self, target):
         if Path(target) == tmp_path / "p" and self.parent.name.startswith(".p.") and ".old." not in self.parent.name:

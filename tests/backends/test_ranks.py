@@ -11,10 +11,10 @@ import pytest
 from ranks_cases import CASES, fitted, samples_of, session_of
 
 import snnc
-from snnc.backends import ranks
-from snnc.backends.checkpoint import read_position
 from snnc.backends.cuda.errors import CHECK_ON_HOST
-from snnc.backends.errors import RanksGroupError, ShareError, UnsharedTargetError
+from snnc.backends.runtime.errors import RanksGroupError, ShareError, UnsharedTargetError
+from snnc.backends.training import ranks
+from snnc.backends.training.checkpoint import read_position
 from snnc.compiler.errors import ToolMissingError
 
 HERE = Path(__file__).parent

@@ -12,16 +12,16 @@ from poplar_projects import BATCH, CASES, STEPS, Project, machine, project, seve
 from test_any_mapping import random_placement
 from wide import sampled
 
-from snnc.activity import measure_activity
 from snnc.backends.poplar.emit import emit_poplar
+from snnc.checks.activity import measure_activity
+from snnc.compiler.ir.segments import Segments
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping import make_plan, mapper
-from snnc.compiler.mapping.errors import MappingOptionError, TooBigError
-from snnc.compiler.neurons import LI
-from snnc.compiler.optimizers import SGD, Adam
-from snnc.compiler.segments import Segments
-from snnc.inspect.profile import read_profile
+from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI
+from snnc.compiler.tiles import make_plan, mapper
+from snnc.compiler.tiles.errors import MappingOptionError, TooBigError
+from snnc.report.profile import read_profile
 
 LENGTHS = {
     "recurrent": (2, 12),

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import NETS, dense, join, learnable, linear, of_model, recurrent
 
-from snnc.backends.errors import MemoryNeededError, NotTrainableError
 from snnc.backends.reference import ReferenceEngine
-from snnc.compiler.graph import Add, Concat, Graph, Input, Output, Population, StateRef
+from snnc.backends.runtime.errors import MemoryNeededError, NotTrainableError
+from snnc.compiler.ir.graph import Add, Concat, Graph, Input, Output, Population, StateRef
 from snnc.compiler.losses import LOSSES, parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import LI, LIBRARY, LIF
-from snnc.compiler.optimizers import SGD, Adam
-from snnc.compiler.surrogates import fast_sigmoid
+from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI, LIBRARY, LIF
+from snnc.compiler.neurons.surrogates.library import fast_sigmoid
 
 
 @pytest.mark.parametrize("net", NETS, ids=lambda net: net.__name__)

@@ -14,7 +14,7 @@ from wide import sampled
 
 from snnc.backends.reference import ReferenceEngine, convolution, pooling, scaling
 from snnc.compiler.errors import WindowError
-from snnc.compiler.graph import (
+from snnc.compiler.ir.graph import (
     Add,
     Concat,
     Conv,
@@ -33,13 +33,13 @@ from snnc.compiler.graph import (
     Sparse,
     source_ports,
 )
+from snnc.compiler.ir.shapes import port_map, reduced_axes
+from snnc.compiler.ir.windows import windows_of
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import LI, LIF
-from snnc.compiler.optimizers import Adam
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI, LIF
 from snnc.compiler.passes.fold_scale import FoldScale
-from snnc.compiler.shapes import port_map, reduced_axes
-from snnc.compiler.windows import windows_of
 
 
 def vary(tensor_shape, seed, levels=None):

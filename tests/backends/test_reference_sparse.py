@@ -17,15 +17,15 @@ from snnc.backends.reference import ReferenceEngine
 from snnc.backends.reference.scaling import inside
 from snnc.backends.reference.sparse import sparse_input_gradient, sparse_product, sparse_weight_gradient
 from snnc.compiler.errors import NotFiniteError, PadError, ParameterShapeError, ShapeMismatchError, SparsePatternError
-from snnc.compiler.graph import Graph, Input, Linear, Output, Pad, Population, Sparse
+from snnc.compiler.ir.graph import Graph, Input, Linear, Output, Pad, Population, Sparse
+from snnc.compiler.ir.shapes import port_map
+from snnc.compiler.ir.sparse import dense_weight, entries_of, pattern_of
+from snnc.compiler.ir.verify import verify
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import LI, LIF
-from snnc.compiler.optimizers import SGD, Adam
+from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI, LIF
 from snnc.compiler.passes.fill_sparse import FillSparse
-from snnc.compiler.shapes import port_map
-from snnc.compiler.sparse import dense_weight, entries_of, pattern_of
-from snnc.compiler.verify import verify
 
 
 def sparse(outputs, inputs, seed=0, density=0.4, bias=True, **options):

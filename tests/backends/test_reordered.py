@@ -11,24 +11,24 @@ from test_parted import assert_trains_alike
 from test_poplar_matches_reference import assert_same_records
 from wide import sampled
 
-from snnc.activity import measure_activity
-from snnc.backends.parted import PartedEngine
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
-from snnc.compiler.channel_order import ChannelOrder
-from snnc.compiler.graph import Flatten, Graph, Input, Pool, Population
+from snnc.backends.runtime.parted import PartedEngine
+from snnc.checks.activity import measure_activity
+from snnc.compiler.ir.channel_order import ChannelOrder
+from snnc.compiler.ir.graph import Flatten, Graph, Input, Pool, Population
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping.choices import choices
-from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.mapper import make_plan
-from snnc.compiler.mapping.placement import Placement, lay_range
-from snnc.compiler.mapping.sharing import sharing_tiles
-from snnc.compiler.neurons import LIF
-from snnc.compiler.optimizers import SGD, Adam
-from snnc.compiler.quiet import is_quiet
-from snnc.compiler.reorder import movable, orders, reorder
-from snnc.ordering import Ordered, activity_of
+from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.lowering.sparse_values import is_quiet
+from snnc.compiler.neurons.library import LIF
+from snnc.compiler.tiles.mapper import make_plan
+from snnc.compiler.tiles.partition.reorder import movable, orders, reorder
+from snnc.compiler.tiles.placement.choices import choices
+from snnc.compiler.tiles.placement.cut import Cut
+from snnc.compiler.tiles.placement.placement import Placement, lay_range
+from snnc.compiler.tiles.placement.sharing import sharing_tiles
+from snnc.driver.ordering import Ordered, activity_of
 
 LOSS = parse_loss("ce_mean_membrane")
 

@@ -10,10 +10,10 @@ import warnings
 
 import pytest
 
-from snnc.backends import exchange
-from snnc.backends.folder_lock import FolderInUseError, check_free, locked
-from snnc.backends.manifest import LOCK, MANIFEST, TRAINED, own_files, read_manifest
-from snnc.backends.project import ForeignFolderError, OutputFolderError, check_replaceable, whole_folder
+from snnc.backends.folders.folder_lock import FolderInUseError, check_free, locked
+from snnc.backends.folders.manifest import LOCK, MANIFEST, TRAINED, own_files, read_manifest
+from snnc.backends.folders.project import ForeignFolderError, OutputFolderError, check_replaceable, whole_folder
+from snnc.compiler.files import exchange
 
 FILES = {"project.json": '{"format": "snnc project 1", "files": {}}', "host.cpp": "int main() {}", "model/graph.json": "{}"}
 
@@ -227,7 +227,7 @@ def test_a_read_only_folder_is_refused(tmp_path, monkeypatch):
 HOLD = """
 import sys
 from pathlib import Path
-from snnc.backends.folder_lock import locked
+from snnc.backends.folders.folder_lock import locked
 with locked(Path(sys.argv[1]), "trains"):
     print("held", flush=True)
     sys.stdin.read()

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from nets import feedback, recurrent, skip
 
-from snnc.backends.errors import NoStepwiseError
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.session import Session
-from snnc.compiler.lower import lower
+from snnc.backends.runtime.errors import NoStepwiseError
+from snnc.backends.runtime.session import Session
+from snnc.compiler.lowering.lower import lower
 
 
 class Sequences:

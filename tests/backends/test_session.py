@@ -5,15 +5,15 @@ import pytest
 from nets import dense, join, linear, recurrent
 from resuming import assert_goes_on
 
-from snnc.backends import errors
 from snnc.backends.reference import ReferenceEngine
-from snnc.backends.session import Session
-from snnc.backends.weights import load_weights, save_weights
-from snnc.compiler.graph import Graph, Input, Layout, Output, Population, StateRef
+from snnc.backends.runtime import errors
+from snnc.backends.runtime.session import Session
+from snnc.backends.runtime.weights import load_weights, save_weights
+from snnc.compiler.ir.graph import Graph, Input, Layout, Output, Population, StateRef
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import LI, LIF
-from snnc.compiler.optimizers import SGD, Adam
+from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI, LIF
 
 
 class FixedEngine:

@@ -11,17 +11,17 @@ from test_any_mapping import random_placement
 from test_recompute import LONG, assert_equal_to_the_bit, long_plan, long_program, small, trained, without
 from wide import sampled
 
-from snnc.activity import measure_activity
 from snnc.backends.poplar.emit import emit_poplar
+from snnc.checks.activity import measure_activity
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.segments import Segments
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping import make_plan, mapper
-from snnc.compiler.mapping.errors import MappingOptionError, TooBigError
-from snnc.compiler.optimizers import SGD, Adam
-from snnc.compiler.plan import Plan
-from snnc.compiler.segments import Segments
-from snnc.compiler.target import Streaming
-from snnc.inspect.profile import read_profile
+from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.machines.target import Streaming
+from snnc.compiler.tiles import make_plan, mapper
+from snnc.compiler.tiles.errors import MappingOptionError, TooBigError
+from snnc.report.profile import read_profile
 
 WAYS = ("inputs", "boundaries", "history")
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc.backends.checkpoint import Checkpoints
-from snnc.backends.ranks import Ranks
-from snnc.errors import SnncError
+from snnc.backends.training.checkpoint import Checkpoints
+from snnc.backends.training.ranks import Ranks
+from snnc.driver.errors import SnncError
 
 torch = pytest.importorskip("torch")
 
@@ -169,7 +169,7 @@ def test_where_the_batch_is_compiled_in_the_last_smaller_one_is_left_out_and_sai
 
 
 def test_processes_that_train_together_need_arrays(session, data, monkeypatch):
-    monkeypatch.setattr("snnc.backends.streams.ranks_for", lambda engine, batch: object.__new__(Ranks))
+    monkeypatch.setattr("snnc.backends.training.streams.ranks_for", lambda engine, batch: object.__new__(Ranks))
     with pytest.raises(SnncError, match=r"SNNC-E547.*DistributedDataParallel"):
         session.fit(cut(*data))
     assert session.fit(cut(*data), distributed=False).losses

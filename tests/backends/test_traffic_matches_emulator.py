@@ -7,10 +7,10 @@ from test_any_mapping import random_placement
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping.mapper import make_plan
-from snnc.compiler.optimizers import Adam
-from snnc.inspect import Subject, summarise
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.tiles.mapper import make_plan
+from snnc.report import Subject, summarise
 
 MOVED = {"F1": "spikes to relays", "F2": "windows", "B1": "deltas", "B2": "windows, backward"}
 

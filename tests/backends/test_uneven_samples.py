@@ -5,12 +5,12 @@ import pytest
 from poplar_projects import machine
 from windowed_nets import Windowed, deep
 
-from snnc.compiler.mapping.as_planned import as_planned
-from snnc.compiler.mapping.grouping import neurons_per_tile
-from snnc.compiler.mapping.mapper import make_plan
-from snnc.compiler.mapping.placement import Placement
-from snnc.compiler.mapping.tile_range import TileRange
-from snnc.inspect.profile import read_profile
+from snnc.compiler.tiles.mapper import make_plan
+from snnc.compiler.tiles.placement.grouping import neurons_per_tile
+from snnc.compiler.tiles.placement.placement import Placement
+from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.replan import as_planned
+from snnc.report.profile import read_profile
 
 TWOS = [(0, 4), (4, 4), (8, 2), (10, 2), (12, 2), (14, 2)]
 EVEN = [(0, 3), (3, 3), (6, 3), (9, 3), (12, 2), (14, 2)]

@@ -8,9 +8,9 @@ from test_any_mapping import random_placement
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping.mapper import make_plan
-from snnc.compiler.optimizers import SGD, Adam
+from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.tiles.mapper import make_plan
 
 COPIES = {
     "update: replicas": "U2 replicas",

@@ -13,12 +13,12 @@ from nets import join, linear
 from poplar_projects import machine
 from windowed_nets import CASES, Windowed, anywhere, deep, undivided, windowed
 
-from snnc.activity import measure_activity
 from snnc.backends.emulator.build import compiler, include_dir
-from snnc.compiler.graph import Graph, Input, Output, Population
-from snnc.compiler.neurons import LI, LIF, CubaLIF
-from snnc.compiler.surrogates import boxcar, piecewise_linear
-from snnc.inspect.profile import read_profile
+from snnc.checks.activity import measure_activity
+from snnc.compiler.ir.graph import Graph, Input, Output, Population
+from snnc.compiler.neurons.library import LI, LIF, CubaLIF
+from snnc.compiler.neurons.surrogates.library import boxcar, piecewise_linear
+from snnc.report.profile import read_profile
 
 
 @pytest.mark.parametrize("name", CASES)

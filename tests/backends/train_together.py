@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from ranks_cases import BATCH, CASES, SAMPLES, fitted, samples_of, session_of
 
-from snnc.backends.checkpoint import Checkpoints
-from snnc.backends.errors import RanksDifferError
-from snnc.cli import run_command
-from snnc.compiler.optimizers import SGD
+from snnc.backends.runtime.errors import RanksDifferError
+from snnc.backends.training.checkpoint import Checkpoints
+from snnc.cli.main import run_command
+from snnc.compiler.losses.optimizers import SGD
 
 
 def refused(session, labels=0, **options):

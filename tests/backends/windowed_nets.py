@@ -11,15 +11,15 @@ from poplar_projects import machine
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.compiler.graph import Graph, Input, OneToOne, Output, Population
+from snnc.compiler.ir.graph import Graph, Input, OneToOne, Output, Population
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping.grouping import neurons_per_tile, split
-from snnc.compiler.mapping.mapper import make_plan
-from snnc.compiler.mapping.placement import Placement
-from snnc.compiler.mapping.tile_range import TileRange
-from snnc.compiler.neurons import LI, LIF
-from snnc.compiler.optimizers import SGD
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI, LIF
+from snnc.compiler.tiles.mapper import make_plan
+from snnc.compiler.tiles.placement.grouping import neurons_per_tile, split
+from snnc.compiler.tiles.placement.placement import Placement
+from snnc.compiler.tiles.placement.tile_range import TileRange
 
 
 def deep(random, widths=(20, 33, 12, 40), classes=4, inputs=30):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from snnc.compiler.parting.hypergraph import Hypergraph
+from snnc.compiler.tiles.partition.hypergraph import Hypergraph
 
 
 def planted(neurons, clusters, fan_out, inside, seed):

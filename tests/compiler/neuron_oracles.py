@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from snnc.compiler.expression import Call, Number, Symbol
-from snnc.compiler.interpret import evaluate
+from snnc.compiler.neurons.expression import Call, Number, Symbol
+from snnc.compiler.neurons.interpret import evaluate
 
 
 def spike_function(surrogate, inclusive=False):

@@ -9,14 +9,14 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from neuron_oracles import Case, relative_error, run_kernel, run_torch
 
-from snnc.compiler.adjoint import derive_kernel
 from snnc.compiler.errors import EquationError, NeuronDefinitionError
-from snnc.compiler.expression import symbols
-from snnc.compiler.forward_kernel import forward_kernel
-from snnc.compiler.interpret import evaluate
-from snnc.compiler.neuron import neuron
-from snnc.compiler.neurons import ALIF, IF, LI, LIF, SLSTM, Alpha, CubaLIF, I, Identity, Lapicque, Relay, Threshold
-from snnc.compiler.surrogates import LIBRARY, atan, custom, fast_sigmoid, piecewise_linear
+from snnc.compiler.neurons.adjoint import derive_kernel
+from snnc.compiler.neurons.expression import symbols
+from snnc.compiler.neurons.forward_kernel import forward_kernel
+from snnc.compiler.neurons.interpret import evaluate
+from snnc.compiler.neurons.library import ALIF, IF, LI, LIF, SLSTM, Alpha, CubaLIF, I, Identity, Lapicque, Relay, Threshold
+from snnc.compiler.neurons.neuron import neuron
+from snnc.compiler.neurons.surrogates.library import LIBRARY, atan, custom, fast_sigmoid, piecewise_linear
 
 MODELS = {
     "LIF": LIF(),

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from test_mapping_nets import Wire, chain, program, small
 
-from snnc.compiler.mapping import make_plan
-from snnc.compiler.mapping.as_planned import as_planned
+from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.replan import as_planned
 
 NETS = {
     "chain": chain(60, 40, 30, 7),

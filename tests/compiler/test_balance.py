@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snnc.compiler.mapping.balance import Balance
-from snnc.compiler.mapping.choices import Choice
-from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.take import Take
+from snnc.compiler.tiles.placement.balance import Balance
+from snnc.compiler.tiles.placement.choices import Choice
+from snnc.compiler.tiles.placement.cut import Cut
+from snnc.compiler.tiles.placement.take import Take
 
 
 def choice(neurons: int, replicas: int, slopes: tuple[float, ...]) -> Choice:

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_mapping_nets import Wire, program, w1
 
-from snnc.compiler.mapping import make_plan
-from snnc.compiler.plan import Plan
-from snnc.compiler.target import Target
-from snnc.compiler.targets import load_target
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.machines import load_target
+from snnc.compiler.machines.target import Target
+from snnc.compiler.tiles import make_plan
 
 
 def machine(tiles: int, chips: int = 1, **changes: float) -> Target:

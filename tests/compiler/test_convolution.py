@@ -9,16 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snnc.compiler import errors
-from snnc.compiler.graph import Conv, Flatten, Graph, Input, Linear, Output, Pool, Population, Reduce, Reshape, Scale, Slice, StateRef
-from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping import make_plan
-from snnc.compiler.neurons import LI, LIF
-from snnc.compiler.optimizers import Adam
-from snnc.compiler.passes.flow import run_flow
-from snnc.compiler.passes.fold_scale import FoldScale
-from snnc.compiler.shapes import Port, port_map
-from snnc.compiler.step_operations import (
+from snnc.compiler.ir.graph import Conv, Flatten, Graph, Input, Linear, Output, Pool, Population, Reduce, Reshape, Scale, Slice, StateRef
+from snnc.compiler.ir.shapes import Port, port_map
+from snnc.compiler.ir.step_operations import (
     Convolve,
     ConvolveBiasGradient,
     ConvolveInputGradient,
@@ -30,10 +23,17 @@ from snnc.compiler.step_operations import (
     Reduction,
     Rescale,
 )
-from snnc.compiler.step_operations import OneToOne as OneToOneStep
-from snnc.compiler.targets import load_target
-from snnc.compiler.verify import verify
-from snnc.compiler.windows import windows_of
+from snnc.compiler.ir.step_operations import OneToOne as OneToOneStep
+from snnc.compiler.ir.verify import verify
+from snnc.compiler.ir.windows import windows_of
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.machines import load_target
+from snnc.compiler.neurons.library import LI, LIF
+from snnc.compiler.passes.flow import run_flow
+from snnc.compiler.passes.fold_scale import FoldScale
+from snnc.compiler.tiles import make_plan
 
 
 def chain(*operations, shape=(2, 6, 5), kind="spikes", delays=None):

@@ -10,16 +10,16 @@ import numpy.typing as npt
 import pytest
 from test_mapping_nets import Wire, program, w1
 
-from snnc.compiler.mapping import codelet_costs, make_plan, worker_cycles
-from snnc.compiler.mapping.cost import CodeletCost
-from snnc.compiler.mapping.load import makespans
-from snnc.compiler.mapping.network import describe
-from snnc.compiler.mapping.request import Request
-from snnc.compiler.mapping.schedule import make_schedule
-from snnc.compiler.plan import Block, Phase, Plan
-from snnc.compiler.step_program import StepProgram
-from snnc.compiler.target import Target
-from snnc.compiler.targets import load_target
+from snnc.compiler.ir.plan import Block, Phase, Plan
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.machines import load_target
+from snnc.compiler.machines.target import Target
+from snnc.compiler.tiles import codelet_costs, make_plan, worker_cycles
+from snnc.compiler.tiles.cycles.load import makespans
+from snnc.compiler.tiles.network import describe
+from snnc.compiler.tiles.request import Request
+from snnc.compiler.tiles.schedule.schedule import make_schedule
+from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 Counts = dict[str, npt.NDArray[np.int64]]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc.compiler.dataflow_order import dataflow_order, in_dataflow_order
-from snnc.compiler.graph import Graph, Input, Linear, Output, Population
+from snnc.compiler.ir.dataflow_order import dataflow_order, in_dataflow_order
+from snnc.compiler.ir.graph import Graph, Input, Linear, Output, Population
 
 
 def graph(nodes, edges, order=None):

@@ -5,12 +5,12 @@ import os
 
 import pytest
 
-from snnc.compiler import derived_kernels
-from snnc.compiler.adjoint import derive_kernel
-from snnc.compiler.cache import read_checked, write_checked
-from snnc.compiler.derived_kernels import derived_once, from_data, to_data
-from snnc.compiler.neurons import ALIF, LIF, SLSTM
-from snnc.compiler.surrogates import atan, fast_sigmoid, straight_through
+from snnc.compiler.files.cache import read_checked, write_checked
+from snnc.compiler.neurons import derived_kernels
+from snnc.compiler.neurons.adjoint import derive_kernel
+from snnc.compiler.neurons.derived_kernels import derived_once, from_data, to_data
+from snnc.compiler.neurons.library import ALIF, LIF, SLSTM
+from snnc.compiler.neurons.surrogates.library import atan, fast_sigmoid, straight_through
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from snnc.compiler.parting.even import STRETCH, even_order
+from snnc.compiler.tiles.partition.even import STRETCH, even_order
 
 
 def runs(work, order, length):

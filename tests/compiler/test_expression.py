@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snnc.compiler.errors import EquationError
-from snnc.compiler.expression import (
+from snnc.compiler.neurons.expression import (
     FUNCTIONS,
     MAX_TEXT,
     Assignment,

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from snnc.compiler.errors import GraphDataError
-from snnc.compiler.graph import Add, Conv, Graph, Input, Layout, Linear, Output, Pad, Pool, Population, Reduce, Sparse, StateRef
-from snnc.compiler.graph_data import MAX_NAMES, edges_in_order, graph_from_data, graph_to_data
-from snnc.compiler.graph_equality import differences
-from snnc.compiler.neurons import LIF
-from snnc.compiler.surrogates import atan
+from snnc.compiler.ir.graph import Add, Conv, Graph, Input, Layout, Linear, Output, Pad, Pool, Population, Reduce, Sparse, StateRef
+from snnc.compiler.ir.graph_data import MAX_NAMES, edges_in_order, graph_from_data, graph_to_data
+from snnc.compiler.ir.graph_equality import differences
+from snnc.compiler.neurons.library import LIF
+from snnc.compiler.neurons.surrogates.library import atan
 
 F = np.float32
 

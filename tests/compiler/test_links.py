@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snnc.compiler.mapping.links import Flows, Routes, find_routes
-from snnc.compiler.target import Links, Target
-from snnc.compiler.target_errors import UnreachableChipError
-from snnc.compiler.targets import load_target
+from snnc.compiler.machines import load_target
+from snnc.compiler.machines.errors import UnreachableChipError
+from snnc.compiler.machines.target import Links, Target
+from snnc.compiler.tiles.exchange.chip_links import Flows, Routes, find_routes
 
 A_LINK = 13.6e9 / 1.33e9
 """Bytes that one link of a GC200 carries in a tile cycle."""

@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 
 import snnc
+from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping import make_plan
-from snnc.compiler.mapping.block_cycles import step_cycles
-from snnc.compiler.mapping.block_memory import block_bytes
-from snnc.compiler.mapping.blocks import different_rows
-from snnc.compiler.mapping.choices import cuts
-from snnc.compiler.mapping.cut import Cuts
-from snnc.compiler.mapping.load import Load
-from snnc.compiler.mapping.looks import Looks
-from snnc.compiler.mapping.mapper import _searches
-from snnc.compiler.mapping.network import describe
-from snnc.compiler.mapping.plan_json import plan_to_json
-from snnc.compiler.mapping.request import Request
-from snnc.compiler.mapping.schedule import make_schedule
-from snnc.compiler.mapping.search import Search
-from snnc.compiler.optimizers import Adam
-from snnc.compiler.targets import load_target
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.machines import load_target
+from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.cycles.block_cycles import step_cycles
+from snnc.compiler.tiles.cycles.load import Load
+from snnc.compiler.tiles.mapper import _searches
+from snnc.compiler.tiles.memory.block_memory import block_bytes
+from snnc.compiler.tiles.network import describe
+from snnc.compiler.tiles.placement.blocks import different_rows
+from snnc.compiler.tiles.placement.choices import cuts
+from snnc.compiler.tiles.placement.cut import Cuts
+from snnc.compiler.tiles.placement.looks import Looks
+from snnc.compiler.tiles.placement.search import Search
+from snnc.compiler.tiles.request import Request
+from snnc.compiler.tiles.schedule.schedule import make_schedule
 
 STEPS, BATCH = 6, 4
 TARGET = replace(load_target("gc200"), name="gc200-24", tiles_per_chip=24)

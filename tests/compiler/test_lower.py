@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 
 from snnc.compiler.errors import InvalidValueError, LossOutputError, NothingToLearnError, ShapeMismatchError
-from snnc.compiler.graph import Concat, Graph, Input, Layout, Linear, OneToOne, Output, Population, StateRef
-from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import LI, LIF, CubaLIF
-from snnc.compiler.optimizers import Adam
-from snnc.compiler.step_operations import (
+from snnc.compiler.ir.graph import Concat, Graph, Input, Layout, Linear, OneToOne, Output, Population, StateRef
+from snnc.compiler.ir.step_operations import (
     DenseInputGradient,
     DenseWeightGradient,
     Fill,
@@ -21,7 +17,11 @@ from snnc.compiler.step_operations import (
     RecordAdjoint,
     Value,
 )
-from snnc.compiler.step_operations import OneToOne as OneToOneOp
+from snnc.compiler.ir.step_operations import OneToOne as OneToOneOp
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI, LIF, CubaLIF
 
 
 def weight(outputs, inputs):

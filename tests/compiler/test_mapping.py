@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from test_mapping_nets import Wire, chain, program, small, w1
 from wide import examples, sampled
 
-from snnc.compiler.mapping import CodeletCost, codelet_costs, make_plan, worker_cycles
-from snnc.compiler.mapping.errors import CapacityError, MappingOptionError, PlanFileError
-from snnc.compiler.mapping.grouping import largest_share, split_samples
-from snnc.compiler.mapping.search import EFFORT
-from snnc.compiler.plan import Plan, PopulationPlan
-from snnc.compiler.target import Target
-from snnc.compiler.targets import load_target
+from snnc.compiler.ir.plan import Plan, PopulationPlan
+from snnc.compiler.machines import load_target
+from snnc.compiler.machines.target import Target
+from snnc.compiler.tiles import CodeletCost, codelet_costs, make_plan, worker_cycles
+from snnc.compiler.tiles.errors import CapacityError, MappingOptionError, PlanFileError
+from snnc.compiler.tiles.placement.grouping import largest_share, split_samples
+from snnc.compiler.tiles.placement.search import EFFORT
 
 ACTIVITY = {"x0": 0.05, "p0_o0": 0.05}
 

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from wide import examples
 
 import snnc
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping import make_plan
-from snnc.compiler.mapping.errors import CapacityError, MappingOptionError
-from snnc.compiler.mapping.gradient_counts import expected_halvings
-from snnc.compiler.optimizers import SGD
-from snnc.compiler.plan import Plan
-from snnc.compiler.step_program import StepProgram
-from snnc.compiler.target import Target
-from snnc.compiler.targets import load_target
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.machines import load_target
+from snnc.compiler.machines.target import Target
+from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.errors import CapacityError, MappingOptionError
+from snnc.compiler.tiles.gradients.gradient_counts import expected_halvings
 
 
 @cache

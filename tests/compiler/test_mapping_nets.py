@@ -8,12 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from snnc.compiler.adjoint import derive_kernel
-from snnc.compiler.graph import Layout
-from snnc.compiler.losses.ce_mean_membrane import CrossEntropyMeanMembrane
-from snnc.compiler.neuron import neuron
-from snnc.compiler.optimizers import Adam
-from snnc.compiler.step_operations import (
+from snnc.compiler.ir.graph import Layout
+from snnc.compiler.ir.step_operations import (
     BiasGradient,
     Dense,
     DenseInputGradient,
@@ -26,10 +22,14 @@ from snnc.compiler.step_operations import (
     RecordAdjoint,
     Value,
 )
-from snnc.compiler.step_program import Buffer, ConnectionInfo, InputInfo, OutputInfo, Parameter, PopulationInfo, StepProgram
-from snnc.compiler.surrogates import parse_surrogate
-from snnc.compiler.target import Target
-from snnc.compiler.targets import load_target
+from snnc.compiler.ir.step_program import Buffer, ConnectionInfo, InputInfo, OutputInfo, Parameter, PopulationInfo, StepProgram
+from snnc.compiler.losses.ce_mean_membrane import CrossEntropyMeanMembrane
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.machines import load_target
+from snnc.compiler.machines.target import Target
+from snnc.compiler.neurons.adjoint import derive_kernel
+from snnc.compiler.neurons.neuron import neuron
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
 
 LIF = neuron("LIF", states={"v": 0}, params={"beta": 0.9}, equations="v = beta*v*(1 - detach(spike(v - 1))) + i\ns = spike(v - 1)")
 LI = neuron("LI", states={"v": 0}, params={"beta": 0.9}, equations="v = beta*v + i", output="v")

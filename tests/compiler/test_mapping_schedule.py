@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_mapping_nets import Wire, program, w1
 
-from snnc.compiler.mapping.errors import NoScheduleError
-from snnc.compiler.mapping.network import describe
-from snnc.compiler.mapping.schedule import Arc, find_stages, make_schedule
+from snnc.compiler.tiles.errors import NoScheduleError
+from snnc.compiler.tiles.network import describe
+from snnc.compiler.tiles.schedule.schedule import Arc, find_stages, make_schedule
 
 NAMES = ["p0", "p1", "p2", "p3", "p4"]
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_mapping_nets import w1
 
-from snnc.compiler.mapping import make_plan
-from snnc.compiler.mapping.errors import TooBigError
-from snnc.compiler.mapping.lifetimes import LIVES, STAGES, by_stage, fullest, most, stages_of
-from snnc.compiler.mapping.memory import CATEGORIES, Memory
-from snnc.compiler.plan import Plan
-from snnc.compiler.targets import load_target
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.machines import load_target
+from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.errors import TooBigError
+from snnc.compiler.tiles.memory.lifetimes import LIVES, STAGES, by_stage, fullest, most, stages_of
+from snnc.compiler.tiles.memory.memory import CATEGORIES, Memory
 
 TILES = 3
 numbers = st.integers(0, 1000)

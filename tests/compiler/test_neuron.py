@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from snnc.compiler.errors import EquationError, NeuronDefinitionError, SurrogateValueError, UnknownSurrogateError
-from snnc.compiler.neuron import neuron
-from snnc.compiler.neurons import LIBRARY, LIF, Alpha, CubaLIF, Lapicque
-from snnc.compiler.surrogates import LIBRARY as SURROGATES
+from snnc.compiler.neurons.library import LIBRARY, LIF, Alpha, CubaLIF, Lapicque
+from snnc.compiler.neurons.neuron import neuron
+from snnc.compiler.neurons.surrogates.library import LIBRARY as SURROGATES
 
 
 def test_a_model_is_equal_to_another_with_the_same_contents():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snnc.compiler.mapping.grouping import neurons_by_pairs, neurons_per_tile, split
+from snnc.compiler.tiles.placement.grouping import neurons_by_pairs, neurons_per_tile, split
 
 
 @given(tiles=st.integers(1, 60), each=st.integers(1, 40), more=st.integers(0, 59), columns=st.sampled_from((1, 2, 3, 6)))

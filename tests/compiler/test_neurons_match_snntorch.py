@@ -7,10 +7,10 @@ import torch
 from neuron_oracles import Case, relative_error, run_kernel
 from snntorch import surrogate as torch_surrogates
 
-from snnc.compiler.adjoint import derive_kernel
-from snnc.compiler.interpret import evaluate
-from snnc.compiler.neurons import LIF, SLSTM, Alpha, CubaLIF, Lapicque
-from snnc.compiler.surrogates import atan, fast_sigmoid
+from snnc.compiler.neurons.adjoint import derive_kernel
+from snnc.compiler.neurons.interpret import evaluate
+from snnc.compiler.neurons.library import LIF, SLSTM, Alpha, CubaLIF, Lapicque
+from snnc.compiler.neurons.surrogates.library import atan, fast_sigmoid
 
 RESETS = ("subtract", "zero", "none")
 SURROGATES = {"atan": (atan(), torch_surrogates.atan()), "fast_sigmoid": (fast_sigmoid(), torch_surrogates.fast_sigmoid())}

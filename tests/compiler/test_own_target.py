@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from test_mapping_nets import Wire, program
 
-from snnc.compiler.mapping import make_plan
-from snnc.compiler.mapping.links import find_routes
-from snnc.compiler.step_program import StepProgram
-from snnc.compiler.target import Target
-from snnc.compiler.targets import parse_target
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.machines import parse_target
+from snnc.compiler.machines.target import Target
+from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.exchange.chip_links import find_routes
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "howto" / "own-target.md"

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snnc.compiler.graph import Graph, Input, OneToOne, Output, Population, Sparse
+from snnc.compiler.ir.graph import Graph, Input, OneToOne, Output, Population, Sparse
+from snnc.compiler.ir.sparse import dense_weight
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import LI, LIF
-from snnc.compiler.parting import Parting, prepare, split
-from snnc.compiler.parting.errors import UnreachedPartError
-from snnc.compiler.sparse import dense_weight
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI, LIF
+from snnc.compiler.tiles.partition import Parting, prepare, split
+from snnc.compiler.tiles.partition.errors import UnreachedPartError
 
 sys.path.append(str(Path(__file__).parents[1] / "backends"))
 from indexed_nets import sparse, sparse_recurrent

@@ -8,11 +8,11 @@ from hypergraphs import planted, scattered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snnc.compiler.parting.apart import ask
-from snnc.compiler.parting.errors import PartitionerCrashError, PartitionerError
-from snnc.compiler.parting.hypergraph import Hypergraph
-from snnc.compiler.parting.own import OwnPartitioner, in_order
-from snnc.compiler.parting.partitioners import partitioner, partitioners
+from snnc.compiler.tiles.partition.child_process import ask
+from snnc.compiler.tiles.partition.errors import PartitionerCrashError, PartitionerError
+from snnc.compiler.tiles.partition.greedy import OwnPartitioner, in_order
+from snnc.compiler.tiles.partition.hypergraph import Hypergraph
+from snnc.compiler.tiles.partition.partitioners import partitioner, partitioners
 
 ALL = [pytest.param(p, id=p.name) for p in partitioners()]
 NATIVE = ALL[:-1]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from snnc.compiler.errors import CycleWithoutDelayError, UnknownPassError
-from snnc.compiler.graph import Add, Concat, Flatten, Graph, Input, Linear, OneToOne, Output, Population, StateRef
-from snnc.compiler.neurons import LI, LIF
+from snnc.compiler.ir.graph import Add, Concat, Flatten, Graph, Input, Linear, OneToOne, Output, Population, StateRef
+from snnc.compiler.neurons.library import LI, LIF
 from snnc.compiler.passes.dissolve_add import DissolveAdd
 from snnc.compiler.passes.drop_flatten import DropFlatten
 from snnc.compiler.passes.flow import DEFAULT_FLOW, run_flow

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snnc.backends.printing import c_assignments, c_expression, c_literal
-from snnc.compiler.adjoint import derive_kernel
-from snnc.compiler.expression import FUNCTIONS, Assignment, Call, Symbol, parse_assignments, parse_expression, symbols
-from snnc.compiler.interpret import evaluate
-from snnc.compiler.neurons import ALIF, IF, LI, LIBRARY, LIF, Alpha
-from snnc.compiler.operation_counts import KINDS, operation_counts
-from snnc.compiler.surrogates import LIBRARY as SURROGATES
-from snnc.compiler.surrogates import atan, fast_sigmoid
+from snnc.backends.codegen.printing import c_assignments, c_expression, c_literal
+from snnc.compiler.neurons.adjoint import derive_kernel
+from snnc.compiler.neurons.expression import FUNCTIONS, Assignment, Call, Symbol, parse_assignments, parse_expression, symbols
+from snnc.compiler.neurons.interpret import evaluate
+from snnc.compiler.neurons.library import ALIF, IF, LI, LIBRARY, LIF, Alpha
+from snnc.compiler.neurons.operation_counts import KINDS, operation_counts
+from snnc.compiler.neurons.surrogates.library import LIBRARY as SURROGATES
+from snnc.compiler.neurons.surrogates.library import atan, fast_sigmoid
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snnc.compiler.mapping.errors import PublishedLayoutError, PublishedOptionError
-from snnc.compiler.mapping.published import PublishedLayer, PublishedNet, PublishedOptions, predict_published
-from snnc.compiler.mapping.published.backward import groups, stage_tiles
-from snnc.compiler.mapping.published.layout import lay_out
-from snnc.compiler.mapping.published.machine import Exchange, Machine
-from snnc.compiler.mapping.published.options import Loop, prologue
-from snnc.compiler.targets import load_target
+from snnc.benchmarks.published import PublishedLayer, PublishedNet, PublishedOptions, predict_published
+from snnc.benchmarks.published.backward import groups, stage_tiles
+from snnc.benchmarks.published.layout import lay_out
+from snnc.benchmarks.published.machine import Exchange, Machine
+from snnc.benchmarks.published.options import Loop, prologue
+from snnc.compiler.machines import load_target
+from snnc.compiler.tiles.errors import PublishedLayoutError, PublishedOptionError
 
 GC200, M2000 = load_target("gc200"), load_target("m2000")
 LOGGED = {  # DENSE_SIZES, SPARSE_SIZES, start_tiles and tile spread factors as the log prints them
@@ -153,7 +153,7 @@ def test_sliced_ids_are_broadcast_in_a_fragment_from_each_tile(batch):
     machine = Machine(one, lay_out(one, target), target, PublishedOptions())
     prediction = predict_published(one, target)
     assert step_of(prediction, "update states").pieces >= ids + counts
-    from snnc.compiler.mapping.published.layout import slice_pieces
+    from snnc.benchmarks.published.layout import slice_pieces
 
     assert slice_pieces(size, machine.tiles) == ids
     assert slice_pieces(batch, machine.tiles) == counts

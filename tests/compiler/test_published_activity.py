@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import snnc
+from snnc.benchmarks.published import PublishedLayer, PublishedNet, moving_strokes, published_net_of, simulate
 from snnc.benchmarks.published_nets import DECAY, GAIN, layer_names, network_of, weight_limit
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping.errors import PublishedNetError, PublishedOptionError
-from snnc.compiler.mapping.published import PublishedLayer, PublishedNet, moving_strokes, published_net_of, simulate
-from snnc.compiler.optimizers import SGD
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.tiles.errors import PublishedNetError, PublishedOptionError
 
 RNG_SEED = 3
 

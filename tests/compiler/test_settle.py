@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnc.compiler.mapping.placement import Placement
-from snnc.compiler.mapping.search import Search
-from snnc.compiler.mapping.tile_range import TileRange
+from snnc.compiler.tiles.placement.placement import Placement
+from snnc.compiler.tiles.placement.search import Search
+from snnc.compiler.tiles.placement.tile_range import TileRange
 
 
 @dataclass(frozen=True)

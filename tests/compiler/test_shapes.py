@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from snnc.compiler.errors import ConcatAxisError, UnconnectedError
-from snnc.compiler.graph import Add, Concat, Flatten, Graph, Input, Linear, OneToOne, Output, Population
-from snnc.compiler.neuron import neuron
-from snnc.compiler.neurons import LI, LIF, Relay
-from snnc.compiler.shapes import Port, compatible, port_map
+from snnc.compiler.ir.graph import Add, Concat, Flatten, Graph, Input, Linear, OneToOne, Output, Population
+from snnc.compiler.ir.shapes import Port, compatible, port_map
+from snnc.compiler.neurons.library import LI, LIF, Relay
+from snnc.compiler.neurons.neuron import neuron
 
 
 def graph_of(*chain, kind="spikes", shape=(2, 3)):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from snnc.compiler.mapping.choices import Choice
-from snnc.compiler.mapping.cut import Cut
-from snnc.compiler.mapping.sharing import POWERS, _Descent, _Take, _takes
+from snnc.compiler.tiles.placement.choices import Choice
+from snnc.compiler.tiles.placement.cut import Cut
+from snnc.compiler.tiles.placement.sharing import POWERS, _Descent, _Take, _takes
 
 TILES = 40
 

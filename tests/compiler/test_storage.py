@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snnc.compiler.expression import symbols
-from snnc.compiler.neuron import neuron
-from snnc.compiler.single_assignment import lower
-from snnc.compiler.storage import choose_storage
+from snnc.compiler.neurons.expression import symbols
+from snnc.compiler.neurons.neuron import neuron
+from snnc.compiler.neurons.single_assignment import lower
+from snnc.compiler.neurons.stored_values import choose_storage
 
 
 def suffices(equations, stored, needed):

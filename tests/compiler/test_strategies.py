@@ -11,15 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_mapping_nets import Wire, program, w1
 
-from snnc.compiler.mapping import make_plan, search
-from snnc.compiler.mapping.errors import BaselineTooBigError, NoPartitionerError, StrategyError
-from snnc.compiler.mapping.predict import supersteps
-from snnc.compiler.mapping.strategies import Deal, at_random, check_strategy, linear, partition
-from snnc.compiler.mapping.strategies.partition import Flow
-from snnc.compiler.mapping.traffic import deltas_to_sources, windows_to_blocks
-from snnc.compiler.plan import Plan
-from snnc.compiler.target import Target
-from snnc.compiler.targets import load_target
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.machines import load_target
+from snnc.compiler.machines.target import Target
+from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.baselines import Deal, at_random, check_strategy, linear, partition
+from snnc.compiler.tiles.baselines.partition import Flow
+from snnc.compiler.tiles.cycles.predict import supersteps
+from snnc.compiler.tiles.errors import BaselineTooBigError, NoPartitionerError, StrategyError
+from snnc.compiler.tiles.exchange.traffic import deltas_to_sources, windows_to_blocks
+from snnc.compiler.tiles.placement import search
 
 SIZES = st.lists(st.integers(1, 50), min_size=1, max_size=5).map(tuple)
 TILES = st.integers(1, 70)

@@ -5,10 +5,10 @@ import pytest
 import snntorch.surrogate as torch_surrogates
 import torch
 
-from snnc.compiler import surrogates
 from snnc.compiler.errors import EquationError, SurrogateValueError, UnknownSurrogateError
-from snnc.compiler.expression import Assignment
-from snnc.compiler.interpret import evaluate
+from snnc.compiler.neurons.expression import Assignment
+from snnc.compiler.neurons.interpret import evaluate
+from snnc.compiler.neurons.surrogates import library as surrogates
 
 X = np.concatenate([np.linspace(-3, 3, 241), [0.0, 1e-6, -1e-6, 0.5, -0.5, 1.0]]).astype(np.float64)
 

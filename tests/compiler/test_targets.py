@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from snnc.compiler.target import Links, Target, TileMemory
-from snnc.compiler.target_errors import (
+from snnc.compiler.machines import load_target, parse_target, target_names, target_text
+from snnc.compiler.machines.errors import (
     LinksError,
     MachineSizeError,
     MissingTargetKeyError,
@@ -18,11 +18,11 @@ from snnc.compiler.target_errors import (
     UnknownTargetKeyError,
     UnreachableChipError,
 )
-from snnc.compiler.targets import load_target, parse_target, target_names, target_text
+from snnc.compiler.machines.target import Links, Target, TileMemory
 
 
 def _text(name: str = "gc200") -> str:
-    import snnc.compiler.targets as package
+    import snnc.compiler.machines as package
 
     return (Path(package.__file__).parent / f"{name}.toml").read_text(encoding="utf-8")
 

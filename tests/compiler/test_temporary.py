@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc.compiler.temporary import MARK, PREFIX, SUFFIX, HeldFolder, abandoned, abandoned_files, temporary_file, temporary_folder
-from snnc.files import whole_file
+from snnc.compiler.files.temporary import MARK, PREFIX, SUFFIX, HeldFolder, abandoned, abandoned_files, temporary_file, temporary_folder
+from snnc.compiler.files.whole import whole_file
 
 HOLDS = """
 import os, signal, sys
 from pathlib import Path
-from snnc.compiler.temporary import HeldFolder, temporary_file
+from snnc.compiler.files.temporary import HeldFolder, temporary_file
 folder = HeldFolder()
 (folder.path / "large").write_bytes(bytes(1000))
 with temporary_file(Path(sys.argv[1])) as (handle, beside):

@@ -15,15 +15,16 @@ from test_mapping_nets import Wire, program, w1
 from wide import sampled
 
 import snnc
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping import knobs, make_plan
-from snnc.compiler.mapping.errors import Knob, TooBigError
-from snnc.compiler.mapping.knobs import IN_FILE, larger_targets
-from snnc.compiler.mapping.search import EFFORT
-from snnc.compiler.optimizers import SGD
-from snnc.compiler.step_program import StepProgram
-from snnc.compiler.target import Links, Target
-from snnc.compiler.targets import load_target, parse_target
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.machines import load_target, parse_target
+from snnc.compiler.machines.target import Links, Target
+from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles import remedies as knobs
+from snnc.compiler.tiles.errors import Knob, TooBigError
+from snnc.compiler.tiles.placement.search import EFFORT
+from snnc.compiler.tiles.remedies import IN_FILE, larger_targets
 
 
 def chain(*widths: int) -> StepProgram:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from snnc.compiler import errors
-from snnc.compiler.graph import Add, Concat, Edge, Graph, Input, Linear, OneToOne, Output, Population, StateRef
-from snnc.compiler.neurons import LIF
-from snnc.compiler.verify import verify
+from snnc.compiler.ir.graph import Add, Concat, Edge, Graph, Input, Linear, OneToOne, Output, Population, StateRef
+from snnc.compiler.ir.verify import verify
+from snnc.compiler.neurons.library import LIF
 
 
 def net():

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snnc.compiler.mapping.cost import CodeletCost
-from snnc.compiler.mapping.window_test import ROOT, asked, window_test
-from snnc.compiler.targets import load_target
+from snnc.compiler.machines import load_target
+from snnc.compiler.tiles.schedule.window_test import ROOT, asked, window_test
+from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 TARGET = load_target("m2000")
 COST = CodeletCost(start=20, element=3)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from wide import sampled
 
-from snnc.backends.emulator import build, popc, toolchain
+from snnc.backends.emulator import build, popc
+from snnc.backends.toolchain import toolchain
 from snnc.compiler.errors import BuildError, ToolMissingError
 
 CASES = Path(__file__).parent / "cases"

@@ -6,9 +6,10 @@ import subprocess
 
 import pytest
 
-from snnc.backends.emulator import build, popc, sources, toolchain
+from snnc.backends.emulator import build, popc, sources
 from snnc.backends.emulator.emulate import build_program
-from snnc.cli import run_command
+from snnc.backends.toolchain import toolchain
+from snnc.cli.main import run_command
 from snnc.compiler.errors import BuildError, ToolMissingError
 
 HOST = """

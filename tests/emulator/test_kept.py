@@ -5,10 +5,10 @@ import stat
 
 import pytest
 
-from snnc.backends.emulator.toolchain import kept
-from snnc.compiler import cache as cache_module
-from snnc.compiler.cache import cache_dir
+from snnc.backends.toolchain.compilers import kept
 from snnc.compiler.errors import UnsafeCacheError
+from snnc.compiler.files import cache as cache_module
+from snnc.compiler.files.cache import cache_dir
 
 CONTENT = bytes(range(256)) * 8
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from snnc.cli import run_command
-from snnc.compiler.mapping.errors import ReportOptionError
-from snnc.reporting import report
+from snnc.cli.main import run_command
+from snnc.compiler.tiles.errors import ReportOptionError
+from snnc.report.reporting import report
 
 
 def step(name, busiest, total, exchange):

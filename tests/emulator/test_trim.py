@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from snnc.backends.emulator.sealed import seal
-from snnc.backends.emulator.toolchain import kept
-from snnc.backends.emulator.trim import GRACE, trim
+from snnc.backends.toolchain.compilers import kept
+from snnc.backends.toolchain.sealed import seal
+from snnc.backends.toolchain.trim import GRACE, trim
 
 
 def entry(cache, name, size, age):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc.inspect.profile import read_profile
+from snnc.report.profile import read_profile
 
 STEPS, BATCH = 5, 4
 SMALL = 'extends = "gc200"\nname = "small"\ntiles_per_chip = 24\n'

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from snnc.backends.reference.engine import ReferenceEngine
+from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.losses.parse import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.optimizers import SGD, Adam
-from snnc.compiler.surrogates import atan
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.surrogates.library import atan
 from snnc.frontends.onnx.load import load_onnx
 
 torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc.activity import measure_activity
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
+from snnc.checks.activity import measure_activity
+from snnc.compiler.ir.plan import Plan
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping import make_plan
-from snnc.compiler.optimizers import Adam
-from snnc.compiler.plan import Plan
-from snnc.compiler.targets import load_target
-from snnc.inspect.profile import CODES, read_profile
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.machines import load_target
+from snnc.compiler.tiles import make_plan
+from snnc.report.profile import CODES, read_profile
 
 STEPS, BATCH, CLASSES = 20, 16, 10
 

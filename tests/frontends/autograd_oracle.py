@@ -3,16 +3,16 @@
 import numpy as np
 from frameworks import torch
 
-from snnc.backends.cpu.adjoint import GivenAdjoint, with_input_gradients
+from snnc.backends.native.adjoint import GivenAdjoint, with_input_gradients
 from snnc.backends.reference.backward import run_backward
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.compiler.graph import Output
-from snnc.compiler.lower import lower
-from snnc.compiler.optimizers import SGD
-from snnc.compiler.surrogates import parse_surrogate
-from snnc.frontends.torch_modules.forms import FUNCTIONS, blocks, forms
-from snnc.frontends.torch_modules.naming import arrays
-from snnc.frontends.torch_modules.weights import _as_their_weight, _whole
+from snnc.compiler.ir.graph import Output
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
+from snnc.frontends.torch.forms import FUNCTIONS, blocks, forms
+from snnc.frontends.torch.naming import arrays
+from snnc.frontends.torch.weights import _as_their_weight, _whole
 
 CLOSE = 1e-4
 """The largest difference beside the largest gradient of the same tensor."""

@@ -23,11 +23,11 @@ from nir_random import DT, Maker, compare_arrays, inputs_of, random_file
 from simulate import simulate as run_graph
 
 from snnc.compiler.errors import SnncError
-from snnc.compiler.graph import Input, Population
+from snnc.compiler.ir.graph import Input, Population
 from snnc.frontends.nir.dialects import DIALECTS
+from snnc.frontends.nir.interpreter.interpreter import simulate
 from snnc.frontends.nir.load import load_nir
-from snnc.frontends.nir.simulate import simulate
-from snnc.frontends.nir.write import write_nir
+from snnc.frontends.nir.writing.write import write_nir
 
 SUFFIX = ".nir"
 RANDOM = 200

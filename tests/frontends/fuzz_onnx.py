@@ -219,7 +219,7 @@ def compare(path, seed, guard):
     from simulate import simulate
 
     from snnc.compiler.errors import SnncError
-    from snnc.compiler.graph import Input
+    from snnc.compiler.ir.graph import Input
     from snnc.frontends.onnx.load import load_onnx
 
     try:
@@ -258,7 +258,7 @@ def reference(path, graph, seed):
     """Run ONNX Runtime on random inputs: the outputs, the inputs and the initial states."""
     import onnxruntime as ort
 
-    from snnc.compiler.graph import Input
+    from snnc.compiler.ir.graph import Input
 
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL  # it drops axes of size 1 now and then
@@ -278,7 +278,7 @@ def reference(path, graph, seed):
 
 def single(session, names, feeds, graph, known, rng):
     """Run a single step four times with its states fed back, as the importer says that they pair."""
-    from snnc.compiler.parts import apart
+    from snnc.compiler.ir.array_parts import apart
 
     text = next(a for a in graph.assumptions if "states are carried on as" in a).split(" as ")[-1].rstrip(".")
     pairs = dict(p.split(" -> ") for p in text.split(", "))

@@ -8,8 +8,8 @@ import h5py
 import numpy as np
 
 import snnc
-from snnc.compiler.graph import Input
-from snnc.frontends.nir.simulate import simulate
+from snnc.compiler.ir.graph import Input
+from snnc.frontends.nir.interpreter.interpreter import simulate
 
 DT = 1e-3
 LARGEST = 1e5

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from snnc.compiler.graph import (
+from snnc.compiler.ir.graph import (
     Add,
     Concat,
     Conv,
@@ -24,10 +24,10 @@ from snnc.compiler.graph import (
     Sparse,
     StateRef,
 )
-from snnc.compiler.neuron import neuron
-from snnc.compiler.neurons import ALIF, LI, LIF, CubaLIF, Identity, Relay
-from snnc.compiler.shapes import port_map
-from snnc.compiler.surrogates import atan, fast_sigmoid
+from snnc.compiler.ir.shapes import port_map
+from snnc.compiler.neurons.library import ALIF, LI, LIF, CubaLIF, Identity, Relay
+from snnc.compiler.neurons.neuron import neuron
+from snnc.compiler.neurons.surrogates.library import atan, fast_sigmoid
 
 F = np.float32
 MODELS = (

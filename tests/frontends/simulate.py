@@ -5,8 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 
-from snnc.compiler.expression import Call, Number, Symbol
-from snnc.compiler.graph import (
+from snnc.compiler.ir.graph import (
     Add,
     Concat,
     Conv,
@@ -26,7 +25,8 @@ from snnc.compiler.graph import (
     Sparse,
     source_ports,
 )
-from snnc.compiler.shapes import port_map
+from snnc.compiler.ir.shapes import port_map
+from snnc.compiler.neurons.expression import Call, Number, Symbol
 
 F = np.float32
 FUNCTIONS = {

@@ -8,8 +8,8 @@ from onnx_files import F, File
 from relu_files import cnn, drawn, mlp, named, runtime
 
 import snnc
-from snnc.compiler.graph import Graph, Input, Layout, Linear, Output, Population, Reduce, Scale
-from snnc.compiler.shapes import port_map
+from snnc.compiler.ir.graph import Graph, Input, Layout, Linear, Output, Population, Reduce, Scale
+from snnc.compiler.ir.shapes import port_map
 from snnc.frontends.ann2snn.balance import scales
 from snnc.frontends.ann2snn.conversion import convert_file
 from snnc.frontends.ann2snn.convert import convert

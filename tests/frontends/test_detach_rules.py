@@ -6,7 +6,7 @@ from autograd_oracle import assert_same_gradients
 from frameworks import framework, torch
 
 import snnc
-from snnc.compiler.graph import Population
+from snnc.compiler.ir.graph import Population
 from snnc.frontends.onnx.errors import DetachError
 
 snn = framework("snntorch")

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import snnc
-from snnc.frontends.connections import Connection
+from snnc.frontends.dsl.connections import Connection
 
 
 class Quarters:

@@ -7,8 +7,8 @@ import pytest
 
 import snnc
 from snnc.compiler.errors import ToolMissingError
-from snnc.compiler.graph import Linear, Population
-from snnc.frontends.onnx_writer.errors import AmbiguousWeightError, TorchExportError, TorchModuleError, UnmatchedWeightError
+from snnc.compiler.ir.graph import Linear, Population
+from snnc.frontends.onnx.writer.errors import AmbiguousWeightError, TorchExportError, TorchModuleError, UnmatchedWeightError
 
 torch = pytest.importorskip("torch")
 snn = pytest.importorskip("snntorch")
@@ -191,7 +191,7 @@ def test_what_cannot_be_exported_is_refused_with_the_first_line_of_each_exporter
 
 
 def test_what_torchscript_refuses_is_exported_by_dynamo(net, monkeypatch):
-    from snnc.frontends.torch_modules import exporting
+    from snnc.frontends.torch import exporting
 
     pytest.importorskip("onnxscript")
     tried, call = [], exporting._call_exporter
@@ -247,13 +247,13 @@ def test_what_is_no_module_is_refused(net):
 
 
 def test_long_examples_are_advised_against(monkeypatch):
-    monkeypatch.setattr("snnc.frontends.torch_modules.importing.LONG", 6)
+    monkeypatch.setattr("snnc.frontends.torch.importing.LONG", 6)
     with pytest.warns(UserWarning, match=r"up to 6 steps.*an example of 8 steps"):
         snnc.from_torch(Net(), torch.zeros(6, 1, INPUTS))
 
 
 def test_slow_exports_say_how_slow(monkeypatch):
-    monkeypatch.setattr("snnc.frontends.torch_modules.importing.SLOW", -1.0)
+    monkeypatch.setattr("snnc.frontends.torch.importing.SLOW", -1.0)
     with pytest.warns(UserWarning, match=r"took \d+ s.*single step"):
         snnc.from_torch(Net(), torch.zeros(4, 1, INPUTS))
 

@@ -5,8 +5,8 @@ import pytest
 from frameworks import CLASSES, HIDDEN, INPUTS, framework, goes_there_and_back, louder, sequences
 
 import snnc
-from snnc.compiler.graph import Population
-from snnc.frontends.onnx_writer.errors import HiddenStateExampleError, StateLostError
+from snnc.compiler.ir.graph import Population
+from snnc.frontends.onnx.writer.errors import HiddenStateExampleError, StateLostError
 
 torch = framework("torch")
 norse = framework("norse.torch")

@@ -5,9 +5,9 @@ import pytest
 from frameworks import CLASSES, HIDDEN, INPUTS, framework, goes_there_and_back, louder, sequences
 
 import snnc
-from snnc.compiler.graph import Population
-from snnc.frontends.onnx_writer.errors import UnmatchedWeightError
-from snnc.frontends.torch_modules.forms import FUNCTIONS
+from snnc.compiler.ir.graph import Population
+from snnc.frontends.onnx.writer.errors import UnmatchedWeightError
+from snnc.frontends.torch.forms import FUNCTIONS
 
 torch = framework("torch")
 framework("onnxscript")
@@ -139,7 +139,7 @@ def test_functions_of_parameters_have_their_inverse(name):
 @pytest.mark.parametrize("mode", ["s", "m"])
 @pytest.mark.parametrize("made", [neuron.IFNode, neuron.LIFNode, neuron.ParametricLIFNode, neuron.QIFNode, neuron.EIFNode])
 def test_neurons_are_exported_by_the_fast_exporter(made, mode, monkeypatch):
-    from snnc.frontends.torch_modules import exporting
+    from snnc.frontends.torch import exporting
 
     tried, call = [], exporting._call_exporter
 

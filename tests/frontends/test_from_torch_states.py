@@ -5,7 +5,7 @@ import pytest
 from frameworks import CLASSES, HIDDEN, INPUTS, framework, goes_there_and_back, louder, sequences
 
 import snnc
-from snnc.frontends.onnx_writer.errors import HiddenStateExampleError, StateLostError, TorchExportError
+from snnc.frontends.onnx.writer.errors import HiddenStateExampleError, StateLostError, TorchExportError
 
 torch = framework("torch")
 snn = framework("snntorch")

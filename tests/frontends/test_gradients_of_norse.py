@@ -8,7 +8,7 @@ from autograd_oracle import assert_same_gradients
 from frameworks import framework, torch
 
 import snnc
-from snnc.compiler.graph import Linear, Sparse
+from snnc.compiler.ir.graph import Linear, Sparse
 from snnc.frontends.onnx.errors import MalformedGraphError
 
 norse = framework("norse.torch")

@@ -9,9 +9,9 @@ from autograd_oracle import assert_same_gradients
 from frameworks import framework, torch
 
 import snnc
-from snnc.compiler.graph import Population
+from snnc.compiler.ir.graph import Population
 from snnc.frontends.onnx.errors import UnsupportedOperatorError
-from snnc.frontends.onnx_writer.errors import TorchExportError
+from snnc.frontends.onnx.writer.errors import TorchExportError
 from snnc.torch import Module
 
 snn = framework("snntorch")

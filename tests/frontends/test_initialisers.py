@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 import snnc
-from snnc.frontends.initialisers import Fans
+from snnc.frontends.dsl.initialisers import Fans
 
 LINEAR, CONV = (300, 200), (64, 16, 5, 3)
 

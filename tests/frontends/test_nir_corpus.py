@@ -8,7 +8,7 @@ import pytest
 
 import snnc
 from snnc.compiler.errors import SnncError
-from snnc.compiler.graph import Population
+from snnc.compiler.ir.graph import Population
 from snnc.frontends.load import load
 from snnc.frontends.nir import load_nir, write_nir
 from snnc.frontends.nir.dialects import DIALECTS

@@ -12,10 +12,11 @@ from nir_files import chain, edit, full, good, lif, linear, replace, write
 
 from snnc.compiler.errors import SnncError
 from snnc.frontends.load import load
-from snnc.frontends.nir import errors, load_nir, storage
+from snnc.frontends.nir import errors, load_nir
 from snnc.frontends.nir.build import MAX_DELAY
-from snnc.frontends.nir.reader import MAX_DEPTH
-from snnc.frontends.nir.storage import MAX_MEMBERS
+from snnc.frontends.nir.reading import storage
+from snnc.frontends.nir.reading.reader import MAX_DEPTH
+from snnc.frontends.nir.reading.storage import MAX_MEMBERS
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 

@@ -7,7 +7,7 @@ import torch
 from nir_files import RNG, chain, edit, full, lif, linear, replace, write
 
 import snnc
-from snnc.compiler.graph import Conv, Flatten, Linear, OneToOne, Population, Reshape
+from snnc.compiler.ir.graph import Conv, Flatten, Linear, OneToOne, Population, Reshape
 from snnc.frontends.nir import load_nir
 
 DT = 1e-3

@@ -10,11 +10,11 @@ from nir_files import chain, full, good, lif, linear, write
 from nir_random import DT, compare, inputs_of, random_file
 from test_nir_corpus import CASES, GOOD, dialect_of, path_of, same
 
-from snnc.compiler.graph import Input, Output, Population
+from snnc.compiler.ir.graph import Input, Output, Population
 from snnc.frontends.nir import load_nir
 from snnc.frontends.nir.dialects import DIALECTS
 from snnc.frontends.nir.errors import NirDialectError, NirSimulationError, NirTimeStepError, NirUnconnectedError
-from snnc.frontends.nir.simulate import simulate
+from snnc.frontends.nir.interpreter.interpreter import simulate
 
 
 def stored(name):

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import snnc
-from snnc.compiler.graph import (
+from snnc.compiler.ir.graph import (
     Add,
     Concat,
     Conv,
@@ -27,11 +27,11 @@ from snnc.compiler.graph import (
     Sparse,
     StateRef,
 )
-from snnc.compiler.graph_equality import differences
-from snnc.compiler.neuron import neuron
-from snnc.compiler.neurons import ALIF, IF, LI, LIF, CubaLIF, I, Identity, Threshold
-from snnc.compiler.surrogates import fast_sigmoid
-from snnc.compiler.verify import verify
+from snnc.compiler.ir.graph_equality import differences
+from snnc.compiler.ir.verify import verify
+from snnc.compiler.neurons.library import ALIF, IF, LI, LIF, CubaLIF, I, Identity, Threshold
+from snnc.compiler.neurons.neuron import neuron
+from snnc.compiler.neurons.surrogates.library import fast_sigmoid
 from snnc.frontends.nir import errors, load_nir, write_nir
 from snnc.frontends.nir.neurons import CUBA_LI, standard
 
@@ -130,7 +130,7 @@ def populations(draw, size):
     }.get(form)
     if model is None:
         kind = form.removeprefix("own ")
-        model = standard(kind, snnc.compiler.neurons.resets.Firing(**reset) if kind.endswith("F") else None)
+        model = standard(kind, snnc.compiler.neurons.library.resets.Firing(**reset) if kind.endswith("F") else None)
     parameters = {}
     for name in model.parameters:
         if name == "dt":
@@ -340,7 +340,7 @@ def test_equations_written_otherwise_are_recognised(tmp_path):
         output="z",
     )
     found = again(alone(norse, threshold=[0.5, 0.6, 0.7]), tmp_path)
-    assert found.operation("n").model == standard("LIF", snnc.compiler.neurons.resets.Firing("zero", False))
+    assert found.operation("n").model == standard("LIF", snnc.compiler.neurons.library.resets.Firing("zero", False))
     assert float(value(found, "n", "tau")) == pytest.approx(0.01, rel=1e-4)
     assert float(value(found, "n", "v_leak")) == pytest.approx(0.2, rel=1e-4)
 

@@ -6,7 +6,7 @@ from onnx_files import File, leaky
 from test_onnx_readouts import compare
 from test_onnx_rearrange import drawn, kinds
 
-from snnc.compiler.graph import Reduce
+from snnc.compiler.ir.graph import Reduce
 from snnc.frontends.onnx.errors import StepGraphError
 from snnc.frontends.onnx.load import load_onnx
 

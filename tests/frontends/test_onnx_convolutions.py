@@ -8,7 +8,7 @@ from onnx import TensorProto, helper
 from onnx_files import File, leaky
 from simulate import simulate
 
-from snnc.compiler.graph import Add, Concat, Conv, Flatten, Input, Linear, Pool, Population, Reduce, Reshape
+from snnc.compiler.ir.graph import Add, Concat, Conv, Flatten, Input, Linear, Pool, Population, Reduce, Reshape
 from snnc.frontends.onnx.load import load_onnx
 
 F = np.float32

@@ -8,9 +8,9 @@ import pytest
 from simulate import simulate
 
 from snnc.compiler.errors import SnncError
-from snnc.compiler.graph import Conv, Population
+from snnc.compiler.ir.graph import Conv, Population
+from snnc.frontends.common.recognise import recognise
 from snnc.frontends.load import load
-from snnc.frontends.onnx.recognise import recognise
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 CASES = {c["name"]: c for c in json.loads((CORPUS / "manifest.json").read_text())["cases"]}

@@ -11,8 +11,9 @@ from onnx_files import File, leaky
 
 from snnc.compiler.errors import SnncError
 from snnc.frontends.load import load
-from snnc.frontends.onnx import errors, reader
+from snnc.frontends.onnx import errors
 from snnc.frontends.onnx.load import load_onnx
+from snnc.frontends.onnx.reading import reader
 
 F = np.float32
 

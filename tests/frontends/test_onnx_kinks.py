@@ -7,9 +7,9 @@ from onnx_files import File, leaky
 
 from snnc.backends.reference import ReferenceEngine
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.optimizers import SGD
-from snnc.compiler.surrogates import parse_surrogate
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.frontends.onnx.load import load_onnx
 
 F = torch.nn.functional

@@ -6,7 +6,7 @@ from onnx import TensorProto, helper
 from onnx_files import File
 from simulate import simulate
 
-from snnc.compiler.graph import Linear
+from snnc.compiler.ir.graph import Linear
 from snnc.frontends.onnx.load import load_onnx
 
 F = np.float32

@@ -5,9 +5,9 @@ import pytest
 from onnx_files import File, leaky
 
 import snnc
-from snnc.backends.errors import DataShapeError
-from snnc.cli import run_command
-from snnc.compiler.parts import part_name, part_of
+from snnc.backends.runtime.errors import DataShapeError
+from snnc.cli.main import run_command
+from snnc.compiler.ir.array_parts import part_name, part_of
 from snnc.frontends.onnx.errors import OnnxError
 from snnc.frontends.onnx.load import load_onnx
 

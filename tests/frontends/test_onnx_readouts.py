@@ -6,11 +6,11 @@ from onnx_files import File, leaky
 
 import snnc
 from snnc.compiler.errors import InvalidValueError
-from snnc.compiler.graph import Graph, Input, Linear, Output
-from snnc.compiler.verify import verify
+from snnc.compiler.ir.graph import Graph, Input, Linear, Output
+from snnc.compiler.ir.verify import verify
 from snnc.frontends.onnx.errors import ReadoutError, TimeMixingError
 from snnc.frontends.onnx.load import load_onnx
-from snnc.frontends.onnx_writer.write import write_onnx
+from snnc.frontends.onnx.writer.write import write_onnx
 
 T, B, N = 8, 2, 4
 F = np.float32

@@ -5,11 +5,11 @@ import pytest
 from onnx_files import File, leaky
 from test_onnx_readouts import compare
 
-from snnc.compiler.graph import Conv, Linear, Pad, Sparse
+from snnc.compiler.ir.graph import Conv, Linear, Pad, Sparse
 from snnc.frontends.onnx.errors import NotYetError, ShapeError, StepGraphError, TimeMixingError, UnsupportedOperatorError
+from snnc.frontends.onnx.flattening.picking import Pick
 from snnc.frontends.onnx.load import load_onnx
-from snnc.frontends.onnx.picking import Pick
-from snnc.frontends.onnx.rearrange import padding_of
+from snnc.frontends.onnx.reroll.rearrange import padding_of
 
 T, B = 4, 2
 F = np.float32

@@ -9,7 +9,7 @@ import pytest
 from onnx_files import File, leaky
 from simulate import simulate
 
-from snnc.compiler.graph import Linear, Output, Population
+from snnc.compiler.ir.graph import Linear, Output, Population
 from snnc.frontends.onnx.errors import NoTimeError, TimeMixingError, TimeVaryingError
 from snnc.frontends.onnx.load import load_onnx
 

@@ -13,17 +13,17 @@ from random_graphs import any_graphs, feeds
 from simulate import simulate
 
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.session import Session
+from snnc.backends.runtime.session import Session
 from snnc.compiler.errors import GraphError
-from snnc.compiler.graph import Graph, Input, Linear, Output, Population
-from snnc.compiler.graph_equality import differences
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import LIF
-from snnc.compiler.surrogates import atan
-from snnc.compiler.verify import verify
+from snnc.compiler.ir.graph import Graph, Input, Linear, Output, Population
+from snnc.compiler.ir.graph_equality import differences
+from snnc.compiler.ir.verify import verify
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LIF
+from snnc.compiler.neurons.surrogates.library import atan
 from snnc.frontends.load import load
-from snnc.frontends.onnx_writer.errors import UnknownFormError
-from snnc.frontends.onnx_writer.write import write_onnx
+from snnc.frontends.onnx.writer.errors import UnknownFormError
+from snnc.frontends.onnx.writer.write import write_onnx
 
 ort = pytest.importorskip("onnxruntime")
 FORMS = ("plain", "functions")

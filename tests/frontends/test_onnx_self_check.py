@@ -10,8 +10,8 @@ from fuzz_onnx import fuzz, sources
 from onnx_files import F, File, leaky
 from simulate import simulate
 
-from snnc.compiler.expression import Call, Number, Symbol, transform
-from snnc.compiler.graph import Linear, Population
+from snnc.compiler.ir.graph import Linear, Population
+from snnc.compiler.neurons.expression import Call, Number, Symbol, transform
 from snnc.frontends.onnx import load as importer
 from snnc.frontends.onnx.errors import SelfCheckError, UnforeseenError
 
@@ -140,7 +140,7 @@ def test_what_no_check_foresees_is_refused_with_a_code(monkeypatch, tmp_path):
 
 
 def test_a_check_that_would_take_too_long_covers_the_first_steps(monkeypatch, tmp_path):
-    monkeypatch.setattr("snnc.frontends.onnx.verify.MAX_WORK", 24 * 10)
+    monkeypatch.setattr("snnc.frontends.onnx.proof.verify.MAX_WORK", 24 * 10)
     graph = importer.load_onnx(network(tmp_path, steps=40))
     assert "first 10 steps only" in " ".join(graph.assumptions)
 

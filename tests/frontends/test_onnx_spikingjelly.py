@@ -6,10 +6,10 @@ from onnx import helper
 from onnx_files import File
 from simulate import simulate
 
-from snnc.compiler.graph import Population
+from snnc.compiler.ir.graph import Population
+from snnc.frontends.common.recognise import recognise
 from snnc.frontends.onnx.errors import OnnxError, StateLossError
 from snnc.frontends.onnx.load import load_onnx
-from snnc.frontends.onnx.recognise import recognise
 
 ort = pytest.importorskip("onnxruntime")
 

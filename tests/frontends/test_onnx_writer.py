@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from simulate import simulate
 
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.session import Session
+from snnc.backends.runtime.session import Session
 from snnc.compiler.errors import WindowError
-from snnc.compiler.graph import (
+from snnc.compiler.ir.graph import (
     Add,
     Concat,
     Conv,
@@ -30,14 +30,14 @@ from snnc.compiler.graph import (
     Slice,
     StateRef,
 )
-from snnc.compiler.lower import lower
-from snnc.compiler.neuron import neuron
-from snnc.compiler.neurons import LI, LIBRARY, LIF, CubaLIF
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI, LIBRARY, LIF, CubaLIF
+from snnc.compiler.neurons.neuron import neuron
+from snnc.frontends.common.recognise import recognise
 from snnc.frontends.load import load
-from snnc.frontends.onnx.recognise import recognise
-from snnc.frontends.onnx_writer import files
-from snnc.frontends.onnx_writer.builder import Builder, Constants, Names, Value
-from snnc.frontends.onnx_writer.errors import (
+from snnc.frontends.onnx.writer import files
+from snnc.frontends.onnx.writer.builder import Builder, Constants, Names, Value
+from snnc.frontends.onnx.writer.errors import (
     CheckerError,
     NameClashError,
     NoOnnxFormError,
@@ -45,8 +45,8 @@ from snnc.frontends.onnx_writer.errors import (
     OpenTimeError,
     WeightsTooLargeError,
 )
-from snnc.frontends.onnx_writer.operations import print_operation
-from snnc.frontends.onnx_writer.write import write_onnx
+from snnc.frontends.onnx.writer.operations import print_operation
+from snnc.frontends.onnx.writer.write import write_onnx
 
 ort = pytest.importorskip("onnxruntime")
 F = np.float32

@@ -7,11 +7,11 @@ import scipy.sparse
 
 import snnc
 from snnc.backends.reference import ReferenceEngine
-from snnc.compiler.lower import lower
-from snnc.compiler.sparse import dense_weight
+from snnc.compiler.ir.sparse import dense_weight
+from snnc.compiler.lowering.lower import lower
+from snnc.frontends.common.execute import Runner
 from snnc.frontends.nir.errors import NotInNirError
-from snnc.frontends.nir.write import write_nir
-from snnc.frontends.onnx.execute import Runner
+from snnc.frontends.nir.writing.write import write_nir
 
 MATRIX = scipy.sparse.random_array((6, 8), density=0.4, random_state=np.random.default_rng(3))
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from frameworks import framework, torch
 
-from snnc.compiler.expression import Assignment
-from snnc.compiler.interpret import evaluate
-from snnc.compiler.surrogates import parse_surrogate
+from snnc.compiler.neurons.expression import Assignment
+from snnc.compiler.neurons.interpret import evaluate
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
 
 snn = framework("snntorch")
 threshold = framework("norse.torch.functional.threshold").threshold

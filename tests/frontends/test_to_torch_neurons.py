@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc.compiler.graph import Linear
-from snnc.frontends.onnx_writer.errors import AmbiguousWeightError
+from snnc.compiler.ir.graph import Linear
+from snnc.frontends.onnx.writer.errors import AmbiguousWeightError
 
 torch = pytest.importorskip("torch")
 snn = pytest.importorskip("snntorch")

@@ -7,9 +7,9 @@ import pytest
 from frameworks import framework, torch
 
 import snnc
-from snnc.backends.training_notes import TrainingDiffers
-from snnc.cli import run_command
-from snnc.compiler.graph import Population
+from snnc.backends.training.notices import TrainingDiffers
+from snnc.cli.main import run_command
+from snnc.compiler.ir.graph import Population
 
 snn = framework("snntorch")
 neuron, layer, functional = (framework(f"spikingjelly.activation_based.{part}") for part in ("neuron", "layer", "functional"))

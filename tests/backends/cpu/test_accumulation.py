@@ -5,12 +5,12 @@ import pytest
 from cpu_projects import data, opened, parts_of
 from nets import learnable
 
-from snnc.backends.errors import TrainingOptionError
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.session import Session
+from snnc.backends.runtime.errors import TrainingOptionError
+from snnc.backends.runtime.session import Session
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.optimizers import SGD
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
 
 BATCH = 7
 

@@ -18,16 +18,16 @@ from nets import delayed, learnable, of_model, recurrent
 
 import snnc
 from snnc.backends.cpu.memory import ListNeeds, Needs, least_bytes, predicted_bytes, run_bytes, segment_for
-from snnc.backends.emulator.toolchain import compiler, run_compiler
-from snnc.backends.errors import MemoryNeededError
-from snnc.backends.native import NativeLibraryError
-from snnc.backends.session import Session
+from snnc.backends.native.library import NativeLibraryError
+from snnc.backends.runtime.errors import MemoryNeededError
+from snnc.backends.runtime.session import Session
+from snnc.backends.toolchain.compilers import compiler, run_compiler
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import SLSTM
-from snnc.compiler.optimizers import SGD
-from snnc.compiling import compile_to_folder
-from snnc.options import options
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import SLSTM
+from snnc.driver.compiling import compile_to_folder
+from snnc.options.compile_options import options
 
 STEPS, BATCH = 11, 5
 

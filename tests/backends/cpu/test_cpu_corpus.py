@@ -7,8 +7,8 @@ import test_onnx_corpus
 from cpu_projects import opened
 
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.session import Session
-from snnc.compiler.lower import lower
+from snnc.backends.runtime.session import Session
+from snnc.compiler.lowering.lower import lower
 from snnc.frontends.load import load
 
 ONNX = [n for n in test_onnx_corpus.GOOD if n != "bad_snn_tanh_dyn"]

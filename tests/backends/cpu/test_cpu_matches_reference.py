@@ -16,15 +16,15 @@ from nets import NETS, dense, of_model
 from poplar_projects import hostile, several_inputs
 
 from snnc.backends.cpu.collapse import collapsed
-from snnc.backends.cpu.storage import Storage
-from snnc.backends.native import NativeError
+from snnc.backends.native.library import NativeError
+from snnc.backends.native.storage import Storage
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neuron import neuron
-from snnc.compiler.neurons import ALIF, LI, LIF, SLSTM, Alpha, CubaLIF
-from snnc.compiler.optimizers import SGD, Adam
-from snnc.compiler.surrogates import parse_surrogate
+from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import ALIF, LI, LIF, SLSTM, Alpha, CubaLIF
+from snnc.compiler.neurons.neuron import neuron
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
 
 LOSSES = ("ce_mean_membrane", "ce_rate", "ce_count", "mse_count:0.8,0.1", "ce_max_membrane")
 OPTIMIZERS = (Adam(1e-2), SGD(1e-2, 0.9), SGD(1e-2))

@@ -12,19 +12,19 @@ from nets import delayed, dense, learnable, of_model, recurrent
 import snnc
 from snnc.backends.cpu.bfloat16 import rounded_values
 from snnc.backends.cpu.network import network_context
-from snnc.backends.cpu.storage import Storage
+from snnc.backends.native.storage import Storage
 from snnc.backends.reference import backward
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.reference.forward import population_of
-from snnc.compiler.expression import Number, Symbol
-from snnc.compiler.graph import Population
+from snnc.compiler.ir.graph import Population
+from snnc.compiler.ir.step_operations import DenseInputGradient, NeuronAdjoint
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neuron import neuron
-from snnc.compiler.neurons import ALIF, LI, LIF, SLSTM
-from snnc.compiler.optimizers import SGD
-from snnc.compiler.step_operations import DenseInputGradient, NeuronAdjoint
-from snnc.errors import OptionValueError
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.expression import Number, Symbol
+from snnc.compiler.neurons.library import ALIF, LI, LIF, SLSTM
+from snnc.compiler.neurons.neuron import neuron
+from snnc.driver.errors import OptionValueError
 
 FEW_BITS = 2.0**-8
 """Half of what two neighbours in bfloat16 differ by, next to the larger: 8 significant bits."""

@@ -17,14 +17,14 @@ from snnc.backends.cpu import operations
 from snnc.backends.cpu.build import build_cpu
 from snnc.backends.cpu.emit import emit_cpu
 from snnc.backends.cpu.engine import CpuEngine
-from snnc.backends.errors import MemoryNeededError, NotTrainableError
-from snnc.backends.native import NativeError
+from snnc.backends.native.library import NativeError
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.session import Session
+from snnc.backends.runtime.errors import MemoryNeededError, NotTrainableError
+from snnc.backends.runtime.session import Session
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import LI
-from snnc.compiler.optimizers import SGD, Adam
+from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI
 
 STEPS, BATCH = 9, 5
 
@@ -213,7 +213,7 @@ def test_inference_projects_hold_no_backward_code_and_refuse_training(tmp_path):
 
 
 def test_an_unreadable_folder_is_an_error_not_a_crash(tmp_path):
-    from snnc.backends.native import NativeSession
+    from snnc.backends.native.library import NativeSession
 
     folder = emit_cpu(program_of(recurrent), tmp_path / "project")
     library = build_cpu(folder, level=LEVEL)

@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from nets import delayed, recurrent
 
 import snnc
-from snnc.backends.errors import DataShapeError, EventsError
-from snnc.backends.events import Events
-from snnc.backends.native import NativeError
+from snnc.backends.native.library import NativeError
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.session import Session
-from snnc.compiler.graph import Graph, Input, Output, Population
+from snnc.backends.runtime.errors import DataShapeError, EventsError
+from snnc.backends.runtime.events import Events
+from snnc.backends.runtime.session import Session
+from snnc.compiler.ir.graph import Graph, Input, Output, Population
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import LI
-from snnc.compiler.optimizers import SGD
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI
 
 
 def spiking(make):

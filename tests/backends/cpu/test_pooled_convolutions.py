@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from indexed_nets import pooled
 
 from snnc.backends.cpu.pooled import with_pooled_convolutions
-from snnc.backends.cpu.storage import Storage
-from snnc.compiler.graph import Population
+from snnc.backends.native.storage import Storage
+from snnc.compiler.ir.graph import Population
+from snnc.compiler.ir.step_operations import Convolve, NeuronStep
+from snnc.compiler.ir.windows import Windows
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import LIF
-from snnc.compiler.optimizers import SGD
-from snnc.compiler.step_operations import Convolve, NeuronStep
-from snnc.compiler.surrogates import parse_surrogate
-from snnc.compiler.windows import Windows
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LIF
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
 
 
 @pytest.mark.parametrize("surrogate", ["fast_sigmoid:25", "boxcar:0.2"])

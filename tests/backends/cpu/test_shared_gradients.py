@@ -13,9 +13,9 @@ from nets import delayed, learnable, recurrent
 from snnc.backends.cpu import operations
 from snnc.backends.cpu.emit import emit_cpu
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import LI
-from snnc.compiler.optimizers import SGD
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI
 
 STEPS, BATCH = 11, 12
 

@@ -8,13 +8,13 @@ from indexed_nets import choosing, conv, read_out
 from nets import join
 from torch_spikes import fast_sigmoid_spike
 
-from snnc.backends.cpu.storage import Storage
-from snnc.compiler.graph import Graph, Input, Pool, Population
+from snnc.backends.native.storage import Storage
+from snnc.compiler.ir.graph import Graph, Input, Pool, Population
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import LI, LIF
-from snnc.compiler.optimizers import SGD
-from snnc.compiler.surrogates import parse_surrogate
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI, LIF
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
 
 
 def maxima(random):

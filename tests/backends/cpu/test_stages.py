@@ -9,13 +9,13 @@ from nets import join, linear
 from snnc.backends.cpu.collapse import collapsed
 from snnc.backends.cpu.network import network_context
 from snnc.backends.cpu.stages import HEAVY, stages_of
-from snnc.backends.cpu.storage import Storage
+from snnc.backends.native.storage import Storage
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.compiler.graph import Graph, Input, Output, Population
+from snnc.compiler.ir.graph import Graph, Input, Output, Population
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import LI, LIF
-from snnc.compiler.optimizers import SGD
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI, LIF
 
 WIDE = 520
 """Neurons of a layer whose weights to another are heavy."""

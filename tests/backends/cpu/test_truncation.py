@@ -8,18 +8,18 @@ from poplar_projects import machine
 
 import snnc
 from snnc.backends.cpu.collapse import collapsed
-from snnc.backends.cpu.storage import Storage
+from snnc.backends.native.storage import Storage
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.compiler.graph import Graph, Input, Output, Population
+from snnc.compiler.ir.graph import Graph, Input, Output, Population
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.mapping.mapper import make_plan
-from snnc.compiler.neurons import LI, LIF
-from snnc.compiler.optimizers import SGD
-from snnc.compiler.surrogates import parse_surrogate
-from snnc.errors import OptionValueError
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LI, LIF
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
+from snnc.compiler.tiles.mapper import make_plan
+from snnc.driver.errors import OptionValueError
 
 STEPS, BATCH = 11, 4
 WEIGHTS = (("x", "hidden", 8, 5, 0), ("hidden", "hidden", 8, 8, 1), ("hidden", "readout", 3, 8, 0))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from snnc.backends.cuda.build import HOST_FLAGS
-from snnc.backends.emulator.toolchain import compiler
+from snnc.backends.toolchain.compilers import compiler
 
 RUNTIME = Path(__file__).parents[3] / "templates" / "cuda" / "runtime"
 HERE = Path(__file__).parent

@@ -15,14 +15,14 @@ from snnc.backends.cuda.device import first_device
 from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.engine import CudaEngine
 from snnc.backends.cuda.errors import GpuMissingError, NvccMissingError
-from snnc.backends.events import Events
-from snnc.backends.ranks import Ranks
 from snnc.backends.reference.engine import ReferenceEngine
+from snnc.backends.runtime.events import Events
+from snnc.backends.training.ranks import Ranks
 from snnc.compiler.errors import SnncError
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.optimizers import Adam
-from snnc.compiling import as_graph
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.driver.compiling import as_graph
 
 SIZES = ((256, 64), (300, 9), (1000, 20))
 """Neurons of a recurrence and samples: clusters of 8 blocks, and of 16."""

@@ -10,7 +10,7 @@ from cuda_projects import CASES, SPLIT, opened, program_of
 from poplar_projects import hostile
 from wide import sampled
 
-from snnc.compiler.lower import lower
+from snnc.compiler.lowering.lower import lower
 
 SHARINGS = ((1, 8), (2, 8), (4, 1))
 """Blocks of a team and samples of a tile."""

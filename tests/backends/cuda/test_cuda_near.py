@@ -8,9 +8,9 @@ from cuda_projects import opened
 import snnc
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.optimizers import SGD
-from snnc.compiling import as_graph
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.driver.compiling import as_graph
 
 STEPS, BATCH = 7, 11
 

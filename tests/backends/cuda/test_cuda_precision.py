@@ -20,12 +20,12 @@ from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.errors import NvccMissingError
 from snnc.backends.reference import backward, forward
 from snnc.backends.reference.engine import ReferenceEngine
+from snnc.compiler.ir.step_operations import Dense, DenseInputGradient, NeuronAdjoint
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.neurons import LIF
-from snnc.compiler.optimizers import SGD
-from snnc.compiler.step_operations import Dense, DenseInputGradient, NeuronAdjoint
-from snnc.compiler.surrogates import parse_surrogate
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LIF
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
 
 HALVES = ("bfloat16", "float16")
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from cuda_projects import program_of
 
-from snnc import cli
-from snnc.backends.cuda.cores import core_seconds
 from snnc.backends.cuda.emit import emit_cuda
-from snnc.backends.cuda.launches import Launch, filled, read_launches
-from snnc.backends.cuda.prediction import H100, predict, seconds_of
+from snnc.backends.cuda.schedule.cores import core_seconds
+from snnc.backends.cuda.schedule.launches import Launch, filled, read_launches
+from snnc.backends.cuda.schedule.prediction import H100, predict, seconds_of
+from snnc.cli import main as cli
 
 # Measured on an H100 on 2026-11-23, us: forward, back, gradient of a convolution: channels, size, outputs, kernel, images.
 DIGITS = Path(__file__).parents[3] / "examples/digits/digits.onnx"

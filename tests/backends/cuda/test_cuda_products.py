@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from snnc.backends.cuda.build import HOST_FLAGS
-from snnc.backends.emulator.toolchain import compiler
+from snnc.backends.toolchain.compilers import compiler
 
 RUNTIME = Path(__file__).parents[3] / "templates" / "cuda" / "runtime"
 SIZES = ((2, 5, 3), (3, 33, 20), (70, 100, 20), (130, 65, 129), (33, 300, 7), (257, 31, 40), (64, 128, 128))

@@ -16,12 +16,12 @@ from snnc.backends.cuda.build import build_cuda, build_host_check, nvcc, read_re
 from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.engine import CudaEngine
 from snnc.backends.cuda.errors import CHECK_ON_HOST, DeviceArrayError, GpuMissingError, NvccMissingError
-from snnc.backends.errors import MemoryNeededError, NotTrainableError
-from snnc.backends.native import NativeError
+from snnc.backends.native.library import NativeError
 from snnc.backends.reference.engine import ReferenceEngine
+from snnc.backends.runtime.errors import MemoryNeededError, NotTrainableError
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.optimizers import Adam
+from snnc.compiler.losses.optimizers import Adam
+from snnc.compiler.lowering.lower import lower
 
 STEPS, BATCH = 9, 5
 

@@ -9,10 +9,10 @@ from random_graphs import any_graphs, with_readout
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.errors import SnncError
-from snnc.compiler.graph import Population
+from snnc.compiler.ir.graph import Population
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.optimizers import SGD
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
 
 BUILT = settings(deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate])
 """Each example is compiled: a failing one is not made smaller."""

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from snnc.backends.cuda.build import HOST_FLAGS
-from snnc.backends.cuda.cores import core_seconds
-from snnc.backends.emulator.toolchain import common_flags, compiler
+from snnc.backends.cuda.schedule.cores import core_seconds
+from snnc.backends.toolchain.compilers import common_flags, compiler
 
 HERE = Path(__file__).parent
 RUNTIME = Path(str(files("snnc.templates"))) / "cuda" / "runtime"

@@ -6,7 +6,7 @@ import subprocess
 from cuda_projects import program_of
 
 from snnc.backends.cuda.emit import emit_cuda
-from snnc.backends.emulator.toolchain import compiler
+from snnc.backends.toolchain.compilers import compiler
 
 PROGRAM = """
 #include "sharing.hpp"

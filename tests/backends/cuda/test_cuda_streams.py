@@ -14,15 +14,15 @@ from cpu_projects import data
 from cuda_projects import opened
 from nets import dense, recurrent
 
-from snnc.backends.cpu.adjoint import GivenAdjoint
 from snnc.backends.cuda.build import build_cuda, nvcc
 from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.engine import CudaEngine
 from snnc.backends.cuda.errors import NvccMissingError
-from snnc.backends.native import NativeError
+from snnc.backends.native.adjoint import GivenAdjoint
+from snnc.backends.native.library import NativeError
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.lower import lower
-from snnc.compiler.optimizers import SGD
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
 
 STEPS, BATCH = 9, 5
 LOG = "SNNC_HOST_STREAMS"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snnc.backends.cuda.wavefront import wavefront
+from snnc.backends.cuda.schedule.wavefront import wavefront
 
 NAMES = tuple("abcde")
 

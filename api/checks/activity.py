@@ -1,0 +1,131 @@
+"""How often neurons fire on a user's data, measured with the reference backend; it sets window capacities and predicted costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from snnc.backends.reference.forward import run_forward
+from snnc.backends.reference.gradient_support import taking_gradient
+from snnc.backends.reference.memory import Memory
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.step_operations import NeuronStep
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.driver.errors import OptionValueError
+
+GRAIN = 8
+"""Capacities are multiples of this."""
+
+
+@dataclass(frozen=True)
+class Activity:
+    """Spikes of every buffer that sends spikes.
+
+    Attributes
+    ----------
+    mean
+        A value and step.
+    peak
+        The most in one step of one sample, of buffers that were measured.
+    source
+        Where it was measured.
+    near, near_peak
+        The same of neurons that take gradient (that spiked, or are inside the support of their surrogate), where that is bounded.
+    rates
+        A step, of each single value of a buffer that was measured.
+    patterns
+        Which values of a buffer that was measured spiked: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them.
+    counts, near_counts
+        Spikes, and neurons that take gradient, of a buffer that was measured, [steps, samples].
+    """
+
+    mean: Mapping[str, float]
+    peak: Mapping[str, int]
+    source: str
+    near: Mapping[str, float] = field(default_factory=dict)
+    near_peak: Mapping[str, int] = field(default_factory=dict)
+    rates: Mapping[str, Array] = field(default_factory=dict)
+    counts: Mapping[str, Array] = field(default_factory=dict)
+    near_counts: Mapping[str, Array] = field(default_factory=dict)
+    patterns: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def measured(self) -> dict[str, Any]:
+        """What a mapping is given beside :attr:`mean`, by the names of :func:`snnc.compiler.tiles.make_plan`."""
+        found = (self.rates, self.near, self.counts, self.near_counts, self.patterns)
+        return dict(zip(("rates", "near", "counts", "near_counts", "patterns"), found, strict=True))
+
+    def capacities(self, program: StepProgram) -> dict[str, int]:
+        """Return windows that hold a quarter more than the busiest step that was seen."""
+        return _with_room(program, self.peak)
+
+    def gradient_capacities(self, program: StepProgram) -> dict[str, int]:
+        """Return the same for windows of the backward pass."""
+        return _with_room(program, self.near_peak)
+
+
+def taken(pattern: Array, index: Array | None) -> Array:
+    """Return :attr:`Activity.patterns` of the values at `index`; None: of all."""
+    return pattern if index is None else np.packbits(np.unpackbits(pattern, axis=-1)[..., index], axis=-1)
+
+
+def _with_room(program: StepProgram, peak: Mapping[str, int]) -> dict[str, int]:
+    widths = {name: math.prod(program.buffers[name].shape) for name in peak}
+    return {name: min(GRAIN * math.ceil((1.25 * most + 1) / GRAIN), widths[name]) for name, most in peak.items()}
+
+
+def assumed_activity(program: StepProgram, value: float) -> Activity:
+    """Assume `value` spikes a value and step of every source that sends spikes.
+
+    Raises
+    ------
+    OptionValueError
+        It is no share of neurons.
+    """
+    if not 0 <= value <= 1:
+        raise OptionValueError(f"the activity is {value}; it is spikes a neuron and step, between 0 and 1.")
+    return Activity(dict.fromkeys(_sending(program), value), {}, f"{value:g} assumed")
+
+
+def _sending(program: StepProgram) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(c.source_buffer for c in program.connections if program.buffers[c.source_buffer].kind == "spikes"))
+
+
+def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: str) -> Activity:
+    """Run `inputs` (input id -> [T, B, *shape]); count spikes and neurons that take gradient."""
+    steps, batch = next(iter(inputs.values())).shape[:2]
+    parameters = {name: p.value.astype(np.float32) for name, p in program.parameters.items()}
+    memory = Memory(program, steps, batch, parameters, np.dtype(np.float32))
+    memory.set_initial({})
+    for info in program.inputs:
+        memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)
+    sending = _sending(program)
+    near: dict[str, list[Array]] = {}
+    for t in range(steps):
+        for op in program.forward:
+            run_forward(op, memory, t)
+            if isinstance(op, NeuronStep):
+                for name, taking in taking_gradient(op, memory, t).items():
+                    near.setdefault(name, []).append(taking.sum(axis=-1))
+    counts = {name: _counted(memory[name].reshape(steps, batch, -1)) for name in sending}
+    entries = {name: np.array(rows, dtype=np.int32) for name, rows in near.items() if name in sending}
+    return Activity(
+        mean={name: float(memory[name].mean()) for name in sending},
+        peak={name: int(count.max()) for name, count in counts.items()},
+        source=source,
+        near={name: float(rows.mean()) / memory[name].shape[-1] for name, rows in entries.items()},
+        near_peak={name: int(rows.max()) for name, rows in entries.items()},
+        rates={name: memory[name].mean(axis=(0, 1)) for name in sending},
+        counts=counts,
+        near_counts=entries,
+        patterns={name: np.packbits(memory[name].reshape(steps, batch, -1) != 0, axis=-1) for name in sending},
+    )
+
+
+def _counted(spikes: Array) -> Array:
+    found: Array = spikes.sum(axis=-1).round().astype(np.int32)
+    return found

@@ -1,0 +1,160 @@
+"""What a front end understood of a model, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import networkx as nx
+import numpy as np
+
+from snnc.checks.understanding.layers import rows
+from snnc.checks.understanding.neurons import distinct_neurons
+from snnc.checks.understanding.resets import firing
+from snnc.checks.understanding.statements import statements
+from snnc.checks.understanding.synops import Measured
+from snnc.compiler.ir.dataflow_order import in_dataflow_order
+from snnc.compiler.ir.graph import WEIGHTED, Array, Conv, Graph, Input, Linear, OneToOne, Operation, Output, Pool, Population, Scale, Sparse
+from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+
+KINDS: Final[Mapping[type, str]] = {
+    Linear: "dense",
+    Sparse: "sparse",
+    Conv: "convolution",
+    Pool: "pooling",
+    Scale: "scale",
+    OneToOne: "one to one",
+}
+"""Operations between populations, as reports call them."""
+COUNTINGS: Final = ("AC", "MAC")
+"""What one synaptic operation can cost: an addition, or a multiplication too."""
+
+
+def describe(graph: Graph, *, measured: Measured | None = None, surrogate: Surrogate | None = None) -> dict[str, Any]:
+    """Return layers, neurons with their equations and parameters, synaptic operations, recurrences and assumptions as JSON's types.
+
+    Parameters
+    ----------
+    graph
+        The network.
+    measured
+        Synaptic operations on data, see :func:`~snnc.checks.understanding.measure.measure`.
+    surrogate
+        The compile option, where one was given.
+    """
+    graph = in_dataflow_order(graph)
+    table = rows(graph, measured)
+    firings = {name: firing(population) for name, population in graph.of_type(Population)}
+    return {
+        "name": graph.name,
+        "steps": graph.steps,
+        "parameters": count_parameters(graph),
+        "inputs": [
+            {"name": n, "shape": list(o.shape), "kind": o.kind, "time_axis": o.layout.time_axis, "batch_axis": o.layout.batch_axis}
+            for n, o in graph.of_type(Input)
+        ],
+        "layers": [_population(graph, name, operation) for name, operation in graph.of_type(Population)],
+        "table": table,
+        "synops": _synops(graph, table, measured),
+        "neurons": distinct_neurons(graph, firings),
+        "connections": [_connection(graph, name, operation) for name, operation in graph.of_type(*KINDS)],
+        "recurrences": recurrences(graph),
+        "states": {name: f"{ref.node}.{ref.name}" for name, ref in graph.state_inputs.items()},
+        "outputs": [
+            {
+                "name": n,
+                "of": [f"{e.source}.{e.source_port}" for e in graph.incoming(n)],
+                "readout": o.readout,
+                "start": o.start,
+                "stop": o.stop,
+            }
+            for n, o in graph.of_type(Output)
+        ],
+        "statements": statements(graph, firings, surrogate),
+        "assumptions": list(graph.assumptions),
+    }
+
+
+def recurrences(graph: Graph) -> list[dict[str, Any]]:
+    """Groups of populations that feed each other (or themselves), with the delays of the connections among them."""
+    found = []
+    for members in nx.strongly_connected_components(graph.nx):
+        inner = [e for e in graph.edges if e.source in members and e.target in members]
+        if inner:
+            names = [n for n in graph.names if n in members and isinstance(graph.operation(n), Population)]
+            found.append({"populations": names, "delays": sorted({e.delay for e in inner if e.delay})})
+    return found
+
+
+def count_parameters(graph: Graph) -> int:
+    """Numbers that training could change: weights, biases and learnable neuron parameters."""
+    total = 0
+    for _, operation in graph.of_type(*WEIGHTED, Population):
+        if isinstance(operation, Population):
+            total += sum(int(np.size(operation.parameters.get(name, 0.0))) for name in operation.learnable)
+        elif operation.weight is not None:
+            bias = getattr(operation, "bias", None)
+            total += operation.weight.size + (0 if bias is None else bias.size)
+    return total
+
+
+def _synops(graph: Graph, table: list[dict[str, Any]], measured: Measured | None) -> dict[str, Any]:
+    """Sums a step and sample; "at_most" is with every source neuron firing, "measured" what the data made it."""
+    synaptic = [row for row in table if "synops_at_most" in row]
+    inputs = {name for name, operation in graph.of_type(Input) if operation.kind == "values"}
+    return {
+        "at_most": {c: sum(row["synops_at_most"] for row in synaptic if row["counted_as"] == c) for c in COUNTINGS},
+        "measured": None
+        if measured is None
+        else {
+            "source": measured.source,
+            "samples": measured.samples,
+            "steps": measured.steps,
+            **{c: float(sum(row["synops_measured"] for row in synaptic if row["measured_as"] == c)) for c in COUNTINGS},
+        },
+        "other_operations": sum(row.get("other_operations", 0) for row in table),
+        "graded_inputs": sorted(inputs & {e.source for row in synaptic for e in graph.incoming(row["name"])}),
+        "zero_weights": sum(row["zero_weights"] for row in synaptic),
+    }
+
+
+def _population(graph: Graph, name: str, operation: Population) -> dict[str, Any]:
+    looped = {n for group in recurrences(graph) for n in group["populations"]}
+    values = {n: _summary(operation.parameters.get(n, np.float64(v))) for n, v in operation.model.parameters.items()}
+    return {
+        "name": name,
+        "neuron": operation.model.name,
+        "shape": list(operation.shape),
+        "neurons": int(np.prod(operation.shape)),
+        "inputs": list(operation.model.inputs),
+        "states": {n: _summary(operation.initial.get(n, np.float64(v))) for n, v in operation.model.states.items()},
+        "equations": operation.model.text.splitlines(),
+        "parameters": values,
+        "learnable": sorted(operation.learnable),
+        "recurrent": name in looped,
+        "surrogate": None if operation.surrogate is None else str(operation.surrogate),
+    }
+
+
+def _connection(graph: Graph, name: str, operation: Operation) -> dict[str, Any]:
+    weight = getattr(operation, "weight", None)
+    return {
+        "name": name,
+        "kind": KINDS[type(operation)],
+        "from": [e.source for e in graph.incoming(name)],
+        "to": [e.target for e in graph.outgoing(name)],
+        "weight": None if weight is None else list(operation.shape if isinstance(operation, Sparse) else weight.shape),
+        "bias": getattr(operation, "bias", None) is not None,
+        "delay": max((e.delay for e in (*graph.incoming(name), *graph.outgoing(name))), default=0),
+    }
+
+
+def _summary(value: Array | np.float64) -> float | dict[str, Any]:
+    array = np.asarray(value, dtype=np.float64)
+    if array.size and (array == array.flat[0]).all():
+        return _short(array.flat[0])
+    return {"shape": list(array.shape), "least": _short(array.min()), "mean": _short(array.mean()), "most": _short(array.max())}
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.7g}")

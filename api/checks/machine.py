@@ -1,0 +1,98 @@
+"""What a machine offers: compilers, SDKs, memory."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+from snnc.backends.native.processors import processors
+from snnc.compiler.errors import CacheFolderError
+from snnc.compiler.files.cache import cache_folder
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that snnc can use; `hint` tells how to get it."""
+
+    name: str
+    found: bool
+    detail: str
+    hint: str = ""
+
+
+def examine() -> list[Finding]:
+    """Look at this machine; nothing is changed or loaded."""
+    return [
+        Finding("Python", True, f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
+        _package("snnc", "the compiler itself", "pip install snnc"),
+        _compiler(),
+        _poplar(),
+        _package("poptorch", "training beside PyTorch on IPUs", "comes with the Poplar SDK, https://www.graphcore.ai/downloads"),
+        _package("torch", "needed only to train in PyTorch and export models", "pip install torch"),
+        _package("onnxruntime", "needed only by snnc verify of ONNX files and by tests", "pip install onnxruntime"),
+        Finding("cores", True, str(processors())),
+        _memory(),
+        _cache(),
+    ]
+
+
+def _package(name: str, purpose: str, hint: str) -> Finding:
+    if find_spec(name) is None:
+        return Finding(name, False, f"not installed ({purpose})", hint)
+    try:
+        return Finding(name, True, f"{version(name)} ({purpose})")
+    except PackageNotFoundError:
+        return Finding(name, True, f"importable ({purpose})")
+
+
+def _compiler() -> Finding:
+    purpose = "builds emitted programs and the emulator"
+    hint = "apt-get install g++, or pip install 'snnc[compiler]' for one that pip brings"
+    for name in filter(None, (os.environ.get("CXX"), "g++", "clang++", "c++")):
+        if shutil.which(name):
+            return Finding("C++ compiler", True, f"{_first_line([name, '--version'])} ({purpose})")
+    if find_spec("ziglang") is not None:
+        return Finding("C++ compiler", True, f"ziglang ({purpose})")
+    return Finding("C++ compiler", False, f"none ({purpose})", hint)
+
+
+def _poplar() -> Finding:
+    purpose = "runs emitted programs on IPUs; without it they run on the emulator"
+    if shutil.which("popc"):
+        return Finding("Poplar SDK", True, f"{_first_line(['popc', '--version'])} ({purpose})")
+    return Finding(
+        "Poplar SDK", False, f"not enabled ({purpose})", "unpack it and source its enable.sh; https://www.graphcore.ai/downloads"
+    )
+
+
+def _memory() -> Finding:
+    try:
+        pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return Finding("memory", True, "unknown")
+    return Finding("memory", True, f"{pages / 2**30:.1f} GiB")
+
+
+def _cache() -> Finding:
+    purpose = "keeps what snnc builds"
+    try:
+        folder = cache_folder()
+    except CacheFolderError:
+        return Finding("cache", False, f"no home folder ({purpose})", "name a folder: SNNC_CACHE=FOLDER")
+    nearest = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
+        return Finding("cache", False, f"{folder} cannot be written ({purpose})", "name another folder: SNNC_CACHE=FOLDER")
+    return Finding("cache", True, f"{folder} ({purpose})")
+
+
+def _first_line(command: list[str]) -> str:
+    try:
+        text = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout
+    except (OSError, subprocess.SubprocessError):
+        return command[0]
+    return text.splitlines()[0] if text else command[0]

@@ -1,0 +1,228 @@
+"""Runs of a network in implementations that share nothing with snnc's backends, with the values inside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from snnc.compiler.files.temporary import temporary_folder
+from snnc.compiler.ir.graph import Array, Graph, Input, Layout, Output, Population
+from snnc.compiler.ir.shapes import port_map
+from snnc.driver.loading import load_model
+from snnc.frontends.onnx.errors import NotGenericError, OnnxError
+from snnc.frontends.onnx.load import read_onnx
+from snnc.frontends.onnx.proof.traces import Imported, is_spike_port
+from snnc.frontends.onnx.reading.bind import fingerprint
+from snnc.frontends.onnx.writer.comparison import random_arrays
+from snnc.frontends.onnx.writer.errors import HiddenTooLargeError
+from snnc.frontends.onnx.writer.hidden import RUNTIME, HiddenOfFile, Observed, of_arrays
+from snnc.frontends.onnx.writer.runtime import RuntimeModel, check_names, check_shape
+from snnc.session import with_own_name
+
+MAX_VALUES: Final = 1 << 28
+"""Values of hidden layers that one verification keeps."""
+SIMULATOR: Final = "the NIR simulator"
+_STATES_OF_NIR: Final = {"syn": "i_syn"}
+"""Names of the simulator's states in graphs, where they differ."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to run on: given arrays, or the numbers that random ones take."""
+
+    arrays: Mapping[str, Array] | None
+    samples: int | None
+    steps: int | None
+    seed: int
+
+    def given(self, graph: Graph) -> Mapping[str, Array] | None:
+        """Return the given arrays under the names of the inputs."""
+        return None if self.arrays is None else with_own_name(self.arrays, [name for name, _ in graph.of_type(Input)])
+
+
+@dataclass(frozen=True, eq=False)
+class Other:
+    """One run of the other implementation.
+
+    Attributes
+    ----------
+    name
+        Of the implementation.
+    graph, arrays
+        What snnc has to run, and on what.
+    outputs, hidden
+        What came out, and the values inside.
+    stepwise
+        Whether it ran step by step.
+    """
+
+    name: str
+    graph: Graph
+    arrays: Mapping[str, Array]
+    outputs: Mapping[str, Array]
+    hidden: Sequence[Observed]
+    stepwise: bool = False
+
+
+def run_file(path: Path, request: Request) -> Other:
+    """Run an ONNX file in ONNX Runtime, the tensors that are values of populations made outputs.
+
+    Raises
+    ------
+    NotGenericError
+        The file holds another network for the sizes of the arrays.
+    """
+    try:
+        imported = read_onnx(path)
+    except OnnxError:
+        load_model(path)  # says more of networks without time
+        raise
+    graph = imported.graph
+    arrays = request.given(graph)
+    if arrays is None:
+        arrays = random_arrays(graph, request.samples, request.steps, request.seed, imported.size, partial(check_room, graph))
+    _check(imported, graph, arrays)
+    steps, batch = sizes(graph, arrays)
+    check_room(graph, steps, batch)
+    shapes = {name: arrays[name].shape for name, _ in graph.of_type(Input)}
+    if any(imported.inputs.shapes[name] != shape for name, shape in shapes.items()):
+        imported = read_onnx(path, shapes)
+        if fingerprint(imported.graph) != fingerprint(graph):
+            text = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+            raise NotGenericError(f"for arrays of the shapes {text} the file holds another network than for others; give other sizes.")
+    inside = HiddenOfFile(imported, steps)
+    runtime = inside.open(path, graph)
+    found = runtime.run(arrays, batch)
+    hidden = inside.observe(runtime, found, arrays)
+    return Other(RUNTIME, graph, arrays, {name: found[name] for name in runtime.outputs}, hidden, runtime.stepwise)
+
+
+def _check(imported: Imported, graph: Graph, arrays: Mapping[str, Array]) -> None:
+    inputs = [name for name, _ in graph.of_type(Input)]
+    check_names(inputs, arrays)
+    for name in inputs:
+        check_shape(name, arrays[name].shape, imported.wanted(name))
+
+
+def run_graph(graph: Graph, request: Request) -> Other:
+    """Write a graph as an ONNX file, the values of its populations among the outputs, and run that in ONNX Runtime."""
+    from snnc.frontends.onnx.writer.write import write_onnx
+
+    arrays = request.given(graph)
+    if arrays is None:
+        arrays = random_arrays(graph, request.samples, request.steps, request.seed, _fixed_steps(graph), partial(check_room, graph))
+    check_names([name for name, _ in graph.of_type(Input)], arrays)
+    steps, batch = sizes(graph, arrays)
+    check_room(graph, steps, batch)
+    ports = all_ports(graph)
+    wide, names = watched(graph, [(p.population, p.port) for p in ports])
+    if wide.steps is None:
+        wide.steps = steps
+    with temporary_folder() as folder:
+        write_onnx(wide, Path(folder) / "model.onnx")
+        found = RuntimeModel(Path(folder) / "model.onnx", wide).run(arrays, batch)
+    hidden = [of_arrays(p.population, p.port, p.fires, found[names[p.population, p.port]], RUNTIME) for p in ports]
+    return Other(RUNTIME, graph, arrays, {name: found[name] for name, _ in graph.of_type(Output)}, hidden)
+
+
+def run_nir(path: Path, request: Request, dt: float | None, dialect: str | None) -> Other:
+    """Run a NIR file in the interpreter of the format."""
+    from snnc.frontends.nir.interpreter.interpreter import simulate
+
+    graph = load_model(path, dt=dt, dialect=dialect)
+    arrays = request.given(graph)
+    if arrays is None:
+        arrays = random_arrays(graph, request.samples, request.steps, request.seed, lambda name, axis: None, partial(check_room, graph))
+    check_names([name for name, _ in graph.of_type(Input)], arrays)
+    steps, batch = sizes(graph, arrays)
+    check_room(graph, steps, batch)
+    found = simulate(path, arrays, dt=dt, dialect=dialect or "nir")
+    hidden = []
+    for name, population in graph.of_type(Population):
+        port = population.model.outputs[0]
+        if name in found.spikes:
+            hidden.append(of_arrays(name, port, True, _shaped(found.spikes[name], population), SIMULATOR))
+        for state, values in found.states.get(name, {}).items():
+            own = state if state in population.model.states else _STATES_OF_NIR.get(state, state)
+            if own in population.model.states:
+                hidden.append(of_arrays(name, own, False, _shaped(values, population), SIMULATOR))
+    outputs = {name: found.outputs[name] for name, _ in graph.of_type(Output)}
+    return Other(SIMULATOR, graph, arrays, outputs, hidden)
+
+
+def _shaped(values: Array, population: Population) -> Array:
+    return values.reshape(*values.shape[:2], *population.shape)
+
+
+@dataclass(frozen=True)
+class Port:
+    """A state or an output of a population."""
+
+    population: str
+    port: str
+    fires: bool
+
+
+def all_ports(graph: Graph) -> list[Port]:
+    """Return all states and outputs of all populations, in the order of the network."""
+    found: list[Port] = []
+    for name, p in graph.of_type(Population):
+        lines = {line.target: line.value for line in p.model.equations}
+        found.extend(Port(name, port, is_spike_port(lines, port)) for port in dict.fromkeys((*p.model.states, *p.model.outputs)))
+    return found
+
+
+def watched(graph: Graph, ports: Sequence[tuple[str, str]]) -> tuple[Graph, dict[tuple[str, str], str]]:
+    """Return a copy of `graph` with an output [T, B, *shape] for each port, and the names of these outputs."""
+    wide = graph.copy()
+    names: dict[tuple[str, str], str] = {}
+    taken = {*wide.names, *wide.state_inputs}
+    for population, port in ports:
+        name = f"{population}.{port}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        wide.add(name, Output("all", Layout(0, 1)))
+        wide.connect(population, name, source_port=port)
+        names[population, port] = name
+    return wide, names
+
+
+def sizes(graph: Graph, arrays: Mapping[str, Array]) -> tuple[int, int]:
+    """Return the steps and samples of arrays in the layout of the graph."""
+    steps, batch = graph.steps or 1, 1
+    for name, operation in graph.of_type(Input):
+        layout, array = operation.layout, arrays[name]
+        if layout.time_axis is not None and layout.time_axis < array.ndim:
+            steps = array.shape[layout.time_axis]
+        if layout.batch_axis is not None and layout.batch_axis < array.ndim:
+            batch = max(batch, array.shape[layout.batch_axis])
+    return steps, batch
+
+
+def check_room(graph: Graph, steps: int, batch: int) -> None:
+    """Count the values of all layers before they are computed.
+
+    Raises
+    ------
+    HiddenTooLargeError
+        There are too many.
+    """
+    shapes = port_map(graph)
+    given = sum(math.prod(i.shape) for _, i in graph.of_type(Input))
+    neurons = sum(math.prod(shapes[p.population, p.port].shape) for p in all_ports(graph))
+    values = (given + neurons) * steps * batch
+    if values > MAX_VALUES:
+        raise HiddenTooLargeError(
+            f"{given:,} inputs and {neurons:,} states and outputs of neurons in {steps:,} steps of {batch:,} samples are {values:,} values "
+            f"to compare; at most {MAX_VALUES:,} are kept. Take fewer samples (--samples) or steps (--steps)."
+        )
+
+
+def _fixed_steps(graph: Graph) -> Callable[[str, int | None], int | None]:
+    times = {name: i.layout.time_axis for name, i in graph.of_type(Input)}
+    return lambda name, axis: graph.steps if axis is not None and axis == times[name] else None

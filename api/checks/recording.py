@@ -1,0 +1,191 @@
+"""Spikes of a few samples, kept for reports: what fired, when, in every layer that spikes."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends.reference.engine import ReferenceEngine
+from snnc.backends.reference.forward import run_forward
+from snnc.backends.reference.memory import Memory
+from snnc.backends.runtime.engine import Array, Initial
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.tiles.partition import Correspondence
+from snnc.data.arrays import read_arrays, write_arrays
+from snnc.driver.errors import RecordingError
+
+MOST_SPIKES: Final = 20_000_000
+MOST_BYTES: Final = 1 << 30
+SOURCE: Final = "computed by the NumPy reference"
+_VERSION: Final = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Train:
+    """Spikes of one buffer: the n-th spike is of neuron `ids[n]` in step `steps[n]` of sample `samples[n]`.
+
+    `owner` is the id of its input or population, `label` the author's name, `width` its neurons.
+    """
+
+    buffer: str
+    owner: str
+    label: str
+    width: int
+    steps: npt.NDArray[np.int64]
+    samples: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Spikes of `samples` samples over `steps` steps; `source` tells who computed them."""
+
+    steps: int
+    samples: int
+    source: str
+    trains: tuple[Train, ...]
+
+    def counts(self, train: Train) -> npt.NDArray[np.int64]:
+        """Return [steps, samples]: spikes of a train in each step of each sample."""
+        flat = np.bincount(train.steps * self.samples + train.samples, minlength=self.steps * self.samples)
+        return flat.reshape(self.steps, self.samples)
+
+
+def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mapping[str, Array], initial: Initial) -> Recording:
+    """Run `inputs` (id -> [T, B, *shape]) on the NumPy reference, whose spikes are those of every exact backend, and keep all of them.
+
+    Raises
+    ------
+    RecordingError
+        There are more spikes than a report should keep.
+    MemoryNeededError
+        The samples do not fit this machine's memory.
+    """
+    steps, batch = next(iter(inputs.values())).shape[:2]
+    engine = ReferenceEngine(program)
+    engine.set_parameters({name: value for name, value in parameters.items() if name in program.parameters})
+    memory = Memory(program, steps, batch, engine.get_parameters(), engine.dtype)
+    memory.set_initial(initial)
+    for info in program.inputs:
+        memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)
+    for t in range(steps):
+        for op in program.forward:
+            run_forward(op, memory, t)
+    trains = tuple(_train(memory, *where) for where in _spiking(program))
+    total = sum(len(train.ids) for train in trains)
+    if total > MOST_SPIKES:
+        raise RecordingError(f"{total:,} spikes in {batch} samples are more than the {MOST_SPIKES:,} that are kept; record fewer samples.")
+    return Recording(steps, batch, SOURCE, trains)
+
+
+def _spiking(program: StepProgram) -> list[tuple[str, str, str]]:
+    """Buffer, owner and label of everything that spikes, inputs first."""
+    found = [(f"{i.id}_in", i.id, i.label) for i in program.inputs if i.kind == "spikes"]
+    for p in program.populations:
+        spiking = [b for b in p.output_buffers.values() if b in program.buffers and program.buffers[b].kind == "spikes"]
+        found += [(b, p.id, p.label if len(spiking) == 1 else f"{p.label}, {b}") for b in spiking]
+    return found
+
+
+def _train(memory: Memory, buffer: str, owner: str, label: str) -> Train:
+    values = memory[buffer].reshape(memory.steps, memory.batch, -1)
+    steps, samples, ids = np.nonzero(values)
+    return Train(buffer, owner, label, values.shape[2], steps, samples, ids)
+
+
+def in_parts(recording: Recording, between: Correspondence) -> Recording:
+    """Return the same spikes by the populations of a plan that has them in parts, as its report shows them."""
+    trains, owners = {t.buffer: t for t in recording.trains}, {p.id: p.label for p in between.split.populations}
+    found = []
+    for buffer, place in between.buffers.items():
+        train = trains.get(place.whole)
+        if train is None:
+            continue
+        owner = next((id_ for id_ in owners if buffer.startswith(f"{id_}_")), train.owner)
+        if place.index is None:
+            found.append(replace(train, buffer=buffer, owner=owner))
+            continue
+        own = np.full(train.width, -1)
+        own[place.index] = np.arange(len(place.index))
+        mine = own[train.ids] >= 0
+        label, width = train.label.replace(_whole_label(between, owner), owners[owner], 1), len(place.index)
+        found.append(Train(buffer, owner, label, width, train.steps[mine], train.samples[mine], own[train.ids[mine]]))
+    return replace(recording, trains=tuple(found))
+
+
+def _whole_label(between: Correspondence, part: str) -> str:
+    of = between.populations[part].whole
+    return next(p.label for p in between.whole.populations if p.id == of)
+
+
+def write_recording(path: Path, recording: Recording) -> None:
+    """Write an npz archive, whole or not at all: ``about`` (JSON as bytes), and for each train its steps, samples and ids.
+
+    Raises
+    ------
+    OutputFileError
+        The file cannot be written.
+    """
+    about = {
+        "version": _VERSION,
+        "steps": recording.steps,
+        "samples": recording.samples,
+        "source": recording.source,
+        "trains": [{"buffer": t.buffer, "owner": t.owner, "label": t.label, "width": t.width} for t in recording.trains],
+    }
+    arrays: dict[str, npt.NDArray[Any]] = {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}
+    for number, train in enumerate(recording.trains):
+        for name, values, most in (
+            ("step", train.steps, recording.steps),
+            ("sample", train.samples, recording.samples),
+            ("id", train.ids, train.width),
+        ):
+            arrays[f"{name}_{number}"] = values.astype(np.min_scalar_type(max(most - 1, 0)))
+    write_arrays(path, arrays)
+
+
+def read_recording(path: Path) -> Recording:
+    """Read what :func:`write_recording` wrote.
+
+    Raises
+    ------
+    RecordingError
+        The file is damaged, or holds more than a recording may.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(info.file_size for info in archive.infolist()) > MOST_BYTES:
+                raise RecordingError(f"{str(path)!r} holds more than {MOST_BYTES:,} bytes; record fewer samples.")
+        arrays = read_arrays(path)
+        about = json.loads(arrays["about"].tobytes())
+        if about["version"] != _VERSION:
+            raise ValueError(f"version {about['version']!r}")
+        steps, samples = int(about["steps"]), int(about["samples"])
+        if not (steps > 0 and samples > 0 and steps * samples <= MOST_BYTES):
+            raise ValueError(f"{steps} steps of {samples} samples")
+        trains = tuple(_read_train(arrays, number, info, steps, samples) for number, info in enumerate(about["trains"]))
+        return Recording(steps, samples, str(about["source"]), trains)
+    except RecordingError:
+        raise
+    except Exception as error:  # whatever a damaged archive brings about
+        raise RecordingError(f"the recording {str(path)!r} is damaged ({error}); run the project again with --record.") from None
+
+
+def _read_train(arrays: Mapping[str, npt.NDArray[Any]], number: int, info: Mapping[str, Any], steps: int, samples: int) -> Train:
+    width = int(info["width"])
+    found = []
+    for name, most in (("step", steps), ("sample", samples), ("id", width)):
+        values = arrays[f"{name}_{number}"]
+        if values.ndim != 1 or values.dtype.kind != "u" or (values.size and int(values.max()) >= most):
+            raise ValueError(f"{name}_{number} is no list of numbers below {most}")
+        found.append(values.astype(np.int64))
+    if len({len(values) for values in found}) != 1:
+        raise ValueError(f"the lists of train {number} differ in length")
+    return Train(str(info["buffer"]), str(info["owner"]), str(info["label"]), width, *found)

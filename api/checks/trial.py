@@ -1,0 +1,58 @@
+"""One batch on the target beside the same batch on the reference backend."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from snnc.backends.reference.engine import ReferenceEngine
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.randomness import Stream
+from snnc.driver.compiling import calibration, open_engine_of, sequences
+from snnc.project.folder import read_project
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one batch showed: the largest difference from the reference, spikes that differ, and how long it took."""
+
+    outputs: int
+    largest_difference: float
+    seconds: float
+    counters: dict[str, int]
+
+
+def run_once(folder: Path, data: Path | None) -> Trial:
+    """Run one batch of `data` (or of random spikes) on the target of the project and on the reference backend."""
+    compiled = read_project(folder)
+    program = compiled.program
+    engine = open_engine_of(compiled, folder)
+    batch, steps = engine.batch or compiled.options.batch or 1, engine.steps or program.steps or 16
+    rng = Stream(compiled.options.seed)
+    if data is None:
+        drawn = {i.id: rng.random((1 if i.static else steps, batch, *i.shape)) < 0.1 for i in program.inputs}
+        inputs = {id_: np.repeat(array, steps // len(array), axis=0).astype(np.float32) for id_, array in drawn.items()}
+    else:
+        given = sequences(program, calibration(data, compiled.graph))
+        inputs = {id_: _fitted(array, steps, batch) for id_, array in given.items()}
+    try:
+        start = time.monotonic()
+        found = engine.forward(inputs, {})
+        seconds = time.monotonic() - start
+        counters = engine.counters()
+    finally:
+        engine.close()
+    wanted = ReferenceEngine(program).forward(inputs, {})
+    worst = max((float(np.abs(found[k] - wanted[k]).max()) for k in wanted if wanted[k].size), default=0.0)
+    return Trial(len(wanted), worst, seconds, counters)
+
+
+def _fitted(array: Array, steps: int, batch: int) -> Array:
+    """Repeat or cut the samples of [T, B, …] to `batch`, and the steps to `steps`."""
+    samples = np.resize(array.swapaxes(0, 1), (batch, len(array), *array.shape[2:]))
+    whole = np.zeros((steps, *samples.shape[:1], *samples.shape[2:]), np.float32)
+    whole[: len(array)] = samples.swapaxes(0, 1)[:steps]
+    return whole

@@ -1,0 +1,102 @@
+"""What snnc takes for granted about a model, one statement a subject, whatever the model came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from snnc.checks.understanding.resets import Firing
+from snnc.compiler.ir.graph import Array, Graph, Input, Population
+from snnc.compiler.neurons.surrogates.library import atan
+from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+
+
+def statements(graph: Graph, firings: Mapping[str, Firing], surrogate: Surrogate | None = None) -> list[dict[str, Any]]:
+    """Return pairs of a subject (surrogate, time step, reset, initial states, inputs) and sentences about it.
+
+    Parameters
+    ----------
+    graph
+        The network.
+    firings
+        What :func:`~snnc.checks.understanding.resets.firing` says of each population.
+    surrogate
+        The compile option, where one was given.
+    """
+    found = [
+        ("time step", _time(graph)),
+        ("reset", _resets(firings)),
+        ("surrogate", _surrogate(graph, firings, surrogate)),
+        ("initial states", _initial(graph)),
+        ("input axes", _axes(graph)),
+    ]
+    return [{"about": about, "text": text} for about, text in found if text]
+
+
+def _time(graph: Graph) -> str:
+    if any("dt = " in text for text in graph.assumptions):
+        return ""  # the front end said it
+    return "discrete: decays are factors a step, and no length of a step in seconds (dt) enters the equations."
+
+
+def _resets(firings: Mapping[str, Firing]) -> str:
+    groups: dict[str, list[str]] = {}
+    for name, about in firings.items():
+        if about.reset is not None:
+            gradient = "" if about.gradient is None else f"; {about.gradient}"
+            groups.setdefault(f"{about.reset}{gradient}", []).append(name)
+    if len(groups) == 1:
+        return f"{next(iter(groups))}."
+    return " ".join(f"{', '.join(names)}: {words}." for words, names in groups.items())
+
+
+def _surrogate(graph: Graph, firings: Mapping[str, Firing], chosen: Surrogate | None) -> str:
+    spiking = [(n, p) for n, p in graph.of_type(Population) if firings[n].fires is not None]
+    if not spiking:
+        return ""
+    own: dict[str, list[str]] = {}
+    for name, population in spiking:
+        if population.surrogate is not None:
+            own.setdefault(str(population.surrogate), []).append(name)
+    said = [f"{', '.join(names)}: {text}, from the model." for text, names in own.items()]
+    if said and all(p.surrogate is not None for _, p in spiking):
+        return " ".join(said)
+    if chosen is not None:
+        return " ".join([*said, f"{chosen}, as chosen, for {'all others' if said else 'every spike'}."])
+    whom = "for all others" if said else "for every spike"
+    return " ".join([*said, f"not in the model; training takes {atan()} {whom}, or what --surrogate says (fast_sigmoid:25)."])
+
+
+def _initial(graph: Graph) -> str:
+    rest: list[tuple[str, Array]] = []
+    other: list[tuple[str, Array]] = []
+    for name, population in graph.of_type(Population):
+        for state, default in population.model.states.items():
+            value = np.asarray(population.initial.get(state, default))
+            (other if value.any() else rest).append((f"{name}.{state}", value))
+    if not rest and not other:
+        return ""
+    said = [f"{name} starts at {_range(value)}" for name, value in other]
+    said += ["all others at 0" if other else "every state starts at 0"] if rest else []
+    given = ", ".join(graph.state_inputs)
+    return f"{', '.join(said)}{f'; a caller may give {given}' if given else ''}."
+
+
+def _range(value: Array) -> str:
+    least, most = float(np.min(value)), float(np.max(value))
+    return f"{least:g}" if least == most else f"{least:g} … {most:g}"
+
+
+def _axes(graph: Graph) -> str:
+    said = []
+    for name, operation in graph.of_type(Input):
+        names = [str(n) for n in operation.shape]
+        layout = operation.layout
+        places = [(axis, word) for axis, word in ((layout.time_axis, "time"), (layout.batch_axis, "batch")) if axis is not None]
+        for axis, word in sorted(places):
+            names.insert(axis, word)
+        static = "" if layout.time_axis is not None else ", the same at every step"
+        said.append(f"{name} is [{', '.join(names)}]{static}")
+    return f"{'; '.join(said)}." if said else ""

@@ -1,0 +1,125 @@
+"""Synaptic operations: one weight applied because one source neuron sent something.
+
+A spike that arrives costs an addition a weight (an accumulate, AC), a graded value a multiplication as well (MAC). So counts NeuroBench
+(Yik et al. 2025, "The NeuroBench framework for benchmarking neuromorphic computing algorithms and systems"), and so do the makers of
+neuromorphic chips (Merolla et al. 2014, "A million spiking-neuron integrated circuit"; Davies et al. 2018, "Loihi"). Biases, neuron
+updates and windows that stick out into padding cost none. A weight that is 0 is counted where it is stored; NeuroBench's effective
+operations leave it out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.ir.graph import Conv, Edge, Graph, Linear, OneToOne, Operation, Pool, Reduce, Scale, Shape, Sparse
+from snnc.compiler.ir.shapes import PortMap
+from snnc.compiler.ir.windows import Windows, windows_of
+
+Counting: TypeAlias = Literal["AC", "MAC"]
+Counts: TypeAlias = npt.NDArray[np.int64]
+SYNAPSES: Final = (Linear, Sparse, Conv, OneToOne)
+"""Operations whose weights are synapses."""
+APART: Final = (Pool, Reduce, Scale)
+"""Operations whose arithmetic is counted apart."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Synaptic operations a step and sample, and firing rates.
+
+    Attributes
+    ----------
+    source, samples, steps
+        What they were measured on.
+    operations
+        Node name -> (number, what one of them costs).
+    rates
+        Spikes a neuron and step of each population (and input) that fires.
+    """
+
+    source: str
+    samples: int
+    steps: int
+    operations: Mapping[str, tuple[float, Counting]] = field(default_factory=dict)
+    rates: Mapping[str, float] = field(default_factory=dict)
+
+
+def has_synapses(operation: Operation) -> bool:
+    """Tell whether `operation` holds weights that spikes are multiplied with."""
+    return isinstance(operation, SYNAPSES) and operation.weight is not None
+
+
+def connections(name: str, operation: Operation, shape: Shape) -> int:
+    """Count the pairs of a source value and a target that the node `name` connects, for an input of `shape`; 0 where it has no arithmetic.
+
+    A weight of a convolution is shared by many such pairs; pairs with padding are not there.
+    """
+    match operation:
+        case Linear(weight=weight):
+            return int(weight.size)
+        case Sparse(weight=weight):
+            return int(weight.size)
+        case Conv(weight=weight, groups=groups):
+            return int(shape[0] * (weight.shape[0] // groups) * math.prod(_pairs(windows_of(name, operation, shape))))
+        case Pool():
+            return shape[0] * math.prod(_pairs(windows_of(name, operation, shape)))
+        case OneToOne(weight=None):
+            return 0
+        case OneToOne() | Scale() | Reduce():
+            return math.prod(shape)
+    return 0
+
+
+def fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
+    """Return how many synapses leave each value of an input of `shape`; fewer do at the border of a convolution without padding."""
+    match operation:
+        case Linear(weight=weight):
+            return np.full(shape, weight.shape[0], np.int64)
+        case Sparse(indices=indices):
+            return np.bincount(indices, minlength=math.prod(shape)).astype(np.int64).reshape(shape)
+        case Conv(weight=weight, groups=groups):
+            found = np.full(shape, weight.shape[0] // groups, np.int64)
+            for axis, readers in enumerate(_readers(windows_of(name, operation, shape)), start=1):
+                found *= readers.reshape([-1 if a == axis else 1 for a in range(len(shape))])
+            return found
+    return np.full(shape, int(has_synapses(operation)), np.int64)
+
+
+def counting(graph: Graph, ports: PortMap, name: str) -> Counting:
+    """Return what one synaptic operation of the node `name` costs, by what arrives there."""
+    return "AC" if all(ports[e.source, e.source_port].kind == "spikes" for e in graph.incoming(name)) else "MAC"
+
+
+def source_of(graph: Graph, name: str) -> Edge:
+    """Return the edge into an operation between populations."""
+    return graph.incoming(name)[0]
+
+
+def _pairs(windows: Windows) -> list[int]:
+    """For each dimension: how many pairs of a window and a tap read the input."""
+    found = []
+    for n, k, s, (before, _), d, count in _dimensions(windows):
+        start = before - np.arange(k, dtype=np.int64) * d  # tap j of window i reads position i*s - start[j]
+        first = np.clip(-(-start // s), 0, count)
+        behind = np.clip((n - 1 + start) // s + 1, 0, count)
+        found.append(int(np.maximum(behind - first, 0).sum()))
+    return found
+
+
+def _readers(windows: Windows) -> list[Counts]:
+    """For each dimension: how many pairs of a window and a tap read each position."""
+    found = []
+    for n, k, s, (before, _), d, count in _dimensions(windows):
+        position = (np.arange(count) * s - before)[:, None] + np.arange(k) * d
+        found.append(np.bincount(position[(position >= 0) & (position < n)], minlength=n).astype(np.int64))
+    return found
+
+
+def _dimensions(windows: Windows) -> list[tuple[Any, ...]]:
+    return list(zip(windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True))

@@ -1,0 +1,160 @@
+"""Run a model in another implementation and in snnc, and compare all layers and outputs."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from snnc.checks.other_implementations import Other, Request, all_ports, run_file, run_graph, run_nir, sizes, watched
+from snnc.checks.verification import LayerComparison, Verification
+from snnc.compiler.ir.array_parts import wholes
+from snnc.compiler.ir.dataflow_order import in_dataflow_order
+from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population
+from snnc.compiler.tiles.errors import TooBigError
+from snnc.data.arrays import read_arrays
+from snnc.driver.compiling import MOST_SAMPLES, Model, as_graph, open_graph, session_for
+from snnc.driver.errors import OptionConflictError, OptionValueError
+from snnc.driver.loading import check_discrete, load_options
+from snnc.frontends.load import is_nir
+from snnc.frontends.onnx.writer.comparison import compare, compare_port
+from snnc.frontends.onnx.writer.hidden import source_of
+from snnc.options.compile_options import Options
+from snnc.options.targets import REFERENCE
+from snnc.project.trusting import vouch
+from snnc.session import arrays_for
+
+
+def verify(
+    model: Model,
+    *,
+    inputs: str | Path | Mapping[str, Array] | None = None,
+    samples: int | None = None,
+    steps: int | None = None,
+    target: str | None = None,
+    tolerance: float = 1e-4,
+    seed: int | None = None,
+    dt: float | None = None,
+    dialect: str | None = None,
+    trust: bool = False,
+) -> Verification:
+    """Run a model in another implementation and in snnc on the same arrays, and compare every layer at every step.
+
+    An ONNX file runs in ONNX Runtime, the values inside it made outputs; a NIR file in a plain forward-Euler interpreter of the
+    format. A compiled project and a network made in Python have no file of their own: they are written as ONNX and run in ONNX Runtime.
+
+    Parameters
+    ----------
+    model
+        An ONNX or NIR file, a folder that snnc compiled, a :class:`~snnc.frontends.dsl.network.Network` or a graph.
+    inputs
+        Arrays in the layout of the model, or an npz archive of them; by default random ones.
+    samples, steps
+        Of random inputs, where the model leaves them open (4 and 20); refused beside `inputs`, which have sizes of their own.
+    target
+        What runs snnc's network: "reference" or a machine; by default the project's own target, else the reference.
+    tolerance
+        Difference of values that still agrees, relative to the largest of a layer, or to 1. Spikes have to be equal.
+    seed
+        Of random inputs (0); refused beside `inputs`.
+    dt, dialect
+        As in :func:`snnc.load`, for NIR files.
+    trust
+        As in :func:`snnc.open`, for a project on its own target.
+
+    Returns
+    -------
+    Verification
+        ``agree``, ``layers``, ``outputs``; printed, it is a table.
+
+    Raises
+    ------
+    SnncError
+        The model or the arrays are wrong, or ONNX Runtime is missing.
+
+    Examples
+    --------
+    >>> import snnc
+    >>> snnc.verify(snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI()), steps=5).agree
+    True
+    """
+    if not 0 <= tolerance < math.inf:
+        raise OptionValueError(f"--tolerance is {tolerance}; it has to be 0 or more.")
+    for name, value in (("samples", samples), ("steps", steps), ("seed", seed)):
+        if inputs is not None and value is not None:
+            raise OptionConflictError(f"{name} is {value} (--{name}), for random input, and inputs are given; leave one of them out.")
+    seed = seed or 0
+    request = Request(read_arrays(Path(inputs)) if isinstance(inputs, str | Path) else inputs, samples, steps, seed)
+    if not isinstance(model, str | Path):
+        return _compared(run_graph(as_graph(model, dt=dt, dialect=dialect), request), target or REFERENCE, tolerance, seed)
+    path = Path(model)
+    if path.is_dir():
+        check_discrete(f"the project {str(path)!r}", dt, dialect)
+        return _of_project(path, request, target, tolerance, seed, trust)
+    if is_nir(path):
+        return _compared(run_nir(path, request, dt, dialect), target or REFERENCE, tolerance, seed)
+    check_discrete(repr(str(path)), dt, dialect)
+    return _compared(run_file(path, request), target or REFERENCE, tolerance, seed)
+
+
+def _of_project(folder: Path, request: Request, target: str | None, tolerance: float, seed: int, trust: bool) -> Verification:
+    """Verify a compiled project; on its own target the outputs are those of its own program."""
+    chosen = load_options(folder)
+    graph = as_graph(folder)
+    if chosen.mode == "drop":
+        warnings.warn(
+            "the project drops spikes beyond its windows (mode 'drop'), and what it is compared with sends all of them, so they differ "
+            "where a window overflows; --mode exact sends them too.",
+            UserWarning,
+            stacklevel=3,
+        )
+    if chosen.target != REFERENCE and graph.steps is None:
+        graph.steps = chosen.steps
+    own = folder if target in (None, chosen.target) and chosen.target != REFERENCE else None
+    if own is not None:
+        vouch(own, trust)
+    return _compared(run_graph(graph, request), target or chosen.target, tolerance, seed, own)
+
+
+def _compared(other: Other, target: str, tolerance: float, seed: int, project: Path | None = None) -> Verification:
+    """Run snnc on what the other side ran on, hidden values made outputs, and compare."""
+    wide, names = watched(other.graph, [(o.population, o.port) for o in other.hidden])
+    note = ""
+    try:
+        ours = _run(wide, other.arrays, target, seed)
+    except TooBigError as error:
+        note = f"No layer is compared: with all of them among the outputs the network does not fit {target}. {error.text}"
+        other = replace(other, hidden=())
+        ours = {} if project is not None else _run(other.graph, other.arrays, target, seed)
+    if project is not None:
+        with session_for(project, other.arrays, trust=True) as session:  # its folder was vouched for
+            ours |= session.run(*arrays_for(session, other.arrays))
+    outputs = tuple(compare(name, op, ours[name], other.outputs[name], tolerance) for name, op in other.graph.of_type(Output))
+    found = {(o.population, o.port): compare_port(o, ours[names[o.population, o.port]], tolerance) for o in other.hidden}
+    layers = []
+    for name, population in in_dataflow_order(other.graph).of_type(Population):
+        of_layer = [o for o in other.hidden if o.population == name]
+        own = [found[name, o.port] for o in of_layer]
+        missing = tuple(p.port for p in all_ports(other.graph) if p.population == name and (name, p.port) not in found)
+        spikes, states = (tuple(p for p in own if p.fires is fires) for fires in (True, False))
+        layers.append(LayerComparison(name, population.model.name, source_of(of_layer), spikes, states, missing))
+    shapes = {name: tuple(np.shape(other.arrays[name])) for name in other.arrays if name in _known(other.graph)}
+    return Verification(target, other.name, shapes, other.stepwise, tuple(layers), outputs, note)
+
+
+def _run(graph: Graph, arrays: Mapping[str, Array], target: str, seed: int) -> dict[str, Array]:
+    steps, batch = sizes(graph, arrays)
+    options = Options(target=target, batch=min(batch, MOST_SAMPLES), seed=seed)
+    if target != REFERENCE or graph.steps is None:
+        options = replace(options, steps=graph.steps or steps)
+    with open_graph(graph, options) as session:
+        return session.run(*arrays_for(session, {name: np.asarray(arrays[name]) for name in arrays if name in _known(graph)}))
+
+
+def _known(graph: Graph) -> set[str]:
+    """Names of the arrays that a network takes."""
+    return {name for name, _ in graph.of_type(Input)} | {*graph.state_inputs, *wholes(graph.state_inputs), *graph.idle_inputs}

@@ -1,0 +1,64 @@
+"""``snnc check``: what snnc understands of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snnc.cli.common import (
+    CalibrationOption,
+    ConvertedStepsOption,
+    ConvertOption,
+    DetachOption,
+    DialectOption,
+    DtOption,
+    JsonOption,
+    ModelArgument,
+    PercentileOption,
+)
+from snnc.cli.console import columns, result, result_json, working
+
+
+def check(
+    model: ModelArgument,
+    data: Annotated[Path | None, typer.Option("--data", help="An npz archive with inputs, to count what neurons really send.")] = None,
+    input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
+    ann2snn: ConvertOption = False,
+    calibration: CalibrationOption = None,
+    percentile: PercentileOption = None,
+    steps: ConvertedStepsOption = None,
+    as_json: JsonOption = False,
+    dt: DtOption = None,
+    dialect: DialectOption = None,
+    detach: DetachOption = None,
+) -> None:
+    """Show what snnc understands of a model: layers, neurons with their equations, synaptic operations, and what was taken for granted.
+
+    Synaptic operations (SynOps) are weights applied because a source neuron fired; without data the table holds how many there are at most.
+
+    Example: snnc check model.onnx --data x.npz
+    """
+    from snnc.checks.describe import describe
+    from snnc.checks.understanding.table import assumption_lines, to_text
+    from snnc.compiler.ir.verify import verify
+    from snnc.driver.converting import ConversionRequest, graph_for
+    from snnc.driver.loading import is_project, load_options
+
+    conversion = ConversionRequest(ann2snn, calibration, percentile, steps)
+    graph = graph_for(model, conversion, dt=dt, dialect=dialect, detach=detach, input_kind=input_kind, lenient=True)
+    verify(graph)
+    measured = None
+    if data is not None:
+        from snnc.checks.understanding.measure import measure
+
+        with working("measuring"):
+            measured = measure(graph, data)
+    chosen = load_options(model).surrogate if is_project(model) else None
+    found = describe(graph, measured=measured, surrogate=chosen)
+    if as_json:
+        result_json(found)
+        return
+    for line in (*to_text(found, columns()), *assumption_lines(found, columns())):
+        result(line)

@@ -1,0 +1,66 @@
+"""``snnc clean``: the cache, and what ended processes left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snnc.cli.common import JsonOption
+from snnc.cli.console import result, result_json
+
+
+def clean(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="Folders in which outputs were written, to look for leftovers there too.", metavar="[DIR]…")
+    ] = None,
+    cache: Annotated[bool, typer.Option("--cache", help="Only the cache.")] = False,
+    leftovers: Annotated[bool, typer.Option("--leftovers", help="Only what ended processes left.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and delete nothing.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete what snnc keeps in its cache and can build again, and the temporary folders and files that killed processes left.
+
+    Only what has a name that snnc gives, and belongs to you, is deleted; what a running process uses stays. Projects and their weights
+    are never touched.
+
+    Example: snnc clean --dry-run
+    """
+    from snnc.compiler.files.cache import cache_dir
+    from snnc.driver.errors import CleanFolderError
+    from snnc.project.cleaning import Waste, in_cache, left_over, remove
+
+    places = tuple(folders or ())
+    for place in places:
+        if not place.is_dir():
+            raise CleanFolderError(f"{str(place)!r} is not a folder; name folders in which snnc wrote something, or none.")
+    both = cache == leftovers
+    kept, busy = in_cache() if cache or both else ([], 0)
+    waste: list[Waste] = [*kept, *(left_over(places) if leftovers or both else [])]
+    gone = waste if dry_run else remove(waste)
+    total = sum(one.bytes for one in gone)
+    if as_json:
+        things = [{"what": one.what, "path": str(one.path), "bytes": one.bytes} for one in gone]
+        result_json({"dry_run": dry_run, "bytes": total, "in_use": busy, "stayed": len(waste) - len(gone), "removed": things})
+        return
+    for what, where in (("cache", f" in {cache_dir()}"), ("leftover", "")):
+        chosen = [one for one in gone if one.what == what]
+        if chosen:
+            result(f"{what:9} {_things(len(chosen))}{where}, {_bytes(sum(one.bytes for one in chosen))}")
+    if dry_run or len(gone) <= 5:
+        for one in (one for one in gone if one.what == "leftover"):
+            result(f"          {one.path}")
+    if busy:
+        result(f"{_things(busy)} stayed: a process is building there")
+    if len(gone) < len(waste):
+        result(f"{_things(len(waste) - len(gone))} could not be deleted")
+    result(f"{_bytes(total)} {'would be freed; nothing was deleted' if dry_run else 'freed'}")
+
+
+def _things(count: int) -> str:
+    return f"{count:,} {'thing' if count == 1 else 'things'}"
+
+
+def _bytes(count: int) -> str:
+    return f"{count:,} bytes" if count < 10_000 else f"{count:,} bytes ({count / 2**20:,.1f} MiB)"

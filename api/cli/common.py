@@ -1,0 +1,146 @@
+"""Options that several commands share, and what they do with them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from snnc.cli.console import note
+
+ModelArgument: TypeAlias = Annotated[Path, typer.Argument(help="An .onnx file, or a folder that snnc compile wrote.", metavar="MODEL")]
+ProjectArgument: TypeAlias = Annotated[Path, typer.Argument(help="A folder that snnc compile wrote.", metavar="DIR")]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else on stdout.")]
+DtOption: TypeAlias = Annotated[float | None, typer.Option("--dt", help="Seconds a time step, for models in continuous time.")]
+DialectOption: TypeAlias = Annotated[str | None, typer.Option("--dialect", help="Whose reading of a NIR file to follow.")]
+DetachOption: TypeAlias = Annotated[
+    str | None, typer.Option("--detach", help="Where gradients stop inside neurons of a file: reset (unless given), none, all.")
+]
+ConvertOption: TypeAlias = Annotated[
+    bool, typer.Option("--ann2snn", help="Convert a ReLU network to integrate-and-fire neurons; needs --calibration.")
+]
+CalibrationOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--calibration", help="With --ann2snn: an npz archive of samples, x [samples, …]; with y, accuracy is measured."),
+]
+PercentileOption: TypeAlias = Annotated[
+    float | None, typer.Option("--percentile", help="With --ann2snn: percentile of activations that becomes a threshold (default 99.9).")
+]
+ConvertedStepsOption: TypeAlias = Annotated[
+    int | None, typer.Option("--steps", help="With --ann2snn: time steps of the spiking network (default 64).")
+]
+SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed of whatever is random.", min=0)]
+RecordOption: TypeAlias = Annotated[
+    int | None, typer.Option("--record", help="Keep the spikes of that many samples in the project, for snnc inspect.", min=1)
+]
+
+
+def refuse_beside(context: typer.Context, alone: str, idle: Collection[str]) -> None:
+    """Refuse options and arguments that were given beside one that leaves them without an effect.
+
+    Parameters
+    ----------
+    context
+        Of the command.
+    alone
+        The option, as it was given.
+    idle
+        Names of the parameters that have no effect beside it.
+
+    Raises
+    ------
+    OptionConflictError
+        One of them was given.
+    """
+    from snnc.driver.errors import OptionConflictError
+
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        if parameter.name in idle and source is not None and source.name == "COMMANDLINE":
+            shown = parameter.opts[0] if parameter.param_type_name == "option" else str(parameter.name).upper()
+            raise OptionConflictError(f"{shown} has no effect beside {alone}; leave one of them out.")
+
+
+def check_seed(seed: int | None, model: Path, target: str | None) -> None:
+    """Refuse a seed where a run draws nothing.
+
+    Raises
+    ------
+    OptionTargetError
+        Nothing is placed on tiles: the target has none, or the project was placed when it was compiled.
+    """
+    if seed is None:
+        return
+    from snnc.driver.errors import OptionTargetError
+    from snnc.driver.loading import is_project, load_options
+    from snnc.options.targets import REFERENCE, UNPLACED
+
+    own = load_options(model).target if is_project(model) else REFERENCE
+    if (is_project(model) and target in (None, own)) or (target or REFERENCE) in UNPLACED:
+        raise OptionTargetError(
+            f"seed = {seed} (--seed) is for placing a network on the tiles of a machine, and this run places nothing; leave it out."
+        )
+
+
+TrustOption: TypeAlias = Annotated[
+    bool,
+    typer.Option("--trust", help="Compile and execute the C++ of a project that somebody else compiled, or changed."),
+]
+
+
+def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
+    """Ask at a terminal whether the program of a project that somebody else compiled may be executed; return what --trust becomes.
+
+    Raises
+    ------
+    CommandLineError
+        --trust is given for something other than a project.
+    UntrustedProjectError
+        There is nobody to ask, or the answer is no.
+    SnncError
+        The project is damaged, changed, or open to others.
+    """
+    from snnc.driver.errors import CommandLineError, UntrustedProjectError
+    from snnc.driver.loading import is_project, load_options
+    from snnc.project.trusting import vouch
+
+    if not is_project(model):
+        if trust:
+            raise CommandLineError(f"--trust is for compiled projects, and {str(model)!r} is none; leave it out.")
+        return False
+    own = load_options(model).target
+    if own == "reference" or target not in (None, own):
+        return trust
+    try:
+        vouch(model, trust)
+    except UntrustedProjectError as error:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise
+        note(f"{error.text}")
+        if not typer.confirm("Compile and execute it?", default=False, err=True):
+            raise
+        return True
+    return trust
+
+
+def check_recordable(record: int | None, model: Path, target: str | None) -> None:
+    """Refuse to record where there is no project to keep the spikes in.
+
+    Raises
+    ------
+    RecordingError
+        The model is no project, or is compiled anew for another target.
+    """
+    if record is None:
+        return
+    from snnc.driver.errors import RecordingError
+    from snnc.driver.loading import is_project, load_options
+
+    if not is_project(model):
+        raise RecordingError(f"--record keeps spikes in a project's folder, and {str(model)!r} is none; first: snnc compile {model} -o DIR")
+    own = load_options(model).target
+    if target not in (None, own):
+        raise RecordingError(f"--record keeps spikes in a project's folder, and this project is for {own!r}; leave out --target {target}.")

@@ -1,0 +1,265 @@
+"""``snnc compile``: a model in, a project folder out."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from snnc.cli.common import (
+    CalibrationOption,
+    ConvertOption,
+    DetachOption,
+    DialectOption,
+    DtOption,
+    JsonOption,
+    ModelArgument,
+    PercentileOption,
+    SeedOption,
+)
+from snnc.cli.console import note, result, result_json, working
+from snnc.options.table import LOSS_OUTPUT, help_of
+
+if TYPE_CHECKING:
+    from snnc.checks.memory_estimate import MemoryEstimate
+    from snnc.driver.estimating import Estimate
+
+
+def compile_(
+    model: ModelArgument,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="The folder to write.")] = None,
+    target: Annotated[
+        str, typer.Option("--target", help="cpu, cuda, a machine of: snnc targets, poptorch[:MACHINE], or reference.")
+    ] = "gc200",
+    batch: Annotated[int | None, typer.Option("--batch", help="Samples of one run or training step (default 32).")] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", help="Time steps of a sequence; where the model fixes another number, this one.")
+    ] = None,
+    loss: Annotated[str | None, typer.Option("--loss", help="Makes it trainable: ce_count, ce_rate, ce_mean_membrane, mse_count …")] = None,
+    loss_output: Annotated[str | None, typer.Option("--loss-output", metavar="NAME", help=help_of("loss_output", LOSS_OUTPUT))] = None,
+    optimizer: Annotated[
+        str | None, typer.Option("--optimizer", help=help_of("optimizer", "adam, sgd, or with numbers: adam:0.001, sgd:0.01,0.9."))
+    ] = None,
+    lr: Annotated[float | None, typer.Option("--lr", help=help_of("lr", "Learning rate."))] = None,
+    learnable: Annotated[
+        str | None,
+        typer.Option(
+            "--learnable", metavar="NAMES", help=help_of("learnable", "Neuron parameters that training changes too: beta,threshold.")
+        ),
+    ] = None,
+    surrogate: Annotated[
+        str | None, typer.Option("--surrogate", help=help_of("surrogate", "Derivative of a spike: atan (default), fast_sigmoid:25 …"))
+    ] = None,
+    gradient_window: Annotated[
+        str | None,
+        typer.Option(
+            "--gradient-window",
+            metavar="LOW[,HIGH]",
+            help=help_of("gradient_window", "Only neurons with LOW < membrane - threshold < HIGH take gradient."),
+        ),
+    ] = None,
+    capacity: Annotated[int | None, typer.Option("--capacity", help=help_of("capacity", "Spikes a sample that one window moves."))] = None,
+    parts: Annotated[
+        int | None,
+        typer.Option(
+            "--parts", help=help_of("parts", "Cut populations with sparse connections into this many parts; 1: leave them whole.")
+        ),
+    ] = None,
+    mode: Annotated[str, typer.Option("--mode", help=help_of("mode", "More spikes than that: exact (further windows) or drop."))] = "exact",
+    recompute: Annotated[
+        str,
+        typer.Option(
+            "--recompute",
+            metavar="auto|off|N",
+            help=help_of("recompute", "Run segments (of N iterations) forward again, to keep less: auto."),
+        ),
+    ] = "auto",
+    streaming: Annotated[
+        str,
+        typer.Option(
+            "--streaming",
+            metavar="auto|off|inputs|boundaries|history",
+            help=help_of(
+                "streaming", "What may wait outside the tiles where nothing fits: inputs; segments' beginnings; their states: auto."
+            ),
+        ),
+    ] = "auto",
+    overlap_host_io: Annotated[
+        str,
+        typer.Option(
+            "--overlap-host-io",
+            metavar="auto|on|off",
+            help=help_of("overlap_host_io", "The next step's inputs come while this one runs, onto tiles set aside: auto."),
+        ),
+    ] = "auto",
+    num_io_tiles: Annotated[
+        int | None, typer.Option("--num-io-tiles", help=help_of("num_io_tiles", "How many tiles of each chip are set aside for that."))
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", metavar="BYTES", help=help_of("memory", "What a training step may take, as in 500M.")),
+    ] = None,
+    threads: Annotated[int | None, typer.Option("--threads", help=help_of("threads", "How many threads."))] = None,
+    truncate: Annotated[
+        int | None, typer.Option("--truncate", metavar="K", help=help_of("truncate", "Cut the gradient every K steps."))
+    ] = None,
+    precision: Annotated[
+        str,
+        typer.Option(
+            "--precision",
+            help=help_of("precision", "float32, or bfloat16 dense products (cuda: backward ones); cuda: float16 products and past."),
+        ),
+    ] = "float32",
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help=help_of("calibrate", "An npz archive with inputs, to measure how often neurons fire; any, for --run.")),
+    ] = None,
+    input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
+    estimate_only: Annotated[bool, typer.Option("--estimate-only", help="Plan and predict; write nothing.")] = False,
+    strategy: Annotated[
+        str, typer.Option("--strategy", help="With --estimate-only: snnc, or a baseline: linear, random, metis, greedy.")
+    ] = "snnc",
+    activity: Annotated[
+        float | None, typer.Option("--activity", help="With --estimate-only: spikes a neuron and step to assume (default 0.05).")
+    ] = None,
+    run: Annotated[bool, typer.Option("--run", help="Build it, run one batch and compare with the reference.")] = False,
+    dump_after: Annotated[str | None, typer.Option("--dump-after", metavar="PASS", help="Print the graph behind a pass and stop.")] = None,
+    ann2snn: ConvertOption = False,
+    calibration: CalibrationOption = None,
+    percentile: PercentileOption = None,
+    seed: SeedOption = 0,
+    dt: DtOption = None,
+    dialect: DialectOption = None,
+    detach: DetachOption = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Delete the trained weights of the project that is replaced; by default they are put aside.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compile a model for a machine: understand it, map it onto the tiles, emit a program with its plan and report.
+
+    Example: snnc compile model.onnx --target gc200 -o build/
+    """
+    from snnc.backends.folders.project import check_replaceable
+    from snnc.checks.memory_estimate import estimate_memory
+    from snnc.cli.compile_summary import as_data, as_text, graph_data
+    from snnc.driver.compiling import compile_to_folder
+    from snnc.driver.converting import ConversionRequest, graph_for
+    from snnc.driver.errors import CommandLineError, OptionConflictError
+    from snnc.driver.estimating import estimate_graph
+    from snnc.driver.learnable import with_learnable
+    from snnc.options.compile_options import options
+    from snnc.options.targets import CPU, CUDA
+
+    start = time.perf_counter()
+    chosen = options(
+        target,
+        steps,
+        batch,
+        loss,
+        optimizer,
+        surrogate,
+        seed,
+        capacity,
+        mode,
+        lr=lr,
+        gradient_window=gradient_window,
+        recompute=recompute,
+        parts=parts,
+        streaming=streaming,
+        memory=memory,
+        threads=threads,
+        overlap_host_io=overlap_host_io,
+        num_io_tiles=num_io_tiles,
+        truncate=truncate,
+        precision=precision,
+        loss_output=loss_output,
+        calibrate=data,
+        learnable=learnable,
+        trial=run,
+    )
+    if overwrite and (output is None or estimate_only):
+        raise OptionConflictError("--overwrite is for a folder that is replaced; give -o, without --estimate-only, or leave it out.")
+    _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)
+    _check_written(output, estimate_only=estimate_only, dump_after=dump_after, run=run)
+    if output is not None:
+        check_replaceable(output)
+    elif not estimate_only and dump_after is None:
+        raise CommandLineError("missing option '-o' / '--output', the folder to write; or --estimate-only; see snnc compile --help.")
+    conversion = ConversionRequest(ann2snn, calibration, percentile, steps if ann2snn else None)
+    with working("reading"):
+        graph = graph_for(model, conversion, dt=dt, dialect=dialect, detach=detach, input_kind=input_kind, steps=steps)
+        graph = with_learnable(graph, learnable)
+    if dump_after is not None:
+        result_json(graph_data(graph, dump_after))
+        if output is not None:
+            note(f"note: --dump-after stops here; nothing is written to {output}.")
+        return
+    for text in graph.assumptions:
+        note(f"note: {text}")
+    if estimate_only and chosen.target in (CPU, CUDA) and strategy == "snnc" and activity is None:
+        with working("estimating"):
+            needed = estimate_memory(graph, chosen)
+        _show_needed(needed, as_json)
+        return
+    if estimate_only:
+        with working("planning"):
+            found = estimate_graph(graph, chosen, data, activity=activity, strategy=strategy, start=start)
+        _show(found, as_json)
+        return
+    assert output is not None, "checked above"
+    with working("compiling"):
+        compiled = compile_to_folder(graph, chosen, output, data, overwrite=overwrite)
+    ran = None
+    if run:
+        from snnc.checks.trial import run_once
+
+        with working("building and running"):
+            ran = run_once(output, data)
+    if as_json:
+        result_json(as_data(compiled, output, ran))
+        return
+    for line in as_text(compiled, output, ran):
+        result(line)
+
+
+def _show_needed(found: MemoryEstimate, as_json: bool) -> None:
+    if as_json:
+        result_json(found.to_data())
+        return
+    for line in found.lines():
+        result(line)
+
+
+def _check_estimate(wanted: bool, *, run: bool, strategy: str, activity: float | None) -> None:
+    """Refuse options that need an estimate, or that an estimate cannot have."""
+    from snnc.driver.errors import EstimateError
+
+    if wanted and run:
+        raise EstimateError("--estimate-only emits no program that --run could run; leave one of them out.")
+    if not wanted and (strategy != "snnc" or activity is not None):
+        raise EstimateError("--strategy and --activity are for estimates; add --estimate-only.")
+
+
+def _check_written(output: Path | None, *, estimate_only: bool, dump_after: str | None, run: bool) -> None:
+    """Refuse what needs a project where none is written."""
+    from snnc.driver.errors import OptionConflictError
+
+    if estimate_only and output is not None:
+        raise OptionConflictError(f"--estimate-only writes no project, and -o {output} asks for one; leave one of them out.")
+    if dump_after is not None and (run or estimate_only):
+        what = "--run" if run else "--estimate-only"
+        raise OptionConflictError(f"--dump-after stops after a pass, so {what} has no effect; leave one of them out.")
+
+
+def _show(found: Estimate, as_json: bool) -> None:
+    from snnc.cli.compile_summary import plan_lines
+    from snnc.driver.estimating import estimate_lines
+
+    if as_json:
+        result_json(found.to_data())
+        return
+    for line in (*plan_lines(found.plan), *estimate_lines(found)):
+        result(line)

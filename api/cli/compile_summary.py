@@ -1,0 +1,169 @@
+"""What ``snnc compile`` says at its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from snnc.checks.describe import describe
+from snnc.checks.trial import Trial
+from snnc.checks.understanding.table import assumption_lines, to_text
+from snnc.cli.console import columns
+from snnc.compiler.ir.graph import Graph
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.passes.flow import run_flow
+from snnc.options.targets import for_poptorch
+from snnc.project.folder import Compiled
+
+
+def as_data(compiled: Compiled, folder: Path, trial: Trial | None) -> dict[str, Any]:
+    """Return the summary as JSON's types."""
+    found: dict[str, Any] = {
+        "folder": str(folder),
+        "target": compiled.options.target,
+        "model": describe(compiled.graph, surrogate=compiled.options.surrogate),
+    }
+    if compiled.plan is not None:
+        found["plan"] = plan_data(compiled.plan)
+    if trial is not None:
+        found["trial"] = vars(trial)
+    return found
+
+
+def as_text(compiled: Compiled, folder: Path, trial: Trial | None) -> list[str]:
+    """Return the summary for a reader: what was understood, the plan in six lines, where to look next."""
+    found = describe(compiled.graph, surrogate=compiled.options.surrogate)
+    lines = [*to_text(found, columns()), *assumption_lines({**found, "assumptions": []}, columns())]
+    if compiled.plan is not None:
+        lines += ["", *plan_lines(compiled.plan)]
+    if trial is not None:
+        took = f"one batch ran in {1e3 * trial.seconds:.1f} ms"
+        lines += ["", f"{took}; largest difference from the reference: {trial.largest_difference:.2g}"]
+        if compiled.options.mode == "drop":
+            lines.append(
+                f"          {trial.counters.get('dropped_spikes', 0):,} spikes were dropped (mode drop); the reference sends them all"
+            )
+    train = f"snnc train {folder} --data DATA.npz" if compiled.program.loss else f"snnc run {folder} --inputs x.npz --outputs y.npz"
+    if for_poptorch(compiled.options.target):
+        train = f"make in it and python train.py with the Poplar SDK; here: python -m snnc.emulated_poptorch {folder / 'train.py'}"
+    lines += ["", f"wrote {folder}; next: {train}"]
+    return [*lines, f"             or: snnc inspect {folder}"]
+
+
+def plan_data(plan: Plan) -> dict[str, Any]:
+    """Return the main numbers of a plan."""
+    return {
+        "tiles_used": sum(held > 0 for held in plan.tile_memory),
+        "tiles": plan.target.tiles,
+        "steps": plan.steps,
+        "batch": plan.batch,
+        "interval": plan.interval,
+        "iterations": plan.iterations,
+        "bytes_on_fullest_tile": max(plan.tile_memory, default=0),
+        "bytes_per_tile": plan.target.tile_bytes,
+        "bytes_total": sum(plan.tile_memory),
+        "predicted_cycles": plan.cycles,
+        "predicted_seconds": plan.cycles / plan.target.clock_hz,
+        "host_bytes": plan.host_bytes,
+        "predicted_host_seconds": plan.host_seconds,
+        "predicted_hidden_host_seconds": plan.hidden_host_seconds,
+        "predicted_seconds_with_host": plan.seconds_with_host,
+        "io_tiles": plan.overlap.tiles if plan.overlap is not None else 0,
+        "training": plan.training,
+        "segment": plan.segment,
+        "streamed": plan.streamed,
+        "streaming_bytes": sum(plan.streaming_bytes),
+        "activity": plan.activity_source,
+        "windowed_gradients": [
+            {"source": p.label, "lag": b.lag, "entries": b.gradient.capacity, "width": b.width}
+            for b in plan.buses
+            if b.gradient is not None
+            for p in plan.populations
+            if p.id == b.source
+        ],
+        "parts": {name: len(ids) for name, ids in plan.parts.items()},
+        "populations": [{"name": p.label, "neurons": p.neurons, "tiles": p.tiles, "stage": p.stage} for p in plan.populations],
+    }
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """Return the plan in six lines."""
+    data = plan_data(plan)
+    fullest, room = data["bytes_on_fullest_tile"], plan.target.tile_bytes
+    where = ", ".join(_places(plan))
+    what = "training step" if plan.training else "forward pass"
+    cycles = dict.fromkeys(dict.fromkeys(p.part for p in plan.phases), 0.0)
+    for p in plan.phases:
+        cycles[p.part] += p.runs * (p.compute + p.sync + p.exchange)
+    share = ", ".join(f"{part} {100 * value / max(plan.cycles, 1):.0f} %" for part, value in cycles.items())
+    rate = plan.batch * plan.target.clock_hz / max(plan.cycles, 1)
+    return [
+        f"target    {plan.target.name}: {data['tiles_used']:,} of {plan.target.tiles:,} tiles used",
+        f"tiles     {where}",
+        f"memory    {data['bytes_total'] / 2**20:.1f} MiB in all; fullest tile {fullest / 1024:.0f} of {room / 1024:.0f} KiB",
+        f"schedule  {plan.steps} steps in {plan.iterations} iterations (one step every {plan.interval}), batch {plan.batch}{_fused(plan)}",
+        f"time      {plan.cycles:,.0f} cycles a {what}, {1e6 * data['predicted_seconds']:,.0f} us, {rate:,.0f} samples/s (predicted)",
+        f"          {share}; activity {plan.activity_source}",
+        *_host_lines(plan),
+        *_gradient_lines(data["windowed_gradients"]),
+        *_recompute_lines(plan),
+    ]
+
+
+def _places(plan: Plan) -> list[str]:
+    """Populations with their tiles, parts of one together."""
+    whole = {id_: name for name, ids in plan.parts.items() for id_ in ids}
+    tiles: dict[str, int] = {}
+    for p in plan.populations:
+        name = f"{whole[p.id]} in {len(plan.parts[whole[p.id]])} parts" if p.id in whole else p.label
+        tiles[name] = tiles.get(name, 0) + p.tiles
+    return [f"{name} on {number}" for name, number in tiles.items()]
+
+
+def _gradient_lines(windowed: list[dict[str, Any]]) -> list[str]:
+    """Return what takes gradient, where not every neuron does."""
+    if not windowed:
+        return []
+    rows = dict.fromkeys(f"{w['entries']} of {w['width']} neurons of {w['source']}" for w in windowed)
+    return [f"gradients come back in windows of {', '.join(rows)}: those that spiked or are near the threshold"]
+
+
+def _host_lines(plan: Plan) -> list[str]:
+    """Return how the host's streams run beside computing, where they do."""
+    if plan.overlap is None or plan.host_seconds is None:
+        return []
+    host, hidden, whole = (1e6 * s for s in (plan.host_seconds, plan.hidden_host_seconds, plan.seconds_with_host))
+    return [
+        f"host      {plan.overlap.tiles:,} tiles a chip set aside: {hidden:,.0f} of {host:,.0f} us of transfers run beside the step; "
+        f"with the rest {whole:,.0f} us a step (predicted)"
+    ]
+
+
+def _fused(plan: Plan) -> str:
+    return "; forward, relays look for spikes beside neurons" if plan.latency > 1 else ""
+
+
+def _recompute_lines(plan: Plan) -> list[str]:
+    """Return what runs twice, and what lies outside the tiles."""
+    cut = plan.segments
+    if not plan.segment:
+        return []
+    kept = f"states of {cut.steps_kept:,} steps and at {cut.boundaries:,} boundaries are kept"
+    segments = f"in segments of {plan.segment:,}"
+    lines = [f"recompute {cut.again:,} of {cut.iterations:,} iterations run forward twice, {segments}: {kept}"] if cut.reruns else []
+    what = {"boundaries": "what segments begin with", "history": f"states of all segments but the last ({segments})"}.get(plan.streamed)
+    if what is not None:
+        time = sum(p.runs * (p.compute + p.sync + p.exchange) for p in plan.phases if p.name.endswith("streaming memory"))
+        share = 100 * time / max(plan.cycles, 1)
+        lines.append(f"streaming {what}: {sum(plan.streaming_bytes) / 2**20:,.1f} MiB in streaming memory, {share:.0f} % of the time")
+    if plan.streamed != "off":
+        lines.append(f"          the host sends inputs segment after segment, {plan.host_bytes / 2**20:,.1f} MiB a step")
+    return lines
+
+
+def graph_data(graph: Graph, after: str) -> dict[str, Any]:
+    """Return the graph behind the pass `after`."""
+    seen = run_flow(graph, dump_after=after)
+    nodes = [{"name": n, "operation": type(seen.operation(n)).__name__} for n in seen.names]
+    edges = [{"from": f"{e.source}.{e.source_port}", "to": f"{e.target}.{e.target_port}", "delay": e.delay} for e in seen.edges]
+    return {"after": after, "nodes": nodes, "edges": edges, "model": describe(seen)}

@@ -1,0 +1,26 @@
+"""``snnc doctor``: what this machine has, and what is missing."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from snnc.cli.console import result, result_json
+
+
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Look for what snnc can use on this machine, and tell how to get what is missing.
+
+    Example: snnc doctor
+    """
+    from snnc.checks.machine import examine
+
+    findings = examine()
+    if as_json:
+        result_json([{"name": f.name, "found": f.found, "detail": f.detail, "hint": f.hint} for f in findings])
+        return
+    for finding in findings:
+        result(f"{'ok     ' if finding.found else 'missing'}  {finding.name}: {finding.detail}")
+        if not finding.found:
+            result(f"         {finding.hint}")

@@ -1,0 +1,89 @@
+"""``snnc emulate``: a Poplar program, built and run on the emulator."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from snnc.cli.common import refuse_beside
+from snnc.cli.console import note, result, working
+from snnc.driver.errors import CommandLineError, OptionConflictError
+
+IPUS = ("ipu1", "ipu2", "ipu21", "none")
+OF_RUNS = ("ipu", "check_bounds", "check_undefined", "check_workers", "lenient_memory", "profile")
+"""Options of a run of the program."""
+REST = "snnc.emulate.arguments"
+"""Where the command's context keeps what stands behind ``--``."""
+
+
+class WithProgramArguments(TyperCommand):
+    """A command that leaves everything behind ``--`` to the program it runs."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Cut the arguments at ``--``."""
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta[REST] = args[at + 1 :]
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+
+def emulate(
+    ctx: typer.Context,
+    sources: Annotated[
+        list[Path] | None, typer.Argument(help="The host program, then codelets and further host code.", metavar="FILE…")
+    ] = None,
+    include: Annotated[list[Path] | None, typer.Option("-I", "--include", help="A folder for #include; may be given again.")] = None,
+    define: Annotated[list[str] | None, typer.Option("-D", "--define", help="NAME or NAME=VALUE; may be given again.")] = None,
+    flag: Annotated[list[str] | None, typer.Option("--flag", help="A flag for the C++ compiler, such as --flag=-lm.")] = None,
+    ipu: Annotated[str, typer.Option("--ipu", help="What stands in for hardware: ipu1, ipu2, ipu21 or none.")] = "ipu2",
+    sanitize: Annotated[str, typer.Option("--sanitize", help="Sanitizers of the compiler: address, undefined, …")] = "",
+    check_bounds: Annotated[bool, typer.Option("--check-bounds", help="A vertex that writes beyond a field is an error.")] = False,
+    check_undefined: Annotated[bool, typer.Option("--check-undefined", help="Reading what WriteUndef left is an error.")] = False,
+    check_workers: Annotated[bool, typer.Option("--check-workers", help="Workers that write one word are an error.")] = False,
+    lenient_memory: Annotated[bool, typer.Option("--lenient-memory", help="Too much on a tile is only a warning.")] = False,
+    profile: Annotated[Path | None, typer.Option("--profile", help="Write the profile of the run there, as JSON.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Copy the built program there and do not run it.")] = None,
+    prefix: Annotated[
+        bool, typer.Option("--prefix", help="Print the install prefix for CMake and Makefiles, and do nothing else.")
+    ] = False,
+) -> None:
+    """Build a Poplar program against the emulator and run it; its output and exit code are passed on.
+
+    What was built before is found again by content. Codelets are found where the program looks for them, among FILE…, or beside the
+    host program. With --prefix: CMAKE_PREFIX_PATH for find_package(poplar), -I and -L folders, and bin/popc.
+
+    Example: snnc emulate host.cpp codelets.cpp -- 1000 --device model-ipu2
+    """
+    from snnc.backends.emulator.build import complete_prefix
+    from snnc.backends.emulator.emulate import Checks, build_program, run_program
+    from snnc.compiler.files.whole import check_output
+
+    if prefix:
+        refuse_beside(ctx, "--prefix", [str(p.name) for p in ctx.command.params if p.name != "prefix"])
+        with working("building the emulator"):
+            place = complete_prefix()
+        result(str(place))
+        return
+    if not sources:
+        raise CommandLineError("snnc emulate needs a host program: snnc emulate host.cpp [codelets.cpp …] [-- arguments]")
+    if output is not None:
+        refuse_beside(ctx, "-o, which copies the program and does not run it", OF_RUNS)
+        if ctx.meta.get(REST):
+            raise OptionConflictError("arguments after -- are for a run, and -o copies the program without one; leave one of them out.")
+    if ipu not in IPUS:
+        raise CommandLineError(f"--ipu {ipu}: there are {', '.join(IPUS)}")
+    for written in (output, profile):
+        check_output(written, *sources)
+    with working("building"):
+        program = build_program(sources, include=include or (), define=define or (), flags=flag or (), sanitize=sanitize)
+    if output is not None:
+        shutil.copy(program.path, output)
+        note(f"wrote {output}")
+        return
+    checks = Checks(check_bounds, check_undefined, check_workers, lenient_memory, profile)
+    raise typer.Exit(run_program(program, ctx.meta.get(REST, ()), ipu=ipu, checks=checks))

@@ -1,0 +1,115 @@
+"""``snnc explore``: one network over machines, batch sizes and activities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from snnc.cli.common import DetachOption, DialectOption, DtOption, ModelArgument
+from snnc.cli.console import note, result, working
+from snnc.options.table import LOSS_OUTPUT, help_of
+
+Number = TypeVar("Number", int, float)
+
+
+def explore(
+    model: ModelArgument,
+    targets: Annotated[
+        str, typer.Option("--targets", help="Machines of: snnc targets, or TOML files, with commas.")
+    ] = "gc200,bow,pod4,pod16",
+    batch: Annotated[str, typer.Option("--batch", help="Batch sizes, with commas.")] = "32",
+    activity: Annotated[
+        str | None, typer.Option("--activity", help="Spikes a neuron and step to assume, with commas (default 0.05).")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", help="Time steps of a sequence; where the model fixes another number, this one.")
+    ] = None,
+    loss: Annotated[str | None, typer.Option("--loss", help="Prices a training step: ce_count, ce_rate, mse_count …")] = None,
+    loss_output: Annotated[str | None, typer.Option("--loss-output", metavar="NAME", help=help_of("loss_output", LOSS_OUTPUT))] = None,
+    optimizer: Annotated[
+        str | None, typer.Option("--optimizer", help=help_of("optimizer", "adam, sgd, or with numbers: adam:0.001, sgd:0.01,0.9."))
+    ] = None,
+    surrogate: Annotated[
+        str | None, typer.Option("--surrogate", help=help_of("surrogate", "Derivative of a spike: atan (default), fast_sigmoid:25 …"))
+    ] = None,
+    capacity: Annotated[int | None, typer.Option("--capacity", help="Spikes a sample that one window moves.")] = None,
+    mode: Annotated[str, typer.Option("--mode", help="More spikes than that: exact (further windows) or drop.")] = "exact",
+    strategy: Annotated[str, typer.Option("--strategy", help="snnc, or a baseline: linear, random, metis, greedy.")] = "snnc",
+    input_kind: Annotated[str | None, typer.Option("--input-kind", help="What the inputs hold: spikes (0 or 1) or values.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the points as JSON; - for stdout.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw throughput, memory and bound: .html or .svg.")] = None,
+    dt: DtOption = None,
+    dialect: DialectOption = None,
+    detach: DetachOption = None,
+) -> None:
+    """Predict throughput, memory and bounds of a model over machines, batch sizes and activities, without emitting code.
+
+    A point that does not fit says why. With a loss, a step is a training step; without, a forward pass.
+
+    Example: snnc explore model.onnx --targets gc200,bow,pod4 --batch 1,16,64 --activity 0.01,0.1 --plot explore.html
+    """
+    from snnc.compiler.files.whole import check_output
+    from snnc.driver.converting import ConversionRequest, graph_for
+    from snnc.exploring import explore_graph
+    from snnc.exploring.table import HEAD, line
+    from snnc.options.compile_options import options
+
+    machines = [name.strip() for name in targets.split(",") if name.strip()]
+    batches = _numbers("--batch", batch, int)
+    activities = [None] if activity is None else _numbers("--activity", activity, float)
+    _check_plot(plot)
+    for output in (json_file, plot):
+        check_output(output, model)
+    chosen = options(
+        machines[0] if machines else "gc200", steps, None, loss, optimizer, surrogate, 0, capacity, mode, loss_output=loss_output
+    )
+    with working("reading"):
+        graph = graph_for(
+            model, ConversionRequest(False, None, None, None), dt=dt, dialect=dialect, detach=detach, input_kind=input_kind, steps=steps
+        )
+    show: Callable[[str], None] = note if str(json_file) == "-" else result
+    points: list[Any] = []
+    for point in explore_graph(graph, chosen, machines, batches, activities, strategy=strategy):
+        if not points:
+            show(HEAD)
+        points.append(point)
+        show(line(point))
+    _write(json_file, plot, graph.name, points)
+
+
+def _numbers(option: str, text: str, kind: type[Number]) -> list[Number]:
+    from snnc.driver.errors import ExploreError
+
+    try:
+        return [kind(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise ExploreError(f"{option} {text!r} is no list of numbers; write them with commas, as in {option} 1,16,64.") from None
+
+
+def _check_plot(plot: Path | None) -> None:
+    from snnc.driver.errors import ExploreError
+    from snnc.exploring.plot import FORMATS
+
+    if plot is not None and plot.suffix.lower().removeprefix(".") not in FORMATS:
+        raise ExploreError(f"{str(plot)!r} names no format of a plot; end it in {' or '.join('.' + f for f in FORMATS)}.")
+
+
+def _write(json_file: Path | None, plot: Path | None, name: str, points: list[Any]) -> None:
+    import json
+
+    from snnc.cli.console import result_json
+    from snnc.compiler.files.whole import whole_file
+    from snnc.exploring.plot import draw
+
+    data = {"model": name, "points": [point.to_data() for point in points]}
+    if str(json_file) == "-":
+        result_json(data)
+    elif json_file is not None:
+        with whole_file(json_file) as stream:
+            stream.write((json.dumps(data, indent=1, allow_nan=False) + "\n").encode())
+    if plot is not None:
+        with whole_file(plot) as stream:
+            stream.write(draw(points, name, plot.suffix.lower().removeprefix(".")).encode())

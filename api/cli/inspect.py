@@ -1,0 +1,49 @@
+"""``snnc inspect``: the report of a compiled project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snnc.cli.console import result
+
+DRAWN = ("html", "svg", "png")
+"""Formats that go to a file when nobody names one."""
+
+
+def inspect(
+    folder: Annotated[
+        Path, typer.Argument(help="A folder that snnc compile wrote, a plan.json, or a profile of snnc emulate.", metavar="DIR")
+    ],
+    format_: Annotated[
+        str | None, typer.Option("--format", help="html (unless DIR is a profile: text), text, json, svg, png, graphml, dot or trace.")
+    ] = None,
+    compare: Annotated[Path | None, typer.Option("--compare", help="A second project or plan.json, shown beside the first.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="The file to write.")] = None,
+) -> None:
+    """Draw where everything of a project lies, what it costs, what limits it and why.
+
+    html is a page that works offline; svg and png are maps of the tiles; json holds everything the page shows; graphml and dot are the
+    dataflow graph; trace is the timeline for chrome://tracing and Perfetto.
+
+    Of a project without tiles (cpu, cuda, reference): html, text and json. Of a profile of an emulated program: text, json and trace.
+
+    Example: snnc inspect build/ --format html -o report.html
+    """
+    from snnc.compiler.files.whole import check_output, whole_file
+    from snnc.report.reporting import report, usual_format
+
+    check_output(output, folder, compare)
+    chosen = format_ or usual_format(folder)
+    content = report(folder, chosen, compare)
+    if output is None and chosen in DRAWN:
+        name = "report" if compare is None else "comparison"
+        output = folder / f"{name}.{chosen}" if folder.is_dir() else folder.with_suffix(f".{name}.{chosen}")
+    if output is None:
+        result(content.decode("utf-8").rstrip("\n"))
+        return
+    with whole_file(output) as stream:
+        stream.write(content)
+    result(f"wrote {output}")

@@ -1,0 +1,151 @@
+"""The command ``snnc``: it finds the command, and turns every error into one coded line."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from types import FrameType
+from typing import Final
+
+import typer
+
+import snnc
+from snnc.cli.bench import bench
+from snnc.cli.check import check
+from snnc.cli.clean import clean
+from snnc.cli.compile import compile_
+from snnc.cli.console import fail, result_json, warn
+from snnc.cli.convert import convert
+from snnc.cli.doctor import doctor
+from snnc.cli.emulate import WithProgramArguments, emulate
+from snnc.cli.explore import explore
+from snnc.cli.inspect import inspect
+from snnc.cli.run import run
+from snnc.cli.targets import targets
+from snnc.cli.train import train
+from snnc.cli.verify import verify
+from snnc.compiler.errors import SnncError
+from snnc.driver.errors import CommandLineError, InternalError, MemoryShortError, OutputFileError
+
+INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C, as shells give it."""
+
+_SURROUNDINGS: Final = frozenset(
+    {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EROFS}  # a path
+    | {errno.ENOSPC, errno.EDQUOT, errno.EMFILE}  # too much of something
+)
+"""What files and folders do to snnc, and not snnc to itself."""
+
+_CLICK: Final[type[Exception]] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit; signals that end the process let it tidy up first."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _end)
+    raise SystemExit(run_command(sys.argv[1:] if arguments is None else arguments))
+
+
+def run_command(arguments: list[str]) -> int:
+    """Run one command; return its exit code."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: warn(str(message))
+        warnings.simplefilter("default" if "SNNC_DEBUG" in os.environ else "ignore")
+        warnings.filterwarnings("always", category=UserWarning, module=r"snnc(\.|$)")
+        try:
+            code = typer.main.get_command(make_app())(arguments, prog_name="snnc", standalone_mode=False)
+            sys.stdout.flush()
+        except (KeyboardInterrupt, typer.Abort):
+            fail("interrupted.")
+            return INTERRUPTED
+        except _Ended as ended:
+            fail(f"ended by {signal.Signals(ended.number).name}.")
+            return 128 + ended.number
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        except Exception as error:
+            return _report(error, as_json="--json" in arguments)
+    if code == INTERRUPTED:
+        fail("interrupted.")
+    return code if isinstance(code, int) else 0
+
+
+class _Ended(BaseException):
+    """A signal asks the process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    raise _Ended(number)
+
+
+def make_app() -> typer.Typer:
+    """Return the commands."""
+    app = typer.Typer(
+        help="snnc compiles spiking neural networks for machines made of many small processors with local memory.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    commands: dict[str, Callable[..., None]] = {
+        "compile": compile_,
+        "run": run,
+        "train": train,
+        "check": check,
+        "verify": verify,
+        "convert": convert,
+        "inspect": inspect,
+        "explore": explore,
+        "bench": bench,
+        "targets": targets,
+        "doctor": doctor,
+        "clean": clean,
+    }
+    for name, command in commands.items():
+        app.command(name)(command)
+    app.command("emulate", cls=WithProgramArguments)(emulate)
+    app.callback(invoke_without_command=True)(_version)
+    return app
+
+
+def _version(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+    """Compile spiking neural networks for machines made of many small processors with local memory."""
+    if version:
+        print(f"snnc {snnc.__version__}")
+        raise typer.Exit
+
+
+def _report(error: Exception, *, as_json: bool) -> int:
+    if os.environ.get("SNNC_DEBUG") == "1":
+        traceback.print_exception(error)
+    known = _as_snnc_error(error)
+    fail(str(known))
+    if as_json and known.data:
+        result_json({"error": {"code": known.code, "text": known.text, **known.data}})
+    return known.exit_code
+
+
+def _as_snnc_error(error: Exception) -> SnncError:
+    if isinstance(error, SnncError):
+        return error
+    if isinstance(error, _CLICK):
+        text = str(error.format_message() if hasattr(error, "format_message") else error).strip() or "No command."
+        return CommandLineError(f"{text[:1].lower()}{text[1:].rstrip('.')}; see snnc --help.")
+    if isinstance(error, MemoryError):
+        return MemoryShortError("this machine has too little memory for that; use a smaller batch or fewer steps.")
+    if isinstance(error, OSError) and error.filename is None and error.errno is not None:
+        return OutputFileError(f"the output cannot be written: {(error.strerror or str(error)).lower()}.")
+    if isinstance(error, OSError) and error.errno in _SURROUNDINGS:
+        return OutputFileError(f"{str(error.filename)[:200]!r} cannot be used: {(error.strerror or str(error)).lower()}.")
+    text = " ".join(str(error).split())[:200]
+    return InternalError(f"internal error in snnc itself ({type(error).__name__}: {text}); please report it. SNNC_DEBUG=1 shows more.")

@@ -1,0 +1,86 @@
+"""``snnc run``: arrays in, arrays out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snnc.cli.common import (
+    CalibrationOption,
+    ConvertedStepsOption,
+    ConvertOption,
+    DialectOption,
+    DtOption,
+    JsonOption,
+    ModelArgument,
+    PercentileOption,
+    RecordOption,
+    TrustOption,
+    check_recordable,
+    check_seed,
+    permitted,
+)
+from snnc.cli.console import note, result, result_json, working
+
+
+def run(
+    model: ModelArgument,
+    inputs: Annotated[Path, typer.Option("--inputs", help="An npz archive with an array for each input of the model.")],
+    outputs: Annotated[Path, typer.Option("--outputs", help="The npz archive to write, an array for each output.")],
+    target: Annotated[str | None, typer.Option("--target", help="cpu, cuda, reference, or a machine of: snnc targets.")] = None,
+    ann2snn: ConvertOption = False,
+    calibration: CalibrationOption = None,
+    percentile: PercentileOption = None,
+    steps: ConvertedStepsOption = None,
+    dt: DtOption = None,
+    dialect: DialectOption = None,
+    record: RecordOption = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of placing on another machine (default 0).", min=0)] = None,
+    trust: TrustOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a model, or a compiled project, on the arrays of a file.
+
+    Arrays carry the names of the model's inputs and outputs. A model that takes the whole sequence in one call keeps its own layout;
+    one that takes a single step is given [steps, batch, …], its initial states by their names, and gives every output as [steps, batch, …].
+
+    Example: snnc run model.onnx --inputs x.npz --outputs y.npz
+    """
+    from snnc.compiler.files.whole import check_output
+    from snnc.data.arrays import read_arrays, write_arrays
+    from snnc.driver.compiling import session_for
+    from snnc.driver.converting import ConversionRequest, graph_for
+    from snnc.driver.loading import check_discrete, is_project
+    from snnc.session import arrays_for
+
+    check_recordable(record, model, target)
+    check_output(outputs, inputs, model, calibration)
+    check_seed(seed, model, target)
+    trust = permitted(model, trust, target)
+    if is_project(model) and not ann2snn:
+        check_discrete(f"the project {str(model)!r}", dt, dialect)
+    conversion = ConversionRequest(ann2snn, calibration, percentile, steps)
+    arrays = read_arrays(inputs)
+    with working("compiling"):
+        source = model if is_project(model) and not ann2snn else graph_for(model, conversion, dt=dt, dialect=dialect)
+        session = session_for(source, arrays, target=target, seed=seed or 0, trust=trust)
+    with session:
+        for text in () if is_project(model) else session.graph.assumptions:
+            note(f"note: {text}")
+        with working("running"):
+            found = session.run(*arrays_for(session, arrays))
+            if record is not None:
+                session.record(*arrays_for(session, arrays), samples=record)
+        counted = session.counters()
+        if session.plan is not None and not session.plan.training:
+            session.keep()
+    write_arrays(outputs, found)
+    if counted.get("dropped_spikes"):
+        note(f"warning: {counted['dropped_spikes']:,} spikes did not fit their windows and were dropped; --mode exact keeps them.")
+    if as_json:
+        result_json({"outputs": {name: list(array.shape) for name, array in found.items()}, "counters": counted})
+        return
+    shapes = ", ".join(f"{name} {' x '.join(map(str, array.shape))}" for name, array in found.items())
+    result(f"wrote {outputs}: {shapes}")

@@ -1,0 +1,66 @@
+"""``snnc verify``: a model in another implementation and in snnc, compared layer by layer and step by step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from snnc.cli.common import DialectOption, DtOption, JsonOption, ModelArgument, TrustOption, permitted
+from snnc.cli.console import result, result_json, working
+
+DISAGREE: Final = 1
+"""Exit code where the two differ."""
+
+
+def verify(
+    model: ModelArgument,
+    inputs: Annotated[Path | None, typer.Option("--inputs", help="An npz archive with an array for each input; random otherwise.")] = None,
+    samples: Annotated[int | None, typer.Option("--samples", help="Samples of random input (default 4).", min=1)] = None,
+    steps: Annotated[int | None, typer.Option("--steps", help="Time steps of random input (default 20).", min=1)] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", help="cpu, cuda, reference, or a machine of: snnc targets. Default: the project's own, else reference."),
+    ] = None,
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", help="Difference of values that still agrees, relative to the largest.")
+    ] = 1e-4,
+    per_step: Annotated[bool, typer.Option("--per-step", help="Show all layers step by step, not only those that differ.")] = False,
+    dt: DtOption = None,
+    dialect: DialectOption = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of random input (default 0).", min=0)] = None,
+    trust: TrustOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a model in another implementation and in snnc; compare every layer at every step, spikes exactly, values within the tolerance.
+
+    ONNX files, compiled projects and their hidden layers run in ONNX Runtime, NIR files in a plain interpreter of the format. Random
+    input is binary in every second sample and normally distributed in the others. A file that is one time step is run step by step with
+    its states fed back, from zero unless the archive gives them. Exit code 0 where both agree, 1 where anything differs.
+
+    Example: snnc verify model.onnx --samples 8 --steps 50
+    """
+    from snnc.checks.verifying import verify as compare
+
+    trust = permitted(model, trust, target)
+    with working("running"):
+        found = compare(
+            model,
+            inputs=inputs,
+            samples=samples,
+            steps=steps,
+            target=target,
+            tolerance=tolerance,
+            seed=seed,
+            dt=dt,
+            dialect=dialect,
+            trust=trust,
+        )
+    if as_json:
+        result_json(found.data())
+    else:
+        for line in found.lines(per_step):
+            result(line)
+    if not found.agree:
+        raise typer.Exit(DISAGREE)

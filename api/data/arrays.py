@@ -1,0 +1,74 @@
+"""Arrays in npz archives, read without trust and written whole."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.files.whole import whole_file
+from snnc.driver.errors import DataFileError, MissingArrayError, PickledArrayError
+from snnc.project.archive import Archive
+
+
+def read_arrays(path: Path) -> Mapping[str, npt.NDArray[Any]]:
+    """Open an npz archive; each of its arrays is read when it is asked for.
+
+    Raises
+    ------
+    DataFileError
+        The file is missing, unreadable or no npz archive.
+    ArraySizeError
+        An array declares another size than it has.
+    PickledArrayError
+        An array holds Python objects.
+    """
+    try:
+        if not path.is_file():
+            raise DataFileError(f"the data file {str(path)!r} does not exist." if not path.exists() else f"{str(path)!r} is not a file.")
+        _check_kind(path)
+    except OSError as error:
+        raise DataFileError(f"{str(path)!r} cannot be read as an npz archive: {str(error).rstrip('.')}.") from None
+    return Archive(path)
+
+
+def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write an npz archive, whole or not at all.
+
+    Raises
+    ------
+    OutputFileError
+        The file cannot be written.
+    """
+    with whole_file(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array), allow_pickle=False)
+
+
+def pick(arrays: Mapping[str, npt.NDArray[Any]], name: str, path: Path) -> npt.NDArray[Any]:
+    """Return one array.
+
+    Raises
+    ------
+    MissingArrayError
+        It is not there.
+    """
+    if name not in arrays:
+        raise MissingArrayError(f"{str(path)!r} has no array {name!r}; it holds {', '.join(sorted(arrays)) or 'none'}.")
+    return arrays[name]
+
+
+def _check_kind(path: Path) -> None:
+    with path.open("rb") as stream:
+        start = stream.read(6)
+    if start.startswith(b"\x93NUMPY"):
+        raise DataFileError(f"{str(path)!r} holds a single array; put arrays into an npz archive by name: numpy.savez(path, x=x).")
+    if start.startswith(b"\x80"):
+        raise PickledArrayError(f"{str(path)!r} is a pickle, which snnc does not load; save plain arrays with numpy.savez.")
+    if not start.startswith(b"PK"):
+        raise DataFileError(f"{str(path)!r} is not an npz archive; numpy.savez(path, x=x) writes one.")

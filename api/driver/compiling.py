@@ -1,0 +1,437 @@
+"""Any model -> a session: the whole way of the data in a few functions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends.folders.project import whole_folder
+from snnc.backends.runtime.arrays import to_sequence
+from snnc.backends.runtime.engine import Engine
+from snnc.backends.runtime.errors import UnknownNameError
+from snnc.compiler.files.temporary import HeldFolder
+from snnc.compiler.ir.graph import Graph, Input, Kind
+from snnc.compiler.ir.plan import Mode, Overlap, Precision, Recompute, Streaming
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses import Loss
+from snnc.compiler.losses.optimizers import Optimizer
+from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+from snnc.data.arrays import read_arrays
+from snnc.driver.errors import ModelFormatError, OptionConflictError
+from snnc.driver.learnable import with_learnable
+from snnc.driver.loading import check_discrete, check_without_rule, is_project, load_model, load_project
+from snnc.frontends.dsl.network import Network
+from snnc.options.compile_options import Options, options
+from snnc.options.targets import CPU, CUDA, REFERENCE, UNPLACED, for_poptorch
+from snnc.project.folder import Compiled, compile_graph, read_project, write_project
+from snnc.project.known_projects import remember
+from snnc.project.releasing import released
+from snnc.project.trained import load_trained, read_trained
+from snnc.project.trusting import vouch
+from snnc.session import Session, with_own_name
+
+if TYPE_CHECKING:
+    from snnc.checks.activity import Activity
+
+Data = Mapping[str, npt.ArrayLike] | npt.ArrayLike
+Model = str | Path | Graph | Network
+MOST_SAMPLES = 64
+"""Samples that one run of a machine takes when nobody says how many."""
+
+
+def compile(
+    model: Model,
+    target: str = REFERENCE,
+    *,
+    steps: int | None = None,
+    batch: int | None = None,
+    loss: str | Loss | None = None,
+    optimizer: str | Optimizer | None = None,
+    surrogate: str | Surrogate | None = None,
+    seed: int = 0,
+    capacity: int | None = None,
+    mode: Mode = "exact",
+    calibrate: Data | None = None,
+    output: str | Path | None = None,
+    dt: float | None = None,
+    input_kind: Kind | None = None,
+    gradient_window: str | float | tuple[float, float] | None = None,
+    recompute: Recompute = "auto",
+    streaming: Streaming = "auto",
+    parts: int | None = None,
+    memory: str | int | None = None,
+    threads: int | None = None,
+    overlap_host_io: Overlap = "auto",
+    num_io_tiles: int | None = None,
+    truncate: int | None = None,
+    precision: Precision = "float32",
+    loss_output: str | None = None,
+    overwrite: bool = False,
+    learnable: str | Iterable[str] | None = None,
+    detach: str | None = None,
+) -> Session:
+    """Compile a network for a target.
+
+    Parameters
+    ----------
+    model
+        A :class:`~snnc.frontends.dsl.network.Network`, a graph, an ``.onnx`` file or a folder that snnc wrote.
+    target
+        ``"cpu"`` (a C++ program for this processor), ``"cuda"`` (a CUDA program for a GPU), ``"reference"`` (NumPy), a machine such
+        as ``"gc200"``, or the path of a TOML file that describes one. ``"poptorch"`` or ``"poptorch:MACHINE"``: a package for PopTorch,
+        whose session runs forward on the emulator.
+    steps
+        Time steps of a sequence; where the model fixes another number, this one is taken.
+    batch
+        Samples of one run or training step.
+    loss, optimizer, surrogate
+        Objects, or their names as on the command line; with a loss the network can be trained (by Adam, unless said).
+    seed
+        Seed of whatever is random.
+    capacity
+        Spikes a sample that one window moves; by default from the activity.
+    mode
+        ``"exact"`` sends what is more in further windows, ``"drop"`` drops it.
+    calibrate
+        Inputs in the layout of the model, to measure how often neurons fire.
+    output
+        Folder for the project; by default one that is deleted with the session.
+    dt
+        Seconds a step, for models in continuous time.
+    input_kind
+        ``"spikes"`` or ``"values"``: what the inputs hold, where the model does not say.
+    gradient_window
+        Restrict every surrogate derivative to ``low < x < high`` (x: membrane minus threshold); one number is `low`. Neurons outside
+        take no gradient, so machines move less; the gradient is another one, see the page on the gradient window.
+    recompute
+        ``"auto"``: where a training step finds no room for the states of all steps, only those of a segment are kept, and the others run
+        forward again before they run backward; ``"off"``: never; a number: always, with so many iterations in a segment. Results are equal.
+    streaming
+        What a training step that finds no room otherwise may keep outside the tiles: ``"off"``, nothing; ``"inputs"``: the host sends
+        inputs segment after segment; ``"boundaries"``: and what segments begin with lies in streaming memory; ``"history"``: so do the
+        states of segments, which then need not run again; ``"auto"``: what is needed, and fastest. Results are equal.
+    parts
+        Parts that populations with sparse connections are cut into, 1 for none; by default as many as make the predicted step fastest.
+    memory
+        On the processor and on a GPU: bytes that a training step may take, such as ``"500M"``. Where the states of all steps are more,
+        those between two checkpoints are kept, and steps run again before they run backward. Gradients are equal, on a GPU up to the order
+        of sums; on the processor the longest segments that fit are taken, and shortened once sequences list more than before. A bound that
+        no segment keeps is refused before the first update. Runs take fewer samples at once.
+    threads
+        On the processor: how many; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all.
+    overlap_host_io
+        On a machine: whether the inputs of the next step come while this one runs, onto tiles set aside for that: ``"on"``, ``"off"``, or
+        ``"auto"``, where the step is predicted to be faster then. Results are equal.
+    num_io_tiles
+        How many tiles of each chip are set aside; by default as many as are predicted to be best.
+    truncate
+        Not on tiles: truncated backpropagation through time. What steps that are a multiple of this number carry
+        over from the step before counts as a constant, as after PyTorch's ``detach``; the loss still reads every step.
+    precision
+        On the processor: ``"bfloat16"`` reads dense weights as bfloat16, multiplies spikes with them exactly, and rounds what dense
+        products and the past take. On a GPU: ``"bfloat16"`` rounds deltas, and the factors of dense backward products, which then run on
+        tensor cores; ``"float16"`` those of forward products too, which moves spikes, and what the backward pass reads of the past. Sums,
+        states and what the optimiser changes are float32.
+    loss_output
+        The output, the population or the ``"population.port"`` that the loss reads; by default the one that fits it.
+    overwrite
+        Whether the trained weights of an older project in `output` are deleted; by default they are put aside, see the page on projects.
+    learnable
+        Parameters of neurons that training changes beside those that the model says: ``"beta,threshold"`` of all populations that have
+        them, ``["hidden.beta"]`` of one. A file does not say what was learned, so of imported neurons nothing is, unless it is named.
+
+    An option that has no effect on the target, or none without a loss, is refused: docs/reference/options.md lists which target takes what.
+
+    detach
+        For model files: where gradients stop inside neurons, ``"reset"``, ``"none"`` or ``"all"``; see :func:`snnc.load`.
+
+    Raises
+    ------
+    SnncError
+        With a code, see the page on errors.
+
+    Examples
+    --------
+    >>> import numpy as np, snnc
+    >>> net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
+    >>> with snnc.compile(net) as session:
+    ...     session.run(np.ones((5, 1, 4)))["output"].shape
+    (5, 1, 2)
+    """
+    chosen = options(
+        target,
+        steps,
+        batch,
+        loss,
+        optimizer,
+        surrogate,
+        seed,
+        capacity,
+        mode,
+        gradient_window=gradient_window,
+        recompute=recompute,
+        parts=parts,
+        streaming=streaming,
+        memory=memory,
+        threads=threads,
+        overlap_host_io=overlap_host_io,
+        num_io_tiles=num_io_tiles,
+        truncate=truncate,
+        precision=precision,
+        loss_output=loss_output,
+        calibrate=calibrate,
+        learnable=learnable,
+    )
+    graph = with_learnable(as_graph(model, dt=dt, input_kind=input_kind, steps=steps, detach=detach), learnable)
+    if output is None and overwrite:
+        raise OptionConflictError("overwrite is for a folder that is replaced; give output, or leave it out.")
+    if output is None:
+        return open_graph(graph, chosen, calibrate)
+    compile_to_folder(graph, chosen, Path(output), calibrate, overwrite=overwrite)
+    return open(output)
+
+
+def open(folder: str | Path, *, trust: bool = False) -> Session:
+    """Open a compiled project, with the weights of its last training; where these cannot be used, a warning says so.
+
+    Parameters
+    ----------
+    folder
+        What :func:`compile` or ``snnc compile`` wrote. Its C++ is compiled and executed, except for the target ``reference``.
+    trust
+        Whether that is allowed for a project that somebody else compiled, whose sources were changed, or that others can change.
+
+    Raises
+    ------
+    ProjectFolderError, DamagedProjectError
+        The folder is not a project, or is damaged.
+    UnsafeProjectError, ChangedSourcesError, UntrustedProjectError
+        Its program is not this user's, and not trusted.
+    """
+    return _opened(Path(folder), lenient=True, trust=trust)
+
+
+def open_strictly(folder: str | Path, *, trust: bool = False) -> Session:
+    """Open a compiled project as :func:`open` does, but refuse trained weights that cannot be used.
+
+    Raises
+    ------
+    ProjectFolderError
+        The folder is not a project, or is damaged.
+    TrainedWeightsError
+        Its trained weights cannot be used.
+    """
+    return _opened(Path(folder), lenient=False, trust=trust)
+
+
+def _opened(where: Path, lenient: bool, trust: bool) -> Session:
+    compiled = read_project(where)
+    if compiled.options.target != REFERENCE:
+        vouch(where, trust)
+    session = Session(open_engine_of(compiled, where), released(compiled, where), where)
+    try:
+        load_trained(session, where, lenient)
+    except BaseException:
+        session.close()
+        raise
+    return session
+
+
+def open_graph(graph: Graph, chosen: Options, calibrate: Data | None = None) -> Session:
+    """Compile `graph` and open it, in a temporary folder where it needs one."""
+    compiled = _compiled(graph, chosen, calibrate)
+    if chosen.target == REFERENCE:
+        return Session(open_engine_of(compiled, None), compiled)
+    held = HeldFolder()
+    try:
+        folder = held.path / "project"
+        write_project(compiled, folder)
+        compiled = released(compiled, folder)
+        return Session(open_engine_of(compiled, folder), compiled, folder, on_close=held.close)
+    except BaseException:
+        held.close()
+        raise
+
+
+def compile_to_folder(graph: Graph, chosen: Options, folder: Path, data: Path | Data | None = None, *, overwrite: bool = False) -> Compiled:
+    """Compile `graph` and write its project, whole or not at all; `data` is for the activity, `overwrite` as :func:`compile` takes it."""
+    compiled = _compiled(graph, chosen, data)
+    with whole_folder(folder, keep_trained=not overwrite) as beside:
+        write_project(compiled, beside)
+    remember(folder)
+    return compiled
+
+
+def session_for(
+    model: Path | Graph,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    *,
+    target: str | None = None,
+    seed: int = 0,
+    trust: bool = False,
+) -> Session:
+    """Open a graph or project to run `arrays`; a machine is compiled for their number of samples and steps; `trust` as for :func:`open`."""
+    if isinstance(model, Path):
+        graph, chosen = load_project(model)
+        if target in (None, chosen.target):
+            return open_strictly(model, trust=trust)
+        graph = read_trained(graph, model)
+    else:
+        graph, chosen = model, Options()
+    steps, batch = _sizes(graph, with_own_name(arrays, [name for name, _ in graph.of_type(Input)]))
+    wanted = replace(chosen.retargeted(target or REFERENCE), seed=seed, batch=min(batch, MOST_SAMPLES))
+    if wanted.mode != chosen.mode:
+        warnings.warn(
+            f"the project sends at most so many spikes at a time and drops the others (mode 'drop'); on {wanted.target!r} all are sent, so "
+            "numbers may differ.",
+            UserWarning,
+            stacklevel=2,
+        )
+    if wanted.target not in UNPLACED:
+        wanted = replace(wanted, steps=graph.steps or steps)
+    return open_graph(graph, wanted)
+
+
+def as_graph(
+    model: Model,
+    *,
+    dt: float | None = None,
+    dialect: str | None = None,
+    input_kind: str | None = None,
+    steps: int | None = None,
+    lenient: bool = False,
+    detach: str | None = None,
+) -> Graph:
+    """Turn any model into a graph of its own; one that fixes its steps is made one of `steps`, where they are given.
+
+    `lenient`: a project whose trained weights cannot be used has those that were compiled.
+
+    Raises
+    ------
+    SnncError
+        The model cannot be read, or an option does not fit it.
+    """
+    if not isinstance(model, Network | Graph | str | Path):
+        raise ModelFormatError(f"{type(model).__name__} is not a model; give a snnc.Network, a graph, or the path of an .onnx file.")
+    if isinstance(model, Network):
+        check_discrete(f"the network {model.name!r}", dt, dialect)
+        check_without_rule(f"the network {model.name!r}", detach)
+        graph = model.graph()
+    elif isinstance(model, Graph):
+        check_discrete(f"the graph {model.name!r}", dt, dialect)
+        check_without_rule(f"the graph {model.name!r}", detach)
+        graph = model.copy()
+    elif is_project(model):
+        check_discrete(f"the project {str(model)!r}", dt, dialect)
+        check_without_rule(f"the project {str(model)!r}", detach)
+        graph = read_trained(load_project(model)[0], Path(model), lenient)
+    else:
+        graph = load_model(model, dt=dt, dialect=dialect, detach=detach)
+    if steps is not None and graph.steps not in (None, steps):
+        graph.assumptions.append(f"The model is of {graph.steps} time steps; {steps} are taken, as asked for.")
+        graph.steps = steps
+    if input_kind is not None:
+        _set_input_kind(graph, input_kind)
+    return graph
+
+
+def _set_input_kind(graph: Graph, kind: str) -> None:
+    if kind not in ("spikes", "values"):
+        raise ModelFormatError(f"the input kind {kind!r} is not known; it is 'spikes' or 'values'.")
+    for name, operation in list(graph.of_type(Input)):
+        graph.nx.nodes[name]["operation"] = Input(operation.shape, kind, operation.layout)  # type: ignore[arg-type]  # checked above
+
+
+def _compiled(graph: Graph, chosen: Options, data: Path | Data | None) -> Compiled:
+    if data is None or chosen.target in UNPLACED:
+        return compile_graph(graph, chosen)
+    return compile_graph(graph, chosen, measured_activity(graph, chosen, data))
+
+
+def measured_activity(graph: Graph, chosen: Options, data: Path | Data) -> Activity:
+    """Count how often the neurons of `graph` fire on `data`, an archive or inputs in the layout of the model."""
+    from snnc.checks.activity import measure_activity
+    from snnc.compiler.lowering.lower import lower
+
+    source = data.name if isinstance(data, Path) else "the given data"
+    inputs = calibration(data, graph) if isinstance(data, Path) else data
+    program = lower(graph, surrogate=chosen.surrogate, gradient_window=chosen.gradient_window, steps=chosen.steps)
+    return measure_activity(program, sequences(program, inputs), f"measured on {source}")
+
+
+def open_engine_of(compiled: Compiled, folder: Path | None) -> Engine:
+    """Build what a project holds and load it; the reference backend needs no project."""
+    if compiled.options.target == REFERENCE or folder is None:
+        from snnc.backends.reference.engine import ReferenceEngine
+
+        return ReferenceEngine(compiled.program)
+    if compiled.options.target == CPU:
+        from snnc.backends.cpu.engine import open_engine as open_cpu
+
+        return open_cpu(folder, compiled.options.threads, compiled.options.memory)
+    if compiled.options.target == CUDA:
+        from snnc.backends.cuda.engine import open_engine as open_cuda
+
+        return open_cuda(folder, compiled.options.memory)
+    if for_poptorch(compiled.options.target):
+        from snnc.backends.poptorch.engine import PopTorchEngine
+
+        assert compiled.plan is not None, "a package is placed on tiles"
+        return PopTorchEngine(compiled.program, compiled.plan, folder)
+    from snnc.backends.poplar.engine import open_engine
+
+    engine = open_engine(folder)
+    if compiled.parts is None:
+        return engine
+    from snnc.backends.runtime.parted import PartedEngine
+
+    return PartedEngine(engine, compiled.parts.between)
+
+
+def sequences(program: StepProgram, data: Data) -> dict[str, npt.NDArray[Any]]:
+    """Turn inputs in the layout of a model into input id -> [T, B, *shape]; inputs without a time axis last as long as the others."""
+    given = data if isinstance(data, Mapping) else {program.inputs[0].label: data}
+    missing = [i.label for i in program.inputs if i.label not in given]
+    if missing:
+        raise UnknownNameError(f"the data to measure the activity on lack {', '.join(missing)}; the model takes these inputs.")
+    found = {i.id: to_sequence(np.asarray(given[i.label]), i) for i in program.inputs}
+    steps, batch = (max(a.shape[axis] for a in found.values()) for axis in (0, 1))
+    if steps == 1 and all(i.static for i in program.inputs):
+        steps = program.steps or 1
+    return {id_: np.broadcast_to(a, (steps, batch, *a.shape[2:])) for id_, a in found.items()}
+
+
+def calibration(path: Path, graph: Graph) -> Data:
+    """Read inputs by name, or samples ``x`` [samples, steps, …] of training data, at most 256 of them."""
+    arrays = read_arrays(path)
+    names = [(name, operation) for name, operation in graph.of_type(Input)]
+    if "x" in arrays and len(names) == 1 and names[0][0] not in arrays:
+        name, operation = names[0]
+        layout = operation.layout
+        samples = arrays["x"][:256]
+        if layout.batch_axis is None:
+            return {name: samples[0]}
+        if layout.time_axis is None:
+            return {name: np.moveaxis(samples, 0, layout.batch_axis)}
+        return {name: np.moveaxis(samples, [0, 1], [layout.batch_axis, layout.time_axis])}
+    return arrays
+
+
+def _sizes(graph: Graph, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[int | None, int]:
+    """Steps and samples that `arrays` hold."""
+    steps, batch = None, 1
+    for name, operation in graph.of_type(Input):
+        array, layout = arrays.get(name), operation.layout
+        if array is None:
+            continue
+        if layout.time_axis is not None and layout.time_axis < array.ndim:
+            steps = array.shape[layout.time_axis]
+        if layout.batch_axis is not None and layout.batch_axis < array.ndim:
+            batch = max(1, array.shape[layout.batch_axis])
+    return steps, batch

@@ -1,0 +1,140 @@
+"""ReLU networks -> spiking networks, for programs and for the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.files.temporary import temporary_folder
+from snnc.compiler.ir.graph import Graph
+from snnc.data.arrays import read_arrays
+from snnc.driver.compiling import as_graph
+from snnc.driver.errors import OptionValueError
+from snnc.driver.loading import check_discrete, check_without_rule, is_project
+from snnc.frontends.ann2snn.conversion import PERCENTILE, STEPS, Conversion, convert_file
+from snnc.frontends.ann2snn.errors import AlreadySpikingError, CalibrationMissingError
+
+Calibration: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike | str | Path
+
+
+def ann2snn(
+    model: Any,
+    calibration: Calibration,
+    *,
+    labels: npt.ArrayLike | None = None,
+    steps: int = STEPS,
+    percentile: float = PERCENTILE,
+) -> Conversion:
+    """Convert a feed-forward ReLU network to integrate-and-fire neurons and measure what that costs.
+
+    Each ReLU becomes a neuron with reset by subtraction that starts at half its threshold. Thresholds are balanced on one half of the
+    sample data, and both networks are compared on the other half. The network takes the same input at every step, and its output is the
+    mean over the steps: an estimate of the ReLU network's own output.
+
+    Parameters
+    ----------
+    model
+        An ``.onnx`` file, or a ``torch.nn.Module`` (in which dropout and batch normalisation are then those of ``eval()``).
+    calibration
+        Samples that resemble the training data: an array [samples, *shape], a mapping of such arrays by input name, or an npz archive of
+        them. Class indices may be among them as ``y``.
+    labels
+        Class indices [samples]; with them, accuracy is measured.
+    steps
+        Time steps of the spiking network: more are slower and nearer.
+    percentile
+        Percentile of the positive activations of a layer that becomes a firing rate of 1; 100 takes the maximum.
+
+    Raises
+    ------
+    Ann2SnnError
+        The network cannot be converted, or the sample data do not fit it.
+
+    Examples
+    --------
+    ::
+
+        conversion = snnc.ann2snn("mlp.onnx", {"x": x, "y": y}, steps=32)
+        print(conversion.report.accuracy, conversion.report.loss)
+        session = snnc.compile(conversion.graph)
+    """
+    arrays = _arrays(calibration)
+    if isinstance(model, str | Path):
+        return _converted(Path(model), arrays, labels=labels, steps=steps, percentile=percentile)
+    from snnc.frontends.torch import export_evaluated
+
+    with temporary_folder() as folder:
+        file = export_evaluated(model, {name: np.asarray(a)[:1] for name, a in arrays.items()}, Path(folder))
+        return convert_file(file, arrays, labels=labels, steps=steps, percentile=percentile)
+
+
+@dataclass(frozen=True)
+class ConversionRequest:
+    """What a command was told about a conversion; None takes the default.
+
+    Raises
+    ------
+    OptionValueError
+        Options of a conversion are given without it.
+    """
+
+    asked: bool
+    calibration: Path | None = None
+    percentile: float | None = None
+    steps: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.asked:
+            return
+        for option in ("calibration", "percentile", "steps"):
+            if getattr(self, option) is not None:
+                raise OptionValueError(f"--{option} is for the conversion of a ReLU network; add --ann2snn, or leave it out.")
+
+
+def graph_for(
+    model: Path,
+    conversion: ConversionRequest,
+    *,
+    dt: float | None = None,
+    dialect: str | None = None,
+    input_kind: str | None = None,
+    steps: int | None = None,
+    lenient: bool = False,
+    detach: str | None = None,
+) -> Graph:
+    """Return the graph of a command's model, converted on demand; the others as :func:`~snnc.driver.compiling.as_graph` takes them.
+
+    Raises
+    ------
+    CalibrationMissingError
+        A conversion is asked for without sample data.
+    """
+    if not conversion.asked:
+        return as_graph(model, dt=dt, dialect=dialect, input_kind=input_kind, steps=steps, lenient=lenient, detach=detach)
+    check_discrete(f"the ReLU network {str(model)!r}", dt, dialect)
+    check_without_rule(f"the ReLU network {str(model)!r}", detach)
+    if conversion.calibration is None:
+        raise CalibrationMissingError(
+            "a conversion balances thresholds on sample data; give an npz archive with --calibration: x [samples, …], and y [samples], the "
+            "classes, if there are any."
+        )
+    given = {"steps": conversion.steps, "percentile": conversion.percentile}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return as_graph(_converted(model, read_arrays(conversion.calibration), **chosen).graph, input_kind=input_kind)
+
+
+def _converted(model: Path, arrays: Mapping[str, npt.ArrayLike], **chosen: Any) -> Conversion:
+    if is_project(model):
+        raise AlreadySpikingError(f"{str(model)!r} is a compiled project, which is a spiking network already; leave --ann2snn out.")
+    return convert_file(model, arrays, **chosen)
+
+
+def _arrays(calibration: Calibration) -> Mapping[str, npt.ArrayLike]:
+    if isinstance(calibration, str | Path):
+        return read_arrays(Path(calibration))
+    return calibration if isinstance(calibration, Mapping) else {"x": calibration}

@@ -1,0 +1,206 @@
+"""What a network would cost on a machine: the plan and its bounds, without emitting anything."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from snnc.checks.activity import Activity, assumed_activity
+from snnc.compiler.ir.graph import Graph, Kind
+from snnc.compiler.ir.plan import Mode, Overlap, Plan, Recompute, Streaming
+from snnc.compiler.losses import Loss
+from snnc.compiler.losses.optimizers import Optimizer
+from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+from snnc.driver.compiling import Data, Model, as_graph, measured_activity
+from snnc.driver.errors import EstimateError, OptionConflictError
+from snnc.driver.lowering import lowered
+from snnc.options.compile_options import Options, options
+from snnc.options.targets import UNPLACED
+from snnc.project.folder import compile_graph
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A plan and how long it took to find it.
+
+    Attributes
+    ----------
+    plan
+        Where everything would lie, and what it would cost.
+    compile_s
+        Seconds from the model to the plan.
+    """
+
+    plan: Plan
+    compile_s: float
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the numbers as JSON's types; cycles and milliseconds are predictions for a training step (forward pass without a loss)."""
+        plan, memory = self.plan, self.plan.tile_memory
+        # Where the host's streams run beside the step, it lasts as long as what takes longer.
+        seconds = plan.seconds if plan.overlap is None else plan.seconds_with_host
+        return {
+            "name": plan.name,
+            "target": plan.target.name,
+            "strategy": plan.strategy,
+            "parts": {name: len(ids) for name, ids in plan.parts.items()},
+            "ipus": plan.chips_used,
+            "tiles_used": sum(held > 0 for held in memory),
+            "tiles": plan.target.tiles,
+            "batch": plan.batch,
+            "steps": plan.steps,
+            "training": plan.training,
+            "activity": plan.activity_source,
+            "step_cycles": plan.cycles,
+            "bound_cycles": plan.bound_cycles,
+            "ideal_cycles": plan.ideal_cycles,
+            "balance": plan.bound_cycles / plan.cycles,
+            "clock_ghz": plan.target.clock_hz / 1e9,
+            "step_ms": 1e3 * seconds,
+            "samples_per_s": plan.batch / seconds,
+            "host_ms": None if plan.host_seconds is None else 1e3 * plan.host_seconds,
+            "host_hidden_ms": 1e3 * plan.hidden_host_seconds,
+            "step_with_host_ms": 1e3 * plan.seconds_with_host,
+            "io_tiles": plan.overlap.tiles if plan.overlap is not None else 0,
+            "peak_tile_bytes": max(memory),
+            "tile_bytes": plan.target.tile_bytes,
+            "segment": plan.segment,
+            "streamed": plan.streamed,
+            "streaming_bytes": sum(plan.streaming_bytes),
+            "compile_s": self.compile_s,
+        }
+
+
+def estimate(
+    model: Model,
+    target: str = "gc200",
+    *,
+    steps: int | None = None,
+    batch: int | None = None,
+    loss: str | Loss | None = None,
+    optimizer: str | Optimizer | None = None,
+    surrogate: str | Surrogate | None = None,
+    capacity: int | None = None,
+    mode: Mode = "exact",
+    calibrate: Data | None = None,
+    activity: float | None = None,
+    strategy: str = "snnc",
+    dt: float | None = None,
+    input_kind: Kind | None = None,
+    recompute: Recompute = "auto",
+    streaming: Streaming = "auto",
+    overlap_host_io: Overlap = "auto",
+    num_io_tiles: int | None = None,
+    loss_output: str | None = None,
+    gradient_window: str | float | tuple[float, float] | None = None,
+    parts: int | None = None,
+) -> Estimate:
+    """Predict what a network costs on a machine; nothing is emitted, built or run.
+
+    Parameters
+    ----------
+    model, target, steps, batch, loss, loss_output, optimizer, surrogate, gradient_window, capacity, mode, calibrate, dt, input_kind
+        As :func:`snnc.compile` takes them; the target is a machine.
+    recompute, streaming, parts, overlap_host_io, num_io_tiles
+        Likewise.
+    activity
+        Spikes a value and step to assume of every source that sends spikes.
+    strategy
+        ``"snnc"``, or a baseline to compare it with.
+
+    Raises
+    ------
+    SnncError
+        With a code, see the page on errors.
+
+    Examples
+    --------
+    >>> import snnc
+    >>> net = snnc.Sequential(4, snnc.Dense(3), snnc.LIF(), snnc.Dense(2), snnc.LI())
+    >>> found = snnc.estimate(net, "gc200", steps=10, batch=4)
+    >>> 0 < found.plan.bound_cycles < found.plan.cycles
+    True
+    """
+    start = time.perf_counter()
+    chosen = options(
+        target,
+        steps,
+        batch,
+        loss,
+        optimizer,
+        surrogate,
+        0,
+        capacity,
+        mode,
+        recompute=recompute,
+        streaming=streaming,
+        overlap_host_io=overlap_host_io,
+        num_io_tiles=num_io_tiles,
+        gradient_window=gradient_window,
+        parts=parts,
+        loss_output=loss_output,
+    )
+    graph = as_graph(model, dt=dt, input_kind=input_kind, steps=steps)
+    return estimate_graph(graph, chosen, calibrate, activity=activity, strategy=strategy, start=start)
+
+
+def estimate_graph(
+    graph: Graph,
+    chosen: Options,
+    data: Path | Data | None = None,
+    *,
+    activity: float | None = None,
+    strategy: str = "snnc",
+    start: float | None = None,
+) -> Estimate:
+    """Map `graph` as `chosen` says; `start` is when the clock began to run (now, if not given).
+
+    Raises
+    ------
+    EstimateError
+        The target is no machine, or activity is both measured and assumed.
+    """
+    began = time.perf_counter() if start is None else start
+    if chosen.target in UNPLACED:
+        raise EstimateError(f"the target {chosen.target!r} has no tiles and no cycles to estimate; give a machine (--target gc200).")
+    if data is not None and activity is not None:
+        raise EstimateError("the activity is either measured on data or assumed; give one of the two.")
+    check_baseline(strategy, chosen)
+    plan = compile_graph(graph, chosen, _activity(graph, chosen, data, activity), strategy=strategy).plan
+    assert plan is not None, "machines have plans"
+    return Estimate(plan, time.perf_counter() - began)
+
+
+def check_baseline(strategy: str, chosen: Options) -> None:
+    """Refuse what baselines leave out: they place whole populations, and set no tiles aside.
+
+    Raises
+    ------
+    OptionConflictError
+        An option and the strategy exclude each other.
+    """
+    for name in ("parts", "overlap_host_io", "num_io_tiles"):
+        if strategy != "snnc" and name in chosen.asked():
+            raise OptionConflictError(
+                f"the strategy {strategy!r} places whole populations on all tiles, and {name} is {getattr(chosen, name)!r}; leave one of "
+                "them out."
+            )
+
+
+def _activity(graph: Graph, chosen: Options, data: Path | Data | None, activity: float | None) -> Activity | None:
+    if activity is not None:
+        return assumed_activity(lowered(graph, chosen), activity)
+    return None if data is None else measured_activity(graph, chosen, data)
+
+
+def estimate_lines(found: Estimate) -> list[str]:
+    """Return what a reader wants to see of the bounds."""
+    data = found.to_data()
+    return [
+        f"bounds    {data['bound_cycles']:,.0f} cycles if all work and bytes were spread evenly over all tiles "
+        f"({100 * data['balance']:.0f} % of the prediction)",
+        f"          {data['ideal_cycles']:,.0f} cycles with ideal event loops, ids moved once and barriers",
+        f"strategy  {data['strategy']}; planned in {data['compile_s']:.2f} s; nothing was written",
+    ]

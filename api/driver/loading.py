@@ -1,0 +1,196 @@
+"""Models in any form that snnc takes -> Graph."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from numbers import Real
+from pathlib import Path
+from typing import Final
+
+from snnc.compiler.errors import SnncError
+from snnc.compiler.ir.graph import Graph
+from snnc.driver.errors import ModelFormatError, NoTimeStepError, OptionValueError, ProjectFolderError
+from snnc.options.compile_options import OPTIONS_FILE, Options, from_data
+from snnc.project.graph_file import load_graph
+
+_SIZES: Final = ("steps", "batch", "capacity", "num_io_tiles", "memory", "threads", "truncate", "parts")
+"""Options that are whole numbers of 1 or more where they are given."""
+
+
+def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None = None, detach: str | None = None) -> Graph:
+    """Read a model file.
+
+    Parameters
+    ----------
+    path
+        The file; its content tells what it is.
+    dt
+        Seconds a time step, for models in continuous time.
+    dialect
+        Whose reading of a NIR file to follow.
+    detach
+        Where gradients stop inside neurons, which files do not say. ``"reset"`` (unless given): a neuron's own spike is a constant where
+        it resets the neuron, as in snnTorch. ``"none"``: nowhere, as SpikingJelly has it unless told otherwise. ``"all"``: wherever the
+        neuron itself reads its spike, in resets, adaptation and feedback without a synapse.
+
+    Raises
+    ------
+    ProjectFolderError
+        It is a folder that snnc did not write.
+    ModelFormatError, NoTimeStepError
+        A dialect, or seconds a step, are given for a file that is not a NIR file.
+    NoTimeError
+        It is a network without time; the message says whether it can be converted.
+    SnncError
+        The file cannot be read.
+    """
+    file = Path(path)
+    if file.is_dir():
+        raise ProjectFolderError(f"{str(file)!r} is a folder without a compiled model; give a model file or what snnc compile wrote.")
+    from snnc.frontends.load import is_nir, load
+    from snnc.frontends.onnx.errors import NoTimeError, OnnxError
+
+    if dt is not None or dialect is not None:
+        check_discrete(repr(str(file)), dt, dialect, nir=is_nir(file))
+    try:
+        return load(file, dt=dt, dialect=dialect or "nir", detach=detach)
+    except OnnxError:
+        if not _is_relu_network(file):
+            raise
+    raise NoTimeError(
+        f"no spiking neuron and no time step found: {file} is a ReLU network. Convert it to a spiking one on sample data: "
+        "--ann2snn --calibration DATA.npz, in Python snnc.ann2snn."
+    )
+
+
+def has_seconds(path: str | Path) -> bool:
+    """Tell whether a model is a file in continuous time, a NIR file."""
+    from snnc.frontends.load import is_nir
+
+    return Path(path).is_file() and is_nir(Path(path))
+
+
+def check_without_rule(what: str, detach: str | None) -> None:
+    """Refuse a rule for where gradients stop, for a model that says so itself.
+
+    Raises
+    ------
+    DetachError
+        There is one.
+    """
+    if detach is None:
+        return
+    from snnc.frontends.onnx.errors import DetachError
+    from snnc.frontends.onnx.recovery.detaching import check_rule
+
+    check_rule(detach)
+    raise DetachError(f"detach is {detach!r} (--detach), for model files; {what} says itself where gradients stop; leave it out.")
+
+
+def check_discrete(what: str, dt: object, dialect: str | None, *, nir: bool = False) -> None:
+    """Refuse what only NIR files have a use for.
+
+    Raises
+    ------
+    NoTimeStepError
+        Seconds a step are given for a model in discrete time.
+    ModelFormatError
+        A dialect is given for a model that has none.
+    """
+    if dt is not None and (isinstance(dt, bool) or not isinstance(dt, Real)):
+        raise OptionValueError(f"dt is {dt!r}; it is a number of seconds above 0.")
+    if nir:
+        return
+    if dt is not None:
+        raise NoTimeStepError(
+            f"dt is {dt:g} s (--dt), for NIR files; {what} is in discrete time, where a step has no seconds; leave it out."
+        )
+    if dialect is not None:
+        raise ModelFormatError(f"--dialect {dialect} is for NIR files, and {what} is none; leave it out.")
+
+
+def _is_relu_network(file: Path) -> bool:
+    from snnc.compiler.errors import SnncError
+    from snnc.frontends.ann2snn.read import recognise
+
+    try:
+        recognise(file, compare=False)
+    except SnncError:
+        return False
+    return True
+
+
+def is_project(path: str | Path) -> bool:
+    """Tell whether `path` is a folder that ``snnc compile`` wrote."""
+    return (Path(path) / OPTIONS_FILE).is_file()
+
+
+def load_project(folder: str | Path) -> tuple[Graph, Options]:
+    """Read the model and the options of a compiled project.
+
+    Raises
+    ------
+    ProjectFolderError
+        The folder is not a project, or is damaged.
+    """
+    from snnc.project.trusting import check_data
+
+    chosen, where = load_options(folder), Path(folder)
+    check_data(where)
+    with damaged(where):
+        return load_graph(where / "model"), chosen
+
+
+def load_options(folder: str | Path) -> Options:
+    """Read the options of a compiled project alone: neither its weights nor its other files are looked at.
+
+    Raises
+    ------
+    ProjectFolderError, DamagedProjectError
+        The folder is not a project, or its options are damaged.
+    """
+    where = Path(folder)
+    if not is_project(where):
+        raise ProjectFolderError(f"{str(where)!r} is no project of snnc; make one with: snnc compile MODEL -o {where}")
+    from snnc.project.trusting import check_data
+
+    check_data(where, OPTIONS_FILE)
+    with damaged(where):
+        chosen = from_data(json.loads((where / OPTIONS_FILE).read_text(encoding="utf-8")))
+        _check_types(chosen)
+        return chosen
+
+
+@contextmanager
+def damaged(folder: Path) -> Iterator[None]:
+    """Turn whatever a damaged project brings about into a refusal.
+
+    Raises
+    ------
+    ProjectFolderError
+        In place of every exception without a code.
+    """
+    try:
+        yield
+    except SnncError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {str(error)[:200]}"
+        raise ProjectFolderError(f"the project {str(folder)!r} is damaged ({reason}); compile the model again.") from None
+
+
+def _check_types(chosen: Options) -> None:
+    """Refuse sizes that are not whole numbers of 1 or more, settings of the optimizer that are not numbers, a target that is not text."""
+    for name in _SIZES:
+        value = getattr(chosen, name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**63):
+            raise ValueError(f"{name} is {value!s:.60}")
+    for field in () if chosen.optimizer is None else fields(chosen.optimizer):
+        value = getattr(chosen.optimizer, field.name)
+        if field.name != "name" and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise ValueError(f"{field.name} of the optimizer is {value!s:.60}")
+    if not isinstance(chosen.target, str) or isinstance(chosen.seed, bool) or not isinstance(chosen.seed, int) or chosen.seed < 0:
+        raise ValueError(f"the target is {chosen.target!r:.60}, the seed {chosen.seed!r:.60}")

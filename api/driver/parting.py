@@ -1,0 +1,311 @@
+"""In how many parts a network with sparse connections is mapped: whichever number is predicted to be fastest."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeAlias, TypeVar
+
+import numpy as np
+
+from snnc.checks.activity import Activity
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.tiles.errors import TooBigError
+from snnc.compiler.tiles.network import describe
+from snnc.compiler.tiles.partition import Correspondence, Parting, Prepared
+from snnc.compiler.tiles.partition.candidates import Candidates
+from snnc.compiler.tiles.partition.errors import PartsError, UnreachedPartError
+from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph
+from snnc.compiler.tiles.partition.partitioners import Partitioner, partitioner
+from snnc.compiler.tiles.vertices.cost import network_costs
+from snnc.data.arrays import read_arrays, write_arrays
+
+PARTS: Final = "model/parts.npz"
+"""Where a project keeps the part of every neuron."""
+IMBALANCE: Final = 0.05
+"""Work that a part may hold above the mean."""
+LEAST_NEURONS: Final = 48
+"""Neurons of a part on average, so that it fills some tiles."""
+MOST_PARTS: Final = 32
+MOST_CONNECTIONS: Final = 128
+"""Connections of a network in parts: each takes time to plan, and code on every tile that it reaches."""
+ASSUMED: Final = 0.05
+"""Spikes a neuron and step where nothing is known, as :mod:`snnc.compiler.tiles.schedule.capacity` assumes."""
+Way = TypeVar("Way")
+PLANNED: Final = 2
+"""Ways that are planned in full, those with the fastest quick looks."""
+CLOSE: Final = 1.15
+"""Of these, such as take no longer than the fastest by more than this factor."""
+Mapper: TypeAlias = Callable[..., Plan]
+"""Maps a program: ``(program, activity, quick=…)``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The parts of a network, and what its program's names and numbers stand for."""
+
+    parting: Parting
+    between: Correspondence
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped:
+    """A plan, and what it places in the program's stead: parts, or populations in other orders (None: the program as it is)."""
+
+    plan: Plan
+    parts: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Parter:
+    """Cuts one network into different numbers of parts.
+
+    Attributes
+    ----------
+    prepared, program
+        The graph in normal form, and the program of the whole.
+    lowering
+        Options of :func:`snnc.compiler.lowering.lower.lower` that the program was made with.
+    activity
+        Measured or assumed spikes.
+    seed
+        Of the partitioner.
+    """
+
+    prepared: Prepared
+    program: StepProgram
+    lowering: Mapping[str, Any]
+    activity: Activity | None
+    seed: int = 0
+
+    @property
+    def candidates(self) -> Candidates | None:
+        """What can be cut."""
+        return self.prepared.candidates
+
+    def hypergraph(self) -> Hypergraph:
+        """Return neurons with their predicted work, joined by what each sends, weighed by its rate."""
+        found = self.candidates
+        assert found is not None
+        rates = {name: _rate(self.program, name, self.activity) for name in found.sizes}
+        return found.hypergraph(rates, self._work(found, rates))
+
+    def parting(self, parts: int, by: Partitioner | None = None) -> Parting:
+        """Cut into `parts` parts."""
+        found = self.candidates
+        assert found is not None
+        if parts == 1:
+            return found.parting(np.zeros(found.neurons, dtype=np.int64))
+        graph = self.hypergraph()
+        return found.parting((by or partitioner(pins=len(graph.pins) * parts))(graph, parts, IMBALANCE, self.seed))
+
+    def apply(self, parting: Parting) -> Parts:
+        """Lower the network in these parts.
+
+        Raises
+        ------
+        UnreachedPartError
+            A part has no connection.
+        """
+        return Parts(parting, self.prepared.lower(self.program, parting, **self.lowering))
+
+    def _work(self, found: Candidates, rates: Mapping[str, Any]) -> Floats:
+        """Worker cycles a step of each neuron: its equations, the events that reach it, and the deltas of those that it reaches."""
+        network = describe(self.program)
+        costs, layers = network_costs(network), {layer.label: layer for layer in network.layers}
+        each = np.zeros(found.neurons)
+        for name, first in found.first.items():
+            mine, id_ = slice(first, first + found.sizes[name]), layers[name].id
+            kinds = [costs[f"{kind}.{id_}"] for kind in ("forward", "backward") if f"{kind}.{id_}" in costs]
+            mean = float(np.mean(rates[name]))
+            each[mine] += sum(cost.neuron + mean * (cost.single + cost.value) * found.fan_in[mine] for cost in kinds)
+            back = costs.get(f"source_gradient.{id_}")
+            if back is not None:
+                each[mine] += (back.single + back.value) * found.fan_out[mine]
+        return np.maximum(each, 1.0)
+
+
+def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
+    """Spikes a step of each neuron of a population, or of any of them."""
+    info = next(p for p in program.populations if p.label == name)
+    spiking = [b for b in info.output_buffers.values() if program.buffers[b].kind == "spikes"]
+    for buffer in spiking if activity is not None else ():
+        assert activity is not None
+        if buffer in activity.rates:
+            return np.maximum(activity.rates[buffer], 1e-4)
+        if buffer in activity.mean:
+            return activity.mean[buffer]
+    return ASSUMED if spiking else 1.0
+
+
+def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
+    """Map the network whole, in an even order and in several numbers of parts, and keep the fastest; `wanted` is a number that was given.
+
+    Raises
+    ------
+    PartsError
+        The network cannot be cut into `wanted` parts.
+    TooBigError
+        It does not fit, whole or in parts.
+    """
+    whole = partial(mapper, parter.program, parter.activity)
+    if wanted is not None and wanted > 1:
+        return _map(parter, mapper, _wanted(parter, wanted))
+    if wanted == 1 or parter.candidates is None:
+        return Mapped(whole())
+    worth = worth_planning(_looks(parter, mapper, chips))
+    return min((Mapped(whole()) if p is None else _map(parter, mapper, p) for p in worth or [None]), key=lambda found: found.plan.cycles)
+
+
+def worth_planning(looks: Iterable[tuple[float, Way]]) -> list[Way]:
+    """Return the ways whose quick looks are fastest, those that do not fit left out.
+
+    A quick look may have the order wrong: it knows no local search and no windows that hold less than everything.
+    """
+    found = sorted(looks, key=lambda look: look[0])
+    return [way for cycles, way in found[:PLANNED] if cycles < math.inf and cycles <= CLOSE * found[0][0]]
+
+
+def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, Parts | None]]:
+    """Cycles of a step at a quick look, infinite where it does not fit: as it is or in another order, then in more and more parts."""
+
+    def look(parts: Parts | None) -> tuple[float, Parts | None]:
+        program, activity = (
+            (parter.program, parter.activity) if parts is None else (parts.between.split, activity_of(parts, parter.activity))
+        )
+        try:
+            return mapper(program, activity, quick=True).cycles, parts
+        except TooBigError:
+            return math.inf, parts
+
+    best = min(map(look, (None, *_in_order(parter))), key=lambda found: found[0])
+    yield best
+    for number, parts in enumerate(_tried(parter, chips)):
+        found = look(parts)
+        yield found
+        if number and best[0] <= found[0] < math.inf:
+            return  # more parts cost more than they save; the first ones, few as they are, hardly tell
+        best = min(best, found, key=lambda some: some[0])
+
+
+def _in_order(parter: Parter) -> Iterator[Parts]:
+    """Populations whole, but their neurons in an order in which work is even."""
+    with suppress(UnreachedPartError):
+        yield parter.apply(parter.parting(1))
+
+
+def _map(parter: Parter, mapper: Mapper, parts: Parts) -> Mapped:
+    plan = mapper(parts.between.split, activity_of(parts, parter.activity))
+    return Mapped(replace(plan, parts=parts.between.parts), parts)
+
+
+def _tried(parter: Parter, chips: int) -> Iterator[Parts]:
+    """The network in as many parts as there are chips, in two, four, …"""
+    found = parter.candidates
+    assert found is not None
+    most = min(MOST_PARTS, found.neurons // LEAST_NEURONS)
+    for number in sorted({chips, *(1 << k for k in range(1, MOST_PARTS.bit_length()))}):
+        if not 2 <= number <= most:
+            continue
+        with suppress(UnreachedPartError):
+            parts = parter.apply(parter.parting(number))
+            if len(parts.between.split.connections) <= MOST_CONNECTIONS:
+                yield parts
+
+
+def _wanted(parter: Parter, number: int) -> Parts:
+    found = parter.candidates
+    if found is None or number > found.neurons:
+        what = "no population has sparse connections" if found is None else f"{found.neurons} neurons have sparse connections"
+        raise PartsError(f"{parter.program.name!r} cannot be cut into {number} parts: {what}; leave --parts out.")
+    try:
+        return parter.apply(parter.parting(number))
+    except UnreachedPartError as error:
+        raise PartsError(f"{parter.program.name!r} cannot be cut into {number} parts: {error.text} Choose fewer.") from None
+
+
+def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
+    """Return the activity of the program of the parts."""
+    if activity is None:
+        return None
+    mean, near, rates = {}, {}, {}
+    peak: dict[str, int] = {}
+    near_peak: dict[str, int] = {}
+    for buffer, place in parts.between.buffers.items():
+        of, index = place.whole, slice(None) if place.index is None else place.index
+        if of not in activity.mean:
+            continue
+        mean[buffer], share = activity.mean[of], 1.0
+        if of in activity.rates:
+            rates[buffer] = activity.rates[of][index]
+            mean[buffer] = float(rates[buffer].mean())
+            share = float(rates[buffer].sum() / max(activity.rates[of].sum(), 1e-30))
+        if of in activity.near:
+            near[buffer] = activity.near[of]
+        width = math.prod(parts.between.split.buffers[buffer].shape)
+        for given, kept in ((activity.peak, peak), (activity.near_peak, near_peak)):
+            if of in given:
+                kept[buffer] = _peak(given[of], share, width)
+    counts = _counts_of_parts(parts, activity.counts, activity.rates)
+    return Activity(mean, peak, activity.source, near, near_peak, rates, counts, _counts_of_parts(parts, activity.near_counts, {}))
+
+
+def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[str, Array]) -> dict[str, Array]:
+    """Deal what was counted of whole buffers, [steps, samples], to their parts at random, by what is theirs in the mean."""
+    random, found = np.random.default_rng(0), {}
+    for of, counted in counts.items():
+        mine = {name: place.index for name, place in parts.between.buffers.items() if place.whole == of}
+        cut = {name: index for name, index in mine.items() if index is not None}
+        found.update({name: counted for name in mine if name not in cut})
+        rate = np.asarray(rates.get(of, np.ones(math.prod(parts.between.whole.buffers[of].shape))), dtype=np.float64)
+        share = np.array([rate[index].sum() for index in cut.values()]) / max(rate.sum(), 1e-30)
+        share = share / max(share.sum(), 1.0)  # sums in another order may be larger
+        dealt = random.multinomial(counted, [*share, max(0.0, 1.0 - share.sum())])  # the last: neurons that no part sends
+        found.update({name: np.minimum(dealt[..., n], len(index)) for n, (name, index) in enumerate(cut.items())})
+    return found
+
+
+def _peak(whole: int, share: float, width: int) -> int:
+    """Most of a part, when `whole` fire at once: its share of them and three standard deviations of a Poisson number."""
+    some = whole * share
+    return min(width, whole, math.ceil(some + 3 * math.sqrt(some) * (share < 1)))
+
+
+def save_parts(parting: Parting, folder: Path) -> None:
+    """Write the part of every neuron into a project's folder."""
+    names = list(parting.parts)
+    arrays = {f"part_{n}": parting.parts[name].astype(np.uint16) for n, name in enumerate(names)}
+    arrays |= {f"place_{n}": parting.places[name].astype(np.uint32) for n, name in enumerate(names) if name in parting.places}
+    write_arrays(folder / PARTS, {"names": np.frombuffer(json.dumps(names).encode(), dtype=np.uint8), **arrays})
+
+
+def load_parts(parter: Callable[[], Parter], folder: Path) -> Parts | None:
+    """Read what :func:`save_parts` wrote, None where a project has no parts.
+
+    Raises
+    ------
+    PartsError
+        The file is damaged.
+    """
+    if not (folder / PARTS).exists():
+        return None
+    try:
+        arrays = read_arrays(folder / PARTS)
+        names = json.loads(arrays["names"].tobytes())
+        kinds = ("part", "place")
+        parting = Parting(*({name: arrays[f"{k}_{n}"].astype(np.int64) for n, name in enumerate(names)} for k in kinds))
+        found = parter()
+        sizes = found.candidates.sizes if found.candidates is not None else {}
+        shapes = {name: (n,) for name, n in sizes.items()}
+        if any({name: number.shape for name, number in some.items()} != shapes for some in (parting.parts, parting.places)):
+            raise ValueError("it is of another network")
+        return found.apply(parting)
+    except (KeyError, ValueError, TypeError, UnreachedPartError) as error:
+        raise PartsError(f"the parts in {str(folder / PARTS)!r} cannot be read ({error}); compile the model again.") from None

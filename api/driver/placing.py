@@ -1,0 +1,207 @@
+"""Placing on a machine of tiles: the mapping, and the parts or orders of populations that it takes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from snnc.checks.activity import Activity
+from snnc.compiler.ir.graph import Graph, Sparse
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.plan_json import plan_from_json
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.machines import load_target
+from snnc.compiler.machines.target import Target
+from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.errors import TooBigError
+from snnc.compiler.tiles.host_io.host_overlap import Wanted, plan_overlap
+from snnc.compiler.tiles.partition import prepare
+from snnc.compiler.tiles.placement.looks import Looks
+from snnc.driver.errors import ProjectFolderError, StepsNeededError
+from snnc.driver.lowering import filled, lowering_options
+from snnc.driver.ordering import Ordered, load_orders, map_orders, save_orders
+from snnc.driver.parting import Mapped, Parter, Parts, load_parts, map_parts, save_parts
+from snnc.options.compile_options import Options
+from snnc.options.targets import for_poptorch, machine_of
+
+DEFAULT_BATCH = 32
+IN_REACH: Final = 2.0
+"""One chip is planned in full where a quick look at it takes at most this many times the cycles of the plan on all chips."""
+
+
+def parter_of(graph: Graph, program: StepProgram, chosen: Options, activity: Activity | None = None) -> Parter:
+    """Return what cuts `graph`, whose program is `program`, into parts."""
+    return Parter(prepare(filled(graph, chosen), chosen.loss, chosen.loss_output), program, lowering_options(chosen), activity, chosen.seed)
+
+
+def map_graph(
+    graph: Graph,
+    program: StepProgram,
+    chosen: Options,
+    activity: Activity | None = None,
+    *,
+    machine: Target | None = None,
+    strategy: str = "snnc",
+    chips: int | None = None,
+) -> Mapped:
+    """Map a lowered graph as :func:`map_program` does, populations with sparse connections in as many parts as are fastest.
+
+    On a machine of several chips, what is mapped onto one of them alone is tried too: parts and orders are chosen by quick looks at
+    the whole machine, which may miss what is best on one.
+    """
+    mapped = partial(_map_graph, graph, program, chosen, activity, machine=machine, strategy=strategy)
+    found, target = mapped(chips=chips), machine or load_target(machine_of(chosen.target))
+    if chips is not None or target.chips == 1 or strategy != "snnc" or for_poptorch(chosen.target):
+        return found
+    with suppress(TooBigError):
+        look = map_program(program, chosen, activity, machine=machine, chips=1, quick=True)
+        if look.cycles <= IN_REACH * found.plan.cycles:
+            return min(found, mapped(chips=1), key=lambda some: some.plan.cycles)
+    return found
+
+
+def _map_graph(
+    graph: Graph,
+    program: StepProgram,
+    chosen: Options,
+    activity: Activity | None,
+    *,
+    machine: Target | None,
+    strategy: str,
+    chips: int | None,
+) -> Mapped:
+    given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, looks=Looks())
+    # What is to stand in another program keeps the author's order of neurons.
+    if strategy != "snnc" or for_poptorch(chosen.target):
+        return Mapped(given(program, activity=activity))
+
+    def mapper(some: StepProgram, spikes: Activity | None, quick: bool = False) -> Plan:
+        return given(some, activity=spikes, quick=quick)
+
+    if (chosen.parts or 1) == 1 and not any(graph.of_type(Sparse)):
+        return map_orders(program, mapper, activity)
+    target = machine or load_target(machine_of(chosen.target))
+    return map_parts(parter_of(graph, program, chosen, activity), mapper, chips or target.chips, chosen.parts)
+
+
+def map_program(
+    program: StepProgram,
+    chosen: Options,
+    activity: Activity | None = None,
+    *,
+    machine: Target | None = None,
+    strategy: str = "snnc",
+    chips: int | None = None,
+    quick: bool = False,
+    looks: Looks | None = None,
+) -> Plan:
+    """Map a lowered program; with an activity, take the faster of windows that hold everything and windows that hold what was seen.
+
+    Parameters
+    ----------
+    program, chosen
+        The program, and what was asked for.
+    activity
+        Measured or assumed spikes.
+    machine
+        In place of the target that `chosen` names.
+    strategy, chips
+        As :func:`~snnc.compiler.tiles.make_plan` takes them.
+    quick, looks
+        As :func:`~snnc.compiler.tiles.make_plan` takes them.
+
+    Raises
+    ------
+    StepsNeededError
+        A machine needs a fixed number of steps, and none is known.
+    """
+    target = machine or load_target(machine_of(chosen.target))
+
+    def planned(some: Target) -> Plan:
+        return _map_onto(some, program, chosen, activity, strategy=strategy, chips=chips, quick=quick, looks=looks)
+
+    # PopTorch streams what its operations read; baselines and quick looks compare placements.
+    if quick or strategy != "snnc" or for_poptorch(chosen.target):
+        return planned(target)
+    return plan_overlap(planned, program, target, Wanted(chosen.overlap_host_io, chosen.num_io_tiles))
+
+
+def _map_onto(
+    target: Target,
+    program: StepProgram,
+    chosen: Options,
+    activity: Activity | None,
+    *,
+    strategy: str,
+    chips: int | None,
+    quick: bool,
+    looks: Looks | None,
+) -> Plan:
+    """Map onto all tiles of `target`."""
+    steps = program.steps
+    if steps is None:
+        raise StepsNeededError(
+            f"{program.name!r} runs any number of steps, and {chosen.target} needs to know it; give steps (--steps 100)."
+        )
+    size = chosen.batch or DEFAULT_BATCH
+    given = partial(make_plan, program, target, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
+    # A custom operation has its tiles alone.
+    streaming = "off" if for_poptorch(chosen.target) and chosen.streaming == "auto" else chosen.streaming
+    make = partial(given, recompute=chosen.recompute, streaming=streaming, looks=looks)
+    if quick:
+        make = partial(make, quick=True)
+    if activity is None:
+        return make(capacity=chosen.capacity)
+    if not activity.peak:
+        return make(activity=activity.mean, activity_source=activity.source, near=activity.near, capacity=chosen.capacity)
+    widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}
+    forward: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
+    backward: list[Mapping[str, int]] = [widths, activity.gradient_capacities(program)] if activity.near else [{}]
+    candidates = [
+        # Dense gradients have no entries: only one of the two tries them.
+        {
+            "capacity": capacity,
+            "gradient_capacity": {name: entries[name] for name in activity.near},
+            "gradients": "windowed" if activity.near and entries is widths else "auto",
+        }
+        for capacity, entries in itertools.product(forward, backward)
+    ]
+    seen = partial(make, activity=activity.mean, activity_source=activity.source, **activity.measured)
+    return seen(**_faster(seen, candidates))
+
+
+def _faster(make: Callable[..., Plan], candidates: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the capacities with the fastest plan before local search; the last of them when none fits."""
+    found: list[tuple[float, int]] = []
+    for index, capacities in enumerate(candidates) if len(candidates) > 1 else ():
+        with suppress(TooBigError):
+            found.append((make(**{**capacities, "effort": 0}).cycles, index))
+    return candidates[min(found, default=(0.0, -1))[1]]
+
+
+def save_placed(parts: Parts | Ordered, folder: Path) -> None:
+    """Write what the plan of a project places to its folder."""
+    if isinstance(parts, Ordered):
+        save_orders(parts, folder)
+    else:
+        save_parts(parts.parting, folder)
+
+
+def read_placed(graph: Graph, program: StepProgram, chosen: Options, folder: Path) -> tuple[Plan, Parts | Ordered | None]:
+    """Return the plan of a project, and what it places where that is not the program as it is.
+
+    Raises
+    ------
+    ProjectFolderError
+        The plan cannot be read.
+    """
+    try:
+        plan = plan_from_json((folder / "plan.json").read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProjectFolderError(f"the plan of the project {str(folder)!r} cannot be read ({error}); compile the model again.") from None
+    return plan, load_orders(lambda: program, folder) or load_parts(lambda: parter_of(graph, program, chosen), folder)

@@ -1,0 +1,1 @@
+"""The options of a compilation: their kinds, their defaults, and the targets that accept them."""

@@ -1,0 +1,332 @@
+"""The options of a compilation: read from text, saved with the project."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from typing import Any, get_args
+
+from snnc.compiler.ir.graph_data import surrogate_from_data, surrogate_to_data
+from snnc.compiler.ir.plan import Mode, Overlap, Precision, Recompute, Streaming
+from snnc.compiler.losses import Loss, parse_loss
+from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
+from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+from snnc.driver.errors import OptionConflictError, OptionValueError, UnknownOptimizerError
+from snnc.options.kinds import loss_of, optimizer_of, surrogate_of, target_of
+from snnc.options.table import RULES, asks_for, check_taken, taken_by
+from snnc.options.targets import REFERENCE, kind_of
+
+OVERLAP = ("auto", "on", "off")
+"""Whether the host's streams run beside computing."""
+STREAMING = ("auto", "off", "inputs", "boundaries", "history")
+"""What a sequence in segments may keep outside the tiles."""
+OPTIONS_FILE = "model/options.json"
+"""Where a project keeps the options that it was compiled with."""
+PRECISIONS = get_args(Precision)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What :func:`snnc.compile` was asked for; None leaves a choice to the model or to snnc."""
+
+    target: str = REFERENCE
+    steps: int | None = None
+    batch: int | None = None
+    loss: Loss | None = None
+    optimizer: Optimizer | None = None
+    surrogate: Surrogate | None = None
+    seed: int = 0
+    capacity: int | None = None
+    mode: Mode = "exact"
+    gradient_window: tuple[float, float] | None = None
+    recompute: Recompute = "auto"
+    parts: int | None = None
+    streaming: Streaming = "auto"
+    overlap_host_io: Overlap = "auto"
+    num_io_tiles: int | None = None
+    """Tiles of each chip that are set aside for that; None: as many as are predicted to be best."""
+    memory: int | None = None
+    """Bytes that a training step on the processor may take; None: all that it needs without checkpoints."""
+    precision: Precision = "float32"
+    """Of backward products' factors and deltas; float16: of forward products and the kept past too. Sums and states are float32."""
+    threads: int | None = None
+    """Threads of a program on the processor; None: ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all."""
+    truncate: int | None = None
+    """Steps after which the gradient is cut; None: it flows through all steps."""
+    loss_output: str | None = None
+    """The output, population or "population.port" that the loss reads; None: the one that fits it."""
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch", "capacity", "parts", "num_io_tiles", "memory", "threads", "truncate"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
+                raise OptionValueError(f"{name} is {value}; it has to be 1 or more.")
+        if self.seed < 0:
+            raise OptionValueError(f"seed is {self.seed}; it has to be 0 or more.")
+        if self.mode not in ("exact", "drop"):
+            raise OptionValueError(f"mode is {self.mode!r}; it is 'exact' or 'drop'.")
+        length = self.recompute if isinstance(self.recompute, int) and not isinstance(self.recompute, bool) else 0
+        if self.recompute not in ("auto", "off") and length < 1:
+            raise OptionValueError(f"recompute is {self.recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
+        if self.precision not in PRECISIONS:
+            raise OptionValueError(f"precision is {self.precision!r}; it is one of {', '.join(PRECISIONS)}.")
+        if self.streaming not in STREAMING:
+            raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
+        if self.overlap_host_io not in OVERLAP:
+            raise OptionValueError(f"overlap_host_io is {self.overlap_host_io!r}; it is one of {', '.join(OVERLAP)}.")
+        if self.overlap_host_io == "off" and self.num_io_tiles is not None:
+            raise OptionValueError(f"num_io_tiles is {self.num_io_tiles}, and overlap_host_io is 'off'; leave one of them out.")
+        if self.recompute == "off" and self.memory is not None:
+            raise OptionConflictError(
+                f"memory is {self.memory} bytes, which is kept by running segments again, and recompute is 'off'; leave one of them out."
+            )
+
+    def asked(self) -> dict[str, Any]:
+        """Return the options that ask for more than every target does, by name."""
+        defaults = {f.name: f.default for f in fields(self)}
+        return {name: value for name in RULES if name in defaults and asks_for(name, value := getattr(self, name), defaults[name])}
+
+    def retargeted(self, target: str) -> Options:
+        """Return what of these options holds for a run on another target, where nothing is trained."""
+        defaults = {f.name: f.default for f in fields(self)}
+        kind = kind_of(target)
+        lost: dict[str, Any] = {name: defaults[name] for name, value in self.asked().items() if taken_by(name, kind, value) != "yes"}
+        return replace(self, target=target, **(lost | {"loss": None}))
+
+
+def options(
+    target: str = REFERENCE,
+    steps: int | None = None,
+    batch: int | None = None,
+    loss: str | Loss | None = None,
+    optimizer: str | Optimizer | None = None,
+    surrogate: str | Surrogate | None = None,
+    seed: int = 0,
+    capacity: int | None = None,
+    mode: str = "exact",
+    *,
+    lr: float | None = None,
+    gradient_window: str | float | tuple[float, float] | None = None,
+    recompute: str | int = "auto",
+    parts: int | None = None,
+    streaming: str = "auto",
+    memory: str | int | None = None,
+    threads: int | None = None,
+    overlap_host_io: str = "auto",
+    num_io_tiles: int | None = None,
+    truncate: int | None = None,
+    precision: str = "float32",
+    loss_output: str | None = None,
+    calibrate: Any = None,
+    learnable: Any = None,
+    trial: bool = False,
+) -> Options:
+    """Make options from objects or from their names, and refuse what would have no effect.
+
+    They are those of :func:`snnc.compile`. With `trial` a batch is run at once: of `calibrate`, or of random inputs that `seed` draws, so
+    any target has a use for them.
+
+    Raises
+    ------
+    OptionValueError
+        A value is outside its range, or the target does not take an option, or the option changes training alone and there is no loss.
+    """
+    rule = optimizer_of(optimizer)
+    chosen = Options(
+        target=target_of(target),
+        steps=steps,
+        batch=batch,
+        loss=loss_of(loss),
+        loss_output=loss_output,
+        optimizer=parse_optimizer(rule, lr) if isinstance(rule, str) else _with_lr(rule, lr, loss is not None),
+        surrogate=surrogate_of(surrogate),
+        seed=seed,
+        capacity=capacity,
+        mode=mode,  # type: ignore[arg-type]  # checked by Options
+        gradient_window=parse_window(gradient_window),
+        recompute=int(recompute) if isinstance(recompute, str) and recompute.isdecimal() else recompute,  # type: ignore[arg-type]  # as mode
+        streaming=streaming,  # type: ignore[arg-type]  # as mode
+        parts=parts,
+        overlap_host_io=overlap_host_io,  # type: ignore[arg-type]  # as mode
+        num_io_tiles=num_io_tiles,
+        memory=parse_memory(memory),
+        threads=threads,
+        truncate=truncate,
+        precision=precision,  # type: ignore[arg-type]  # as mode
+    )
+    given = chosen.asked() | {
+        name: value for name, value in (("lr", lr), ("calibrate", calibrate), ("learnable", learnable)) if value is not None
+    }
+    check_taken(target, chosen.loss is not None, {name: v for name, v in given.items() if not (trial and name in ("calibrate", "seed"))})
+    return chosen
+
+
+def parse_memory(memory: str | int | None) -> int | None:
+    """Read a number of bytes: ``"500M"``, ``"2G"``, ``"64k"`` (powers of 1024), or a plain number.
+
+    Raises
+    ------
+    OptionValueError
+        It cannot be read.
+
+    Examples
+    --------
+    >>> parse_memory("500M")
+    524288000
+    """
+    if not isinstance(memory, str):
+        return memory
+    text = memory.strip().upper().removesuffix("B").removesuffix("I")
+    power = "KMGT".find(text[-1:]) + 1 if text else 0
+    try:
+        number = float(text[:-1] if power else text) * 1024**power
+    except ValueError:
+        number = math.nan
+    if not 1 <= number < 2**63:
+        raise OptionValueError(f"the memory {memory!r} cannot be read; give bytes, or a number with K, M or G, as in 500M.")
+    return int(number)
+
+
+def parse_window(window: str | float | tuple[float, float] | None) -> tuple[float, float] | None:
+    """Read a gradient window: its lower end, or both ends; as text ``"-0.1"`` or ``"-0.1,0.5"``.
+
+    Raises
+    ------
+    OptionValueError
+        It cannot be read, or is empty.
+
+    Examples
+    --------
+    >>> parse_window("-0.1")
+    (-0.1, inf)
+    """
+    if window is None:
+        return None
+    try:
+        ends = tuple(map(float, window.split(","))) if isinstance(window, str) else (window,) if isinstance(window, int | float) else window
+    except ValueError:
+        ends = ()
+    if len(ends) == 1:
+        ends = (ends[0], math.inf)
+    if len(ends) != 2 or not (math.isfinite(ends[0]) and ends[0] < ends[1]):
+        raise OptionValueError(
+            f"the gradient window is {window!r}; give its lower end, or low,high with low < high, as in -0.1 or -0.1,0.5."
+        )
+    return float(ends[0]), float(ends[1])
+
+
+def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
+    """Make an optimiser from its name and numbers: ``"adam"``, ``"adam:0.002"``, ``"sgd:0.01,0.9"`` (learning rate, momentum).
+
+    Raises
+    ------
+    UnknownOptimizerError
+        The name or its numbers are not those of an optimiser.
+    OptionValueError
+        A number is out of range.
+
+    Examples
+    --------
+    >>> parse_optimizer("sgd:0.01,0.9")
+    SGD(lr=0.01, momentum=0.9, name='sgd')
+    """
+    name, _, numbers = text.strip().lower().partition(":")
+    kinds: dict[str, tuple[Callable[..., Optimizer], tuple[str, ...]]] = {
+        "sgd": (SGD, ("lr", "momentum")),
+        "adam": (Adam, ("lr", "beta1", "beta2", "epsilon")),
+    }
+    if name not in kinds:
+        raise UnknownOptimizerError(f"the optimizer {text!r} is not known; snnc knows sgd and adam, with numbers as in 'adam:0.001'.")
+    kind, names = kinds[name]
+    parts = [p for p in numbers.split(",") if p.strip()]
+    try:
+        values = dict(zip(names, map(float, parts), strict=False))
+    except ValueError:
+        parts = [*names, ""]
+    if len(parts) > len(names):
+        raise UnknownOptimizerError(f"the optimizer {text!r} has numbers that cannot be read; {name} takes {', '.join(names)}.")
+    if lr is not None and "lr" in values:
+        raise OptionConflictError(f"the optimizer {text!r} has a learning rate, and lr is {lr}; leave one of them out.")
+    if lr is not None:
+        values["lr"] = lr
+    return _checked(kind(**values))
+
+
+def to_data(chosen: Options) -> dict[str, Any]:
+    """Return options as JSON's types."""
+    return {
+        "target": chosen.target,
+        "steps": chosen.steps,
+        "batch": chosen.batch,
+        "loss": None if chosen.loss is None else _loss_text(chosen.loss),
+        "loss_output": chosen.loss_output,
+        "optimizer": None if chosen.optimizer is None else asdict(chosen.optimizer),
+        "surrogate": None if chosen.surrogate is None else surrogate_to_data(chosen.surrogate),
+        "seed": chosen.seed,
+        "capacity": chosen.capacity,
+        "mode": chosen.mode,
+        "gradient_window": None if chosen.gradient_window is None else [x if math.isfinite(x) else None for x in chosen.gradient_window],
+        "recompute": chosen.recompute,
+        "streaming": chosen.streaming,
+        "parts": chosen.parts,
+        "overlap_host_io": chosen.overlap_host_io,
+        "num_io_tiles": chosen.num_io_tiles,
+        "memory": chosen.memory,
+        "threads": chosen.threads,
+        "truncate": chosen.truncate,
+        "precision": chosen.precision,
+    }
+
+
+def from_data(data: Mapping[str, Any]) -> Options:
+    """Undo :func:`to_data`."""
+    kinds = {"sgd": SGD, "adam": Adam}
+    optimizer = data["optimizer"]
+    return Options(
+        target=data["target"],
+        steps=data["steps"],
+        batch=data["batch"],
+        loss=None if data["loss"] is None else parse_loss(data["loss"]),
+        loss_output=data.get("loss_output"),
+        optimizer=None if optimizer is None else kinds[optimizer["name"]](**optimizer),
+        surrogate=None if data["surrogate"] is None else surrogate_from_data(data["surrogate"]),
+        seed=data["seed"],
+        capacity=data["capacity"],
+        mode=data["mode"],
+        gradient_window=_window(data.get("gradient_window")),
+        recompute=data.get("recompute", "auto"),
+        streaming=data.get("streaming", "auto"),
+        parts=data.get("parts"),
+        overlap_host_io=data.get("overlap_host_io", "auto"),
+        num_io_tiles=data.get("num_io_tiles"),
+        memory=data.get("memory"),
+        threads=data.get("threads"),
+        truncate=data.get("truncate"),
+        precision=data.get("precision", "float32"),
+    )
+
+
+def _window(ends: list[float | None] | None) -> tuple[float, float] | None:
+    """Undo what JSON cannot hold: an open end is null."""
+    if ends is None:
+        return None
+    low, high = ends
+    return parse_window((math.nan if low is None else low, math.inf if high is None else high))
+
+
+def _loss_text(loss: Loss) -> str:
+    numbers: list[str] = [str(getattr(loss, f.name)) for f in fields(loss)] if is_dataclass(loss) else []
+    return f"{loss.name}:{','.join(numbers)}" if numbers else loss.name
+
+
+def _with_lr(optimizer: Optimizer | None, lr: float | None, training: bool) -> Optimizer | None:
+    if optimizer is None:
+        return parse_optimizer("adam", lr) if training else None
+    return _checked(optimizer if lr is None else replace(optimizer, lr=lr))
+
+
+def _checked(optimizer: Optimizer) -> Optimizer:
+    if not 0 < optimizer.lr < float("inf"):
+        raise OptionValueError(f"the learning rate is {optimizer.lr}; it has to be a number above 0.")
+    return optimizer

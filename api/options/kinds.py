@@ -1,0 +1,86 @@
+"""Whether what an option is given as is of its kind: a loss and no function, an optimiser and no class."""
+
+from __future__ import annotations
+
+from snnc.compiler.losses import Loss, parse_loss
+from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
+from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+from snnc.driver.errors import OptionKindError
+
+
+def loss_of(loss: object) -> Loss | None:
+    """Return a loss that is given as itself or by its name.
+
+    Raises
+    ------
+    OptionKindError
+        It is a function, a module of PyTorch, or a class.
+    """
+    if loss is None or isinstance(loss, str):
+        return None if loss is None else parse_loss(loss)
+    methods = ("value_and_gradient", "scores")
+    if not isinstance(loss, type) and isinstance(getattr(loss, "name", None), str) and all(hasattr(loss, m) for m in methods):
+        return loss  # type: ignore[return-value]  # a protocol
+    raise OptionKindError(
+        f"loss is {_kind(loss)}, and a compiled program holds its loss: give a name, such as 'ce_count' or 'mse_count', or "
+        "snnc.CrossEntropy('count'), snnc.MeanSquared(). With a loss of PyTorch, train a snnc.torch.Module."
+    )
+
+
+def optimizer_of(optimizer: object) -> str | Optimizer | None:
+    """Return an optimiser, or its name as it is given.
+
+    Raises
+    ------
+    OptionKindError
+        It is one of another library, or a class.
+    """
+    if optimizer is None or isinstance(optimizer, str | SGD | Adam):
+        return optimizer
+    raise OptionKindError(
+        f"optimizer is {_kind(optimizer)}; give snnc.Adam(0.001), snnc.SGD(0.01, momentum=0.9), or a text such as 'adam:0.001'. With an "
+        "optimiser of PyTorch, train a snnc.torch.Module."
+    )
+
+
+def surrogate_of(surrogate: object) -> Surrogate | None:
+    """Return a surrogate that is given as itself or by its name.
+
+    Raises
+    ------
+    OptionKindError
+        It is a function, or of another library.
+    """
+    if surrogate is None or isinstance(surrogate, Surrogate):
+        return surrogate
+    if isinstance(surrogate, str):
+        return parse_surrogate(surrogate)
+    raise OptionKindError(
+        f"surrogate is {_kind(surrogate)}; give its name, such as 'atan' or 'fast_sigmoid:25', or its derivative in x as text: "
+        "'custom:1/(1 + x*x)'."
+    )
+
+
+def target_of(target: object) -> str:
+    """Return the name of a target, or its file.
+
+    Raises
+    ------
+    OptionKindError
+        It is neither text nor a path.
+    """
+    if isinstance(target, str) or hasattr(target, "__fspath__"):
+        return str(target)
+    raise OptionKindError(f"target is {_kind(target)}; give a name of snnc targets, such as 'cpu' or 'gc200', or the path of a TOML file.")
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, type):
+        return f"the class {value.__name__}, which is to be called"
+    name = getattr(value, "__name__", None)
+    if callable(value) and isinstance(name, str):
+        return f"the function {name}"
+    text, kind = repr(value), type(value).__name__
+    article = "an" if kind[:1].lower() in "aeiou" else "a"
+    return f"{article} {kind}" if len(text) > 30 else f"{text} ({article} {kind})"

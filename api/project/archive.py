@@ -1,0 +1,171 @@
+"""An npz archive as a mapping: an array is read when it is asked for, and what it declares is checked before."""
+
+from __future__ import annotations
+
+import math
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.errors import SnncError
+from snnc.driver.errors import ArraySizeError, DataFileError, MemoryShortError, PickledArrayError
+
+_EXPANSION: Final = 1_100
+"""A byte of deflated data holds at most 1032 bytes."""
+_SLACK: Final = 1_024
+_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_SUFFIX: Final = ".npy"
+_HEADERS: Final = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+@dataclass(frozen=True)
+class _Member:
+    info: zipfile.ZipInfo
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def bytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+class Archive(Mapping[str, npt.NDArray[Any]]):
+    """The arrays of an npz archive by name; an array that was read is kept.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    DataFileError
+        It is not an npz archive, or is damaged.
+    ArraySizeError
+        An array declares another size than it has.
+    PickledArrayError
+        An array holds Python objects.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read: dict[str, npt.NDArray[Any]] = {}
+        with self._open() as archive:
+            infos = [info for info in archive.infolist() if not info.is_dir()]
+            self._members = {info.filename.removesuffix(_SUFFIX): self._member(archive, info) for info in infos}
+        if len(self._members) != len(infos):
+            raise DataFileError(f"{str(path)!r} cannot be read as an npz archive: two of its arrays have one name.")
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        if name not in self._read:
+            self._read[name] = self._load(self._members[name], name)
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._members
+
+    def _member(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Member:
+        name = info.filename.removesuffix(_SUFFIX)
+        if info.compress_type not in _METHODS:
+            raise DataFileError(f"{str(self._path)!r} cannot be read as an npz archive: {name!r} is compressed in a way that numpy is not.")
+        most = info.compress_size if info.compress_type == zipfile.ZIP_STORED else _EXPANSION * info.compress_size + _SLACK
+        if info.file_size > most:
+            raise ArraySizeError(
+                f"the array {name!r} of {str(self._path)!r} declares {info.file_size:,} bytes, and the {info.compress_size:,} bytes of the "
+                f"archive hold {most:,} at most; write the archive again."
+            )
+        with archive.open(info) as stream:
+            shape, dtype = self._header(stream, name)
+            held = info.file_size - stream.tell()
+        found = _Member(info, shape, dtype)
+        if found.bytes != held:
+            raise ArraySizeError(
+                f"the array {name!r} of {str(self._path)!r} declares the shape {_short(shape)} of {dtype}, {found.bytes:,} bytes, and "
+                f"holds {held:,}; write the archive again."
+            )
+        return found
+
+    def _header(self, stream: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        version = np.lib.format.read_magic(stream)
+        if version not in _HEADERS:
+            raise DataFileError(f"{str(self._path)!r}: {name!r} holds records; save plain arrays of numbers.")
+        shape, _, dtype = _HEADERS[version](stream)
+        if dtype.hasobject:
+            raise PickledArrayError(f"{str(self._path)!r} holds pickled Python objects, which snnc does not load; save plain arrays.")
+        if any(not isinstance(n, int) or n < 0 for n in shape):
+            raise ArraySizeError(f"the array {name!r} of {str(self._path)!r} declares the shape {_short(shape)}; write the archive again.")
+        return shape, dtype
+
+    def _load(self, member: _Member, name: str) -> npt.NDArray[Any]:
+        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if member.bytes > there:
+            raise MemoryShortError(
+                f"the array {name!r} of {str(self._path)!r} has the shape {_short(member.shape)} of {member.dtype}, {member.bytes:,} "
+                f"bytes, and this machine {there:,}; give fewer samples or steps."
+            )
+        with self._open() as archive, archive.open(member.info) as stream:
+            return np.lib.format.read_array(stream, allow_pickle=False)
+
+    @contextmanager
+    def _open(self) -> Iterator[zipfile.ZipFile]:
+        """Open the file; whatever a damaged one brings about is an error with a code."""
+        try:
+            with zipfile.ZipFile(self._path) as archive:
+                yield archive
+        except SnncError:
+            raise
+        except Exception as error:  # numpy and zipfile raise whatever a damaged file brings about
+            if "pickle" in str(error):
+                raise PickledArrayError(
+                    f"{str(self._path)!r} holds pickled Python objects, which snnc does not load; save plain arrays."
+                ) from None
+            raise self._damaged(error) from None
+
+    def _damaged(self, error: Exception) -> DataFileError:
+        reason = str(error).split("\n")[0][:200].rstrip(".") or "it ends too early"
+        return DataFileError(f"{str(self._path)!r} cannot be read as an npz archive: {reason}.")
+
+
+class Chosen(Mapping[str, npt.NDArray[Any]]):
+    """Some arrays of a mapping under names of their own; none is read before it is asked for.
+
+    Parameters
+    ----------
+    arrays
+        The mapping.
+    names
+        Name here -> name there.
+    """
+
+    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], names: Mapping[str, str]) -> None:
+        self._arrays, self._names = arrays, names
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        return self._arrays[self._names[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+
+def _short(shape: tuple[int, ...]) -> str:
+    text = str(list(shape))
+    return text if len(text) <= 80 else f"{text[:77]}…"

@@ -1,0 +1,121 @@
+"""What snnc keeps on a machine and can make again, and what processes that were killed left: found by names that only snnc gives."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from snnc.compiler.files.cache import cache_dir
+from snnc.compiler.files.temporary import HeldFolder, abandoned, abandoned_files
+
+_DIGEST: Final = "[0-9a-f]{16,128}"
+_BUILT: Final = f"(?:precompiled|object|project|cpu|cuda|cuda-host|emulator|popart)-{_DIGEST}"
+OWN: Final = {
+    "": re.compile(rf"{_BUILT}|\.{_BUILT}-[a-z0-9_]{{8}}|\.{_BUILT}\.lock|\.trimmed"),
+    "codelets": re.compile(rf"{_DIGEST}|\.{_DIGEST}(?:-[a-z0-9_]{{8}}|\.lock)"),
+    "programs": re.compile(rf"{_DIGEST}|\.{_DIGEST}(?:-[a-z0-9_]{{8}}|\.lock)"),
+    "kernels": re.compile(rf"{_DIGEST}\.json|\.{_DIGEST}\.json-[a-z0-9_]{{8}}"),
+    "ways": re.compile(rf"{_DIGEST}\.json|\.{_DIGEST}\.json-[a-z0-9_]{{8}}"),
+}
+"""Names that snnc gives in each folder of its cache; whatever has another name is left alone."""
+
+
+@dataclass(frozen=True)
+class Waste:
+    """Something that can go.
+
+    Attributes
+    ----------
+    what
+        ``"cache"`` or ``"leftover"``.
+    path, bytes
+        Where, and how large.
+    """
+
+    what: str
+    path: Path
+    bytes: int
+
+
+def in_cache() -> tuple[list[Waste], int]:
+    """Return what the cache holds, and how many things a process is building right now, which stay."""
+    cache = cache_dir()
+    found: list[Waste] = []
+    busy = 0
+    for folder, pattern in OWN.items():
+        taken = _building(cache / folder)
+        for path in _entries(cache / folder):
+            if not pattern.fullmatch(path.name):
+                continue
+            if any(path.name.removeprefix(".").startswith(name) for name in taken):
+                busy += 1
+            else:
+                found.append(Waste("cache", path, size_of(path)))
+    return found, busy
+
+
+def left_over(folders: tuple[Path, ...] = ()) -> list[Waste]:
+    """Return what ended processes left among the temporary files of the system, and in `folders`."""
+    paths = [*abandoned()]
+    for folder in folders:
+        paths += [*abandoned_files(folder), *abandoned_files(folder / "model"), *abandoned(folder, ".")]
+    return [Waste("leftover", path, size_of(path)) for path in dict.fromkeys(paths)]
+
+
+def remove(waste: list[Waste]) -> list[Waste]:
+    """Delete it, folders out of sight at once, so that nobody finds half of one; return what is gone."""
+    gone = []
+    for one in waste:
+        with suppress(OSError):  # another process was faster, or may not be written
+            if one.path.is_dir() and not one.path.is_symlink():
+                aside = HeldFolder(one.path.parent, ".snnc-clean-")
+                try:
+                    one.path.rename(aside.path / "gone")
+                finally:
+                    aside.close()
+            else:
+                one.path.unlink()
+            gone.append(one)
+    return gone
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes of a file, or of all files in a folder."""
+    total = 0
+    with suppress(OSError):
+        total = path.lstat().st_size if not path.is_dir() or path.is_symlink() else 0
+    for above, _, files in os.walk(path):
+        for name in files:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(above, name)).st_size
+    return total
+
+
+def _entries(folder: Path) -> list[Path]:
+    if folder.is_symlink():
+        return []
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _building(folder: Path) -> set[str]:
+    """Names of what a process holds the lock of."""
+    return {path.name.removeprefix(".").removesuffix(".lock") for path in _entries(folder) if path.name.endswith(".lock") and _held(path)}
+
+
+def _held(lock: Path) -> bool:
+    try:
+        with lock.open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -1,0 +1,74 @@
+"""Projects that this user compiled, or said to trust: digests of their lists of files, in a file of the user's own."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from snnc.backends.folders.manifest import MANIFEST, digest_of
+from snnc.compiler.errors import SnncError
+from snnc.compiler.files.cache import cache_dir, make_private
+from snnc.compiler.files.ownership import fault_above, fault_of
+
+_NAME: Final = "known-projects"
+_MOST: Final = 20_000
+"""Projects that are kept in mind; those that were compiled last stay."""
+_LINE: Final = re.compile(r"[0-9a-f]{64}")
+
+
+def remember(folder: Path) -> None:
+    """Keep in mind that the project in `folder` is this user's; where no file can be written, nothing is kept."""
+    line = f"{digest_of(folder / MANIFEST)}\n".encode()
+    for place in _places():
+        with suppress(OSError, SnncError):
+            _append(place, line)
+            return
+
+
+def is_known(folder: Path) -> bool:
+    """Tell whether the list of files in `folder` is that of a project of this user."""
+    try:
+        line = digest_of(folder / MANIFEST)
+    except OSError:
+        return False
+    return any(line in _read(place) for place in _places())
+
+
+def _places() -> list[Path]:
+    """Files that may hold the list, the one to write first: the state folder, or the cache where there is no home."""
+    found = []
+    with suppress(RuntimeError):  # there is no home
+        found.append(Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "snnc" / _NAME)
+    with suppress(SnncError, RuntimeError, OSError):
+        found.append(cache_dir() / _NAME)
+    return found
+
+
+def _read(place: Path) -> list[str]:
+    """The digests in a file that nobody else can write."""
+    try:
+        if fault_of(place) is not None or fault_above(place) is not None:
+            return []
+        return _LINE.findall(place.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return []
+
+
+def _append(place: Path, line: bytes) -> None:
+    if not place.parent.is_dir():
+        make_private(place.parent)
+    handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "r+b") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        os.fchmod(handle, 0o600)
+        lines = stream.read().splitlines(keepends=True)
+        if line in lines[-_MOST:]:
+            return
+        if len(lines) >= _MOST:
+            stream.truncate(0)
+            stream.write(b"".join(lines[-_MOST // 2 :]))
+        stream.write(line)

@@ -1,0 +1,67 @@
+"""What ``snnc train`` does with a project whose last training was stopped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from snnc.backends.folders.manifest import TRAINED
+from snnc.backends.runtime.errors import UnfinishedTrainingError, WeightFileError
+from snnc.backends.training.checkpoint import Position, read_position
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a training is given; None is the usual, or where it is resumed what it began with.
+
+    Attributes
+    ----------
+    resume
+        Whether to go on with the last training; None: nobody said.
+    """
+
+    epochs: int | None
+    first_epoch: int | None
+    learning_rate: float | None
+    accumulate: int | None
+    seed: int | None
+    resume: bool | None
+
+    def filled(self, found: Position | None) -> Settings:
+        """Return the settings with those of the training that is resumed."""
+        if found is None:
+            return self
+        old = found.recipe
+        return replace(
+            self,
+            epochs=found.until - old.first_epoch if self.epochs is None else self.epochs,
+            first_epoch=old.first_epoch if self.first_epoch is None else self.first_epoch,
+            learning_rate=old.learning_rate if self.learning_rate is None else self.learning_rate,
+            accumulate=old.accumulate if self.accumulate is None else self.accumulate,
+            seed=old.seed if self.seed is None else self.seed,
+        )
+
+
+def settings_for(folder: Path, given: Settings) -> Settings:
+    """Return the settings of a training of the project in `folder`.
+
+    Raises
+    ------
+    UnfinishedTrainingError
+        The last one was stopped, and nobody said whether to go on with it.
+    """
+    found = position_of(folder)
+    if found is not None and not found.finished and given.resume is None:
+        raise UnfinishedTrainingError(
+            f"the training in {str(folder)!r} was stopped {found.text}. --resume goes on with it, to the same weights as if it had never "
+            "stopped; --no-resume begins another one with its weights."
+        )
+    return given.filled(found) if given.resume else given
+
+
+def position_of(folder: Path) -> Position | None:
+    """Return where the last training of a project stands; None where no file says so."""
+    try:
+        return read_position(folder / TRAINED)
+    except WeightFileError:
+        return None

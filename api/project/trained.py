@@ -1,0 +1,116 @@
+"""The trained weights of a project: read where they are good, and where they are not, the way back is said."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from snnc.backends.folders.manifest import TRAINED
+from snnc.backends.runtime.errors import SessionError
+from snnc.backends.runtime.session import Session
+from snnc.backends.runtime.weights import load_weights
+from snnc.compiler.errors import SnncError
+from snnc.compiler.ir.graph import WEIGHTED, Array, Graph, OneToOne, Population, Sparse, Weighted
+from snnc.compiler.ir.sparse import entries_of
+from snnc.driver.errors import ProjectFolderError, TrainedWeightsError
+
+Trainable: TypeAlias = Weighted | Population
+USELESS = "model/trained.unusable-{}.safetensors"
+"""Where training puts weights that it cannot read, before it writes others."""
+
+
+def load_trained(session: Session, folder: Path, lenient: bool) -> None:
+    """Set the weights of the last training of a project, where there are any.
+
+    Parameters
+    ----------
+    session, folder
+        The project, opened, and its folder.
+    lenient
+        Whether weights that cannot be used are left out with a warning.
+
+    Raises
+    ------
+    TrainedWeightsError
+        They cannot be used, and that is not lenient.
+    """
+    file = folder / TRAINED
+    if not file.exists():
+        return
+    try:
+        session.load(file)
+    except SessionError as error:
+        _refuse(file, error, lenient)
+
+
+def read_trained(graph: Graph, folder: Path, lenient: bool = False) -> Graph:
+    """Return `graph` with the weights of the last training of the project in `folder`; `lenient` as for :func:`load_trained`.
+
+    Raises
+    ------
+    TrainedWeightsError
+        They cannot be used, and that is not lenient.
+    """
+    file = folder / TRAINED
+    if not file.exists():
+        return graph
+    trained = graph.copy()
+    try:
+        values = load_weights(file)
+        if not any(label.rpartition(".")[0] in graph.nx for label in values):
+            raise ProjectFolderError(f"none of what they are for is in the network: {', '.join(list(values)[:5]) or 'they are none'}.")
+        for name, operation in list(graph.of_type(*WEIGHTED, Population)):
+            trained.nx.nodes[name]["operation"] = _with_values(name, operation, values)
+    except (SessionError, ProjectFolderError) as error:
+        _refuse(file, error, lenient)
+        return graph
+    return trained
+
+
+def put_useless_aside(folder: Path) -> Path:
+    """Rename the trained weights of a project, which cannot be used, so that others can be written; return the new name."""
+    number = 1
+    while (folder / USELESS.format(number)).exists():
+        number += 1
+    return (folder / TRAINED).rename(folder / USELESS.format(number))
+
+
+def _refuse(file: Path, error: SnncError, lenient: bool) -> None:
+    reason = f"the trained weights in {file} cannot be used: {error.text}"
+    earlier = sorted(str(p) for p in file.parents[1].glob(f"before-*/{TRAINED}"))
+    back = f"copy earlier ones there ({', '.join(earlier)})" if earlier else "copy earlier ones there"
+    if not lenient:
+        raise TrainedWeightsError(f"{reason} To go back to the weights that were compiled, delete or rename the file; or {back}.") from None
+    warnings.warn(f"{reason} The weights are those that were compiled. Train again, or {back}.", UserWarning, stacklevel=2)
+
+
+def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -> Trainable:
+    own = {part: values[f"{name}.{part}"] for part in ("weight", "bias") if f"{name}.{part}" in values}
+    if isinstance(operation, Population):
+        learned = {p: values[f"{name}.{p}"] for p in operation.learnable if f"{name}.{p}" in values}
+        _check_finite(name, learned)
+        shaped = {p: v.reshape(operation.shape) if v.ndim else v for p, v in learned.items()}
+        return replace(operation, parameters={**operation.parameters, **shaped})
+    if operation.weight is None:
+        return operation
+    _check_finite(name, own)
+    weight = own.get("weight", operation.weight)
+    if isinstance(operation, Sparse) and weight.shape == operation.shape:
+        weight = entries_of(weight, operation)
+    if weight.size != operation.weight.size:
+        raise ProjectFolderError(f"the weights of {name!r} have shape {weight.shape}, the model's {operation.weight.shape}.")
+    weight = weight.reshape(operation.weight.shape)
+    if isinstance(operation, OneToOne):
+        return replace(operation, weight=weight)
+    return replace(operation, weight=weight, bias=own.get("bias", operation.bias))
+
+
+def _check_finite(name: str, values: Mapping[str, Array]) -> None:
+    for part, value in values.items():
+        if value.dtype.kind not in "biuf" or not np.isfinite(value).all():
+            raise ProjectFolderError(f"{name}.{part} holds values that are not finite numbers.")

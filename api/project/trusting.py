@@ -1,0 +1,153 @@
+"""Before the program of a project is compiled and executed: whose it is, and whether it is what snnc emits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from snnc.backends.folders.manifest import MANIFEST, digest_of, read_manifest
+from snnc.compiler.files.cache import cache_dir
+from snnc.compiler.files.ownership import fault_above, fault_of
+from snnc.compiler.files.temporary import temporary_folder
+from snnc.driver.errors import ChangedSourcesError, DamagedProjectError, ProjectFolderError, UnsafeProjectError, UntrustedProjectError
+from snnc.project.known_projects import is_known, remember
+
+_EXECUTED: Final = frozenset({".cpp", ".hpp", ".h", ".cu", ".cuh", ".py"})
+"""Suffixes of files that are compiled and executed."""
+_READ: Final = frozenset({".json", ".bin", ".npz", ".safetensors"})
+"""Suffixes of files whose numbers are read."""
+_ADVICE: Final = "--trust, in Python trust=True"
+
+
+def check_data(folder: Path, only: str | None = None) -> None:
+    """Refuse a project whose data, or `only` one file of them, are not those that were compiled.
+
+    Raises
+    ------
+    ProjectFolderError
+        It has no list of its files.
+    DamagedProjectError
+        A file of numbers has changed, or is missing.
+    """
+    listed = _listed(folder)
+    changed = _changed(folder, listed if only is None else {only: listed.get(only, "")}, _READ)
+    if changed:
+        raise DamagedProjectError(
+            f"{_few(changed)} of the project {str(folder)!r} {_is(changed)} not as compiled; compile the model again. (Other weights are "
+            "given by Session.load, or by training.)"
+        )
+
+
+def vouch(folder: Path, trust: bool) -> None:
+    """Refuse to execute the program of a project that neither this user compiled nor `trust` allows.
+
+    A project that is trusted as it was compiled needs no further permission.
+
+    Raises
+    ------
+    UnsafeProjectError
+        Another user can change the folder.
+    ChangedSourcesError
+        Its sources are not those that snnc emits for the model.
+    UntrustedProjectError
+        They are, but somebody else compiled it.
+    CacheFolderError
+        There is no folder in which compiled projects are remembered.
+    """
+    folder = folder.resolve()
+    listed = _listed(folder)
+    if not trust:
+        _check_rights(folder, listed)
+    changed = _changed(folder, listed, _EXECUTED)
+    if changed and not trust:
+        raise ChangedSourcesError(
+            f"{_few(changed)} of the project {str(folder)!r} {_is(changed)} not as compiled; snnc would compile and execute "
+            f"{_them(changed)}. Compile the model again, or, where the change is yours, allow it: {_ADVICE}."
+        )
+    if changed or is_known(folder):
+        return
+    if not trust:
+        cache_dir()  # where there is none, no project could be remembered, and none can be built
+        _refuse_unknown(folder, listed)
+    remember(folder)
+
+
+def _refuse_unknown(folder: Path, listed: Mapping[str, str]) -> None:
+    foreign = _not_emitted(folder, listed)
+    if foreign:
+        raise ChangedSourcesError(
+            f"the project {str(folder)!r} was compiled by somebody else, and {_few(foreign)} {_is(foreign)} not what this snnc emits for "
+            f"its model: somebody changed {_them(foreign)}, or another version of snnc wrote {_them(foreign)}. Compile the model yourself "
+            f"(snnc compile {folder} -o DIR), or read {_them(foreign)} and allow {_them(foreign)} to be executed: {_ADVICE}."
+        )
+    raise UntrustedProjectError(
+        f"the project {str(folder)!r} was compiled by somebody else, or before its folder was copied from elsewhere; snnc compiles and "
+        f"executes its C++, which is what this snnc emits for the model. Allow it once: {_ADVICE}."
+    )
+
+
+def _not_emitted(folder: Path, listed: Mapping[str, str]) -> list[str]:
+    """Files that are executed, or steer what is, and differ from those that snnc writes for the model, the options and the plan."""
+    from snnc.project.folder import read_project, write_project
+
+    with temporary_folder() as above:
+        own = Path(above) / "project"
+        write_project(read_project(folder), own)
+        emitted = {p.relative_to(own).as_posix(): digest_of(p) for p in own.rglob("*") if p.is_file() and p.name != MANIFEST}
+    steering = {name for name in {*listed, *emitted} if PurePosixPath(name).suffix in _EXECUTED or name.endswith(".bin")}
+    return sorted(name for name in steering if listed.get(name) != emitted.get(name))
+
+
+def _check_rights(folder: Path, listed: Iterable[str]) -> None:
+    """Look at the folder, what is in it and, where they are open, the folders above."""
+    inside = {folder / parent for name in listed for parent in PurePosixPath(name).parents} | {folder / name for name in listed}
+    for path in sorted({folder, folder / MANIFEST, *inside}):
+        try:
+            fault = "is a link" if path.is_symlink() else fault_of(path)
+        except FileNotFoundError:  # the digests say that it is missing
+            continue
+        if fault is not None:
+            raise _unsafe(folder, path, fault)
+    above = fault_above(folder)
+    if above is not None and "written" in above[1]:
+        raise _unsafe(folder, *above)
+
+
+def _unsafe(folder: Path, path: Path, fault: str) -> UnsafeProjectError:
+    return UnsafeProjectError(
+        f"snnc would compile and execute what lies in {str(folder)!r}, and {str(path)!r} {fault}; take it over and close it to others "
+        f"(chown, chmod go-w), copy the project to a folder of your own, or allow it: {_ADVICE}."
+    )
+
+
+def _listed(folder: Path) -> dict[str, str]:
+    listed = read_manifest(folder)
+    if listed is None:
+        raise ProjectFolderError(
+            f"the project {str(folder)!r} has no list of its files ({MANIFEST} is missing or damaged); compile the model again."
+        )
+    return listed
+
+
+def _changed(folder: Path, listed: Mapping[str, str], suffixes: frozenset[str]) -> list[str]:
+    return sorted(name for name, digest in listed.items() if PurePosixPath(name).suffix in suffixes and _digest(folder / name) != digest)
+
+
+def _digest(path: Path) -> str:
+    try:
+        return digest_of(path) if path.is_file() else ""
+    except OSError:
+        return ""
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} others" if len(names) > 3 else "")
+
+
+def _is(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _them(names: list[str]) -> str:
+    return "it" if len(names) == 1 else "them"

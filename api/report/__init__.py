@@ -1,0 +1,9 @@
+"""Reports of a plan: where everything lies, when it runs, what it costs."""
+
+from __future__ import annotations
+
+from snnc.report.render import FORMATS, render, write
+from snnc.report.subject import Subject
+from snnc.report.summary import summarise
+
+__all__ = ["FORMATS", "Subject", "render", "summarise", "write"]

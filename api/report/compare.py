@@ -1,0 +1,102 @@
+"""Two plans side by side: what differs, which is faster and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from snnc.report.pictures.palette import PARTS
+from snnc.report.subject import Subject
+from snnc.report.view import facts
+
+
+def compare(first: Subject, second: Subject) -> dict[str, Any]:
+    """Return titles, a verdict, and rows of numbers of both plans; all predicted."""
+    return {
+        "titles": [_title(first), _title(second)],
+        "verdict": verdict(first, second),
+        "facts": _facts(first, second),
+        "phases": _phases(first, second),
+        "memory": _memory(first, second),
+    }
+
+
+def verdict(first: Subject, second: Subject) -> str:
+    """Tell which plan takes less time for a sample, and the superstep that makes most of the difference."""
+    a, b = (s.plan.seconds / s.plan.batch for s in (first, second))
+    times = f"{1e6 * a:.4g} µs a sample in A, {1e6 * b:.4g} µs in B (predicted)"
+    unlike = [
+        f"{what} {x} and {y}"
+        for what, x, y in (
+            ("the number of steps,", first.plan.steps, second.plan.steps),
+            ("the kind of run:", _kind(first), _kind(second)),
+        )
+        if x != y
+    ]
+    note = f" They differ in {' and in '.join(unlike)}, so their times tell little of the mapping." if unlike else ""
+    if abs(a - b) <= 0.001 * max(a, b):
+        return f"Both take the same time: {times}.{note}"
+    mine, other = _costs(first), _costs(second)
+    changes = {key: other.get(key, 0.0) - mine.get(key, 0.0) for key in {**mine, **other}}
+    faster, ratio = ("B", a / b) if b < a else ("A", b / a)
+    sign = -1 if b < a else 1
+    phase, kind = max(changes, key=lambda key: sign * changes[key])
+    share = changes[phase, kind] / (b - a)
+    clock = second.plan.target.clock_hz / first.plan.target.clock_hz
+    clocks = "" if clock == 1 else f" The clock of B alone would make it {clock:.3g} times as fast as A."
+    return (
+        f"{faster} is {ratio:.3g} times as fast: {times}. "
+        f"The largest part of the difference is the {kind} of “{phase}”, {100 * share:.0f} %.{clocks}{note}"
+    )
+
+
+def _kind(subject: Subject) -> str:
+    return "training" if subject.plan.training else "forward only"
+
+
+def _title(subject: Subject) -> str:
+    plan = subject.plan
+    return f"{plan.name} on {plan.target.name}, T = {plan.steps}, batch {plan.batch}"
+
+
+def _costs(subject: Subject) -> dict[tuple[str, str], float]:
+    """Seconds a sample of each phase and kind."""
+    plan = subject.plan
+    scale = 1 / (plan.target.clock_hz * plan.batch)
+    return {(p.name, kind): p.runs * getattr(p, kind) * scale for p in plan.phases for kind in PARTS}
+
+
+def _facts(first: Subject, second: Subject) -> list[dict[str, Any]]:
+    a, b = facts(first), facts(second)
+    wanted = {
+        "milliseconds a step": "milliseconds",
+        "samples/s": "samples_per_second",
+        "milliseconds of host stream before it": "host_milliseconds",
+        "cycles a step": "cycles",
+        "batch": "batch",
+        "cycles a step with all work spread evenly": "bound_cycles",
+        "iterations": "iterations",
+        "tiles used": "tiles_used",
+        "chips used": "chips_used",
+        "bytes on the fullest tile": "busiest_bytes",
+    }
+    return [_row(name, a[key], b[key]) for name, key in wanted.items() if a[key] is not None and b[key] is not None]
+
+
+def _phases(first: Subject, second: Subject) -> list[dict[str, Any]]:
+    """Cycles of all runs in a step: by phase, then in all by kind."""
+    a, b = ({p.name: p.runs * (p.compute + p.sync + p.exchange) for p in s.plan.phases} for s in (first, second))
+    rows = [_row(name, a.get(name, 0.0), b.get(name, 0.0)) for name in {**a, **b}]
+    for kind in PARTS:
+        one, two = (sum(p.runs * getattr(p, kind) for p in s.plan.phases) for s in (first, second))
+        rows.append(_row(f"all {kind}", one, two))
+    return rows
+
+
+def _memory(first: Subject, second: Subject) -> list[dict[str, Any]]:
+    """The largest of each category on any tile."""
+    a, b = ({name: max(tiles, default=0) for name, tiles in s.plan.memory.items()} for s in (first, second))
+    return [_row(name, a.get(name, 0), b.get(name, 0)) for name in {**a, **b}]
+
+
+def _row(name: str, a: float, b: float) -> dict[str, Any]:
+    return {"name": name, "a": a, "b": b, "change": (b - a) / a if a else None}

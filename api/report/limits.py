@@ -1,0 +1,138 @@
+"""What limits a network on its machine, in a few sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.ir.plan import Phase, Plan
+from snnc.compiler.tiles.exchange.chip_links import Flows, find_routes
+from snnc.report.pictures.occupancy import fullest_tile
+from snnc.report.pictures.timeline import KINDS
+from snnc.report.places import FREE, RELAYED, Places
+from snnc.report.traffic import Traffic
+
+MOVED: Final[Mapping[str, str]] = {
+    "forward: relays": "spikes to relays",
+    "forward: neurons": "windows",
+    "loss: scores": "records",
+    "loss: adjoints": "records",
+    "loss: sum": "adjoints",
+    "backward: relays and source gradients": "deltas",
+    "recompute: neurons": "windows",
+    "backward: neurons": "windows, backward",
+    "update: optimiser": "gradients",
+    "update: replicas": "new weights",
+    "update: weight copies": "weights to copies",
+}
+"""Phase -> kind of traffic before it."""
+LINKED: Final = 0.9
+"""An exchange counts as limited by the links when they take this share of it."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One thing that limits: `about` is "time", "memory" or "balance"; `share` of the step, of the memory, of what even work would take."""
+
+    about: str
+    sentence: str
+    share: float
+
+
+def find_limits(plan: Plan, places: Places, traffic: Traffic, names: Mapping[str, str]) -> tuple[Limit, ...]:
+    """Tell what takes most time, which tile is fullest and how evenly the work is spread; `names` are labels by id. All predicted."""
+    return (_time(plan, places, traffic, names), _memory(plan, places, names), _balance(plan, places))
+
+
+def holder(plan: Plan, places: Places, tile: int) -> str:
+    """Name what lies on a tile."""
+    owner = int(places.owner[tile])
+    if tile in plan.io_tiles:
+        return "set aside for the host"
+    return "free" if owner == FREE else "relays" if owner == RELAYED else plan.populations[owner].label
+
+
+def kibibytes(size: float) -> str:
+    """Write bytes as KiB, small ones as bytes."""
+    return f"{size:,.0f} bytes" if size < 4096 else f"{size / 1024:,.0f} KiB"
+
+
+def amount(size: float) -> str:
+    """Write bytes with a decimal prefix and three digits."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}"
+    return f"{size:.0f} bytes"
+
+
+def _time(plan: Plan, places: Places, traffic: Traffic, names: Mapping[str, str]) -> Limit:
+    phase, kind = max(((p, k) for p in plan.phases for k in KINDS), key=lambda pair: pair[0].runs * getattr(pair[0], pair[1]))
+    share = phase.runs * getattr(phase, kind) / plan.cycles
+    all_of = {k: sum(p.runs * getattr(p, k) for p in plan.phases) / plan.cycles for k in KINDS}
+    what = f"the {kind} of “{phase.name}”" if kind != "sync" else f"waiting for all tiles before “{phase.name}”"
+    if kind == "compute":
+        what += f" on tile {phase.busiest_tile:,} ({holder(plan, places, phase.busiest_tile)})"
+    elif kind == "exchange":
+        what += _exchange(plan, phase, traffic, names)
+    rest = ", ".join(f"{k} {100 * all_of[k]:.0f} %" for k in ("compute", "exchange", "sync"))
+    sentence = f"{what[0].upper()}{what[1:]} takes {100 * share:.0f} % of the step; in all {rest}."
+    if plan.overlap is not None and plan.host_seconds is not None:
+        host, hidden = 1e3 * plan.host_seconds, 1e3 * plan.hidden_host_seconds
+        sentence += f" Of {host:.3g} ms in which the next inputs come from the host, {hidden:.3g} ms run beside it."
+    elif plan.host_seconds is not None and plan.host_seconds > plan.seconds:
+        host, step = 1e3 * plan.host_seconds, 1e3 * plan.seconds
+        sentence += f" The inputs take longer to come from the host: {host:.3g} ms before each step of {step:.3g} ms."
+    return Limit("time", sentence, share)
+
+
+def _exchange(plan: Plan, phase: Phase, traffic: Traffic, names: Mapping[str, str]) -> str:
+    """Tell what an exchange moves most of, and whether the links or the tiles hold it up."""
+    kind = MOVED.get(phase.name)
+    flows = [f for f in traffic.flows if f.kind == kind]
+    if kind is None or not flows:
+        return ""
+    most = max(flows, key=lambda f: f.bytes)
+    source, target = (names.get(traffic.nodes[n], traffic.nodes[n]) for n in (most.source, most.target))
+    cycles = find_routes(plan.target).cycles(traffic.links.get(kind, Flows())) / phase.runs
+    where = (
+        ", over the links between IPUs" if cycles >= LINKED * phase.exchange else f", {phase.bytes_in:,} bytes into the busiest tile a run"
+    )
+    return f" (most of it {kind} from {source} to {target}{where})"
+
+
+def _memory(plan: Plan, places: Places, names: Mapping[str, str]) -> Limit:
+    tile = fullest_tile(plan)
+    size = plan.tile_memory[tile]
+    name = max(plan.memory, key=lambda category: plan.memory[category][tile])
+    sources = list(dict.fromkeys(names.get(b.source, b.source) for b in plan.buses if any(r.tile == tile for r in b.relays)))
+    whose = f" of {', '.join(sources[:3])}{' …' if len(sources) > 3 else ''}" if name == "relays" and sources else ""
+    where = holder(plan, places, tile)
+    who = f"{tile:,}" if where == "relays" else f"{tile:,} ({where})"
+    share = size / plan.target.tile_bytes
+    return Limit(
+        "memory",
+        f"The fullest tile, {who}, holds {size / 1024:,.0f} of {plan.target.tile_bytes / 1024:,.0f} KiB "
+        f"({100 * share:.0f} %), most of it {name}{whose} ({kibibytes(plan.memory[name][tile])}).",
+        share,
+    )
+
+
+def _balance(plan: Plan, places: Places) -> Limit:
+    compute = np.asarray(plan.tile_cycles.get("compute", ()), dtype=np.float64)
+    used, tiles = len(places.used), plan.target.tiles
+    head = f"{used:,} of {tiles:,} tiles hold anything"
+    if plan.bound_cycles > 0:
+        head = f"The step takes {plan.cycles / plan.bound_cycles:.3g} times as long as with all work spread evenly; {head}"
+    if not compute.size or not compute.max():
+        return Limit("balance", f"{head}.", used / tiles)
+    evenly = float(compute.mean() / compute.max())
+    share = plan.bound_cycles / plan.cycles if plan.bound_cycles > 0 else evenly
+    busiest = int(compute.argmax())
+    return Limit(
+        "balance",
+        f"{head}; the mean tile computes {100 * evenly:.0f} % as long as the busiest, {busiest:,} ({holder(plan, places, busiest)}).",
+        share,
+    )

@@ -1,0 +1,284 @@
+"""What the HTML page draws, worked out from the report: positions in per cent, and the data that its scripts read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from snnc.checks.recording import Recording
+from snnc.report.pictures.encode import pack, pack_bytes, pack_places
+from snnc.report.pictures.flow import draw_flow
+from snnc.report.pictures.machine_grid import grid_of
+from snnc.report.pictures.palette import HOST, LAYERS, MEMORY, PARTS, RAMP, RELAY, layer_colour
+from snnc.report.pictures.raster import rasters
+from snnc.report.pictures.timeline import HOST as HOST_KIND
+from snnc.report.pictures.timeline import Row, parts, whole_step
+from snnc.report.pictures.wavefront import draw_wavefront
+from snnc.report.subject import Subject
+from snnc.report.view import build_view
+
+SMALL = 0.2
+"""Share of the limit below which the picture of the memory leaves the limit out."""
+FULLEST = 10
+"""Layers whose memory the page draws."""
+WIRES = 8
+"""Wires between IPUs that the page lists."""
+FLOWS = 10
+"""Flows that the page lists."""
+LABELLED = 7.0
+"""Per cent of a row from which on a block has a label."""
+
+
+def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Subject | None) -> dict[str, Any]:
+    """Collect what the template shows; `comparison` is what :func:`snnc.report.compare.compare` returned."""
+    view = build_view(subject)
+    colours = [layer_colour(index) for index in range(len(view["layers"]))]
+    return {
+        **view,
+        "layer_colours": colours,
+        "phases": _bars(view["phases"]),
+        "flows": _largest(view),
+        "wires": [{**w, "share": w["cycles"] / view["cycles"]} for w in view["traffic"]["links"][:WIRES]],
+        "timeline": timeline(subject),
+        "memory_bars": _memory(view),
+        "occupancy": _occupancy(subject, view),
+        "layer_memory": _layer_memory(subject),
+        "flow": draw_flow(subject),
+        "wavefront": draw_wavefront(subject.plan),
+        "colours": {
+            "parts": {**PARTS, **({HOST_KIND: HOST} if subject.plan.overlap is not None else {})},
+            "memory": MEMORY,
+            "relay": RELAY,
+        },
+        "comparison": comparison,
+        "eight": LAYERS,
+        "data": {
+            "ramp": RAMP,
+            "relay": RELAY,
+            "maps": [tile_data(s) for s in (subject, other) if s is not None],
+            "traffic": _traffic(subject),
+            "rasters": _rasters(subject, view),
+        },
+    }
+
+
+# ---- tables and bars ---------------------------------------------------------------------------------------------------------
+
+
+def _bars(phases: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Add widths in per cent of the longest bar."""
+    longest = max(max(p["predicted_total"], p["emulated_total"] or 0) for p in phases)
+    found = []
+    for phase in phases:
+        row = dict(phase)
+        for source in ("predicted", "emulated"):
+            row[f"{source}_bars"] = [(part, 100 * value / longest, PARTS[part]) for part, value in (phase[source] or {}).items()]
+        found.append(row)
+    return found
+
+
+def _largest(view: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The largest flows, with names and their share of all bytes."""
+    nodes, flows = view["traffic"]["nodes"], view["traffic"]["flows"]
+    total = sum(f["bytes"] for f in flows) or 1.0
+    return [
+        {
+            "from": nodes[f["source"]]["label"],
+            "to": nodes[f["target"]]["label"],
+            "kind": f["kind"],
+            "bytes": f["bytes"],
+            "share": f["bytes"] / total,
+        }
+        for f in flows[:FLOWS]
+    ]
+
+
+def _memory(view: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{**m, "percent": 100 * m["share"], "colour": MEMORY.get(m["name"], RELAY)} for m in view["memory"]]
+
+
+def _layer_memory(subject: Subject) -> dict[str, Any]:
+    """The fullest tile of each layer by category, the fullest layers first."""
+    plan, rows = subject.plan, []
+    memory = np.asarray(plan.tile_memory)
+    for p, place in zip(plan.populations, subject.places.layers, strict=True):
+        tile = int(place.tiles[memory[place.tiles].argmax()])
+        parts = [(name, tiles[tile]) for name, tiles in plan.memory.items() if tiles[tile]]
+        rows.append(
+            {
+                "label": p.label,
+                "tile": tile,
+                "total": int(memory[tile]),
+                "share": memory[tile] / plan.target.tile_bytes,
+                "parts": [
+                    {"name": n, "bytes": size, "percent": 100 * size / plan.target.tile_bytes, "colour": MEMORY.get(n, RELAY)}
+                    for n, size in parts
+                ],
+            }
+        )
+    rows.sort(key=lambda row: -row["total"])
+    return {"rows": rows[:FULLEST], "rest": max(0, len(rows) - FULLEST)}
+
+
+def _occupancy(subject: Subject, view: Mapping[str, Any]) -> dict[str, Any]:
+    """A column for each phase: stacked categories in per cent of the scale.
+
+    The scale ends a little above the limit; above the fullest moment where that is so far below the limit that nothing could be seen.
+    """
+    moments = view["memory_over_time"]
+    limit = subject.plan.target.tile_bytes
+    totals = [max(m["total"], m["emulated"] or 0) for m in moments]
+    low = max(totals) < SMALL * limit
+    whole = max(totals) if low else limit
+    top = max(whole, *totals) * (1.3 if low else 1.06)
+    ticks = [{"bytes": whole * n // 4, "percent": 100 * whole * n / 4 / top} for n in range(5)]
+    order = [m["name"] for m in view["memory"]]
+    columns = [
+        {
+            "phase": m["phase"],
+            "tile": m["tile"],
+            "total": m["total"],
+            "all_tiles": m["all_tiles"],
+            "emulated": m["emulated"],
+            "emulated_percent": None if m["emulated"] is None else 100 * m["emulated"] / top,
+            "parts": [
+                {"name": n, "bytes": m["bytes"][n], "percent": 100 * m["bytes"][n] / top, "colour": MEMORY.get(n, RELAY)}
+                for n in order
+                if m["bytes"][n]
+            ],
+        }
+        for m in moments
+    ]
+    return {
+        "columns": columns,
+        "limit_percent": None if low else 100 * limit / top,
+        "times": limit / max(*totals, 1),
+        "ticks": ticks,
+        "tile": moments[0]["tile"],
+        "fullest": max(moments, key=lambda m: m["total"])["phase"],
+        "emulated": any(m["emulated"] is not None for m in moments),
+    }
+
+
+def timeline(subject: Subject) -> list[dict[str, Any]]:
+    """The whole step, then one run of each part, each on its own scale."""
+    emulation = subject.emulation
+    rows = (whole_step(subject.plan), *parts(subject.plan))
+    if emulation is None or not emulation.phases:
+        return [_row(subject, row, None, row.cycles) for row in rows]
+    counted = (whole_step(subject.plan, emulation.phases), *parts(subject.plan, emulation.phases))
+    return [_row(subject, row, other, max(row.cycles, other.cycles)) for row, other in zip(rows, counted, strict=True)]
+
+
+def _row(subject: Subject, row: Row, counted: Row | None, scale: float) -> dict[str, Any]:
+    clock = subject.plan.target.clock_hz
+    return {
+        "title": row.title,
+        "length": f"{row.cycles:,.0f} cycles, {microseconds(row.cycles / clock)}",
+        "counted": f"{counted.cycles:,.0f} cycles" if counted else "",
+        "heads": [_span(subject, span, scale) for span in row.heads],
+        "spans": [_span(subject, span, scale) for span in row.spans if span.cycles > 0],
+        "host": [_span(subject, span, scale) for span in row.host],
+        "emulated": [_span(subject, span, scale, "emulated") for span in counted.spans if span.cycles > 0] if counted else [],
+    }
+
+
+def _span(subject: Subject, span: Any, scale: float, source: str = "predicted") -> dict[str, Any]:
+    phase = next((p for p in subject.plan.phases if p.name == span.phase), None)
+    width = 100 * span.cycles / scale
+    runs = f", {span.runs:,} runs" if span.runs > 1 else ""
+    hint = f"{span.phase}{', ' + span.kind if span.kind else ''}: {span.cycles:,.0f} cycles {source}{runs}"
+    if phase is not None:
+        hint += f"; busiest tile {phase.busiest_tile:,}, {phase.bytes_in:,} bytes received in a run"
+    return {
+        "left": 100 * span.start / scale,
+        "width": width,
+        "label": span.phase if width >= LABELLED else "",
+        "hint": hint,
+        "colour": HOST if span.kind == HOST_KIND else PARTS.get(span.kind, ""),
+        "tile": phase.busiest_tile if phase is not None else None,
+    }
+
+
+def microseconds(seconds: float) -> str:
+    """Write a time with three digits."""
+    return f"{1e6 * seconds:.3g} µs" if seconds < 1e-3 else f"{1e3 * seconds:.3g} ms"
+
+
+# ---- data of the scripts -------------------------------------------------------------------------------------------------------
+
+
+def tile_data(subject: Subject) -> dict[str, Any]:
+    """Numbers of every tile, packed."""
+    plan, places, grid, emulation = subject.plan, subject.places, grid_of(subject.plan.target), subject.emulation
+    found = {
+        "name": plan.name,
+        "layers": [p.label for p in plan.populations],
+        "colours": [layer_colour(n) for n in range(len(plan.populations))],
+        "groups": [[[g.first, g.count] for g in place.groups] for place in places.layers],
+        "tiles": plan.target.tiles,
+        "columns": grid.columns,
+        "rows": grid.rows,
+        "across": grid.chips_across,
+        "per_chip": plan.target.tiles_per_chip,
+        "chips": plan.target.chips,
+        "limit": plan.target.tile_bytes,
+        "owner": pack(places.owner),
+        "neurons": pack(places.neurons),
+        "replica": pack(places.replica),
+        "members": [pack(np.diff(place.tiles, prepend=0)) for place in places.layers],
+        "memory": {name: pack(np.asarray(tiles)) for name, tiles in plan.memory.items()},
+        "cycles": {name: pack(np.asarray(tiles)) for name, tiles in plan.tile_cycles.items()},
+        "emulated": {},
+    }
+    if emulation is not None:
+        known = {"compute": emulation.compute, "memory": emulation.memory}
+        found["emulated"] = {name: pack(np.asarray(tiles)) for name, tiles in known.items() if tiles is not None}
+    return found
+
+
+def _traffic(subject: Subject) -> dict[str, Any]:
+    traffic = subject.traffic
+    kinds = list(dict.fromkeys(f.kind for f in traffic.flows))
+    return {
+        "nodes": [subject.names.get(node, node) for node in traffic.nodes],
+        "inputs": len(traffic.nodes) - len(subject.plan.populations),
+        "kinds": kinds,
+        "flows": [[f.source, f.target, kinds.index(f.kind), round(f.bytes)] for f in traffic.flows],
+        "chips": [[round(size) for size in row] for row in traffic.chips.tolist()],
+    }
+
+
+def _rasters(subject: Subject, view: Mapping[str, Any]) -> list[dict[str, Any]]:
+    layers = {p.id: index for index, p in enumerate(subject.plan.populations)}
+    return raster_data(subject.recording, view["recording"]["activity"] if subject.recording else [], layers)
+
+
+def raster_data(
+    recording: Recording | None, activity: Sequence[Mapping[str, Any]], layers: Mapping[str, int], *, by_label: bool = False
+) -> list[dict[str, Any]]:
+    """Rasters of the first recorded sample, with the colours of their layers: number by id, or by label."""
+    if recording is None:
+        return []
+    found = []
+    for raster, fired in zip(rasters(recording), activity, strict=True):
+        layer = layers.get(raster["label" if by_label else "owner"], -1)
+        found.append(
+            {
+                "label": raster["label"],
+                "layer": layer,
+                "colour": RELAY if layer < 0 else layer_colour(layer),
+                "width": raster["width"],
+                "rows": raster["rows"],
+                "columns": raster["columns"],
+                "steps": recording.steps,
+                "full": raster["full"],
+                "places": pack_places(raster["places"]),
+                "counts": pack_bytes(np.minimum(raster["counts"], 255)),
+                "over_time": fired["over_time"],
+                "assumed": fired["assumed"],
+            }
+        )
+    return found

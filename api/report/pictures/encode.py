@@ -1,0 +1,36 @@
+"""Arrays for the page: as runs where that is short, else as base64 of little-endian numbers."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from snnc.compiler.ir.plan_json import runs
+
+
+def pack(values: Iterable[Any] | np.ndarray[Any, Any]) -> dict[str, Any]:
+    """Code whole numbers as ``{"runs": [value, times, …]}``, ``{"i32": base64}`` or ``{"f64": base64}``: the shortest that is exact."""
+    array = np.asarray(values)
+    changes = int((np.diff(array) != 0).sum()) + 1 if array.size else 0
+    if changes * 3 < array.size or array.size < 8:
+        return {"runs": runs(array.tolist())}
+    fits = array.size == 0 or (array.min() >= -(2**31) and array.max() < 2**31)
+    kind, dtype = ("i32", "<i4") if fits else ("f64", "<f8")
+    return {kind: base64.b64encode(array.astype(dtype).tobytes()).decode("ascii")}
+
+
+def pack_bytes(values: np.ndarray[Any, Any]) -> dict[str, str]:
+    """Code small numbers (0 to 255) as ``{"u8": base64}``."""
+    return {"u8": base64.b64encode(values.astype(np.uint8).tobytes()).decode("ascii")}
+
+
+def pack_places(places: np.ndarray[Any, Any]) -> dict[str, str]:
+    """Code ascending places by their gaps as ``{"gaps": base64}``: a byte each, 255 meaning "and 255 more"."""
+    gaps = np.diff(places, prepend=0).astype(np.int64)
+    long = gaps // 255
+    found = np.full(int((long + 1).sum()), 255, dtype=np.uint8)
+    found[np.cumsum(long + 1) - 1] = gaps % 255
+    return {"gaps": base64.b64encode(found.tobytes()).decode("ascii")}

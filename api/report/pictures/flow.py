@@ -1,0 +1,152 @@
+"""The dataflow graph, drawn in columns by stage; long chains go on in the next band."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from snnc.report.limits import amount
+from snnc.report.pictures.palette import RELAY, layer_colour
+from snnc.report.subject import Subject
+
+WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 178, 54, 46, 24, 24
+BAND: Final = 58
+"""Room between two bands."""
+SHAPE: Final = 1.9
+"""Width over height that a drawing of many columns aims at."""
+LEAST_COLUMNS: Final = 3
+UNBROKEN: Final = 4
+"""Columns that stay in one band."""
+MOST: Final = 19
+"""Characters of a name that fit in a box."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A node: position, texts, colour, and the number of its layer (-1 for inputs)."""
+
+    x: float
+    y: float
+    title: str
+    full: str
+    detail: str
+    colour: str
+    layer: int
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """An edge as an SVG path, with its label's place; `source` and `target` are numbers of layers (-1 for inputs)."""
+
+    path: str
+    x: float
+    y: float
+    text: str
+    hint: str
+    delayed: bool
+    source: int
+    target: int
+
+
+def draw_flow(subject: Subject) -> dict[str, Any]:
+    """Place boxes and arrows; hints tell what a connection moves in a step."""
+    plan, nodes = subject.plan, _nodes(subject)
+    columns = _columns(nodes)
+    tall = max(len(column) for column in columns)
+    across = _across(len(columns), tall)
+    high = tall * (HEIGHT + GAP_Y) - GAP_Y + BAND
+    boxes: dict[str, Box] = {}
+    for number, column in enumerate(columns):
+        band, place = divmod(number, across)
+        top = MARGIN + 30 + band * high + (tall - len(column)) * (HEIGHT + GAP_Y) / 2
+        for row, (name, _, title, detail, colour, layer) in enumerate(column):
+            short = title if len(title) <= MOST else title[: MOST - 1] + "…"
+            boxes[name] = Box(MARGIN + place * (WIDTH + GAP_X), top + row * (HEIGHT + GAP_Y), short, title, detail, colour, layer)
+    buses = {b.id: b for b in plan.buses}
+    known = {c["id"]: c for c in subject.program.get("connections", [])}
+    arrows = []
+    for c in plan.connections:
+        if c.target in boxes:
+            source, target = boxes[buses[c.bus].source], boxes[c.target]
+            label = known.get(c.id, {}).get("label", c.id)
+            hint = f"{label}: {source.full} to {target.full}, {_moved(subject, buses[c.bus].source, c.target)}"
+            arrows.append(_arrow(source, target, f"delay {c.delay}" if c.delay else "", hint, c.delay > 0))
+    shown = min(across, len(columns))
+    return {
+        "boxes": list(boxes.values()),
+        "arrows": arrows,
+        "width": 2 * MARGIN + shown * (WIDTH + GAP_X) - GAP_X,
+        "height": 2 * MARGIN + 20 + math.ceil(len(columns) / across) * high,
+        "box_width": WIDTH,
+        "box_height": HEIGHT,
+    }
+
+
+def _nodes(subject: Subject) -> list[tuple[str, int, str, str, str, int]]:
+    """Id, column, title, detail, colour and layer of every box."""
+    plan = subject.plan
+    models = {p["id"]: p["model"] for p in subject.program.get("populations", [])}
+    layers = {p.id for p in plan.populations}
+    found = []
+    for name in dict.fromkeys(b.source for b in plan.buses if b.source not in layers):
+        bus = next(b for b in plan.buses if b.source == name)
+        what = "spikes" if bus.kind == "events" else "values"
+        found.append((name, 0, subject.names.get(name, name), f"input, {bus.width:,} {what}", RELAY, -1))
+    for index, p in enumerate(plan.populations):
+        detail = f"{(models.get(p.id, '') or 'neurons')[:11]} {p.neurons:,} · stage {p.stage}"
+        found.append((p.id, 1 + p.stage, p.label, detail, layer_colour(index), index))
+    return found
+
+
+def _columns(nodes: list[tuple[str, int, str, str, str, int]]) -> list[list[tuple[str, int, str, str, str, int]]]:
+    """Group nodes by column; a column of very many nodes becomes several."""
+    tall = max(6, math.ceil(math.sqrt(len(nodes))))
+    found = []
+    for number in sorted({node[1] for node in nodes}):
+        mine = [node for node in nodes if node[1] == number]
+        found += [mine[at : at + tall] for at in range(0, len(mine), tall)]
+    return found
+
+
+def _across(columns: int, tall: int) -> int:
+    """Columns in a band, so that the drawing has a shape that fits a screen."""
+    if columns <= UNBROKEN:
+        return columns
+    high = tall * (HEIGHT + GAP_Y) + BAND
+
+    def distance(across: int) -> float:
+        return abs(math.log(across * (WIDTH + GAP_X) / (math.ceil(columns / across) * high) / SHAPE))
+
+    return min(range(LEAST_COLUMNS, columns + 1), key=distance)
+
+
+def _moved(subject: Subject, source: str, target: str) -> str:
+    nodes = subject.traffic.nodes
+    total = sum(f.bytes for f in subject.traffic.flows if nodes[f.source] == source and nodes[f.target] == target)
+    return f"{amount(total)} a step (predicted, all connections between the two)"
+
+
+def _arrow(source: Box, target: Box, text: str, hint: str, delayed: bool) -> Arrow:
+    path, x, y = _path(source, target)
+    return Arrow(path, round(x, 1), round(y, 1), text, hint, delayed, source.layer, target.layer)
+
+
+def _path(source: Box, target: Box) -> tuple[str, float, float]:
+    """Path, and where its label stands."""
+    if source is target:
+        x, y = source.x + WIDTH / 2, source.y
+        return f"M {x + 26} {y} C {x + 40} {y - 34}, {x - 40} {y - 34}, {x - 26} {y - 3}", x, y - 29
+    if target.x > source.x:
+        x0, y0, x1, y1 = source.x + WIDTH, source.y + HEIGHT / 2, target.x - 3, target.y + HEIGHT / 2
+        bend = (x1 - x0) / 2
+        lift = 0.0 if target.x - source.x < WIDTH + GAP_X + 1 or abs(y1 - y0) > HEIGHT else -HEIGHT
+        path = f"M {x0} {y0} C {x0 + bend} {y0 + 1.4 * lift}, {x1 - bend} {y1 + 1.4 * lift}, {x1} {y1}"
+        return path, (x0 + x1) / 2, (y0 + y1) / 2 + lift - 6
+    x0, y0, x1 = source.x + WIDTH / 2, source.y + HEIGHT, target.x + WIDTH / 2
+    if target.y > source.y + HEIGHT:
+        x1, y1 = target.x - 3, target.y + HEIGHT / 2
+        path = f"M {x0} {y0} v 8 q 0 6 -6 6 H {x1 - 8} q -6 0 -6 6 V {y1 - 6} q 0 6 6 6 H {x1}"
+        return path, (x0 + x1) / 2, y0 + 26
+    y1 = target.y + HEIGHT + 3
+    return f"M {x0} {y0} C {x0} {y0 + 44}, {x1} {y1 + 44}, {x1} {y1}", (x0 + x1) / 2, max(y0, y1) + 30

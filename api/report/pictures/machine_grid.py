@@ -1,0 +1,26 @@
+"""Where a tile is drawn: the tiles of a chip in rows, the chips side by side."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from snnc.compiler.machines.target import Target
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A chip's tiles are drawn in rows of `columns`, `chips_across` chips beside each other."""
+
+    columns: int
+    rows: int
+    chips_across: int
+    chips_down: int
+
+
+def grid_of(target: Target) -> Grid:
+    """Choose a grid about 1.4 times as wide as high: 46 x 32 for 1472 tiles."""
+    tiles = target.tiles_per_chip
+    rows = 32 if tiles % 32 == 0 and tiles >= 1024 else max(1, round(math.sqrt(tiles / 1.4)))
+    across = math.ceil(math.sqrt(target.chips))
+    return Grid(math.ceil(tiles / rows), rows, across, math.ceil(target.chips / across))

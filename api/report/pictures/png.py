@@ -1,0 +1,141 @@
+"""The tile maps as a PNG picture: layers, memory, compute and exchange of every tile. Needs Pillow."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.tiles.errors import PictureToolError
+from snnc.report.pictures.graphs import printable
+from snnc.report.pictures.machine_grid import grid_of
+from snnc.report.pictures.palette import EMPTY, RAMP, RELAY, layer_colour, rgb
+from snnc.report.places import FREE, RELAYED
+from snnc.report.subject import Subject
+
+if TYPE_CHECKING:
+    from PIL.ImageDraw import ImageDraw
+
+Pixels = npt.NDArray[np.uint8]
+WIDE: Final = 760
+"""Pixels that one map is wide, about."""
+EDGE, HEAD, BELOW = 28, 96, 58
+INK, SOFT = "#1c2530", "#5b6776"
+NAMED: Final = 10
+"""Layers that the legend names."""
+
+
+def draw_png(subject: Subject) -> bytes:
+    """Draw four maps with legends.
+
+    Raises
+    ------
+    PictureToolError
+        Pillow is not installed.
+    """
+    try:
+        from PIL import Image, ImageDraw, ImageFont
+    except ImportError:
+        raise PictureToolError('a PNG needs Pillow: pip install "snnc[pictures]". SVG and HTML need nothing.') from None
+    maps = [(title, legend, _enlarged(_arranged(subject, pixels))) for title, legend, pixels in _maps(subject)]
+    high, wide = maps[0][2].shape[:2]
+    size = (3 * EDGE + 2 * wide, HEAD + 2 * (high + BELOW) + EDGE)
+    image = Image.new("RGB", size, "#ffffff")
+    pen = ImageDraw.Draw(image)
+    fonts = {points: ImageFont.load_default(points) for points in (22, 15, 13)}
+    plan = subject.plan
+    pen.text(
+        (EDGE, 18), _short(f"{plan.name} on {plan.target.name}: T = {plan.steps}, batch {plan.batch} (predicted)", 100), INK, fonts[22]
+    )
+    for number, limit in enumerate(subject.limits[:2]):
+        pen.text((EDGE, 50 + 19 * number), _short(limit.sentence, 2 * wide // 7), SOFT, fonts[13])
+    for number, (title, legend, pixels) in enumerate(maps):
+        left, top = EDGE + (number % 2) * (wide + EDGE), HEAD + (number // 2) * (high + BELOW) + 24
+        pen.text((left, top - 22), title, INK, fonts[15])
+        image.paste(Image.fromarray(pixels), (left, top))
+        _legend(pen, fonts[13], legend, left, top + high + 8, wide)
+    stream = io.BytesIO()
+    image.save(stream, "PNG", optimize=True)
+    return stream.getvalue()
+
+
+def _maps(subject: Subject) -> list[tuple[str, list[tuple[str, str]], Pixels]]:
+    """Title, legend and [tiles, 3] colours of each map."""
+    plan = subject.plan
+    names = [(layer_colour(n), p.label) for n, p in enumerate(plan.populations[:NAMED])]
+    found = [("layers", [(RELAY, "relays"), (EMPTY, "free"), *names], _layers(subject))]
+    wanted: list[tuple[str, Any, float, str]] = [("memory", plan.tile_memory, plan.target.tile_bytes, "bytes, the limit")]
+    for kind in ("compute", "exchange"):
+        values = plan.tile_cycles.get(kind, (0,) * plan.target.tiles)
+        wanted.append((kind, values, max(values) or 1, "cycles a step"))
+    for kind, values, top, unit in wanted:
+        legend = [
+            (EMPTY, "0"),
+            (RAMP[0], "little"),
+            (RAMP[len(RAMP) // 2], f"{top / 2:,.0f}"),
+            (RAMP[-1], f"{top:,.0f} {unit}"),
+        ]
+        found.append((f"{kind} (predicted)", legend, ramped(np.asarray(values), top)))
+    return found
+
+
+def _layers(subject: Subject) -> Pixels:
+    owner = subject.places.owner
+    colours = np.array([rgb(layer_colour(n)) for n in range(max(1, len(subject.plan.populations)))], dtype=np.uint8)
+    found: Pixels = colours[np.maximum(owner, 0)]
+    found[owner == FREE] = rgb(EMPTY)
+    found[owner == RELAYED] = rgb(RELAY)
+    return found
+
+
+def ramped(values: npt.NDArray[Any], top: float) -> Pixels:
+    """Colour values between 0 and `top` along the ramp; 0 is empty."""
+    steps = np.array([rgb(colour) for colour in RAMP], dtype=np.float64)
+    at = np.clip(values / top, 0, 1) * (len(steps) - 1)
+    low = np.minimum(at.astype(int), len(steps) - 2)
+    mixed = steps[low] + (steps[low + 1] - steps[low]) * (at - low)[:, None]
+    found: Pixels = np.where((values == 0)[:, None], np.array(rgb(EMPTY)), mixed.round()).astype(np.uint8)
+    return found
+
+
+def _arranged(subject: Subject, pixels: Pixels) -> Pixels:
+    """Put tiles where the map draws them; between chips is white."""
+    target, grid = subject.plan.target, grid_of(subject.plan.target)
+    high, wide = grid.chips_down * (grid.rows + 2) - 2, grid.chips_across * (grid.columns + 2) - 2
+    found = np.full((high, wide, 3), 255, dtype=np.uint8)
+    tiles = np.arange(target.tiles)
+    chip, at = tiles // target.tiles_per_chip, tiles % target.tiles_per_chip
+    rows = (chip // grid.chips_across) * (grid.rows + 2) + at // grid.columns
+    columns = (chip % grid.chips_across) * (grid.columns + 2) + at % grid.columns
+    found[rows, columns] = pixels
+    return found
+
+
+def _enlarged(pixels: Pixels) -> Pixels:
+    """Draw every tile as a square; large ones with a gap."""
+    side = max(2, WIDE // pixels.shape[1])
+    found = np.repeat(np.repeat(pixels, side, axis=0), side, axis=1)
+    if side >= 5:
+        found[side - 1 :: side] = 255
+        found[:, side - 1 :: side] = 255
+    return found
+
+
+def _legend(pen: ImageDraw, font: Any, entries: list[tuple[str, str]], left: float, top: float, wide: float) -> None:
+    x = left
+    for colour, text in entries:
+        short = _short(text, 26)
+        length = 18 + pen.textlength(short, font) + 14
+        if x + length > left + wide:
+            break
+        pen.rectangle((x, top + 3, x + 10, top + 13), fill=colour)
+        pen.text((x + 16, top), short, SOFT, font)
+        x += length
+
+
+def _short(text: str, most: int) -> str:
+    """Cut a text; the built-in font has Latin letters only."""
+    plain = "".join(c if ord(c) < 0x250 else "?" for c in printable(text).translate({0x201C: '"', 0x201D: '"', 0x2026: "."}))
+    return plain if len(plain) <= most else plain[: most - 3] + "..."

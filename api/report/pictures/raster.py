@@ -1,0 +1,115 @@
+"""Recorded spikes as pictures and numbers: rasters in bins, activity over time, and what the plan assumed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.checks.recording import Recording, Train
+from snnc.compiler.ir.plan import Plan
+
+MOST_ROWS, MOST_COLUMNS, LEAST_ROWS = 128, 400, 16
+MOST_BINS: Final = 1_000_000
+"""Bins of all rasters of a page together."""
+MARGIN: Final = 0.1
+"""Activity counts as more than the plan's from this share above it on: costs are linear in it."""
+
+
+@dataclass(frozen=True)
+class Fired:
+    """Activity of one layer.
+
+    Attributes
+    ----------
+    measured, assumed
+        Spikes a value and step in the recording, and what the plan's costs assume (None where it assumes nothing).
+    peak, capacity
+        Most spikes in one step of one sample; what one window holds (None without a bus).
+    silent, constant
+        Neurons that never fired in any sample, and that fired in every step of all.
+    over_time
+        Mean spikes a value in each step (of each bin of steps).
+    warning
+        What is wrong with the plan's assumption, or empty.
+    """
+
+    buffer: str
+    owner: str
+    label: str
+    width: int
+    measured: float
+    assumed: float | None
+    peak: int
+    capacity: int | None
+    silent: int
+    constant: int
+    over_time: tuple[float, ...]
+    warning: str
+
+
+def activity(plan: Plan | None, recording: Recording) -> tuple[Fired, ...]:
+    """Say what fired, beside what the plan assumed where there is one."""
+    return tuple(_fired(plan, recording, train) for train in recording.trains)
+
+
+def _fired(plan: Plan | None, recording: Recording, train: Train) -> Fired:
+    counts = recording.counts(train)
+    often = np.bincount(train.ids, minlength=train.width)
+    measured = len(train.ids) / (recording.steps * recording.samples * train.width)
+    assumed = None if plan is None else plan.activity.get(train.buffer)
+    peak = int(counts.max())
+    bus = next((b for b in (() if plan is None else plan.buses) if b.buffer == train.buffer and b.kind == "events"), None)
+    edges = np.linspace(0, recording.steps, min(recording.steps, MOST_COLUMNS) + 1).astype(int)
+    curve = np.add.reduceat(counts.mean(axis=1), edges[:-1]) / np.diff(edges) / train.width
+    return Fired(
+        train.buffer,
+        train.owner,
+        train.label,
+        train.width,
+        measured,
+        assumed,
+        peak,
+        None if bus is None else bus.capacity,
+        int((often == 0).sum()),
+        int((often == recording.steps * recording.samples).sum()),
+        tuple(round(float(value), 5) for value in curve),
+        _warning(measured, assumed, peak, bus.capacity if bus else None, bus.mode if bus else ""),
+    )
+
+
+def _warning(measured: float, assumed: float | None, peak: int, capacity: int | None, mode: str) -> str:
+    found = []
+    if assumed is not None and measured > (1 + MARGIN) * assumed:
+        found.append(f"fires {100 * measured:.3g} % where the plan assumes {100 * assumed:.3g} %: predicted cycles are too low")
+    if capacity is not None and peak > capacity:
+        more = "the rest is dropped" if mode == "drop" else "further windows follow"
+        found.append(f"{peak:,} spikes in one step where a window holds {capacity:,}: {more}")
+    return "; ".join(found)
+
+
+def rasters(recording: Recording, sample: int = 0) -> list[dict[str, Any]]:
+    """Bin the spikes of one sample: for each train rows (neurons), columns (steps) and the filled bins as flat places and counts."""
+    columns = min(recording.steps, MOST_COLUMNS)
+    rows = max(LEAST_ROWS, min(MOST_ROWS, MOST_BINS // max(1, columns * len(recording.trains))))
+    found = []
+    for train in recording.trains:
+        mine = train.samples == sample
+        high = min(rows, train.width)
+        places = (train.ids[mine] * high // train.width) * columns + train.steps[mine] * columns // recording.steps
+        filled, counts = np.unique(places, return_counts=True)
+        full = -(-train.width // high) * -(-recording.steps // columns)
+        found.append(
+            {
+                "label": train.label,
+                "owner": train.owner,
+                "width": train.width,
+                "rows": high,
+                "columns": columns,
+                "places": filled,
+                "counts": counts,
+                "full": full,
+            }
+        )
+    return found

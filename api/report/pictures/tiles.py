@@ -1,0 +1,57 @@
+"""The tile map as rectangles, for SVG."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from snnc.compiler.ir.plan import Plan
+from snnc.report.limits import holder
+from snnc.report.pictures.machine_grid import Grid, grid_of
+from snnc.report.pictures.palette import EMPTY, RELAY, layer_colour, mixed
+from snnc.report.places import FREE, RELAYED, Places
+
+JOINED: Final = 6000
+"""From this many tiles on, equal neighbours are drawn as one."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A run of equal tiles in one row of the map: position and width in cells, colour, text."""
+
+    x: float
+    y: float
+    width: int
+    fill: str
+    title: str
+
+
+def cells(plan: Plan, places: Places) -> tuple[list[Cell], Grid]:
+    """Draw the tile map: colour by layer, strength by memory."""
+    grid, memory = grid_of(plan.target), plan.tile_memory
+    join = plan.target.tiles > JOINED
+    found: list[Cell] = []
+    for chip in range(plan.target.chips):
+        left = (chip % grid.chips_across) * (grid.columns + 2)
+        top = (chip // grid.chips_across) * (grid.rows + 3)
+        base = chip * plan.target.tiles_per_chip
+        looks = [_look(plan, int(places.owner[base + n]), memory[base + n]) for n in range(plan.target.tiles_per_chip)]
+        for row in range(grid.rows):
+            x = 0
+            line = looks[row * grid.columns : (row + 1) * grid.columns]
+            for key, run in groupby(enumerate(line), key=lambda item: (item[1], 0 if join else item[0])):
+                width = len(list(run))
+                tile = base + row * grid.columns + x
+                tiles = f"tile {tile}" if width == 1 else f"tiles {tile} to {tile + width - 1}"
+                text = f"{tiles}: {holder(plan, places, tile)}, {memory[tile]:,} bytes"
+                found.append(Cell(left + x, top + row, width, key[0], text))
+                x += width
+    return found, grid
+
+
+def _look(plan: Plan, owner: int, used: int) -> str:
+    if owner == FREE:
+        return EMPTY
+    strength = 0.35 + 0.65 * round(8 * min(1.0, used / plan.target.tile_bytes)) / 8
+    return mixed(RELAY if owner == RELAYED else layer_colour(owner), strength)

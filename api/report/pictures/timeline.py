@@ -1,0 +1,119 @@
+"""The supersteps of a step on a time axis: the whole step, and one run of each of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from snnc.compiler.ir.plan import Phase, Plan
+from snnc.compiler.tiles.host_io.host_overlap import IO_TILES
+from snnc.compiler.tiles.host_io.host_streams import SEGMENT
+
+KINDS: Final = ("sync", "exchange", "compute")
+"""A superstep waits for all tiles, exchanges, and computes."""
+HOST: Final = "host"
+"""A transfer from the host that runs beside them."""
+Emulated = Mapping[str, Mapping[str, float]]
+"""Phase name -> kind -> cycles of all its runs in a step."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Something that takes time: cycles from the start of its row. `kind` is one of :data:`KINDS`, :data:`HOST`, or empty for a phase or a
+    part as a whole.
+    """
+
+    phase: str
+    kind: str
+    start: float
+    cycles: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """A time axis.
+
+    Attributes
+    ----------
+    title
+        What it shows.
+    heads
+        Parts of the step, or phases of an iteration.
+    spans
+        Sync, exchange and compute of the phases.
+    cycles
+        Its length.
+    host
+        Transfers that run beside them, always as predicted.
+    """
+
+    title: str
+    heads: tuple[Span, ...]
+    spans: tuple[Span, ...]
+    cycles: float
+    host: tuple[Span, ...] = ()
+
+
+def whole_step(plan: Plan, emulated: Emulated | None = None) -> Row:
+    """Lay all phases of a step behind each other, each with all its runs; heads are the parts."""
+    cursor, heads, spans = 0.0, list[Span](), list[Span]()
+    for part, phases in groupby(plan.phases, key=lambda p: p.part):
+        start, mine = cursor, list(phases)
+        for phase in mine:
+            found, cursor = _phase(phase, cursor, phase.runs, emulated)
+            spans += found
+        heads.append(Span(part, "", start, cursor - start, max(p.runs for p in mine)))
+    host = _host(plan, heads)
+    end = max((span.start + span.cycles for span in host), default=0.0)
+    return Row("training step" if plan.training else "forward pass", tuple(heads), tuple(spans), max(cursor, end), host)
+
+
+def _host(plan: Plan, heads: Sequence[Span]) -> tuple[Span, ...]:
+    """The transfer of the next step's inputs, from where it begins: behind what hands on those of this one, or in front of a part.
+
+    Of inputs in segments, those that come while parts run follow each other.
+    """
+    if plan.overlap is None or plan.host_seconds is None:
+        return ()
+    turns = {p.part: p.runs for p in plan.phases if p.name.endswith(f"{SEGMENT} from {IO_TILES}")}
+    whole = plan.host_seconds * plan.target.clock_hz
+    if turns:
+        begins = {head.phase: head.start for head in reversed(heads)}
+        each = whole / sum(turns.values())
+        return tuple(Span("inputs of the next segments", HOST, begins[part], runs * each, runs) for part, runs in turns.items())
+    beside = {"forward": ("forward",), "backward": ("recompute", "backward"), "update": ("update",)}[plan.overlap.beside]
+    start = next(head.start for head in heads if head.phase in beside)
+    if plan.overlap.beside == "forward":
+        start += sum(p.runs * p.cycles for p in plan.phases if p.name.endswith(IO_TILES))
+    return (Span("inputs of the next step", HOST, start, whole, 1),)
+
+
+def parts(plan: Plan, emulated: Emulated | None = None) -> tuple[Row, ...]:
+    """Return a row for each part with one run of each of its phases; heads are the phases."""
+    rows = []
+    for part, phases in groupby(plan.phases, key=lambda p: p.part):
+        cursor, heads, spans, mine = 0.0, list[Span](), list[Span](), list(phases)
+        for phase in mine:
+            found, stop = _phase(phase, cursor, 1, emulated)
+            heads.append(Span(phase.name, "", cursor, stop - cursor, phase.runs))
+            spans += found
+            cursor = stop
+        # Neurons compute once an iteration; further windows and decisions may come more often.
+        runs = next((phase.runs for phase in mine if phase.name == f"{part}: neurons"), max(phase.runs for phase in mine))
+        rows.append(Row(f"{part}: one iteration of {runs:,}" if runs > 1 else part, tuple(heads), tuple(spans), cursor))
+    return tuple(rows)
+
+
+def _phase(phase: Phase, start: float, runs: int, emulated: Emulated | None) -> tuple[list[Span], float]:
+    spans = []
+    for kind in KINDS:
+        if emulated is None:
+            cycles = runs * getattr(phase, kind)
+        else:
+            cycles = emulated.get(phase.name, {}).get(kind, 0.0) * runs / phase.runs
+        spans.append(Span(phase.name, kind, start, cycles, runs))
+        start += cycles
+    return spans, start

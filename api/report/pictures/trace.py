@@ -1,0 +1,78 @@
+"""The timeline in Chrome's trace event format, for chrome://tracing and Perfetto.
+
+The format is that of "Trace Event Format" (Google, 2016): complete events ("X") with microseconds, metadata ("M") for names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from snnc.compiler.ir.plan import Plan
+from snnc.report.pictures.timeline import HOST, KINDS, Emulated, Row, parts, whole_step
+
+LANES: Final = (*KINDS, HOST)
+
+
+def trace_events(plan: Plan, emulated: Emulated | None) -> dict[str, Any]:
+    """Return a trace: processes are the whole step and one run of each part, predicted and (where a profile is there) emulated.
+
+    Parameters
+    ----------
+    plan
+        What is drawn.
+    emulated
+        Phase name -> kind -> cycles of a step that the emulator counted, or None.
+    """
+    events: list[dict[str, Any]] = []
+    for source, numbers in (("predicted", None), ("emulated", emulated)):
+        if source == "emulated" and not emulated:
+            continue
+        for title, rows in (
+            (
+                f"{source}: whole {'training step' if plan.training else 'forward pass'}, supersteps of a kind together",
+                (whole_step(plan, numbers),),
+            ),
+            (f"{source}: one run of each superstep", parts(plan, numbers)),
+        ):
+            process = 1 + sum(event["name"] == "process_name" for event in events)
+            events += _names(process, title)
+            offset = 0.0
+            for row in rows:
+                events += _spans(plan, process, row, offset, source)
+                offset += row.cycles
+    return {
+        "traceEvents": events,
+        "displayTimeUnit": "ns",
+        "otherData": {"network": plan.name, "target": plan.target.name, "clock_hz": plan.target.clock_hz, "cycles": plan.cycles},
+    }
+
+
+def _names(process: int, title: str) -> Iterator[dict[str, Any]]:
+    yield {"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": title}}
+    yield {"ph": "M", "name": "process_sort_index", "pid": process, "tid": 0, "args": {"sort_index": process}}
+    for thread, name in enumerate(("superstep", *LANES), 1):
+        yield {"ph": "M", "name": "thread_name", "pid": process, "tid": thread, "args": {"name": name}}
+        yield {"ph": "M", "name": "thread_sort_index", "pid": process, "tid": thread, "args": {"sort_index": thread}}
+
+
+def _spans(plan: Plan, process: int, row: Row, offset: float, source: str) -> Iterator[dict[str, Any]]:
+    phases = {p.name: p for p in plan.phases}
+    scale = 1e6 / plan.target.clock_hz
+    for span in (*row.heads, *row.spans, *row.host):
+        if span.cycles <= 0:
+            continue
+        told = "predicted" if span.kind == HOST else source
+        arguments: dict[str, Any] = {"cycles": span.cycles, "runs": span.runs, "source": told}
+        if span.phase in phases:
+            arguments |= {"busiest_tile": phases[span.phase].busiest_tile, "bytes_in": phases[span.phase].bytes_in}
+        yield {
+            "ph": "X",
+            "cat": span.kind or "superstep",
+            "name": f"{span.phase} ({span.kind})" if span.kind else span.phase,
+            "pid": process,
+            "tid": 2 + LANES.index(span.kind) if span.kind else 1,
+            "ts": (offset + span.start) * scale,
+            "dur": span.cycles * scale,
+            "args": arguments,
+        }

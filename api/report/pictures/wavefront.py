@@ -1,0 +1,29 @@
+"""The schedule as a picture: which step each population runs in the first iterations."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from snnc.compiler.ir.plan import Plan
+from snnc.report.pictures.palette import ink_on, layer_colour
+
+SHOWN: Final = 12
+MOST_LAYERS: Final = 16
+
+
+def draw_wavefront(plan: Plan) -> dict[str, Any]:
+    """Rows of populations, a cell for each of the first iterations: the time step it runs, or None."""
+    columns = min(SHOWN, plan.iterations)
+    rows = []
+    for index, p in enumerate(plan.populations[:MOST_LAYERS]):
+        steps: list[int | None] = []
+        for k in range(columns):
+            t, rest = divmod(k - p.stage, plan.interval)
+            steps.append(t if rest == 0 and 0 <= t < plan.steps else None)
+        rows.append({"label": p.label, "colour": layer_colour(index), "ink": ink_on(layer_colour(index)), "steps": steps})
+    return {
+        "iterations": list(range(columns)),
+        "rows": rows,
+        "more": plan.iterations > columns,
+        "rest": max(0, len(plan.populations) - MOST_LAYERS),
+    }

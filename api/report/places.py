@@ -1,0 +1,115 @@
+"""Which tiles a plan uses for what, read off its blocks and relays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.ir.plan import Block, Plan
+
+FREE, RELAYED = -1, -2
+"""What a tile holds that holds no neurons: nothing, or relays and losses only."""
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class BatchGroup:
+    """A replica of a layer: tiles that together hold all its neurons, for the samples ``[first, first + count)``."""
+
+    first: int
+    count: int
+    tiles: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class LayerPlace:
+    """Where one layer lies.
+
+    Attributes
+    ----------
+    tiles
+        Its tiles, ascending; the other arrays are parallel to it.
+    neurons, pieces, words
+        Neurons of a tile, into how many column groups they are cut, and the words that their spikes take, a sample: 32 neurons of one
+        column group in each, as many for every tile as the fullest one needs.
+    first_sample, samples
+        Which samples a tile handles.
+    groups
+        The replicas, by sample.
+    """
+
+    tiles: Ints
+    neurons: Ints
+    pieces: Ints
+    words: Ints
+    first_sample: Ints
+    samples: Ints
+    groups: tuple[BatchGroup, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """All layers (parallel to ``plan.populations``) and the machine's tiles.
+
+    Attributes
+    ----------
+    owner
+        Number of the layer on each tile (the first where several share it), RELAYED or FREE.
+    neurons
+        Neurons on each tile, all layers.
+    replica
+        Number of the batch group of the owner on each tile; -1 where no layer is.
+    shared
+        Tiles that several layers share.
+    """
+
+    layers: tuple[LayerPlace, ...]
+    owner: Ints
+    neurons: Ints
+    replica: Ints
+    shared: int
+
+    @property
+    def used(self) -> Ints:
+        """Tiles that hold anything."""
+        return np.flatnonzero(self.owner != FREE)
+
+
+def locate(plan: Plan) -> Places:
+    """Read the tiles of every layer off its blocks."""
+    tiles = plan.target.tiles
+    layers = tuple(_layer(p.blocks) for p in plan.populations)
+    owner = np.full(tiles, FREE, dtype=np.int64)
+    replica = np.full(tiles, -1, dtype=np.int64)
+    neurons, holders = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
+    owner[[r.tile for b in plan.buses for r in b.relays] + [*plan.loss_tiles, *plan.io_tiles]] = RELAYED
+    for index in reversed(range(len(layers))):
+        layer = layers[index]
+        owner[layer.tiles] = index
+        neurons[layer.tiles] += layer.neurons
+        holders[layer.tiles] += 1
+        for number, group in enumerate(layer.groups):
+            replica[group.tiles] = number
+    return Places(layers, owner, neurons, replica, int((holders > 1).sum()))
+
+
+def _layer(blocks: Sequence[Block]) -> LayerPlace:
+    table = np.array([(b.tile, b.first, b.count, b.sample, b.samples) for b in blocks], dtype=np.int64).reshape(-1, 5)
+    tiles, at = np.unique(table[:, 0], return_inverse=True)
+    at = at.reshape(-1)
+    start = np.full(len(tiles), np.iinfo(np.int64).max)
+    stop = np.zeros(len(tiles), dtype=np.int64)
+    np.minimum.at(start, at, table[:, 3])
+    np.maximum.at(stop, at, table[:, 3] + table[:, 4])
+    _, once = np.unique(table[:, :2], axis=0, return_index=True)
+    neurons, pieces = (np.zeros(len(tiles), dtype=np.int64) for _ in range(2))
+    np.add.at(neurons, at[once], table[once, 2])
+    np.add.at(pieces, at[once], 1)
+    words = np.full(len(tiles), pieces.max(initial=0) * -(-table[:, 2].max(initial=0) // 32))
+    spans = np.unique(np.stack([start, stop], axis=1), axis=0)
+    groups = tuple(BatchGroup(int(a), int(b - a), tiles[(start == a) & (stop == b)]) for a, b in spans)
+    return LayerPlace(tiles, neurons, pieces, words, start, stop - start, groups)

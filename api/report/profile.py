@@ -1,0 +1,210 @@
+"""What the emulator counted, beside what was predicted: reads its profile by the names of the compute sets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from snnc.compiler.ir.plan import Phase, Plan
+from snnc.compiler.ir.plan_json import runs, unruns
+from snnc.compiler.tiles.errors import ReportOptionError
+
+CODES: Final[Mapping[str, str]] = {
+    "recompute: segment from I/O tiles": r"F0 segment\b",
+    "recompute: relays": r"F1\b",
+    "recompute: windows": r"F1b\b",
+    "recompute: test, level 1": r"FD1\b",
+    "recompute: test, level 2": r"FD2\b",
+    "recompute: test, level 3": r"FD3\b",
+    "recompute: test for further windows": r"FD\b",
+    "recompute: decisions": r"decisions and barriers$",
+    "recompute: further windows": r"FG\b",
+    "recompute: next windows": r"FN\b",
+    "recompute: neurons": r"F2\b",
+    "forward: labels from I/O tiles": r"F0 labels\b",
+    "forward: inputs from I/O tiles": r"F0 inputs\b",
+    "forward: segment from I/O tiles": r"F0 segment\b",
+    "forward: initial states": r"F0 initial\b",
+    "forward: relays": r"F1\b",
+    "forward: windows": r"F1b\b",
+    "forward: counters": r"F0 counters\b",
+    "forward: test, level 1": r"FD1\b",
+    "forward: test, level 2": r"FD2\b",
+    "forward: test, level 3": r"FD3\b",
+    "forward: test for further windows": r"FD\b",
+    "forward: decisions": r"decisions and barriers$",
+    "forward: further windows": r"FG\b",
+    "forward: next windows": r"FN\b",
+    "forward: neurons": r"F2\b",
+    "forward: save": r"FS\b",
+    "recompute: restore": r"FR\b",
+    "forward: to streaming memory": r"MS\b",
+    "backward: from streaming memory": r"ML\b",
+    "loss: scores": r"L1 scores\b",
+    "loss: adjoints": r"L1 loss\b",
+    "loss: sum": r"L2\b",
+    "backward: relays and source gradients": r"B1\b",
+    "backward: neurons": r"B2\b",
+    "backward: neurons ahead": r"B2a\b",
+    "backward: reduction": r"B3\b",
+    "backward: test, level 1": r"BD1\b",
+    "backward: test, level 2": r"BD2\b",
+    "backward: test, level 3": r"BD3\b",
+    "backward: test for further windows": r"BD\b",
+    "backward: decisions": r"decisions and barriers$",
+    "backward: further windows": r"BG\b",
+    "backward: next windows": r"BN\b",
+    "update: private gradients": r"U1 private\b",
+    "update: shared gradients": r"U1 shared\b",
+    "update: optimiser": r"U1\b",
+    "update: replicas": r"U2 replicas\b",
+    "update: shared numbers": r"U2 shared\b",
+    "update: weight copies": r"U2 weights\b",
+}
+"""Name of a phase to what its compute sets and copies in the emitted program begin with; the first phase that fits has them, but
+what runs again does so in the compute sets in which it ran first, and decisions are counted together."""
+BY_DATA: Final = (": decisions", ": further windows", ": next windows", "backward: reduction")
+"""Phases that run as often as the data asks for end so."""
+COUNTED: Final[Mapping[str, tuple[str, ...]]] = {
+    "compute": ("compute_cycles_busiest",),
+    "sync": ("sync_cycles", "control_cycles"),
+    "exchange": ("exchange_cycles", "link_cycles", "remote_cycles"),
+}
+TILES: Final = "tiles_in_all"
+"""Key of the numbers of each tile in a kept profile, coded as runs."""
+
+
+@dataclass(frozen=True)
+class Emulation:
+    """Emulated cycles.
+
+    Attributes
+    ----------
+    phases
+        Phase -> "compute", "sync", "exchange" -> cycles of all its runs in one step.
+    complete
+        Whether every phase that has cycles on the emulator is there.
+    compute, memory
+        Cycles of each tile in one step, and the most that it holds, bytes; None where the profile does not tell.
+    fullest
+        Phase -> bytes of the tile that holds most in it; empty where the profile does not tell.
+    """
+
+    phases: Mapping[str, Mapping[str, float]]
+    complete: bool
+    compute: tuple[int, ...] | None
+    memory: tuple[int, ...] | None
+    fullest: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def cycles(self) -> float:
+        """Cycles of the phases that are known."""
+        return sum(sum(kinds.values()) for kinds in self.phases.values())
+
+
+def read_profile(plan: Plan, profile: Mapping[str, Any] | None) -> Emulation | None:
+    """Return what the emulator counted of one step of `plan`; a profile may hold several.
+
+    Raises
+    ------
+    ReportOptionError
+        The profile has no list of steps, or numbers of other tiles.
+    """
+    if profile is None:
+        return None
+    steps = profile.get("steps")
+    if not isinstance(steps, list) or not all(isinstance(step, Mapping) and "name" in step for step in steps):
+        raise ReportOptionError("the profile holds no list 'steps' of named steps; use what the emulator wrote.")
+    found = _steps_of(plan, steps)
+    often = [max(_number(step, "executions") for step in mine) / p.runs for p, mine in found.values() if not p.name.endswith(BY_DATA)]
+    repeats = min((number for number in often if number > 0), default=1.0)
+    phases = {name: _cycles(plan, phase, mine, repeats) for name, (phase, mine) in found.items()}
+    complete = bool(phases) and all(p.name in phases for p in plan.phases if p.name in CODES)
+    tiles = profile.get(TILES, {})
+    compute = _tiles(plan, tiles, "compute_cycles")
+    return Emulation(
+        phases,
+        complete,
+        None if compute is None else tuple(round(value / repeats) for value in compute),
+        _tiles(plan, tiles, "memory"),
+        _fullest(plan, profile.get("memory_over_time", ())),
+    )
+
+
+def _steps_of(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Phase, list[Mapping[str, Any]]]]:
+    """Each phase with its steps of the profile; where some ran, with those."""
+    found: dict[str, tuple[Phase, list[Mapping[str, Any]]]] = {}
+    waiting = list(steps)
+    for phase in (p for name in CODES for p in plan.phases if p.name == name):
+        mine = [step for step in waiting if re.match(CODES[phase.name], str(step["name"]).rsplit("/", 1)[-1])]
+        ran = [step for step in mine if _number(step, "executions") > 0]
+        if ran or (mine and phase.name.endswith(BY_DATA)):
+            found[phase.name] = phase, ran or mine
+        if phase.part != "recompute" and not phase.name.endswith(": decisions"):
+            waiting = [step for step in waiting if step not in mine]
+    return found
+
+
+def _cycles(plan: Plan, phase: Phase, mine: Sequence[Mapping[str, Any]], repeats: float) -> dict[str, float]:
+    """Cycles of all runs of a phase in one step, by kind; of what runs by the data, the phase's part by predicted runs."""
+
+    def counted(step: Mapping[str, Any], names: Sequence[str]) -> float:
+        if phase.name.endswith(BY_DATA):
+            return sum(_number(step, name) for name in names) * part / repeats
+        return phase.runs * sum(_number(step, name) for name in names) / _number(step, "executions")
+
+    part = phase.runs / sum(p.runs for p in plan.phases if CODES.get(p.name) == CODES[phase.name])
+    return {kind: sum(counted(step, names) for step in mine) for kind, names in COUNTED.items()}
+
+
+def _fullest(plan: Plan, points: object) -> dict[str, int]:
+    """Bytes of the fullest tile in each phase; the program of a step is the engine's last, what runs again comes behind its first run.
+
+    Raises
+    ------
+    ReportOptionError
+        `points` is no list of named points with bytes.
+    """
+    if not isinstance(points, list) or not points:
+        return {}
+    if not all(isinstance(p, Mapping) and isinstance(p.get("bytes"), int) and "name" in p and "program" in p for p in points):
+        raise ReportOptionError("the profile's 'memory_over_time' is no list of named points with bytes; use what the emulator wrote.")
+    # Behind the programs stands what is live between two runs.
+    step = [point for point in points if point["program"] == points[-1]["program"] - 1]
+    found: dict[str, int] = {}
+    for phase in (p for name in CODES for p in plan.phases if p.name == name):
+        mine = [point for point in step if re.match(CODES[phase.name], str(point["name"]).rsplit("/", 1)[-1])]
+        if mine:
+            again = phase.part == "recompute"
+            found[phase.name] = mine[-1 if again else 0]["bytes"]
+            step = step if again else [point for point in step if point not in mine]
+    return found
+
+
+def slim(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a project keeps of a profile: the steps, and cycles and bytes of each tile as runs."""
+    found = {name: value for name, value in profile.items() if name != "per_tile"}
+    per_tile = profile.get("per_tile")
+    if isinstance(per_tile, Mapping):
+        most = per_tile.get("peak", per_tile["memory"])["total"]
+        found[TILES] = {"compute_cycles": runs(per_tile["compute_cycles"]), "memory": runs(most)}
+    return found
+
+
+def _tiles(plan: Plan, tiles: object, name: str) -> tuple[int, ...] | None:
+    coded = tiles.get(name) if isinstance(tiles, Mapping) else None
+    if coded is None:
+        return None
+    if not isinstance(coded, list) or len(coded) % 2 or not all(isinstance(n, int) and n >= 0 for n in coded):
+        raise ReportOptionError(f"the profile's {name!r} of each tile is no list of runs; use what the emulator wrote.")
+    told = sum(coded[1::2])
+    if told > plan.target.tiles:
+        raise ReportOptionError(f"the profile tells of {told:,} tiles, the plan of {plan.target.tiles:,}; run the project again.")
+    return unruns([*coded, 0, plan.target.tiles - told])
+
+
+def _number(step: Mapping[str, Any], name: str) -> float:
+    value = step.get(name, 0)
+    return float(value) if isinstance(value, int | float) else 0.0

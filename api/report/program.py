@@ -1,0 +1,217 @@
+"""The report of a project without tiles: what was understood of the network, what it takes and what was measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from snnc.backends.cpu.engine import threads_of
+from snnc.backends.cpu.memory import predicted_bytes, segment_for
+from snnc.backends.cuda.schedule.prediction import predicted_step
+from snnc.backends.runtime.history import History
+from snnc.checks.describe import describe
+from snnc.checks.recording import Recording
+from snnc.compiler.ir.graph import Graph
+from snnc.compiler.tiles.errors import ReportOptionError
+from snnc.driver.errors import NoTilesError
+from snnc.options.compile_options import Options
+from snnc.options.targets import CPU, CUDA, DESCRIPTIONS
+from snnc.report.page import raster_data
+from snnc.report.pictures.palette import LAYERS, RELAY
+from snnc.report.pictures.raster import activity
+from snnc.report.rendering import environment, json_text
+
+PROGRAM_FORMATS: Final = ("html", "text", "json")
+NEED_TILES: Final = ("svg", "png", "graphml", "dot", "trace")
+"""Formats that draw tiles, or what a plan puts there."""
+_AT_ONCE: Final = "all steps at once"
+_RUNS: Final = {
+    "walk": "neurons walk through time",
+    "core": "recurrence on chip",
+    "feedback": "recurrence with barriers",
+    "pack": "around the steps",
+    "loss": "around the steps",
+    "update": "around the steps",
+}
+"""How kinds of launches meet the steps; others take all of them at once."""
+_COLOURS: Final = dict(zip((_AT_ONCE, *dict.fromkeys(_RUNS.values())), (LAYERS[0], LAYERS[2], LAYERS[1], LAYERS[5], RELAY), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What a report without tiles is about.
+
+    Attributes
+    ----------
+    graph, options
+        The network, and how it was compiled.
+    steps, parameters, loss, optimizer
+        Of the program: time steps (None: any number), stored numbers, and the names of its loss and optimiser.
+    project
+        ``project.json`` of what was emitted; None where nothing was.
+    recording
+        Spikes of a run, or None.
+    timing
+        What was measured of the last training, see :func:`timing_of`.
+    """
+
+    graph: Graph
+    options: Options
+    steps: int | None
+    parameters: int
+    loss: str | None
+    optimizer: str | None
+    project: Mapping[str, Any] | None = None
+    recording: Recording | None = None
+    timing: Mapping[str, Any] | None = None
+
+
+def write_program(program: Program, fmt: str) -> bytes:
+    """Draw `program` as the content of a file.
+
+    Raises
+    ------
+    NoTilesError
+        The format draws tiles.
+    ReportOptionError
+        The format is unknown.
+    """
+    if fmt in NEED_TILES:
+        raise NoTilesError(
+            f"{fmt!r} draws the tiles of a machine, and {program.options.target!r} has none; take {', '.join(PROGRAM_FORMATS)}, or compile "
+            "for a machine of: snnc targets."
+        )
+    if fmt not in PROGRAM_FORMATS:
+        raise ReportOptionError(f"a report cannot be written as {fmt!r}; it can be {', '.join(PROGRAM_FORMATS)}.")
+    view = program_view(program)
+    if fmt == "json":
+        return json_text(view).encode()
+    if fmt == "text":
+        return environment(escape=False).get_template("program.txt.jinja").render(view).encode()
+    fired = [] if view["recording"] is None else view["recording"]["activity"]
+    owners = {name: number for number, name in enumerate(layer["name"] for layer in view["layers"])}
+    data = {"relay": RELAY, "rasters": raster_data(program.recording, fired, owners, by_label=True), "ramp": []}
+    page = environment(escape=True).get_template("program.html.jinja").render(view, data=data, activity_source="nothing")
+    return page.encode()
+
+
+def program_view(program: Program) -> dict[str, Any]:
+    """Return all that the report says, as JSON's types; every number beside what it comes from."""
+    found, options = describe(program.graph), program.options
+    return {
+        "name": program.graph.name,
+        "target": options.target,
+        "about": DESCRIPTIONS.get(options.target, ""),
+        "kind": "training step" if program.loss else "forward pass",
+        "steps": program.steps,
+        "batch": options.batch,
+        "neurons": sum(layer["neurons"] for layer in found["layers"]),
+        "parameters": program.parameters,
+        "options": _options(program),
+        "table": found["table"],
+        "layers": found["layers"],
+        "equations": found["neurons"],
+        "synops": found["synops"]["at_most"],
+        "statements": found["statements"],
+        "assumptions": found["assumptions"],
+        "memory": _memory(program),
+        "schedule": _schedule(program),
+        "timing": None if program.timing is None else dict(program.timing),
+        "recording": _recording(program.recording),
+    }
+
+
+def timing_of(history: History, samples: int) -> dict[str, Any] | None:
+    """Return what is kept of a training on so many samples an epoch: its fastest epoch, as measured; None where no epoch ended."""
+    epochs = [
+        (seconds, len(losses)) for seconds, losses in zip(history.seconds, history.batch_losses, strict=True) if seconds > 0 and losses
+    ]
+    if not epochs:
+        return None
+    seconds, updates = min(epochs)
+    used = samples - history.dropped
+    found = {"updates": updates, "seconds": seconds, "milliseconds": 1e3 * seconds / updates}
+    return {"measured": {**found, "samples_per_second": used / seconds, "batch": -(-used // updates)}}
+
+
+def read_timing(data: object) -> dict[str, Any] | None:
+    """Return what :func:`timing_of` made, read back; None where it is something else."""
+    measured = data.get("measured") if isinstance(data, dict) else None
+    names = ("updates", "seconds", "milliseconds", "samples_per_second", "batch")
+    if not isinstance(measured, dict) or set(measured) != set(names):
+        return None
+    values = [measured[name] for name in names]
+    good = all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) and v > 0 for v in values)
+    return {"measured": measured} if good else None
+
+
+def _options(program: Program) -> list[dict[str, str]]:
+    chosen = program.options
+    values = {
+        "loss": program.loss,
+        "optimizer": None if program.optimizer is None or chosen.optimizer is None else f"{program.optimizer}, lr {chosen.optimizer.lr:g}",
+        "surrogate": None if chosen.surrogate is None else str(chosen.surrogate),
+        "precision": chosen.precision,
+        "truncate": None if chosen.truncate is None else f"every {chosen.truncate} steps",
+        "threads": None if chosen.target != CPU else str(chosen.threads or "all that there are"),
+        "memory": None if chosen.memory is None else f"at most {chosen.memory:,} bytes",
+    }
+    return [{"name": name, "value": value} for name, value in values.items() if value is not None]
+
+
+def _memory(program: Program) -> dict[str, Any] | None:
+    """Predicted bytes of a step; None where nothing predicts them, or the number of steps is open."""
+    if program.project is None:
+        return None
+    project, options = program.project, program.options
+    steps, batch, training = project["steps"], project["batch"], project["training"]
+    if not steps or not batch:
+        return None
+    threads = threads_of(options.threads) if options.target == CPU else 1
+    segment = segment_for(project, steps, batch, options.memory, threads) if training and options.memory is not None else steps
+    return {
+        "predicted": predicted_bytes(project, steps, batch, segment, threads),
+        "parameters": 4 * program.parameters,
+        "bound": options.memory,
+        "segment": None if segment == steps else segment,
+        "steps": steps,
+        "batch": batch,
+    }
+
+
+def _schedule(program: Program) -> dict[str, Any] | None:
+    """Launches of a step on a GPU in their order, as predicted; None on other targets, and where the project does not describe them."""
+    project = program.project
+    if project is None or program.options.target != CUDA or not project["steps"] or not project["batch"]:
+        return None
+    found = predicted_step(project, project["steps"], project["batch"])
+    if found is None:
+        return None
+    longest = max(one["us"] for one in found["kernels"])
+    kernels = []
+    for one in found["kernels"]:
+        runs = _RUNS.get(one["kind"], _AT_ONCE)
+        kernels.append({**one, "runs": runs, "share": one["us"] / longest, "colour": _COLOURS[runs]})
+    used = dict.fromkeys(one["runs"] for one in kernels)
+    return {
+        "card": found["card"],
+        "milliseconds": 1e3 * found["seconds"],
+        "host_us": 1e6 * found["host_seconds"],
+        "steps": project["steps"],
+        "batch": project["batch"],
+        "kernels": kernels,
+        "colours": {runs: _COLOURS[runs] for runs in _COLOURS if runs in used},
+    }
+
+
+def _recording(recording: Recording | None) -> dict[str, Any] | None:
+    if recording is None:
+        return None
+    return {
+        "source": recording.source,
+        "steps": recording.steps,
+        "samples": recording.samples,
+        "activity": [asdict(fired) for fired in activity(None, recording)],
+    }

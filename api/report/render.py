@@ -1,0 +1,115 @@
+"""A plan as a page, picture, text or data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from snnc.checks.recording import Recording
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.tiles.errors import ReportOptionError
+from snnc.report.compare import compare
+from snnc.report.page import build_page
+from snnc.report.pictures.graphs import dot, graphml
+from snnc.report.pictures.palette import RELAY, layer_colour
+from snnc.report.pictures.png import draw_png
+from snnc.report.pictures.tiles import cells
+from snnc.report.pictures.trace import trace_events
+from snnc.report.rendering import environment, json_text
+from snnc.report.subject import Subject
+from snnc.report.view import build_view
+
+FORMATS: Final = ("html", "text", "json", "svg", "png", "graphml", "dot", "trace")
+COMPARING: Final = ("html", "text", "json")
+"""Formats that show two plans."""
+
+
+def render(
+    plan: Plan,
+    fmt: str = "html",
+    *,
+    program: Mapping[str, Any] | None = None,
+    profile: Mapping[str, Any] | None = None,
+    recording: Recording | None = None,
+) -> str:
+    """Draw `plan` in a format that is text; :func:`write` knows PNG too.
+
+    Parameters
+    ----------
+    plan
+        What to draw.
+    fmt
+        ``"html"``: a page that needs nothing else; ``"text"``: for terminals; ``"json"``: the numbers; ``"svg"``: the map of tiles;
+        ``"graphml"``, ``"dot"``: the dataflow graph; ``"trace"``: the timeline for chrome://tracing and Perfetto.
+    program
+        What :func:`snnc.report.summarise` tells of the StepProgram: names of inputs, models and equations.
+    profile
+        What the emulator counted; its cycles stand beside the predicted ones.
+    recording
+        Spikes of a run.
+
+    Raises
+    ------
+    ReportOptionError
+        The format is unknown, or the profile is not the emulator's.
+    """
+    return write(Subject(plan, program or {}, profile, recording), fmt).decode("utf-8")
+
+
+def write(subject: Subject, fmt: str, other: Subject | None = None) -> bytes:
+    """Draw `subject`, beside `other` where that is given, as the content of a file.
+
+    Raises
+    ------
+    ReportOptionError
+        The format is unknown or cannot show two plans, or the profile is not the emulator's.
+    PictureToolError
+        The format needs a library that is not installed.
+    """
+    writers: dict[str, Callable[[], str | bytes]] = {
+        "html": lambda: _html(subject, other),
+        "text": lambda: _text(subject, other),
+        "json": lambda: json_text(build_view(subject) | ({} if other is None else {"comparison": compare(subject, other)})),
+        "svg": lambda: _svg(subject),
+        "png": lambda: draw_png(subject),
+        "graphml": lambda: graphml(subject),
+        "dot": lambda: dot(subject),
+        "trace": lambda: json_text(trace_events(subject.plan, subject.emulation.phases if subject.emulation else None)),
+    }
+    if fmt not in writers:
+        raise ReportOptionError(f"a report cannot be written as {fmt!r}; it can be {', '.join(FORMATS)}.")
+    if other is not None and fmt not in COMPARING:
+        raise ReportOptionError(f"{fmt!r} shows one plan; two plans are compared as {', '.join(COMPARING)}.")
+    found = writers[fmt]()
+    return found if isinstance(found, bytes) else found.encode("utf-8")
+
+
+def _html(subject: Subject, other: Subject | None) -> str:
+    page = build_page(subject, compare(subject, other) if other else None, other)
+    return environment(escape=True).get_template("report.html.jinja").render(page)
+
+
+def _text(subject: Subject, other: Subject | None) -> str:
+    comparison = compare(subject, other) if other else None
+    return environment(escape=False).get_template("report.txt.jinja").render(build_view(subject), comparison=comparison)
+
+
+def _svg(subject: Subject) -> str:
+    plan = subject.plan
+    drawn, grid = cells(plan, subject.places)
+    size = 11 if plan.target.chips == 1 else 6 if plan.target.chips <= 4 else 3
+    legend = [(p.label, layer_colour(index)) for index, p in enumerate(plan.populations[:10])] + [("relays", RELAY)]
+    width = (grid.chips_across * (grid.columns + 2) - 2) * size
+    return (
+        environment(escape=True)
+        .get_template("tiles.svg.jinja")
+        .render(
+            cells=drawn,
+            size=size,
+            width=max(width, 480),
+            height=(grid.chips_down * (grid.rows + 3) - 3) * size,
+            legend=legend,
+            name=plan.name,
+            detail=f"{plan.target.name}, {len(subject.places.used):,} of {plan.target.tiles:,} tiles; darker: more memory (predicted)",
+        )
+    )

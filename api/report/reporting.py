@@ -1,0 +1,126 @@
+"""Reports of compiled projects and of plans."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from snnc.backends.folders.manifest import PROFILE, RECORDING
+from snnc.checks.recording import in_parts, read_recording
+from snnc.compiler.ir.plan_json import plan_from_json
+from snnc.driver.errors import NoTilesError, ProjectFolderError
+from snnc.driver.loading import load_options
+from snnc.options.targets import REFERENCE, UNPLACED
+from snnc.project.folder import read_project
+from snnc.project.trained import read_trained
+
+if TYPE_CHECKING:
+    from snnc.report import Subject
+    from snnc.report.program import Program
+
+MOST_PLAN_BYTES = 1 << 28
+"""A larger file is no plan."""
+
+
+def report(path: Path, format: str, other: Path | None = None) -> bytes:
+    """Return the report of the project, the plan or the profile of an emulated program at `path`.
+
+    Beside that of a project or plan stands that of `other`, where it is given.
+
+    Raises
+    ------
+    ProjectFolderError
+        A folder is not a project.
+    NoTilesError
+        The format, or the comparison, needs tiles, and the target has none.
+    PlanFileError
+        A file is no plan.
+    ReportOptionError
+        The format is unknown, or shows no second plan.
+    """
+    from snnc.report import write
+    from snnc.report.emulated import read_profile, write_profile
+
+    profile = read_profile(path) if path.is_file() and other is None else None
+    if profile is not None:
+        return write_profile(profile, format)
+    program = read_program(path)
+    if program is not None or (other is not None and read_program(other) is not None):
+        from snnc.report.program import write_program
+
+        if other is not None or program is None:
+            raise NoTilesError("--compare shows two plans side by side, and a project without tiles has no plan; leave it out.")
+        return write_program(program, format)
+    return write(read_subject(path), format, None if other is None else read_subject(other))
+
+
+def read_program(path: Path) -> Program | None:
+    """Read what a report says of a project without tiles; None of any other project, and of a file.
+
+    Raises
+    ------
+    ProjectFolderError
+        The folder is not a project, or is damaged.
+    """
+    if not path.is_dir() or load_options(path).target not in UNPLACED:
+        return None
+    from snnc.report.program import Program, read_timing
+
+    compiled = read_project(path)
+    graph, program, recorded = compiled.graph, compiled.program, path / RECORDING
+    return Program(
+        read_trained(graph, path),
+        compiled.options,
+        program.steps,
+        sum(int(p.value.size) for p in program.parameters.values()),
+        None if program.loss is None else program.loss.name,
+        None if program.optimizer is None else program.optimizer.name,
+        None if compiled.options.target == REFERENCE else _kept(path, "project.json"),
+        read_recording(recorded) if recorded.exists() else None,
+        read_timing(_kept(path, PROFILE)),
+    )
+
+
+def _kept(folder: Path, name: str) -> Any:
+    """Return what a JSON file of a project holds; None where it is missing."""
+    try:
+        return json.loads((folder / name).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ProjectFolderError(f"{name} in {str(folder)!r} is damaged ({error}); compile the project again.") from None
+
+
+def usual_format(path: Path) -> str:
+    """Return the format of a report for which nobody named one: a page, but text of the profile of an emulated program."""
+    from snnc.report.emulated import read_profile
+
+    return "text" if path.is_file() and read_profile(path) is not None else "html"
+
+
+def read_subject(path: Path) -> Subject:
+    """Read all that a project folder holds for a report; of a file, the plan."""
+    from snnc.report import Subject, summarise
+
+    if path.is_file() or path.suffix == ".json":
+        return Subject(plan_from_json(_plan_text(path)), {})
+    compiled = read_project(path)
+    assert compiled.plan is not None, "a project without tiles is a Program"
+    profile = _kept(path, PROFILE)
+    recorded = path / RECORDING
+    recording = read_recording(recorded) if recorded.exists() else None
+    if recording is not None and compiled.parts is not None:
+        recording = in_parts(recording, compiled.parts.between)
+    return Subject(compiled.plan, summarise(compiled.placed), profile, recording)
+
+
+def _plan_text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MOST_PLAN_BYTES:
+            raise ProjectFolderError(
+                f"{str(path)!r} holds {path.stat().st_size:,} bytes, which no plan does; give a plan.json or a project."
+            )
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProjectFolderError(f"the plan {str(path)!r} cannot be read ({error}); give a plan.json or a project.") from None

@@ -1,0 +1,62 @@
+"""A plan with all that is known about it; what several parts of a report need is worked out once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from snnc.checks.recording import Recording
+from snnc.compiler.ir.plan import Plan
+from snnc.report.limits import Limit, find_limits
+from snnc.report.places import Places, locate
+from snnc.report.profile import Emulation, read_profile
+from snnc.report.traffic import Traffic, measure_traffic
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What a report is about.
+
+    Attributes
+    ----------
+    plan
+        The plan.
+    program
+        What :func:`snnc.report.summarise` tells of the step program; empty when only the plan is known.
+    profile
+        What the emulator counted, or None.
+    recording
+        Spikes of a run, or None.
+    """
+
+    plan: Plan
+    program: Mapping[str, Any]
+    profile: Mapping[str, Any] | None = None
+    recording: Recording | None = None
+
+    @cached_property
+    def places(self) -> Places:
+        """Tiles of the layers."""
+        return locate(self.plan)
+
+    @cached_property
+    def traffic(self) -> Traffic:
+        """Bytes that one step moves."""
+        return measure_traffic(self.plan, self.places, self.program)
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Author's names of inputs and layers, by id."""
+        return {i["id"]: i["label"] for i in self.program.get("inputs", [])} | {p.id: p.label for p in self.plan.populations}
+
+    @cached_property
+    def limits(self) -> tuple[Limit, ...]:
+        """What limits the network."""
+        return find_limits(self.plan, self.places, self.traffic, self.names)
+
+    @cached_property
+    def emulation(self) -> Emulation | None:
+        """What the emulator counted a step."""
+        return read_profile(self.plan, self.profile)

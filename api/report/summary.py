@@ -1,0 +1,60 @@
+"""What a report tells of a StepProgram, as plain data."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from snnc.compiler.ir.step_operations import NeuronStep
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.tiles.network import describe, learned_elements
+
+
+def summarise(program: StepProgram) -> dict[str, Any]:
+    """Return inputs, populations, connections and outputs with their sizes and the author's names; JSON can hold it."""
+    network = describe(program)
+    links = {link.id: link for layer in network.layers for link in layer.incoming}
+    layers = {layer.id: layer for layer in network.layers}
+    sizes = {name: math.prod(parameter.value.shape) for name, parameter in program.parameters.items()}
+    steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
+    connections: list[dict[str, Any]] = [
+        {
+            "id": c.id,
+            "label": c.label,
+            "source": c.source,
+            "target": c.target,
+            "kind": c.kind,
+            "delay": c.delay,
+            "port": c.port,
+            "parameters": sum(sizes.get(name, 0) for name in (c.weight, c.bias) if name),
+            "weight_gradient": links[c.id].weight_gradient,
+            "input_gradient": links[c.id].input_gradient,
+            "copied": links[c.id].outputs if links[c.id].dense else int(links[c.id].weight_elements > 1),
+        }
+        for c in program.connections
+    ]
+    return {
+        "name": program.name,
+        "inputs": [{"id": i.id, "label": i.label, "shape": list(i.shape), "kind": i.kind} for i in program.inputs],
+        "populations": [
+            {
+                "id": p.id,
+                "label": p.label,
+                "shape": list(p.shape),
+                "model": p.model.name,
+                "equations": p.model.text,
+                "surrogate": str(p.surrogate),
+                "parameters": sum(sizes.get(name, 0) for name in steps[p.id].parameters),
+                "outputs": list(p.output_buffers.values()),
+                "learned": sum(learned_elements(layers[p.id]).values()) * layers[p.id].neurons + layers[p.id].learnable_scalars,
+            }
+            for p in program.populations
+        ],
+        "connections": connections,
+        "outputs": [{"id": o.id, "label": o.label, "source": o.source.buffer, "readout": o.readout} for o in program.outputs],
+        "parameters": sum(sizes.values()),
+        "loss": program.loss.name if program.loss else None,
+        "loss_layer": network.loss_layer,
+        "optimizer": program.optimizer.name if program.optimizer else None,
+        "assumptions": list(program.assumptions),
+    }

@@ -1,0 +1,323 @@
+"""Bytes that move in one step of a plan, from whom to whom: between layers and between chips.
+
+Counted as ``docs/decisions/0001`` describes the program: spikes go to the relays of their samples, relays send windows to every tile that
+reads them, deltas go back to every tile of the source, records to the tiles of the loss and their adjoints back, new weights to the copies
+that the sources keep; replicas exchange their gradients and the new weights. What lies on the tile that reads it is not moved. On a chip
+every reading tile counts; between chips a piece is counted once for each chip that reads it. Flags and losses, a few bytes, are left out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.ir.plan import BusPlan, Plan, Relay
+from snnc.compiler.tiles.exchange.chip_links import Flows, Routes
+from snnc.compiler.tiles.placement.grouping import mask_unit
+from snnc.compiler.tiles.relays.buses import whole_words
+from snnc.report.places import BatchGroup, LayerPlace, Places
+
+Floats = npt.NDArray[np.float64]
+FLOAT, COUNT = 4, 4
+KINDS = (
+    "spikes to relays",
+    "windows",
+    "windows, backward",
+    "deltas",
+    "records",
+    "adjoints",
+    "weights to copies",
+    "gradients",
+    "new weights",
+)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Bytes a step from node `source` to node `target` (numbers in :attr:`Traffic.nodes`)."""
+
+    source: int
+    target: int
+    kind: str
+    bytes: float
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """What one step moves.
+
+    Attributes
+    ----------
+    nodes
+        Ids of the inputs, then of the layers.
+    flows
+        Bytes that tiles receive, by sender, receiver and kind.
+    chips
+        Bytes from chip (row) to chip (column); the diagonal is what stays on a chip.
+    by_kind
+        The same for each kind.
+    links
+        What chips send to others, for each kind; see :class:`snnc.compiler.tiles.exchange.chip_links.Flows`.
+    """
+
+    nodes: tuple[str, ...]
+    flows: tuple[Flow, ...]
+    chips: Floats
+    by_kind: Mapping[str, Floats]
+    links: Mapping[str, Flows]
+
+    def load(self, routes: Routes) -> dict[tuple[int, int], float]:
+        """Bytes a step on every wire between chips that carries some, by (from, to)."""
+        found: dict[tuple[int, int], float] = defaultdict(float)
+        for flows in self.links.values():
+            for wire, size in routes.load(flows).items():
+                found[wire] += size
+        return dict(found)
+
+    def matrix(self) -> Floats:
+        """Bytes from node (row) to node (column)."""
+        found = np.zeros((len(self.nodes), len(self.nodes)))
+        for flow in self.flows:
+            found[flow.source, flow.target] += flow.bytes
+        return found
+
+
+def measure_traffic(plan: Plan, places: Places, program: Mapping[str, Any] | None = None) -> Traffic:
+    """Count the bytes of one training step (of one forward pass when not training).
+
+    Parameters
+    ----------
+    plan, places
+        The plan, and what :func:`snnc.report.places.locate` read off it.
+    program
+        What :func:`snnc.report.summarise` tells: which connections learn and which layer the loss reads. Without it all connections
+        count as learning, and records, adjoints and replicas' gradients are left out.
+    """
+    count = _Count(plan, places, program or {})
+    for index in range(len(plan.populations)):
+        count.spikes(index)
+    for bus in plan.buses:
+        count.windows(bus)
+    if plan.training:
+        for index in range(len(plan.populations)):
+            count.deltas(index)
+            count.replicas(index)
+        count.loss()
+        for connection in plan.connections:
+            count.copies(connection.id)
+    return count.result()
+
+
+class _Count:
+    """Adds up flows and chip matrices."""
+
+    def __init__(self, plan: Plan, places: Places, program: Mapping[str, Any]) -> None:
+        self.plan, self.places, self.program = plan, places, program
+        self.populations = {p.id: n for n, p in enumerate(plan.populations)}
+        self.inputs = tuple(dict.fromkeys(b.source for b in plan.buses if b.source not in self.populations))
+        self.buses = {b.id: b for b in plan.buses}
+        self.known = {c["id"]: c for c in program.get("connections", [])}
+        self.flows: dict[tuple[int, int, str], float] = defaultdict(float)
+        self.moved: dict[str, Floats] = {}
+        self.links: dict[str, Flows] = defaultdict(Flows)
+
+    def result(self) -> Traffic:
+        nodes = (*self.inputs, *self.populations)
+        chips = self.plan.target.chips
+        flows = tuple(Flow(*key, size) for key, size in self.flows.items() if size > 0)
+        return Traffic(nodes, flows, sum(self.moved.values(), np.zeros((chips, chips))), self.moved, self.links)
+
+    # ---- helpers ---------------------------------------------------------------------------------------------------------
+
+    def node(self, name: str) -> int:
+        return len(self.inputs) + self.populations[name] if name in self.populations else self.inputs.index(name)
+
+    def layer(self, name: str) -> LayerPlace:
+        return self.places.layers[self.populations[name]]
+
+    def chip(self, tiles: Any) -> Any:
+        return np.asarray(tiles) // self.plan.target.tiles_per_chip
+
+    def by_chip(self, tiles: Any, weights: Any) -> Floats:
+        """Sum `weights` of tiles over their chips."""
+        found = np.bincount(self.chip(tiles), weights=weights, minlength=self.plan.target.chips)
+        return found.astype(np.float64)
+
+    def between(self, kind: str, chips: Floats) -> None:
+        """Note what chips (rows) send to single other chips (columns)."""
+        for source, receiver in np.argwhere(chips > 0).tolist():
+            self.links[kind].send(source, (receiver,), float(chips[source, receiver]))
+
+    def add(self, source: str, target: str, kind: str, size: float, chips: Floats) -> None:
+        """Note `size` bytes that tiles receive, and the chip matrix of them."""
+        self.flows[self.node(source), self.node(target), kind] += size
+        self.moved[kind] = self.moved.get(kind, 0.0) + chips
+
+    def send(self, source: str, target: str, kind: str, sent: Floats, readers: Floats, own: Floats, times: float) -> None:
+        """Every one of `readers` (tiles by chip) reads all of `sent` (bytes by chip), but for `own` (by chip) that it holds itself."""
+        receivers = np.flatnonzero(readers).tolist()
+        for source_chip in np.flatnonzero(sent).tolist():
+            self.links[kind].send(source_chip, receivers, times * float(sent[source_chip]))
+        chips = np.outer(sent, readers > 0)
+        np.fill_diagonal(chips, sent * readers - own)
+        self.add(source, target, kind, times * float(sent.sum() * readers.sum() - own.sum()), times * chips)
+
+    def learns(self, connection: str, what: str) -> bool:
+        source = self.buses[next(c.bus for c in self.plan.connections if c.id == connection)].source
+        return bool(self.known.get(connection, {}).get(what, what == "weight_gradient" or source in self.populations))
+
+    # ---- what moves ------------------------------------------------------------------------------------------------------
+
+    def spikes(self, index: int) -> None:
+        """Every relay of a layer receives the spikes (bits, in whole words a column group) or values of its samples, as the fullest tile
+        has them.
+        """
+        name, where = self.plan.populations[index].id, self.places.layers[index]
+        for bus in {b.buffer: b for b in self.plan.buses if b.source == name}.values():
+            words = np.full(len(where.tiles), where.neurons.max(initial=0))
+            if bus.kind == "events":
+                near = any(b.gradient is not None for b in self.plan.buses if b.buffer == bus.buffer)
+                words = where.words * int(mask_unit(max(b.count for b in self.plan.populations[index].blocks), near=near))
+            for group in where.groups:
+                inside = np.isin(where.tiles, group.tiles)
+                sent = FLOAT * self.by_chip(where.tiles[inside], words[inside])
+                for relay in bus.relays:
+                    size = _overlap(relay, group.first, group.count)
+                    if not size:
+                        continue
+                    here = inside & (where.tiles == relay.tile)
+                    own = size * FLOAT * self.by_chip(where.tiles[here], words[here])
+                    readers = self.by_chip([relay.tile], [1.0])
+                    self.send(name, name, KINDS[0], size * sent, readers, own, self.plan.iterations)
+
+    def windows(self, bus: BusPlan) -> None:
+        """Every tile that reads a bus receives the window of its samples, in each iteration; in the backward pass where weights learn."""
+        seen: dict[str, dict[int, list[tuple[int, int]]]] = {KINDS[1]: {}, KINDS[2]: {}}
+        for target in dict.fromkeys(c.target for c in self.plan.connections if c.bus == bus.id):
+            mine = [c.id for c in self.plan.connections if c.bus == bus.id and c.target == target]
+            again = self.plan.training and any(self.learns(c, "weight_gradient") for c in mine)
+            for kind in KINDS[1 : 3 if again else 2]:
+                for group in self.layer(target).groups:
+                    wanted: dict[tuple[int, int], list[int]] = defaultdict(list)
+                    for tile in group.tiles.tolist():
+                        held = seen[kind].setdefault(tile, [])
+                        for span in _missing(group.first, group.first + group.count, held):
+                            wanted[span].append(tile)
+                        held.append((group.first, group.first + group.count))
+                    for (first, stop), tiles in wanted.items():
+                        self._window(bus, target, kind, tiles, first, stop - first)
+
+    def _window(self, bus: BusPlan, target: str, kind: str, tiles: Any, first: int, count: int) -> None:
+        readers = self.by_chip(tiles, np.ones(len(tiles)))
+        for relay in bus.relays:
+            size = _overlap(relay, first, count) * window_bytes(bus)
+            if size:
+                sent = self.by_chip([relay.tile], [float(size)])
+                own = sent * np.isin(relay.tile, tiles)
+                self.send(bus.source, target, kind, sent, readers, own, self.plan.iterations)
+
+    def deltas(self, index: int) -> None:
+        """Every tile of a source reads all deltas of its targets, for its samples."""
+        name, where = self.plan.populations[index].id, self.places.layers[index]
+        mine = [c for c in self.plan.connections if self.buses[c.bus].source == name and self.learns(c.id, "input_gradient")]
+        for target, _ in dict.fromkeys((c.target, self.known.get(c.id, {}).get("port", 0)) for c in mine):
+            writer = self.layer(target)
+            for reads in where.groups:
+                for writes in writer.groups:
+                    size = FLOAT * _shared(reads.first, reads.count, writes.first, writes.count)
+                    if not size:
+                        continue
+                    inside = np.isin(writer.tiles, writes.tiles)
+                    held = size * writer.neurons[inside]
+                    both = np.isin(writer.tiles[inside], reads.tiles)
+                    own = self.by_chip(writer.tiles[inside][both], held[both])
+                    readers = self.by_chip(reads.tiles, np.ones(len(reads.tiles)))
+                    sent = self.by_chip(writer.tiles[inside], held)
+                    self.send(target, name, KINDS[3], sent, readers, own, self.plan.iterations)
+
+    def loss(self) -> None:
+        """The records of a sample go to the tile of its loss, their adjoints return."""
+        name = self.program.get("loss_layer")
+        if name not in self.populations or not self.plan.loss_tiles:
+            return
+        where, tiles = self.layer(name), np.asarray(self.plan.loss_tiles)
+        for group in where.groups:
+            inside = np.isin(where.tiles, group.tiles)
+            each = FLOAT * self.plan.steps * where.neurons[inside]
+            losses, samples = np.unique(tiles[group.first : group.first + group.count], return_counts=True)
+            for tile, number in zip(losses, samples, strict=True):
+                sent = number * self.by_chip(where.tiles[inside], each)
+                here = self.by_chip([tile], [1.0])
+                own = here * float(number * each[where.tiles[inside] == tile].sum())
+                self.send(name, name, KINDS[4], sent, here, own, 1)
+                self.add(name, name, KINDS[5], float(sent.sum() - own.sum()), np.outer(here, sent) - np.diag(own))
+                self.between(KINDS[5], np.outer(here, sent))
+
+    def copies(self, connection: str) -> None:
+        """New weights of a connection go to the copies that its source keeps."""
+        known = self.known.get(connection)
+        if known is None or not (known["weight_gradient"] and known["input_gradient"] and known["source"] in self.populations):
+            return
+        source, target = self.layer(known["source"]), self.layer(known["target"])
+        outputs = max(1, self.plan.populations[self.populations[known["target"]]].neurons)
+        for number, group in enumerate(source.groups):
+            other = target.groups[number * len(target.groups) // len(source.groups)]
+            held, read = _on_tiles(source, group), FLOAT * known["copied"] * source.neurons[np.isin(source.tiles, group.tiles)]
+            written = _on_tiles(target, other)
+            own = {t: FLOAT * known["copied"] * n * written[t] / outputs for t, n in held.items() if t in written}
+            local = self.by_chip(list(own), list(own.values())) if own else np.zeros(self.plan.target.chips)
+            wanted = self.by_chip(group.tiles, read)
+            share = self.by_chip(list(written), list(written.values())) / sum(written.values())
+            self.between(KINDS[6], np.outer(share, wanted))
+            self.add(
+                known["target"], known["source"], KINDS[6], float(wanted.sum() - local.sum()), np.outer(share, wanted) - np.diag(local)
+            )
+
+    def replicas(self, index: int) -> None:
+        """Each replica owns a share of the parameters: it receives that share's gradients from all others and sends the new values back."""
+        population, where = self.plan.populations[index], self.places.layers[index]
+        learned = next((p.get("learned", 0) for p in self.program.get("populations", []) if p["id"] == population.id), 0)
+        number = len(where.groups)
+        if number < 2 or not learned:
+            return
+        chips = np.array([self.by_chip(g.tiles, np.ones(len(g.tiles))) / len(g.tiles) for g in where.groups])
+        share = FLOAT * learned / number
+        moved = share * (np.outer(chips.sum(axis=0), chips.sum(axis=0)) - chips.T @ chips)
+        for kind in KINDS[7:]:
+            self.between(kind, moved)
+            self.add(population.id, population.id, kind, share * number * (number - 1), moved)
+
+
+def _on_tiles(layer: LayerPlace, group: BatchGroup) -> dict[int, int]:
+    """Neurons on each tile of a replica."""
+    inside = np.isin(layer.tiles, group.tiles)
+    return dict(zip(layer.tiles[inside].tolist(), layer.neurons[inside].tolist(), strict=True))
+
+
+def window_bytes(bus: BusPlan) -> int:
+    """Bytes of one sample's window: ids of 16 bits as long as they suffice, in whole words, and a count; or all values."""
+    if bus.kind == "values":
+        return FLOAT * bus.width
+    return whole_words(bus.capacity, bus.width) * (2 if bus.width <= 1 << 16 else 4) + COUNT
+
+
+def _overlap(relay: Relay, first: int, count: int) -> int:
+    return _shared(relay.sample, relay.samples, first, count)
+
+
+def _shared(first: int, count: int, other: int, others: int) -> int:
+    """Samples that two ranges have in common."""
+    return max(0, min(first + count, other + others) - max(first, other))
+
+
+def _missing(first: int, stop: int, held: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Parts of the samples ``[first, stop)`` that no range in `held` covers."""
+    parts = [(first, stop)]
+    for a, b in held:
+        parts = [p for f, s in parts for p in ((f, min(s, a)), (max(f, b), s)) if p[0] < p[1]]
+    return parts

@@ -1,0 +1,251 @@
+"""Everything that a report tells, as plain data: the JSON report, and what the other formats are drawn from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.compiler.ir.plan_json import runs
+from snnc.compiler.tiles.exchange.chip_links import find_routes
+from snnc.report.lines import chips_used, plan_lines
+from snnc.report.pictures.machine_grid import grid_of
+from snnc.report.pictures.occupancy import fullest_tile, over_time
+from snnc.report.pictures.palette import PARTS
+from snnc.report.pictures.raster import activity
+from snnc.report.subject import Subject
+
+FORMAT: Final = "snnc report 2"
+
+
+def build_view(subject: Subject) -> dict[str, Any]:
+    """Collect the numbers of a report; docs/reference/inspect.md tells what each key means."""
+    plan, emulation = subject.plan, subject.emulation
+    return {
+        "format": FORMAT,
+        "name": plan.name,
+        "target": plan.target.name,
+        "kind": "training step" if plan.training else "forward pass",
+        "facts": facts(subject),
+        "limits": [asdict(limit) for limit in subject.limits],
+        "lines": plan_lines(subject),
+        "layers": layers(subject),
+        "buses": _buses(subject),
+        "phases": phases(subject),
+        "cycles": plan.cycles,
+        "measured": emulation is not None and bool(emulation.phases),
+        "emulated": emulation.cycles if emulation and emulation.complete else None,
+        "memory": _memory(subject),
+        "memory_over_time": [asdict(m) for m in over_time(plan, emulation.fullest if emulation else None)],
+        "unshared_bytes": plan.unshared_bytes,
+        "tiles": _tiles(subject),
+        "traffic": _traffic(subject),
+        "activity_source": plan.activity_source,
+        "recording": _recording(subject),
+        "assumptions": list(subject.program.get("assumptions", [])),
+        "program": dict(subject.program) or None,
+    }
+
+
+def facts(subject: Subject) -> dict[str, Any]:
+    """The headline numbers; all predicted but for sizes."""
+    plan = subject.plan
+    memory, tile = plan.tile_memory, fullest_tile(plan)
+    counted = subject.emulation.cycles if subject.emulation and subject.emulation.complete else None
+    return {
+        "milliseconds": plan.seconds * 1e3,
+        "emulated_milliseconds": None if counted is None else 1e3 * counted / plan.target.clock_hz,
+        "samples_per_second": plan.batch / plan.seconds,
+        "host_bytes": plan.host_bytes,
+        "host_milliseconds": None if plan.host_seconds is None else 1e3 * plan.host_seconds,
+        "host_hidden_milliseconds": 1e3 * plan.hidden_host_seconds,
+        "milliseconds_with_host": 1e3 * plan.seconds_with_host,
+        "io_tiles": len(plan.io_tiles),
+        "emulated_host": emulated_host(subject),
+        "steps": plan.steps,
+        "batch": plan.batch,
+        "interval": plan.interval,
+        "iterations": plan.iterations,
+        "stages": 1 + max(p.stage for p in plan.populations),
+        "tiles": plan.target.tiles,
+        "tiles_used": len(subject.places.used),
+        "tiles_shared": subject.places.shared,
+        "chips": plan.target.chips,
+        "chips_used": chips_used(subject),
+        "busiest_tile": tile,
+        "busiest_bytes": memory[tile],
+        "busiest_share": memory[tile] / plan.target.tile_bytes,
+        "tile_bytes": plan.target.tile_bytes,
+        "cycles": plan.cycles,
+        "bound_cycles": plan.bound_cycles or None,
+        "ideal_cycles": plan.ideal_cycles or None,
+        "strategy": plan.strategy,
+        "parts": {name: list(ids) for name, ids in plan.parts.items()},
+        "clock_hz": plan.target.clock_hz,
+    }
+
+
+def emulated_host(subject: Subject) -> dict[str, float] | None:
+    """Milliseconds of the host's transfers in the last run, and what of them ran beside it; None before any run."""
+    profile = subject.profile or {}
+    if "host_cycles_beside_last_run" not in profile or not profile.get("cycles_last_run"):
+        return None
+    clock = subject.plan.target.clock_hz
+    return {"milliseconds": 1e3 * profile["host_cycles_last_run"] / clock, "hidden": 1e3 * profile["host_cycles_beside_last_run"] / clock}
+
+
+def layers(subject: Subject) -> list[dict[str, Any]]:
+    """A row for each layer."""
+    plan, program = subject.plan, subject.program
+    known = {p["id"]: p for p in program.get("populations", [])}
+    weights: dict[str, int] = {}
+    for connection in program.get("connections", []):
+        weights[connection["target"]] = weights.get(connection["target"], 0) + connection["parameters"]
+    memory = np.asarray(plan.tile_memory)
+    compute = np.asarray(plan.tile_cycles.get("compute", (0,) * plan.target.tiles))
+    moved = subject.traffic.matrix()
+    first = len(subject.traffic.nodes) - len(plan.populations)
+    found = []
+    for index, (p, place) in enumerate(zip(plan.populations, subject.places.layers, strict=True)):
+        info = known.get(p.id, {})
+        chips = np.unique(place.tiles // plan.target.tiles_per_chip)
+        found.append(
+            {
+                "id": p.id,
+                "label": p.label,
+                "model": info.get("model", ""),
+                "equations": info.get("equations", ""),
+                "neurons": p.neurons,
+                "parameters": weights.get(p.id, 0) + info.get("parameters", 0) if info else None,
+                "stage": p.stage,
+                "tiles": ranges(place.tiles),
+                "tile_count": len(place.tiles),
+                "chips": ranges(chips),
+                "replicas": [{"first_sample": g.first, "samples": g.count, "tiles": ranges(g.tiles)} for g in place.groups],
+                "neurons_per_tile": int(place.neurons.max()),
+                "blocks": len(p.blocks),
+                "largest_tile_bytes": int(memory[place.tiles].max()),
+                "compute": int(compute[place.tiles].max()),
+                "bytes_received": float(moved[:, first + index].sum()),
+                "bytes_sent": float(moved[first + index].sum()),
+            }
+        )
+    return found
+
+
+def ranges(numbers: Any) -> list[list[int]]:
+    """Code ascending numbers as runs ``[[first, count], …]``."""
+    array = np.asarray(numbers)
+    if not array.size:
+        return []
+    starts = np.flatnonzero(np.diff(array, prepend=array[0] - 2) != 1)
+    stops = np.append(starts[1:], array.size)
+    return [[int(array[a]), int(b - a)] for a, b in zip(starts, stops, strict=True)]
+
+
+def _buses(subject: Subject) -> list[dict[str, Any]]:
+    plan = subject.plan
+    return [
+        {
+            "id": b.id,
+            "source": subject.names.get(b.source, b.source),
+            "kind": b.kind,
+            "width": b.width,
+            "lag": b.lag,
+            "capacity": b.capacity,
+            "mode": b.mode,
+            "relays": len(b.relays),
+            "activity": plan.activity.get(b.buffer),
+        }
+        for b in plan.buses
+    ]
+
+
+def phases(subject: Subject) -> list[dict[str, Any]]:
+    """Predicted and emulated cycles of all runs of each phase in one step."""
+    plan, emulation = subject.plan, subject.emulation
+    rows: list[dict[str, Any]] = []
+    for p in plan.phases:
+        predicted = {kind: p.runs * getattr(p, kind) for kind in PARTS}
+        counted = emulation.phases.get(p.name) if emulation else None
+        rows.append(
+            {
+                "name": p.name,
+                "part": p.part,
+                "runs": p.runs,
+                "busiest_tile": p.busiest_tile,
+                "bytes_in": p.bytes_in,
+                "once": {kind: getattr(p, kind) for kind in PARTS},
+                "predicted": predicted,
+                "predicted_total": sum(predicted.values()),
+                "share": sum(predicted.values()) / plan.cycles,
+                "emulated": None if counted is None else {kind: counted[kind] for kind in PARTS},
+                "emulated_total": None if counted is None else sum(counted.values()),
+            }
+        )
+    return rows
+
+
+def _memory(subject: Subject) -> list[dict[str, Any]]:
+    """Categories of the fullest tile."""
+    plan, tile = subject.plan, fullest_tile(subject.plan)
+    return [
+        {"name": name, "bytes": tiles[tile], "share": tiles[tile] / plan.target.tile_bytes, "all_tiles": sum(tiles)}
+        for name, tiles in plan.memory.items()
+    ]
+
+
+def _tiles(subject: Subject) -> dict[str, Any]:
+    """Per-tile numbers as runs."""
+    plan, grid, emulation = subject.plan, grid_of(subject.plan.target), subject.emulation
+    emulated = {} if emulation is None else {"compute": emulation.compute, "memory": emulation.memory}
+    return {
+        "columns": grid.columns,
+        "rows": grid.rows,
+        "across": grid.chips_across,
+        "per_chip": plan.target.tiles_per_chip,
+        "chips": plan.target.chips,
+        "limit": plan.target.tile_bytes,
+        "owner": runs(subject.places.owner.tolist()),
+        "neurons": runs(subject.places.neurons.tolist()),
+        "replica": runs(subject.places.replica.tolist()),
+        "memory": {name: runs(tiles) for name, tiles in plan.memory.items()},
+        "cycles": {name: runs(tiles) for name, tiles in plan.tile_cycles.items()},
+        "emulated": {name: runs(tiles) for name, tiles in emulated.items() if tiles is not None},
+    }
+
+
+def _traffic(subject: Subject) -> dict[str, Any]:
+    traffic = subject.traffic
+    return {
+        "nodes": [{"id": node, "label": subject.names.get(node, node)} for node in traffic.nodes],
+        "flows": [asdict(flow) for flow in sorted(traffic.flows, key=lambda flow: -flow.bytes)],
+        "chips": traffic.chips.tolist(),
+        "links": _wires(subject),
+    }
+
+
+def _wires(subject: Subject) -> list[dict[str, Any]]:
+    """Wires between chips that carry something, the longest at work first; the switch, where there is one, is the chip behind the last."""
+    target = subject.plan.target
+    if target.chips == 1:
+        return []
+    routes = find_routes(target)
+    wires = [
+        {"from": a, "to": b, "links": routes.links[a, b], "bytes": size, "cycles": size / routes.links[a, b] / routes.bytes_per_cycle}
+        for (a, b), size in subject.traffic.load(routes).items()
+    ]
+    return sorted(wires, key=lambda wire: -wire["cycles"])
+
+
+def _recording(subject: Subject) -> dict[str, Any] | None:
+    recording = subject.recording
+    if recording is None:
+        return None
+    return {
+        "source": recording.source,
+        "steps": recording.steps,
+        "samples": recording.samples,
+        "activity": [asdict(fired) for fired in activity(subject.plan, recording)],
+    }

@@ -1,0 +1,1 @@
+"""What every emitter uses: printed expressions, generated names, weights files, templates."""

@@ -1,0 +1,23 @@
+"""Which assignments of a kernel a result needs, and what they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from snnc.compiler.neurons.expression import Assignment, symbols
+
+
+def needed(assignments: Sequence[Assignment], results: Iterable[str]) -> tuple[Assignment, ...]:
+    """Return the assignments that `results` follow from, in order."""
+    wanted, kept = set(results), []
+    for assignment in reversed(assignments):
+        if assignment.target in wanted:
+            wanted.update(symbols(assignment.value))
+            kept.append(assignment)
+    return tuple(reversed(kept))
+
+
+def reads(assignments: Sequence[Assignment], results: Iterable[str]) -> set[str]:
+    """Names that `assignments` and `results` read but nothing assigns."""
+    found = {name for a in assignments for name in symbols(a.value)} | set(results)
+    return found - {a.target for a in assignments}

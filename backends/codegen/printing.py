@@ -1,0 +1,132 @@
+"""Print kernels as C++17, which is CUDA and codelet code too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol
+
+Real: TypeAlias = Literal["float", "double"]
+
+_SUM: Final = 1
+_PRODUCT: Final = 2
+_UNARY: Final = 3
+_INFIX: Final[Mapping[str, tuple[str, int]]] = {"add": ("+", _SUM), "sub": ("-", _SUM), "mul": ("*", _PRODUCT), "div": ("/", _PRODUCT)}
+_MATH: Final[Mapping[str, str]] = {
+    "pow": "pow",
+    "exp": "exp",
+    "log": "log",
+    "sqrt": "sqrt",
+    "abs": "fabs",
+    "tanh": "tanh",
+    "erf": "erf",
+    "sin": "sin",
+    "cos": "cos",
+    "min": "fmin",
+    "max": "fmax",
+}
+
+
+def c_literal(value: float, real: Real = "float") -> str:
+    """Return the shortest literal that reads back as `value` in the type `real`."""
+    if real == "float":
+        with np.errstate(over="ignore"):
+            value = float(np.float32(value))
+    if not math.isfinite(value):
+        return "-INFINITY" if value < 0 else "INFINITY"
+    return f"{np.float32(value)!s}f" if real == "float" else repr(value)
+
+
+def c_expression(expression: Expression, real: Real = "float", names: Mapping[str, str] | None = None) -> str:
+    """Print `expression` with the parentheses that its order of operations needs and no others.
+
+    Parameters
+    ----------
+    expression
+        In canonical names; ``detach(x)`` is printed as ``x``.
+    real
+        Type of all values; functions of ``<cmath>`` are called by their name for it (``expf``, ``exp``).
+    names
+        What to print for a name, a primary expression such as ``s0[n]``; others are printed as they are.
+    """
+    return _Printer(real, names or {}).text(expression)
+
+
+def c_assignments(
+    assignments: Iterable[Assignment],
+    real: Real = "float",
+    names: Mapping[str, str] | None = None,
+    stores: Collection[str] = (),
+) -> list[str]:
+    """Print straight-line code, a statement an assignment.
+
+    Parameters
+    ----------
+    assignments, real, names
+        As in :func:`c_expression`; `names` apply to targets too.
+    stores
+        Targets that exist already; all others are declared ``const`` where they are assigned.
+    """
+    printer = _Printer(real, names or {})
+    return [
+        f"{'' if a.target in stores else f'const {real} '}{printer.names.get(a.target, a.target)} = {printer.text(a.value)};"
+        for a in assignments
+    ]
+
+
+class _Printer:
+    def __init__(self, real: Real, names: Mapping[str, str]) -> None:
+        self.real: Real = real
+        self.names = names
+
+    def text(self, expression: Expression, outer: int = 0) -> str:
+        match expression:
+            case Number(value):
+                text = c_literal(value, self.real)
+                return f"({text})" if text.startswith("-") and outer else text
+            case Symbol(name):
+                return self.names.get(name, name)
+            case Call("detach", (operand,)):
+                return self.text(operand, outer)
+            case Call("neg", (operand,)):
+                text = f"-{self.text(operand, _UNARY)}"
+                return f"({text})" if outer > _SUM else text
+            case Call("add" | "sub" | "mul" | "div" as function, (left, right)):
+                sign, level = _INFIX[function]
+                text = f"{self.text(left, level)} {sign} {self.text(right, level + 1)}"
+                return f"({text})" if outer > level else text
+            case Call("sigmoid", (operand,)):
+                one = c_literal(1, self.real)
+                text = f"{one} / ({one} + {self._function('exp')}(-{self.text(operand, _UNARY)}))"
+                return f"({text})" if outer > _PRODUCT else text
+            case Call("spike" | "spike_ge" | "gt" | "ge"):
+                return f"({self._condition(expression)} ? {c_literal(1, self.real)} : {c_literal(0, self.real)})"
+            case Call("where", (condition, left, right)):
+                return f"({self._condition(condition)} ? {self.text(left)} : {self.text(right)})"
+            case Call("sign", (operand,)):
+                signed, zero = self.text(operand, _SUM), c_literal(0, self.real)
+                return f"{self.real}(({signed} > {zero}) - ({signed} < {zero}))"
+            case Call(function, args):
+                return f"{self._function(_MATH[function])}({', '.join(self.text(a) for a in args)})"
+        raise TypeError(expression)
+
+    def _condition(self, expression: Expression) -> str:
+        zero = c_literal(0, self.real)
+        match expression:
+            case Call("spike", (operand,)):
+                return f"{self.text(operand, _SUM)} > {zero}"
+            case Call("spike_ge", (operand,)):
+                return f"{self.text(operand, _SUM)} >= {zero}"
+            case Call("gt", (left, right)):
+                return f"{self.text(left, _SUM)} > {self.text(right, _SUM)}"
+            case Call("ge", (left, right)):
+                return f"{self.text(left, _SUM)} >= {self.text(right, _SUM)}"
+            case _:
+                return f"{self.text(expression, _SUM)} != {zero}"
+
+    def _function(self, name: str) -> str:
+        return f"{name}f" if self.real == "float" else name

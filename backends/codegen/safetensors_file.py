@@ -1,0 +1,62 @@
+"""Weights as a safetensors file beside the emitted sources, written one array at a time."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from snnc.backends.folders.project import Chunk
+from snnc.compiler.ir.graph import Array
+
+FLOAT: Final = 4
+
+
+def safetensors_header(arrays: Mapping[str, Array]) -> tuple[bytes, list[dict[str, object]]]:
+    """Return the head of a safetensors file of float32 arrays, and where each array stands in the file."""
+    header: dict[str, object] = {}
+    position = 0
+    for name, array in arrays.items():
+        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [position, position + FLOAT * array.size]}
+        position += FLOAT * array.size
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    places: list[dict[str, object]] = []
+    offset = 8 + len(text)
+    for name, array in arrays.items():
+        places.append({"name": name, "offset": offset, "elements": int(array.size)})
+        offset += FLOAT * array.size
+    return struct.pack("<Q", len(text)) + text, places
+
+
+def safetensors(arrays: Mapping[str, Array]) -> Iterator[Chunk]:
+    """Yield a safetensors file of float32 arrays, one array at a time."""
+    yield safetensors_header(arrays)[0]
+    for array in arrays.values():
+        yield np.ascontiguousarray(array, dtype="<f4").reshape(-1).view(np.uint8).data
+
+
+def mapped(path: Path, arrays: Mapping[str, Array]) -> dict[str, Array] | None:
+    """Return arrays that :func:`safetensors` wrote to a file as views of it: what nobody reads takes no memory.
+
+    What is written to them is kept in memory alone; the file stays as it is. None: the file is not there, or not of such arrays.
+    """
+    header, _ = safetensors_header(arrays)
+    sizes = [array.size for array in arrays.values()]
+    try:
+        with path.open("rb") as stream:
+            same = stream.read(len(header)) == header and path.stat().st_size == len(header) + FLOAT * sum(sizes)
+    except OSError:
+        return None
+    if not same:
+        return None
+    if not sum(sizes):
+        return dict(arrays)
+    numbers = np.memmap(path, "<f4", "c", len(header)).view(np.ndarray)
+    ends = itertools.accumulate(sizes)
+    return {name: numbers[end - a.size : end].reshape(a.shape) for (name, a), end in zip(arrays.items(), ends, strict=True)}

@@ -1,0 +1,1 @@
+"""The code of CUDA kernels, printed from a network's operations."""

@@ -1,0 +1,88 @@
+"""Copies of dense weights that products read: turned for the backward pass, or of 16 bits a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from snnc.compiler.ir.plan import Precision
+
+Kind = Literal["back", "rows16", "forward16", "backward16"]
+
+HALVES: Final[dict[Precision, str | None]] = {"float32": None, "bfloat16": "BFloat16", "float16": "Float16"}
+"""C++ type of the numbers of 16 bits that a precision has."""
+_LANES: Final = 32
+_DEPTH: Final = 16
+"""Fragments are filled up to whole ones: rows to a warp's neurons, their depth to that of a product (``tensor_cores.hpp``)."""
+
+
+@dataclass(frozen=True)
+class WeightCopy:
+    """A copy of a dense weight that lies [inputs][outputs] on the device, renewed when the weight changes.
+
+    Attributes
+    ----------
+    weight
+        Name of the parameter.
+    kind
+        ``back``: float32, [outputs][inputs]; ``rows16``: [inputs][outputs]; ``forward16`` and ``backward16``: in fragments.
+    inputs, outputs
+        Sizes of the weight.
+    """
+
+    weight: str
+    kind: Kind
+    inputs: int
+    outputs: int
+
+    @property
+    def name(self) -> str:
+        """The member of ``Net``."""
+        return f"{self.weight}_{self.kind}"
+
+    @property
+    def _words(self) -> int:
+        """Words of 32 bits."""
+        if self.kind == "back":
+            return self.inputs * self.outputs
+        if self.kind == "rows16":
+            return -(-self.inputs * self.outputs // 2)
+        rows, depth = (self.outputs, self.inputs) if self.kind == "forward16" else (self.inputs, self.outputs)
+        return -(-rows // _LANES) * _LANES * -(-depth // _DEPTH) * _DEPTH // 2
+
+    @property
+    def bytes(self) -> int:
+        """What it takes of the device."""
+        return 4 * self._words
+
+    @property
+    def field(self) -> str:
+        """C++ of the member of ``Net``."""
+        kind = {"back": "float", "rows16": "Short<Half>"}.get(self.kind, "std::uint32_t")
+        return f"{kind} *{self.name};"
+
+    @property
+    def layout(self) -> str:
+        """Statement that makes room for it."""
+        return f"{self._array}.resize({self._words}u);"
+
+    @property
+    def binding(self) -> str:
+        """Statement that tells kernels where it is."""
+        data = f"{self._array}.data()"
+        return f"net.{self.name} = {f'reinterpret_cast<Short<Half> *>({data})' if self.kind == 'rows16' else data};"
+
+    @property
+    def statement(self) -> str:
+        """What renews it."""
+        weight, to, i, o = f"net.{self.weight}", f"net.{self.name}", self.inputs, self.outputs
+        return {
+            "back": f"turn_weights({weight}, {i}, {o}, {to});",
+            "rows16": f"round_numbers<Half>({weight}, {i * o}, {to});",
+            "forward16": f"round_fragments<Half>({weight}, {o}, {i}, 1, {o}, {to});",
+            "backward16": f"round_fragments<Half>({weight}, {i}, {o}, {o}, 1, {to});",
+        }[self.kind]
+
+    @property
+    def _array(self) -> str:
+        return f"{self.weight}.{'copy' if self.kind == 'back' else self.kind}"

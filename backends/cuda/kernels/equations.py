@@ -1,0 +1,101 @@
+"""Kernels of populations as the body of a lane: one neuron of one sample, forward and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from snnc.backends.codegen.assignments import needed, reads
+from snnc.backends.codegen.printing import c_assignments
+from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
+from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
+
+
+def forward_lines(program: StepProgram, info: PopulationInfo, op: NeuronStep, past: Mapping[str, str]) -> list[str]:
+    """Statements of a step of ``info``: currents are the sums of its ports, states and outputs are stored.
+
+    Parameters
+    ----------
+    program, info, op
+        What is written.
+    past
+        States to the buffers of 16 bits a number that keep them for the backward pass, and saved values to themselves where they are
+        kept so.
+    """
+    kernel = info.kernel
+    results = [*kernel.states, *kernel.outputs, *kernel.saved]
+    body = needed(kernel.forward, results)
+    wanted = reads(body, results) | {f"{s}_prev" for s, buffer in zip(kernel.states, op.states, strict=True) if buffer in past}
+    places = {name: f"item.sum({port}, s)" for port, name in enumerate(kernel.inputs)}
+    places |= {f"{s}_prev": f"net.{buffer}.row(t - 1, b)[n]" for s, buffer in zip(kernel.states, op.states, strict=True)}
+    lines = [*_loads(places, wanted), *_parameters(program, kernel.parameters, op.parameters, wanted), *c_assignments(body)]
+    stores = [_store(buffer, s) for s, buffer in zip(kernel.states, op.states, strict=True)]
+    for s, buffer in zip(kernel.states, op.states, strict=True):
+        if buffer in past:
+            stores += [f"if (t == 0) {_put(past[buffer], f'{s}_prev', '-1')}", _put(past[buffer], s)]
+    stores += [_put(buffer, k) if buffer in past else _store(buffer, k) for k, buffer in zip(kernel.saved, op.saved, strict=True)]
+    for name, buffer in zip(kernel.outputs, op.outputs, strict=True):
+        if program.buffers[buffer].kind == "spikes":
+            lines.append(f"net.{buffer}.store(t, b, item.neuron, item.lane, item.live && {name} != 0.0f);")
+        else:
+            stores.append(_store(buffer, name))
+    return [*lines, *_stored(stores)]
+
+
+def backward_lines(
+    program: StepProgram,
+    info: PopulationInfo,
+    op: NeuronAdjoint,
+    past: Mapping[str, str],
+    short: Collection[str],
+    sums: Callable[[str], str],
+) -> list[str]:
+    """Statements of the adjoint of a step: adjoints of outputs are the sums of their ports; gradients of parameters add to `sums`.
+
+    Parameters
+    ----------
+    program, info, op, past
+        As for :func:`forward_lines`.
+    short
+        Currents whose deltas are kept in 16 bits.
+    sums
+        Gradient to the buffer of its sums over time.
+    """
+    kernel = info.kernel
+    results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
+    body = needed(kernel.backward, results)
+    wanted = reads(body, results)
+    states = dict(zip(kernel.states, op.states, strict=True))
+    places: dict[str, str] = {}
+    for s in kernel.history:
+        kept = past.get(states[s], states[s])
+        places |= {f"{s}_prev": f"net.{kept}.values(t - 1, b)[n]", s: f"net.{kept}.values(t, b)[n]"}
+    places |= {k: f"net.{buffer}.values(t, b)[n]" for k, buffer in zip(kernel.saved, op.saved, strict=True)}
+    places |= {f"d_{o}": f"item.sum({port}, s)" for port, o in enumerate(kernel.outputs)}
+    places |= {f"d_{s}": f"net.d_{buffer}.row(0, b)[n]" for s, buffer in states.items()}
+    lines = [*_loads(places, wanted), *_parameters(program, kernel.parameters, op.parameters, wanted), *c_assignments(body)]
+    stores = [f"net.d_{buffer}.row(0, b)[n] = d_{s}_prev;" for s, buffer in states.items()]
+    for i, buffer in zip(kernel.inputs, op.currents, strict=True):
+        stores.append((_put if buffer in short else _store)(f"d_{buffer}", f"d_{i}"))
+    stores += [f"net.{sums(gradient)}.row(0, b)[n] += d_{a};" for a, gradient in zip(kernel.learnable, op.gradients, strict=True)]
+    return [*lines, *_stored(stores)]
+
+
+def _store(buffer: str, value: str) -> str:
+    return f"net.{buffer}.row(t, b)[n] = {value};"
+
+
+def _put(buffer: str, value: str, step: str = "t") -> str:
+    return f"net.{buffer}.put({step}, b, n, {value});"
+
+
+def _stored(stores: list[str]) -> list[str]:
+    return ["if (item.live) {", *(f"  {line}" for line in stores), "}"] if stores else []
+
+
+def _loads(places: Mapping[str, str], wanted: set[str]) -> list[str]:
+    return [f"const float {name} = {place};" for name, place in places.items() if name in wanted]
+
+
+def _parameters(program: StepProgram, names: tuple[str, ...], buffers: tuple[str, ...], wanted: set[str]) -> list[str]:
+    index = {a: "0" if program.buffers[b].shape == () else "n" for a, b in zip(names, buffers, strict=True)}
+    return [f"const float {a} = net.{b}[{index[a]}];" for a, b in zip(names, buffers, strict=True) if a in wanted]

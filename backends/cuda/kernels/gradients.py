@@ -1,0 +1,119 @@
+"""What gathers the gradients of parameters once the deltas of all steps are there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from snnc.backends.cuda.kernels.steps import Steps, windows_expression
+from snnc.backends.cuda.schedule.whole import Whole
+from snnc.compiler.ir.step_operations import (
+    BiasGradient,
+    ConvolveBiasGradient,
+    ConvolveWeightGradient,
+    NeuronAdjoint,
+    OneToOneWeightGradient,
+    RescaleBiasGradient,
+    RescaleWeightGradient,
+    SparseWeightGradient,
+    Value,
+)
+from snnc.compiler.ir.windows import Windows
+
+LANES = 32
+
+
+@dataclass
+class Gradients:
+    """Statements in the making.
+
+    Attributes
+    ----------
+    whole
+        Calls that know nothing of the network.
+    calls
+        Statements of the host.
+    lines
+        Statements of the kernel.
+    layout
+        Statements that share the rows out, a slice a partial sum.
+    sums
+        Gradients of neurons' parameters, summed over time in place, with their neurons.
+    """
+
+    steps: Steps
+    whole: Whole
+    calls: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    layout: list[str] = field(default_factory=list)
+    sums: dict[str, int] = field(default_factory=dict)
+
+    def add_all(self) -> None:
+        """Add what every operation of the backward pass asks for."""
+        for op in self.steps.program.backward:
+            made = self.whole.gradient(op)
+            if made is not None:
+                self.calls.append(made[0])
+                self.layout.append(made[1])
+                continue
+            match op:
+                case ConvolveWeightGradient() | ConvolveBiasGradient():
+                    self._convolution(op)
+                case SparseWeightGradient() | OneToOneWeightGradient() | RescaleWeightGradient() | RescaleBiasGradient():
+                    self._wired(op)
+                case BiasGradient(target, gradient):
+                    size = self._size(target)
+                    self._slice(gradient, -(-size // LANES))
+                    self.lines.append(f"column_sums(net.d_{target}.matrix(), {size}, rows, {_slices(gradient)}, warp);")
+                case NeuronAdjoint():
+                    self._neurons(op)
+
+    def _convolution(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> None:
+        arrival = self.steps.arrival(op.connection)
+        windows, groups, weight = (getattr(arrival, name) for name in ("windows", "groups", "weight"))
+        assert isinstance(windows, Windows)
+        shape = self.steps.program.buffers[weight].shape
+        expression = windows_expression(windows, groups, shape[0])
+        if isinstance(op, ConvolveBiasGradient):
+            self._slice(op.gradient, shape[0])
+            self.lines.append(f"window_bias_gradient({expression}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp);")
+            return
+        self._slice(op.gradient, int(np.prod(shape)))
+        given = f"net.{op.source.buffer}, {self._lead(op.source)}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
+        self.lines.append(f"window_gradient({expression}, {given});")
+
+    def _wired(self, op: SparseWeightGradient | OneToOneWeightGradient | RescaleWeightGradient | RescaleBiasGradient) -> None:
+        numbers = max(1, self._size(op.gradient))
+        table, few = self.steps.by_parameter(op)
+        source, lead = ("Ones()", "0") if isinstance(op, RescaleBiasGradient) else (f"net.{op.source.buffer}", self._lead(op.source))
+        self._slice(op.gradient, -(-numbers // LANES) if few else numbers)
+        given = f"{table}, {source}, {lead}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
+        self.lines.append(f"wired_gradient<{'true' if few else 'false'}>({given});")
+
+    def _neurons(self, op: NeuronAdjoint) -> None:
+        for gradient in op.gradients:
+            size = self._size(op.currents[0] if op.currents else op.states[0])
+            self.sums[f"{gradient}_sums"] = size
+            whole = self.steps.program.buffers[gradient].shape == ()
+            summed = f"whole_sum(net.{gradient}_sums.data" if whole else f"column_sums(net.{gradient}_sums.matrix()"
+            self._slice(gradient, 1 if whole else -(-size // LANES), "batch")
+            self.lines.append(f"{summed}, {size}, run.batch, {_slices(gradient)}.whole(), warp);")
+
+    def _slice(self, gradient: str, items: int, rows: str = "rows") -> None:
+        count = "static_cast<std::size_t>(batch)" if rows == "batch" else rows
+        self.layout.append(f"{gradient.removeprefix('d_')}.slice({items}, {count}, warps);")
+
+    def _size(self, buffer: str) -> int:
+        return self.steps.storage.size(buffer)
+
+    def _past(self, buffer: str) -> int:
+        return self.steps.storage.kept(buffer).past
+
+    def _lead(self, source: Value) -> str:
+        before = self._past(source.buffer) - source.delay
+        return f"{before} * run.batch" if before else "0"
+
+
+def _slices(gradient: str) -> str:
+    return f"net.{gradient.removeprefix('d_')}_learned.gradient"

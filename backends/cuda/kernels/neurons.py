@@ -1,0 +1,235 @@
+"""Populations as C++ structs: what a thread holds of one neuron of one sample while it goes through time, forward and back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from snnc.backends.codegen.assignments import needed, reads
+from snnc.backends.codegen.names import comment_text
+from snnc.backends.codegen.printing import c_assignments
+from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
+from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
+
+
+@dataclass(frozen=True)
+class Sum:
+    """What reaches a port from outside of the recurrence.
+
+    Attributes
+    ----------
+    buffer
+        Rows of numbers that hold it; None: nothing.
+    delay
+        Steps after the one at hand that are read; nothing comes from after the sequence.
+    constant
+        C++ expression that is the same at all steps; None: there is none.
+    """
+
+    buffer: str | None = None
+    delay: int = 0
+    constant: str | None = None
+
+
+@dataclass(frozen=True)
+class NeuronStruct:
+    """The text of a struct, by parts, as ``neuron.cu.jinja`` prints it."""
+
+    name: str
+    comment: str
+    size: int
+    ports: int
+    outputs: int
+    given: tuple[str, ...]
+    """What a step reads of memory."""
+    members: tuple[str, ...]
+    """Declarations of what is held."""
+    begin: tuple[str, ...]
+    read: tuple[str, ...]
+    step: tuple[str, ...]
+    end: tuple[str, ...]
+    words: tuple[tuple[int, str], ...] = ()
+    """Outputs that are spikes, by their place, and their buffers."""
+
+    @property
+    def spikes(self) -> str:
+        """C++ expression of whether ``output`` is spikes."""
+        return " || ".join(f"output == {place}" for place, _ in self.words) or "output < 0"
+
+
+@dataclass
+class _Parts:
+    given: list[str] = field(default_factory=list)
+    members: list[str] = field(default_factory=list)
+    begin: list[str] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
+    step: list[str] = field(default_factory=list)
+    end: list[str] = field(default_factory=list)
+
+    def hold(self, name: str, first: str) -> None:
+        """Keep a number through time that begins with an expression."""
+        self.members.append(f"float {name};")
+        self.begin.append(f"{name} = {first};")
+
+    def at(self, buffer: str, step: str = "t", *, short: bool = False) -> str:
+        """C++ expression of the neuron's number of a buffer at a step; `short`: of 16 bits."""
+        offset = "own_short" if short else "own"
+        if f"int {offset};" not in self.members:
+            self.members.append(f"int {offset};")
+            self.begin.append(f"{offset} = b * {'((SIZE + 1) / 2 * 2)' if short else 'SIZE'} + n;")
+        return f"net.{buffer}.at({step}, {offset})"
+
+    def give(self, name: str, expression: str) -> None:
+        """Read a number at every step."""
+        self.given.append(name)
+        self.read.append(f"found.{name} = {expression};")
+
+    def sums(self, names: Sequence[str], sums: Sequence[Sum], wanted: Collection[str]) -> None:
+        """Define the sums of ports: what comes from outside, and what the recurrence adds."""
+        for port, (name, outside) in enumerate(zip(names, sums, strict=True)):
+            if name not in wanted:
+                continue
+            terms = [f"more[{port}]"]
+            if outside.constant is not None:
+                self.hold(f"start{port}", outside.constant)
+                terms.insert(0, f"start{port}")
+            if outside.buffer is not None:
+                value = self.at(outside.buffer, f"t + {outside.delay}" if outside.delay else "t")
+                self.give(f"sum{port}", f"t + {outside.delay} < net.left ? {value} : 0.0f" if outside.delay else value)
+                terms.insert(0, f"given.sum{port}")
+            self.step.append(f"const float {name} = {' + '.join(terms)};")
+
+    def parameters(self, program: StepProgram, names: Sequence[str], buffers: Sequence[str], wanted: Collection[str]) -> None:
+        for name, buffer in zip(names, buffers, strict=True):
+            if name in wanted:
+                self.hold(name, f"net.{buffer}[{'0' if program.buffers[buffer].shape == () else 'n'}]")
+
+    def made(
+        self, name: str, info: PopulationInfo, size: int, ports: int, outputs: int, words: Sequence[tuple[int, str]] = ()
+    ) -> NeuronStruct:
+        comment = f"Population {comment_text(info.label)}: {comment_text(info.model.name)}"
+        return NeuronStruct(
+            name,
+            comment,
+            size,
+            max(1, ports),
+            max(1, outputs),
+            given=tuple(self.given),
+            members=tuple(self.members),
+            begin=tuple(self.begin),
+            read=tuple(self.read),
+            step=tuple(self.step),
+            end=tuple(self.end),
+            words=tuple(words),
+        )
+
+
+def forward_struct(
+    program: StepProgram, info: PopulationInfo, op: NeuronStep, past: Mapping[str, str], sums: Sequence[Sum], size: int
+) -> NeuronStruct:
+    """Return a step of ``info``.
+
+    Parameters
+    ----------
+    program, info, op
+        What is written.
+    past
+        States to the buffers of 16 bits a number that keep them for the backward pass, and saved values to themselves where they are
+        kept so.
+    sums
+        What reaches each port from outside.
+    size
+        Neurons.
+    """
+    kernel, parts = info.kernel, _Parts()
+    body = needed(kernel.forward, [*kernel.states, *kernel.outputs, *kernel.saved])
+    wanted = reads(body, [*kernel.states, *kernel.outputs, *kernel.saved])
+    parts.sums(kernel.inputs, sums, wanted)
+    parts.parameters(program, kernel.parameters, op.parameters, wanted)
+    for state, buffer in zip(kernel.states, op.states, strict=True):
+        parts.hold(f"held_{state}", f"net.{buffer}.row(-1, b)[n]")
+        if buffer in past:
+            parts.begin.append(f"net.{past[buffer]}.put(-1, b, n, held_{state});")
+        if f"{state}_prev" in wanted:
+            parts.step.append(f"const float {state}_prev = held_{state};")
+    parts.step += c_assignments(body)
+    for state, buffer in zip(kernel.states, op.states, strict=True):
+        parts.step.append(f"held_{state} = {state};")
+        if buffer in past:
+            parts.step.append(f"{parts.at(past[buffer], short=True)}.put({state});")
+            parts.end.append(f"net.{buffer}.row(-1, b)[n] = held_{state};")
+        else:
+            parts.step.append(f"if (net.{buffer}.slots.slots > 1) {parts.at(buffer)} = {state};")
+            parts.end.append(f"if (net.{buffer}.slots.slots == 1) net.{buffer}.row(-1, b)[n] = held_{state};")
+    for name, buffer in zip(kernel.saved, op.saved, strict=True):
+        put = f"{parts.at(buffer, short=True)}.put({name});" if buffer in past else f"{parts.at(buffer)} = {name};"
+        parts.step.append(f"if (net.{buffer}.slots.slots > 1 || net.length == 1) {put}")
+    words: list[tuple[int, str]] = []
+    for place, (name, buffer) in enumerate(zip(kernel.outputs, op.outputs, strict=True)):
+        parts.step.append(f"outputs[{place}] = {name};")
+        if program.buffers[buffer].kind == "spikes":
+            words.append((place, buffer))
+        else:
+            parts.step.append(f"{parts.at(buffer)} = {name};")
+    return parts.made(f"{info.id}_forward", info, size, len(op.currents), len(op.outputs), words)
+
+
+def backward_struct(
+    program: StepProgram,
+    info: PopulationInfo,
+    op: NeuronAdjoint,
+    past: Mapping[str, str],
+    short: Collection[str],
+    sums: Sequence[Sum],
+    size: int,
+) -> NeuronStruct:
+    """Return the adjoint of a step: adjoints of outputs are the sums of its ports, and currents' adjoints its outputs.
+
+    Parameters
+    ----------
+    program, info, op, past, sums, size
+        As for :func:`forward_struct`.
+    short
+        Currents whose deltas are kept in 16 bits.
+    """
+    kernel, parts = info.kernel, _Parts()
+    results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
+    body = needed(kernel.backward, results)
+    wanted = reads(body, results)
+    states = dict(zip(kernel.states, op.states, strict=True))
+    parts.sums([f"d_{o}" for o in kernel.outputs], sums, wanted)
+    parts.parameters(program, kernel.parameters, op.parameters, wanted)
+    for state in kernel.history:
+        kept = past.get(states[state], states[state])
+        short_state = states[state] in past
+        now, before = state in wanted, f"{state}_prev" in wanted
+        if before:
+            parts.give(f"{state}_prev", parts.at(kept, "t - 1", short=short_state))
+            parts.step.append(f"const float {state}_prev = given.{state}_prev;")
+        if now and before:
+            # What is before this step is what comes after the one that is next on the way back.
+            parts.hold(f"last_{state}", f"net.{kept}.values(net.length - 1, b)[n]")
+            parts.step += [f"const float {state} = last_{state};", f"last_{state} = {state}_prev;"]
+        elif now:
+            parts.give(state, parts.at(kept, short=short_state))
+            parts.step.append(f"const float {state} = given.{state};")
+    for name, buffer in zip(kernel.saved, op.saved, strict=True):
+        if name in wanted:
+            parts.give(name, parts.at(buffer, short=buffer in past))
+            parts.step.append(f"const float {name} = given.{name};")
+    for state, buffer in states.items():
+        parts.hold(f"held_d_{state}", f"net.d_{buffer}.row(0, b)[n]")
+        parts.end.append(f"net.d_{buffer}.row(0, b)[n] = held_d_{state};")
+        if f"d_{state}" in wanted:
+            parts.step.append(f"const float d_{state} = held_d_{state};")
+    parts.step += c_assignments(body)
+    parts.step += [f"held_d_{state} = d_{state}_prev;" for state in states]
+    for place, (name, buffer) in enumerate(zip(kernel.inputs, op.currents, strict=True)):
+        parts.step.append(f"outputs[{place}] = {f'BFloat16::number(BFloat16::of(d_{name}))' if buffer in short else f'd_{name}'};")
+        delta = f"d_{buffer}"
+        parts.step.append(f"{parts.at(delta, short=True)}.put(d_{name});" if buffer in short else f"{parts.at(delta)} = d_{name};")
+    for name, gradient in zip(kernel.learnable, op.gradients, strict=True):
+        parts.hold(f"sum_{name}", f"net.{gradient}_sums.row(0, b)[n]")
+        parts.step.append(f"sum_{name} += d_{name};")
+        parts.end.append(f"net.{gradient}_sums.row(0, b)[n] = sum_{name};")
+    return parts.made(f"{info.id}_back", info, size, len(op.outputs), len(op.currents))

@@ -1,0 +1,182 @@
+"""The launches of a training step as data: what each computes, and how many bytes and multiplications it takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final, Literal, get_args
+
+from snnc.backends.cuda.kernels.steps import Steps
+from snnc.backends.native.storage import is_maximum
+from snnc.compiler.ir.step_operations import (
+    Arrival,
+    Convolve,
+    ConvolveInputGradient,
+    ConvolveWeightGradient,
+    Dense,
+    DenseInputGradient,
+    DenseWeightGradient,
+    InputGradient,
+    RecordAdjoint,
+)
+from snnc.compiler.ir.windows import Windows
+
+Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update"]
+Way = Literal["forward", "backward", "gradient", "once"]
+FLOAT: Final = 4
+_MOST: Final = 2**48
+"""No size of a launch that is read back is larger."""
+_TILE: Final = 128
+_NARROW: Final = 32
+"""Rows and columns of a block's tile of a product, and columns where there are few (``whole_tiles.cuh``)."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel of a training step.
+
+    Attributes
+    ----------
+    kind, way
+        What it is, and when it runs.
+    of
+        The author's name of the population or connection.
+    row_bytes, fixed_bytes
+        Bytes read and written for each row (a step of a sample), and besides.
+    depth, width
+        Of a product: numbers that a result is summed of, and results of a row. Of a convolution: those of a position, in whole fragments.
+    positions
+        Positions of a convolution in a row; 1 elsewhere.
+    parts
+        Products that one of float32 takes.
+    neurons, levels
+        Of a walk, a core or a feedback: its neurons, and barriers of a step.
+    weights
+        Multiplications of a step and sample that stay in the time loop.
+    """
+
+    kind: Kind
+    way: Way
+    of: str
+    row_bytes: int = 0
+    fixed_bytes: int = 0
+    depth: int = 0
+    width: int = 0
+    positions: int = 1
+    parts: int = 1
+    neurons: int = 0
+    levels: int = 0
+    weights: int = 0
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        return asdict(self)
+
+    @staticmethod
+    def from_data(data: Mapping[str, Any]) -> Launch:
+        """Undo :meth:`to_data`."""
+        return Launch(**data)
+
+
+def read_launches(data: object) -> list[Launch] | None:
+    """Return the launches that a project describes; None where it describes none, or something else."""
+    if not isinstance(data, list) or not all(_is_launch(one) for one in data):
+        return None
+    return [Launch.from_data(one) for one in data] or None
+
+
+def _is_launch(data: object) -> bool:
+    if not isinstance(data, dict) or set(data) != {field.name for field in fields(Launch)}:
+        return False
+    kind, way, of, *sizes = (data[field.name] for field in fields(Launch))
+    named = kind in get_args(Kind) and way in get_args(Way) and isinstance(of, str)
+    return named and all(isinstance(size, int) and not isinstance(size, bool) and 0 <= size < _MOST for size in sizes)
+
+
+def filled(count: int, unit: int) -> int:
+    """Return `count` filled up to whole units."""
+    return -(-count // unit) * unit
+
+
+def columns_of_tile(width: int) -> int:
+    """Columns of a block's tile of a product."""
+    return _NARROW if width <= _NARROW else _TILE
+
+
+class Launches:
+    """Describes operations as launches.
+
+    Parameters
+    ----------
+    steps
+        What kernels do.
+    """
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+
+    def coming(self, op: Arrival | InputGradient | RecordAdjoint, label: str) -> Launch:
+        """What an operation adds to the sum from outside of a population of that name."""
+        source, target = self._row_bytes(op.source.buffer), FLOAT * self._steps.storage.size(op.target)
+        if isinstance(op, Dense):
+            return self._product(op.weight, label, "forward", source + target, 2 if self._steps.spikes(op.source.buffer) else 6)
+        values = FLOAT * self._steps.storage.size(op.source.buffer)
+        if isinstance(op, DenseInputGradient):
+            return self._product(op.weight, label, "backward", values + target, 1 if self._steps.half else 3)
+        if isinstance(op, Convolve):
+            return self._convolution(op, op.windows, op.groups, label, "forward", source + target, 2)
+        if isinstance(op, ConvolveInputGradient):
+            return self._convolution(op, op.windows, op.groups, label, "backward", values + target, 3)
+        way: Way = "forward" if isinstance(op, Arrival) else "backward"
+        # A maximum on the way back reads again what it was chosen from.
+        again = values if way == "backward" and not isinstance(op, RecordAdjoint) and is_maximum(op) else 0
+        return Launch("table", way, label, (source if way == "forward" else values) + target + again)
+
+    def gradient(self, op: object) -> Launch | None:
+        """The gradient of a weight; None: it is one of few numbers."""
+        if isinstance(op, DenseWeightGradient):
+            inputs, outputs = self._steps.storage.size(op.source.buffer), self._steps.storage.size(op.target)
+            row = self._row_bytes(op.source.buffer) + FLOAT * outputs
+            parts = 2 if self._steps.spikes(op.source.buffer) else 3
+            return Launch(
+                "product", "gradient", self._connection(op.connection), row, FLOAT * inputs * outputs, inputs, outputs, parts=parts
+            )
+        if isinstance(op, ConvolveWeightGradient):
+            row = self._row_bytes(op.source.buffer) + FLOAT * self._steps.storage.size(op.target)
+            return self._convolution(op, op.windows, op.groups, self._connection(op.connection), "gradient", row, 2)
+        return None
+
+    def _product(self, weight: str, label: str, way: Way, row: int, parts: int) -> Launch:
+        outputs, inputs = self._steps.program.buffers[weight].shape
+        depth, width = (inputs, outputs) if way == "forward" else (outputs, inputs)
+        return Launch("product", way, label, row, FLOAT * inputs * outputs, depth, width, parts=parts)
+
+    def _convolution(
+        self,
+        op: Convolve | ConvolveInputGradient | ConvolveWeightGradient,
+        windows: Windows,
+        groups: int,
+        label: str,
+        way: Way,
+        row: int,
+        parts: int,
+    ) -> Launch:
+        arrival = self._steps.arrival(op.connection)
+        assert isinstance(arrival, Convolve)
+        outputs = self._steps.program.buffers[arrival.weight].shape[0]
+        taps, inputs = math.prod(windows.kernel), windows.channels // groups
+        if way == "backward":
+            depth, width, positions = outputs // groups * taps, inputs, math.prod(windows.size)
+        else:
+            depth, width, positions = inputs * taps, outputs // groups, math.prod(windows.output)
+        return Launch(
+            "convolution", way, label, row, 0, filled(depth, 16), groups * filled(width, 16 if way == "backward" else 32), positions, parts
+        )
+
+    def _row_bytes(self, buffer: str) -> int:
+        size = self._steps.storage.size(buffer)
+        return FLOAT * (-(-size // 32) if self._steps.spikes(buffer) else size)
+
+    def _connection(self, name: str) -> str:
+        return next((c.label for c in self._steps.program.connections if c.id == name), name)

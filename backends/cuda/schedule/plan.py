@@ -1,0 +1,350 @@
+"""The schedule of a network as its program has it: kernels, the buffers between them, and the order of their launches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from snnc.backends.codegen.assignments import needed
+from snnc.backends.cuda.kernels.neurons import NeuronStruct
+from snnc.backends.cuda.kernels.steps import NearWeight, Phase, Steps, WholeSum
+from snnc.backends.cuda.schedule.launches import FLOAT, Launch, Launches, Way
+from snnc.backends.cuda.schedule.schedule import Component, Feedback, Loop, Walk
+from snnc.backends.cuda.schedule.wavefront import Wavefront
+from snnc.backends.cuda.schedule.whole import Whole
+from snnc.compiler.ir.step_operations import Arrival, Dense, DenseInputGradient, InputGradient, NeuronAdjoint, RecordAdjoint
+from snnc.compiler.neurons.expression import Symbol
+
+Near = dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class FeedbackKernels:
+    """The kernels of a feedback, forward and back, and what they take."""
+
+    name: str
+    forward_phases: tuple[Phase, ...]
+    backward_phases: tuple[Phase, ...]
+    forward_turns: Wavefront
+    backward_turns: Wavefront
+    sizes: dict[str, int]
+    near: Near
+    work: dict[str, int]
+    forward_sums: int
+    backward_sums: int
+
+
+@dataclass(frozen=True)
+class RecurrentCore:
+    """A population whose weights stay on chip for all steps, as the templates take it.
+
+    Attributes
+    ----------
+    name
+        The population.
+    size, port, output, delay
+        Its neurons; the current that the recurrence adds to, the output that it reads, and how late.
+    weight, spikes, delta
+        Members of ``Net``: weights, the output's spikes, the current's adjoint.
+    forward_parts, backward_parts
+        Numbers of 16 bits that a weight is split into.
+    goes_back
+        Whether gradients come back through the recurrence.
+    feedback
+        What runs where the weights do not fit.
+    """
+
+    name: str
+    size: int
+    port: int
+    output: int
+    delay: int
+    weight: str
+    spikes: str
+    delta: str
+    forward_parts: int
+    backward_parts: int
+    goes_back: bool
+    feedback: str
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Numbers of a step and sample that components use one after the other, when the session trains and when it does not."""
+
+    training: int
+    inference: int
+
+
+class Plan:
+    """What a program runs, in order.
+
+    Parameters
+    ----------
+    steps
+        What kernels do.
+    whole
+        Calls that know nothing of the network.
+    trains
+        Whether there is a backward pass.
+
+    Attributes
+    ----------
+    neurons
+        Structs of the populations outside of feedbacks.
+    sums
+        Kernels of what comes from outside of a component.
+    feedbacks
+        Kernels of components with barriers.
+    cores
+        Populations whose recurrence stays on chip.
+    forward, backward
+        Statements of the host that launch all of them.
+    launches
+        What is launched, as data.
+    fields, binding
+        Buffers of the sums: members of ``Net``, and statements that say where they are.
+    """
+
+    def __init__(self, steps: Steps, whole: Whole, trains: bool) -> None:
+        self._steps = steps
+        self._whole = whole
+        self.neurons: list[NeuronStruct] = []
+        self.sums: list[WholeSum] = []
+        self.feedbacks: list[FeedbackKernels] = []
+        self.cores: list[RecurrentCore] = []
+        self.forward: list[str] = []
+        self.backward: list[str] = []
+        self.fields: list[str] = []
+        self.binding: list[str] = []
+        self.launches: list[Launch] = []
+        self._described = Launches(steps)
+        most: Counter[str] = Counter()
+        for component in steps.schedule.components:
+            self._forward(component, most, trains)
+        for component in reversed(steps.schedule.components if trains else ()):
+            self._backward(component, most)
+        for component in steps.schedule.components:
+            if isinstance(component, Feedback | Loop):
+                self.feedbacks.append(self._feedback(component if isinstance(component, Feedback) else component.otherwise, trains))
+        self.scratch = Scratch(most["training"], most["inference"])
+
+    def _forward(self, component: Component, most: Counter[str], trains: bool) -> None:
+        currents = {
+            c: p for p in component.populations for c in self._steps.neuron_step(p).currents if self._steps.arrivals(c, outside=True)
+        }
+        if isinstance(component, Walk) and self._passes_on(component.population):
+            # What arrives is what goes on: the sum is written where readers look for it.
+            (current,) = currents
+            self._sum(self.forward, current, component.population, self._steps.neuron_step(component.population).outputs[0])
+            return
+        same = {f"c_{c}": c for p in component.populations if trains for c in self._own_deltas(p)}
+        self._place([(f"c_{c}", self._size(c)) for c in currents], same, most, trains)
+        for current, population in currents.items():
+            self._sum(self.forward, current, population, f"c_{current}")
+        match component:
+            case Walk(population):
+                struct = self._steps.forward_struct(population)
+                self.neurons.append(struct)
+                self.launches.append(self._walk(population, "forward"))
+                self.forward.append(f"launch_walk(walk_forward<{struct.name}, Net>, {struct.size}, batch, net, run_of);")
+            case Loop(population, recurrence, feedback):
+                self.neurons.append(self._steps.forward_struct(population))
+                self.cores.append(self._core(component, recurrence, feedback, trains))
+                self.launches.append(self._loop(population, "forward", self.cores[-1].forward_parts))
+                self.forward.append(f"{population}_ahead.run(net, run_of, {feedback.name});")
+            case Feedback(name):
+                self.launches.append(self._teams(component, "forward"))
+                self.forward.append(f"{name}.forward(net, run_of);")
+
+    def _backward(self, component: Component, most: Counter[str]) -> None:
+        learning = [p for p in component.populations if self._steps.schedule.learns(p)]
+        if not learning:
+            return
+        outputs = {o: p for p in learning for o in self._steps.neuron_adjoint(p).outputs if self._steps.summed_adjoint(o)}
+        if isinstance(component, Walk) and self._passes_back(component.population):
+            (output,) = outputs
+            self._sum(self.backward, output, component.population, f"d_{self._steps.neuron_step(component.population).currents[0]}")
+            return
+        same = {}
+        for population in learning:
+            op = self._steps.neuron_adjoint(population)
+            # Where an output is as large as a current, its adjoint lies where the current's delta will be.
+            for output, current in zip(op.outputs, op.currents, strict=False):
+                if not self._steps.rounds_delta(current) and self._size(output) == self._size(current):
+                    same[f"a_{output}"] = current
+        self._place([(f"a_{o}", self._size(o)) for o in outputs], same, most, True)
+        for output, population in outputs.items():
+            self._sum(self.backward, output, population, f"a_{output}")
+        match component:
+            case Loop(population, otherwise=feedback) if any(core.name == population and core.goes_back for core in self.cores):
+                self.neurons.append(self._steps.backward_struct(population))
+                self.launches.append(self._loop(population, "backward", 1 if self._steps.half == "BFloat16" else 2))
+                self.backward.append(f"{population}_back.run(net, run_of, {feedback.name});")
+            case Walk(population) | Loop(population):
+                struct = self._steps.backward_struct(population)
+                self.neurons.append(struct)
+                self.launches.append(self._walk(population, "backward"))
+                self.backward.append(f"launch_walk(walk_backward<{struct.name}, Net>, {struct.size}, batch, net, run_of);")
+            case Feedback(name):
+                self.launches.append(self._teams(component, "backward"))
+                self.backward.append(f"{name}.backward(net, run_of);")
+
+    def _sum(self, way: list[str], port: str, population: str, to: str) -> None:
+        """Add the launches that sum what comes from outside to a current or, on the way back, to an output."""
+        coming: Sequence[Arrival | RecordAdjoint | InputGradient]
+        coming = self._steps.arrivals(port, outside=True) if way is self.forward else self._steps.returns(port, outside=True)
+        for number, op in enumerate(coming):
+            first = number == 0
+            if isinstance(op, Arrival):
+                call = self._whole.arrival(op, to, first=first)
+            else:
+                call = None if isinstance(op, RecordAdjoint) else self._whole.returning(op, to, first=first)
+            if call is None:
+                own = self._steps.own_sum(f"{port}_sum{number}", population, to, [op], first=first)
+                self.sums.append(own)
+                call = f"launch({own.name}, at_once, shared_bytes(WIDE), false, net, run_of);"
+            way.append(call)
+            self.launches.append(self._described.coming(op, self._steps.population(population).label))
+
+    def _walk(self, population: str, way: Way) -> Launch:
+        return Launch(
+            "walk", way, self._steps.population(population).label, self._walked_bytes(population), neurons=self._steps.neurons(population)
+        )
+
+    def _loop(self, population: str, way: Way, parts: int) -> Launch:
+        label, bytes_ = self._steps.population(population).label, self._walked_bytes(population)
+        return Launch("core", way, label, bytes_, neurons=self._steps.neurons(population), parts=parts)
+
+    def _teams(self, feedback: Feedback, way: Way) -> Launch:
+        work, labels = self._work(feedback), [self._steps.population(p).label for p in feedback.populations]
+        weights = work["listed"] + work["valued"] if way == "forward" else work["back"]
+        bytes_ = sum(self._walked_bytes(p) for p in feedback.populations)
+        neurons = sum(self._steps.neurons(p) for p in feedback.populations)
+        return Launch("feedback", way, ", ".join(labels), bytes_, neurons=neurons, levels=work["levels"], weights=weights)
+
+    def _walked_bytes(self, population: str) -> int:
+        """Bytes of a row: sums in, and histories or deltas out (or in, on the way back)."""
+        kernel = self._steps.population(population).kernel
+        return FLOAT * self._steps.neurons(population) * (len(kernel.inputs) + max(1, len(kernel.history)))
+
+    def _core(self, loop: Loop, recurrence: Dense, feedback: Feedback, trains: bool) -> RecurrentCore:
+        op = self._steps.neuron_step(loop.population)
+        returning = [b for b in self._steps.program.backward if isinstance(b, DenseInputGradient) and b.connection == recurrence.connection]
+        return RecurrentCore(
+            loop.population,
+            self._size(recurrence.target),
+            op.currents.index(recurrence.target),
+            op.outputs.index(recurrence.source.buffer),
+            recurrence.source.delay,
+            recurrence.weight,
+            recurrence.source.buffer,
+            f"d_{recurrence.target}",
+            1 if self._steps.rounds_forward else 2,
+            # Weights of float16 are more than one part of bfloat16 holds.
+            1 if self._steps.half == "BFloat16" else 2,
+            trains and bool(returning),
+            feedback.name,
+        )
+
+    def _passes_on(self, population: str) -> bool:
+        """Whether a population hands on the sum of one port as it is, and keeps nothing."""
+        kernel, op = self._steps.population(population).kernel, self._steps.neuron_step(population)
+        if kernel.states or kernel.saved or len(kernel.inputs) != 1 or len(kernel.outputs) != 1 or self._steps.spikes(op.outputs[0]):
+            return False
+        body = needed(kernel.forward, kernel.outputs)
+        same = len(body) == 1 and body[0].value == Symbol(kernel.inputs[0])
+        return same and bool(self._steps.arrivals(op.currents[0], outside=True))
+
+    def _passes_back(self, population: str) -> bool:
+        """Whether its current's adjoint is the sum of what comes back."""
+        op = self._steps.neuron_adjoint(population)
+        return self._passes_on(population) and not self._steps.rounds_delta(op.currents[0]) and self._steps.summed_adjoint(op.outputs[0])
+
+    def _own_deltas(self, population: str) -> list[str]:
+        """Currents whose deltas have float32 buffers, which their sums may use before."""
+        if not self._steps.schedule.learns(population):
+            return []
+        return [c for c in self._steps.neuron_adjoint(population).currents if not self._steps.rounds_delta(c)]
+
+    def _place(self, sums: Sequence[tuple[str, int]], same: dict[str, str], most: Counter[str], trains: bool) -> None:
+        """Add buffers: those of `same` lie where a current's deltas will be; the others share room with those of other components."""
+        used = 0
+        own = [s for s in sums if s[0] not in same]
+        for number, (name, size) in enumerate([*own, *(s for s in sums if s[0] in same)]):
+            kind = f"Rows<{size}, 0>"
+            place = f"{kind}{{scratch.data() + scratch_rows() * {used}, {{kept, batch, 0}}}}"
+            self.fields.append(f"{kind} {name};")
+            self.binding.append(f"net.{name} = {f'training ? net.d_{same[name]} : {place}' if name in same else place};")
+            used += size
+            if number < len(own) and trains:
+                most["training"] = max(most["training"], used)
+        most["inference"] = max(most["inference"], used)
+
+    def _size(self, buffer: str) -> int:
+        return self._steps.storage.size(buffer)
+
+    def _feedback(self, feedback: Feedback, trains: bool) -> FeedbackKernels:
+        steps = self._steps
+        forward = steps.feedback_forward(feedback)
+        backward = steps.feedback_backward(feedback) if trains else []
+        sizes = {phase.name: phase.size for phase in forward}
+        ops = [steps.neuron_step(p) for p in feedback.populations]
+        adjoints = [op for op in steps.program.backward if isinstance(op, NeuronAdjoint) and op.population in feedback.populations]
+        near = [one for one in steps.bound.near if one.phase in feedback.populations]
+        return FeedbackKernels(
+            feedback.name,
+            tuple(forward),
+            tuple(backward),
+            feedback.forward,
+            feedback.backward,
+            sizes,
+            _near(near, sizes, feedback),
+            self._work(feedback),
+            max((len(op.currents) for op in ops), default=1) or 1,
+            max((len(op.outputs) for op in adjoints), default=1) or 1,
+        )
+
+    def _work(self, feedback: Feedback) -> dict[str, int]:
+        """What a step takes, as ``Work`` of ``sharing.hpp`` says."""
+        steps, program = self._steps, self._steps.program
+        currents = {c for p in feedback.populations for c in steps.neuron_step(p).currents}
+        inside = {
+            op.connection for op in program.forward if isinstance(op, Arrival) and op.target in currents and not steps.schedule.outside(op)
+        }
+        dense = [
+            (op, program.parameters[op.weight].value.size) for op in program.forward if isinstance(op, Dense) and op.connection in inside
+        ]
+        listed = sum(size for op, size in dense if steps.spikes(op.source.buffer))
+        back = [op for op in program.backward if isinstance(op, DenseInputGradient) and op.connection in inside]
+        rows, rows_back = Counter[str](), Counter[str]()
+        for op, _ in dense:
+            rows[op.target] += 0 if steps.spikes(op.source.buffer) else program.buffers[op.weight].shape[1]
+        for one in back:
+            rows_back[one.source.buffer] += program.buffers[one.weight].shape[0]
+        return {
+            "levels": len(feedback.forward.stretches),
+            "chunks": sum(
+                -(-self._size(steps.neuron_step(p).states[0] if steps.neuron_step(p).states else steps.neuron_step(p).outputs[0]) // 32)
+                for p in feedback.populations
+            ),
+            "listed": listed,
+            "valued": sum(size for _, size in dense) - listed,
+            "back": sum(program.parameters[op.weight].value.size for op in back),
+            "valued_rows": max(rows.values(), default=0),
+            "back_rows": max(rows_back.values(), default=0),
+        }
+
+
+def _near(weights: Sequence[NearWeight], sizes: dict[str, int], feedback: Feedback) -> Near:
+    """Statements that fetch the weights which a block keeps near, and their places: those with most rows first."""
+    found: Near = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
+    for near in sorted(weights, key=lambda one: -one.rows):
+        way, turns = ("backward", feedback.backward) if near.back else ("forward", feedback.forward)
+        stretch = next(s for s in turns.stretches if any(turn.name == near.phase for turn in s))
+        before = [turn.name for turn in stretch][: [turn.name for turn in stretch].index(near.phase)]
+        taken = " + ".join(f"Items<TILE, {sizes[name]}>::all(team)" for name in before) or "0"
+        found[way].append(f"{near.fetched}, team, {taken});")
+        found[f"{way}_places"].append(near.place)
+    return found

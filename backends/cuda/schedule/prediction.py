@@ -1,0 +1,168 @@
+"""How long a training step takes on a GPU: predicted from its launches by rates that were measured on one card."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from snnc.backends.cuda.schedule.cores import core_seconds
+from snnc.backends.cuda.schedule.launches import Launch, columns_of_tile, filled, read_launches
+
+
+@dataclass(frozen=True)
+class Card:
+    """Rates of a GPU.
+
+    Attributes
+    ----------
+    name
+        As its driver calls it.
+    processors, clock
+        Multiprocessors, and cycles a second of them.
+    memory
+        Bytes a second that kernels read and write, both counted.
+    product, convolution, convolution_gradient
+        Multiplications of fragments a second and multiprocessor that kernels reach.
+    gathered
+        Numbers a second that all multiprocessors bring to a convolution's fragments.
+    table
+        Bytes a second of connections by tables.
+    launch, step, barrier
+        Seconds of a kernel's start and end inside a graph, of a neuron's step in a walk, and of a barrier over blocks.
+    host
+        Seconds of a training step during which the device waits for the host.
+    """
+
+    name: str
+    processors: int
+    clock: float
+    memory: float
+    product: float
+    convolution: float
+    convolution_gradient: float
+    gathered: float
+    table: float
+    launch: float
+    step: float
+    barrier: float
+    host: float
+
+
+H100: Final = Card(
+    "NVIDIA H100 SXM",
+    processors=132,
+    clock=1.755e9,
+    memory=2.5e12,
+    product=0.5 * 1213 * 1.755e9,
+    convolution=0.88e12,
+    convolution_gradient=0.32e12,
+    gathered=0.75e12,
+    table=1.2e12,
+    launch=2.5e-6,
+    step=0.08e-6,
+    barrier=1.3e-6,
+    host=60e-6,
+)
+"""Measured on one H100 on 2026-11-23: 1,213 multiplications of bfloat16 a cycle and multiprocessor from registers, of which products
+are taken to reach half; barriers; launches in a graph (0.9 us, and the end of a kernel); convolutions and tables. Assumed: the share
+of memory's 3.0 TB/s, a step of a walk, and the host."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A launch, its seconds, what bounds it, and the bytes that it reads and writes."""
+
+    launch: Launch
+    seconds: float
+    by: str
+    bytes: int
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        launch = self.launch
+        return {"kind": launch.kind, "way": launch.way, "of": launch.of, "bytes": self.bytes, "us": 1e6 * self.seconds, "by": self.by}
+
+
+def predict(launches: Sequence[Launch], steps: int, batch: int, card: Card = H100) -> list[Predicted]:
+    """Return the seconds of each launch for `steps` steps of `batch` samples."""
+    return [_predicted(launch, steps, batch, card) for launch in launches]
+
+
+def seconds_of(found: Sequence[Predicted], card: Card = H100) -> float:
+    """Return the seconds of a step, the host's part among them."""
+    return sum(one.seconds for one in found) + card.host
+
+
+def predicted_step(description: Mapping[str, Any], steps: int, batch: int, card: Card = H100) -> dict[str, Any] | None:
+    """Return what a step of a project takes on a card, as JSON's types.
+
+    Parameters
+    ----------
+    description
+        ``project.json`` of the project.
+    steps, batch
+        Of what.
+    card
+        On what.
+
+    Returns
+    -------
+    dict or None
+        Name of the card, seconds of the step, those of it that wait for the host, and the launches in their order; None where the project
+        does not describe its launches.
+    """
+    launches = read_launches(description.get("launches"))
+    if launches is None:
+        return None
+    found = predict(launches, steps, batch, card)
+    return {
+        "card": card.name,
+        "seconds": seconds_of(found, card),
+        "host_seconds": card.host,
+        "kernels": [one.to_data() for one in found],
+    }
+
+
+def _predicted(launch: Launch, steps: int, batch: int, card: Card) -> Predicted:
+    rows = steps * batch
+    moved = rows * launch.row_bytes + launch.fixed_bytes
+    bytes_ = moved / card.memory
+    match launch.kind:
+        case "product":
+            bounds = {"memory": bytes_, "tensor cores": _product(launch, rows, card)}
+        case "convolution":
+            work = rows * launch.positions * launch.depth
+            rate = card.convolution_gradient if launch.way == "gradient" else card.convolution
+            products = work * launch.width * launch.parts / (rate * card.processors)
+            gathers = 0.0 if launch.way == "backward" else work / card.gathered
+            # Results are written after the sums, not beside them.
+            bounds = {"tensor cores": products + bytes_, "gathers": gathers + bytes_}
+        case "table":
+            bounds = {"memory": moved / card.table}
+        case "walk":
+            bounds = {
+                "memory": bytes_,
+                "steps": steps * card.step * math.ceil(batch * filled(launch.neurons, 32) / (card.processors * 2048)),
+            }
+        case "core":
+            bounds = {"steps": core_seconds(launch.neurons, batch, steps, back=launch.way == "backward", parts=launch.parts)}
+        case "feedback":
+            # Weights are read out of L2 at 30 bytes a cycle and multiprocessor, once for eight samples.
+            weights = 4 * launch.weights * math.ceil(batch / 8) / (30 * card.clock * card.processors)
+            bounds = {"barriers": steps * launch.levels * card.barrier, "weights": steps * weights}
+        case _:
+            bounds = {"memory": bytes_}
+    by = max(bounds, key=lambda name: bounds[name])
+    return Predicted(launch, card.launch + bounds[by], by, moved)
+
+
+def _product(launch: Launch, rows: int, card: Card) -> float:
+    """Seconds of a product's tiles, in whole rounds over the multiprocessors; those of a gradient are cut into slices that fill them."""
+    across = columns_of_tile(launch.width)
+    if launch.way == "gradient":
+        work = rows * filled(launch.depth, 128) * filled(launch.width, across) * launch.parts
+        return work / (card.product * card.processors)
+    rounds = math.ceil(math.ceil(rows / 128) * math.ceil(launch.width / across) / card.processors)
+    return rounds * 128 * across * filled(launch.depth, 32) * launch.parts / card.product

@@ -1,0 +1,144 @@
+"""Which kernels run in which order: what does not recur leaves the time loop.
+
+The populations' graph is condensed (Tarjan's strongly connected components): what reaches a component from outside is computed for all
+steps and samples at once; then its own time loop runs, by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import networkx as nx
+
+from snnc.backends.cuda.schedule.wavefront import Edge, Wavefront, wavefront
+from snnc.compiler.ir.step_operations import Arrival, Dense, InputGradient, NeuronAdjoint, NeuronStep
+from snnc.compiler.ir.step_program import StepProgram
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """Populations that feed back to each other in any way: teams of blocks go through the steps, with barriers.
+
+    Attributes
+    ----------
+    name
+        Of its kernels.
+    populations
+        All of the component, in the order of the program.
+    forward, backward
+        When each of them runs.
+    """
+
+    name: str
+    populations: tuple[str, ...]
+    forward: Wavefront
+    backward: Wavefront
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A population without recurrence: a thread takes a neuron of a sample through all steps."""
+
+    population: str
+
+    @property
+    def populations(self) -> tuple[str, ...]:
+        """All of the component."""
+        return (self.population,)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A population with one dense recurrence of spikes of its own, whose weights stay on chip where they fit.
+
+    Attributes
+    ----------
+    population
+        Its id.
+    recurrence
+        The connection.
+    otherwise
+        How it runs where its weights do not fit.
+    """
+
+    population: str
+    recurrence: Dense
+    otherwise: Feedback
+
+    @property
+    def populations(self) -> tuple[str, ...]:
+        """All of the component."""
+        return (self.population,)
+
+
+Component = Walk | Loop | Feedback
+
+
+class Schedule:
+    """The components of a program, in an order in which each reads only those before it.
+
+    Parameters
+    ----------
+    program
+        What is scheduled.
+
+    Attributes
+    ----------
+    components
+        In the order of the forward pass.
+    """
+
+    def __init__(self, program: StepProgram) -> None:
+        self._program = program
+        self._steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
+        self._owner = {buffer: op.population for op in self._steps.values() for buffer in op.outputs}
+        self._reader = {current: op.population for op in self._steps.values() for current in op.currents}
+        self._adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
+        graph: nx.DiGraph[str] = nx.DiGraph()
+        graph.add_nodes_from(self._steps)
+        graph.add_edges_from((before, after) for before, after, _ in self._edges(self._steps))
+        condensed = nx.condensation(graph)
+        place = {name: i for i, name in enumerate(self._steps)}
+        first = {c: min(place[p] for p in condensed.nodes[c]["members"]) for c in condensed}
+        order = nx.lexicographical_topological_sort(condensed, key=first.__getitem__)
+        members = [tuple(sorted(condensed.nodes[c]["members"], key=place.__getitem__)) for c in order]
+        self.components = tuple(self._component(m, number) for number, m in enumerate(members))
+        self._component_of = {p: c for c in self.components for p in c.populations}
+
+    def outside(self, op: Arrival) -> bool:
+        """Whether `op` reads what is there for all steps before its target's component runs: an input, or an earlier component."""
+        owner = self._owner.get(op.source.buffer)
+        return owner is None or self._component_of[owner] is not self._component_of[self._reader[op.target]]
+
+    def returns_from_outside(self, op: InputGradient) -> bool:
+        """Whether `op` reads the deltas of a later component than that of its source."""
+        return self._component_of[self._owner[op.source.buffer]] is not self._component_of[self._reader[op.target]]
+
+    def learns(self, population: str) -> bool:
+        """Whether a population has an adjoint."""
+        return population in self._adjoints
+
+    def _component(self, members: tuple[str, ...], number: int) -> Component:
+        edges = self._edges(members)
+        if not edges:
+            return Walk(members[0])
+        own = [op for op in self._program.forward if isinstance(op, Arrival) and self._is_within(op, members)]
+        backward = [name for name in members if name in self._adjoints]
+        turned = [(after, before, delay) for before, after, delay in edges]
+        feedback = Feedback(f"feedback{number}", members, wavefront(members, edges), wavefront(backward, turned))
+        lone = own[0] if len(members) == len(own) == 1 else None
+        if isinstance(lone, Dense) and self._program.buffers[lone.source.buffer].kind == "spikes":
+            return Loop(members[0], lone, feedback)
+        return feedback
+
+    def _is_within(self, op: Arrival, members: Collection[str]) -> bool:
+        owner = self._owner.get(op.source.buffer)
+        return owner is not None and owner in members and self._reader[op.target] in members
+
+    def _edges(self, members: Collection[str]) -> list[Edge]:
+        """Which of some populations read which of them, and how late."""
+        arriving = [op for op in self._program.forward if isinstance(op, Arrival)]
+        return [
+            (self._owner[op.source.buffer], self._reader[op.target], op.source.delay) for op in arriving if self._is_within(op, members)
+        ]

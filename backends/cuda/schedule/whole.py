@@ -1,0 +1,220 @@
+"""What leaves the time loop, as calls of kernels that take all steps and samples at once and know nothing of the network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from snnc.backends.cuda.kernels.steps import Steps, WiredGradient
+from snnc.backends.native.storage import is_maximum
+from snnc.compiler.ir.plan import Precision
+from snnc.compiler.ir.step_operations import (
+    Arrival,
+    Convolve,
+    ConvolveBiasGradient,
+    ConvolveInputGradient,
+    ConvolveWeightGradient,
+    Dense,
+    DenseInputGradient,
+    DenseWeightGradient,
+    InputGradient,
+    Rescale,
+    RescaleBiasGradient,
+    Value,
+)
+
+Use = Literal["SPIKES", "NUMBERS", "BACK"]
+_FORWARD: Final[dict[Precision, str]] = {"float32": "SPLIT", "bfloat16": "SPLIT", "float16": "ROUNDED"}
+_BACKWARD: Final[dict[Precision, str]] = {"float32": "SPLIT", "bfloat16": "ROUNDED", "float16": "HALF_WEIGHTS"}
+_GRADIENT: Final[dict[Precision, str]] = {"float32": "SPLIT", "bfloat16": "SPLIT", "float16": "SPLIT"}
+
+
+@dataclass(frozen=True)
+class PreparedWeight:
+    """A dense weight as a product reads it.
+
+    Attributes
+    ----------
+    weight, use, factors
+        The parameter, which product, and what becomes of its factors (``whole_products.hpp``).
+    inputs, outputs
+        Its sizes.
+    """
+
+    weight: str
+    use: Use
+    factors: str
+    inputs: int
+    outputs: int
+
+    @property
+    def name(self) -> str:
+        """The member of the session that holds it."""
+        return f"{self.weight}_{self.use.lower()}"
+
+    @property
+    def member(self) -> str:
+        """C++ of the member."""
+        return f"device::Array<std::uint32_t> {self.name};"
+
+    @property
+    def given(self) -> str:
+        """C++ of what products take."""
+        return f"PreparedWeights{{WholeUse::{self.use}, Factors::{self.factors}, {self.inputs}, {self.outputs}, {self.name}.data()}}"
+
+    @property
+    def layout(self) -> str:
+        """Statement that makes room for it."""
+        return f"{self.name}.make_room(prepared_bytes(WholeUse::{self.use}, Factors::{self.factors}, {self.inputs}, {self.outputs}) / 4);"
+
+    @property
+    def statement(self) -> str:
+        """What renews it."""
+        return f"prepare_weights({self.given}, {{net.{self.weight}, {self.inputs}, {self.outputs}}});"
+
+
+@dataclass
+class Whole:
+    """Calls in the making.
+
+    Attributes
+    ----------
+    steps
+        What kernels do.
+    precision
+        Of factors.
+    prepared
+        Weights that products read, by name.
+    work
+        C++ expressions of how many numbers of room calls need, one after the other; ``rows`` are those of a segment.
+    """
+
+    steps: Steps
+    precision: Precision
+    prepared: dict[str, PreparedWeight] = field(default_factory=dict)
+    work: dict[str, None] = field(default_factory=dict)
+
+    def arrival(self, op: Arrival, to: str, *, first: bool) -> str | None:
+        """Call that adds what arrives to the rows of `to`; None where only a kernel of the network's own can.
+
+        Parameters
+        ----------
+        op
+            What arrives from outside of a component.
+        to
+            Member of ``Net``.
+        first
+            Nothing is there yet: biases come on top.
+        """
+        biases = self.steps.biases(op.target) if first else ()
+        if len(biases) > 1:
+            return None
+        start = f"net.{biases[0]}" if biases else "nullptr"
+        add = "false" if first else "true"
+        if isinstance(op, Dense):
+            outputs, inputs = self.steps.program.buffers[op.weight].shape
+            use: Use = "SPIKES" if self.steps.spikes(op.source.buffer) else "NUMBERS"
+            weights = self._prepared(op.weight, use, _FORWARD[self.precision], inputs, outputs)
+            return f"whole_forward({self._first(op.source)}, rows, {weights}, {{net.{to}.row(0, 0), {start}, {add}}});"
+        source = self._rows(op.source)
+        sums = f"{{net.{to}.row(0, 0), rows, {add}, %s, {start}}}"
+        if isinstance(op, Convolve):
+            windows = self.steps.windows(op)
+            self.work[f"convolution_scratch({windows}, rows)"] = None
+            bias = f"net.{op.bias}" if op.bias is not None else "nullptr"
+            return f"convolve({windows}, {source}, net.{op.weight}, {sums % bias}, work.data());"
+        ends, tables = self._ends(op), self.steps.connection(op)
+        if is_maximum(op):
+            return f"gather_largest({ends}, {tables.by_target}, {source}, {sums % 'nullptr'});"
+        bias = f"net.{op.bias}" if isinstance(op, Rescale) and tables.bias_of is not None else "nullptr"
+        return f"gather_wired({ends}, {tables.by_target}, {source}, {tables.weight}, {tables.bias_of or 'nullptr'}, {sums % bias});"
+
+    def returning(self, op: InputGradient, to: str, *, first: bool) -> str | None:
+        """Call that adds what comes back to the rows of `to`; None where only a kernel of the network's own can."""
+        short, delay = self.steps.rounds_delta(op.target), op.source.delay
+        add = "false" if first else "true"
+        reach = f"{f'{delay} * batch' if delay else '0'}, net.left * batch"
+        deltas = f"net.d_{op.target}.row(0, 0)"
+        if isinstance(op, DenseInputGradient):
+            outputs, inputs = self.steps.program.buffers[op.weight].shape
+            weights = self._prepared(op.weight, "BACK", _BACKWARD[self.precision], inputs, outputs)
+            return f"whole_back({deltas}, rows, {reach}, {weights}, {{net.{to}.row(0, 0), nullptr, {add}}});"
+        if short:
+            return None
+        sums = f"{{net.{to}.row(0, 0), rows, {add}, nullptr, nullptr}}"
+        if isinstance(op, ConvolveInputGradient):
+            windows = self.steps.windows(op)
+            self.work[f"convolution_scratch({windows}, rows)"] = None
+            return f"convolve_back({windows}, {deltas}, {reach}, net.{op.weight}, {sums}, work.data());"
+        arrival = self.steps.arrival(op.connection)
+        ends, tables = self._ends(arrival), self.steps.connection(arrival)
+        if is_maximum(op):
+            # Which one was the largest is looked up in what was read then.
+            read, (apart, all_of_them) = self._rows(Value(op.source.buffer)), self.steps.windows_apart(arrival)
+            if apart:
+                size = self.steps.storage.size(op.source.buffer)
+                clear = f"device::clear(net.{to}.row(0, 0), sizeof(float) * {size} * static_cast<std::size_t>(rows)); "
+                spread = f"spread_largest({ends}, {tables.by_target}, {read}, {deltas}, {reach}, {sums});"
+                return spread if all_of_them or not first else clear + spread
+            by_source = self.steps.by_source(arrival)
+            return f"gather_largest_back({ends}, {tables.by_target}, {by_source}, {read}, {deltas}, {reach}, {sums});"
+        by_source = self.steps.by_source(arrival)
+        return f"gather_wired_back({ends}, {by_source}, {deltas}, {reach}, {tables.weight}, {sums});"
+
+    def gradient(self, op: object) -> tuple[str, str] | None:
+        """Call that finds a gradient, and the statement that lays out its partial sums; None where only a kernel of the network can."""
+        if isinstance(op, DenseWeightGradient):
+            outputs, inputs = self.steps.storage.size(op.target), self.steps.storage.size(op.source.buffer)
+            parameter = op.gradient.removeprefix("d_")
+            call = (
+                f"whole_gradient({self._first(op.source)}, net.d_{op.target}.row(0, 0), rows, {inputs}, {outputs}, "
+                f"Factors::{_GRADIENT[self.precision]}, {_slices(op.gradient)});"
+            )
+            return call, f"{parameter}.slice_by(whole_slice_rows(static_cast<int>(rows), {inputs}, {outputs}), rows);"
+        if isinstance(op, ConvolveWeightGradient | ConvolveBiasGradient) and not self.steps.rounds_delta(op.target):
+            return self._convolution_gradient(op)
+        if isinstance(op, WiredGradient) and not self.steps.rounds_delta(op.target):
+            return self._wired_gradient(op)
+        return None
+
+    def _convolution_gradient(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> tuple[str, str]:
+        arrival = self.steps.arrival(op.connection)
+        assert isinstance(arrival, Convolve)
+        windows = self.steps.windows(arrival)
+        self.work[f"convolution_scratch({windows}, rows)"] = None
+        layout = f"{op.gradient.removeprefix('d_')}.slice_by(0, rows);"
+        deltas = f"net.d_{op.target}.row(0, 0)"
+        if isinstance(op, ConvolveBiasGradient):
+            return f"convolve_bias_gradient({windows}, {deltas}, rows, {_slices(op.gradient)}, work.data());", layout
+        given = f"{self._rows(op.source)}, {deltas}, rows, {_slices(op.gradient)}, Slices{{}}, work.data()"
+        return f"convolve_gradient({windows}, {given});", layout
+
+    def _wired_gradient(self, op: WiredGradient) -> tuple[str, str]:
+        numbers = max(1, self.steps.storage.size(op.gradient))
+        table, few = self.steps.by_parameter(op)
+        source = "{nullptr, nullptr, 0}" if isinstance(op, RescaleBiasGradient) else self._rows(op.source)
+        self.work[f"wired_scratch({numbers}, rows)"] = None
+        ends = self._ends(self.steps.arrival(op.connection))
+        given = f"{source}, net.d_{op.target}.row(0, 0), rows, {_slices(op.gradient)}, work.data()"
+        layout = f"{op.gradient.removeprefix('d_')}.slice_by(0, rows);"
+        return f"wired_gradients({ends}, {table}, {'true' if few else 'false'}, {given});", layout
+
+    def _prepared(self, weight: str, use: Use, factors: str, inputs: int, outputs: int) -> str:
+        made = PreparedWeight(weight, use, factors, inputs, outputs)
+        self.prepared[made.name] = made
+        return made.given
+
+    def _first(self, source: Value) -> str:
+        """C++ of the row that step 0 of the first sample reads."""
+        return f"net.{source.buffer}.row({-source.delay}, 0)"
+
+    def _rows(self, source: Value) -> str:
+        first = self._first(source)
+        return f"{{{first}, nullptr, 0}}" if self.steps.spikes(source.buffer) else f"{{nullptr, {first}, 0}}"
+
+    def _ends(self, op: Arrival) -> str:
+        return f"{{{self.steps.storage.size(op.source.buffer)}, {self.steps.storage.size(op.target)}}}"
+
+
+def _slices(gradient: str) -> str:
+    return f"net.{gradient.removeprefix('d_')}_learned.gradient"

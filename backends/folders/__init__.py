@@ -1,0 +1,1 @@
+"""Folders that snnc writes: recognised, locked, replaced whole."""

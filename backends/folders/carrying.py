@@ -1,0 +1,126 @@
+"""What a project's folder holds beside snnc's own files goes over into the folder that replaces it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from snnc.backends.folders.manifest import TRAINED, digest_of
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What went over, as paths in the new folder.
+
+    Attributes
+    ----------
+    trained
+        The weights of the old project's training, put aside; None: there were none, or they were not wanted.
+    edited
+        Files in the place of snnc's own that somebody has changed, put aside.
+    dropped
+        Whether there were trained weights that were not wanted.
+    """
+
+    trained: Path | None = None
+    edited: tuple[Path, ...] = ()
+    dropped: bool = False
+
+
+def carry_over(old: Path, new: Path, own: Mapping[str, str | None], keep_trained: bool) -> Carried:
+    """Bring everything in `old` that is not snnc's own into `new`; `old` stays as it is.
+
+    A file that snnc did not write keeps its place; where the new project has a file there, and for files that somebody has changed and for
+    trained weights, it lies in ``before-1/`` (``before-2/`` …). Links are not followed. Files become hard links where that is possible.
+
+    Parameters
+    ----------
+    old, new
+        The folder that is replaced, and the one that replaces it.
+    own
+        See :func:`snnc.backends.folders.manifest.own_files`.
+    keep_trained
+        Whether trained weights are kept.
+
+    Raises
+    ------
+    OSError
+        A file cannot be kept.
+    """
+    aside = _unused(old, new)
+    trained, edited, dropped = None, list[Path](), False
+    for path in _leaves(old):
+        name = path.relative_to(old).as_posix()
+        if name == TRAINED:
+            dropped = not keep_trained
+            if keep_trained:
+                trained = _put(path, aside / name)
+        elif path.is_dir() and not path.is_symlink() and (new / name).is_dir():
+            continue  # an empty folder that is in the new one too
+        elif name not in own:
+            _put(path, new / name if _is_free(new, name) else aside / name)
+        elif not _is_as_written(path, own[name]):
+            edited.append(_put(path, aside / name))
+    return Carried(trained, tuple(edited), dropped)
+
+
+def remove(folder: Path) -> None:
+    """Delete a folder that was replaced, those in it that are read-only too."""
+    for root, names, _ in os.walk(folder):
+        for name in (".", *names):
+            with suppress(OSError):
+                place = Path(root) / name
+                if not place.is_symlink():
+                    place.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _leaves(folder: Path) -> Iterator[Path]:
+    """All that is not a folder with something in it: files, links, empty folders and others."""
+    for entry in sorted(os.scandir(folder), key=lambda e: e.name):
+        path = Path(entry.path)
+        if entry.is_dir(follow_symlinks=False) and any(path.iterdir()):
+            yield from _leaves(path)
+        else:
+            yield path
+
+
+def _is_as_written(path: Path, digest: str | None) -> bool:
+    """Whether a file is snnc's, and nobody has changed it; without a digest any regular file is."""
+    if not stat.S_ISREG(path.lstat().st_mode):
+        return False
+    return digest is None or digest_of(path) == digest
+
+
+def _is_free(new: Path, name: str) -> bool:
+    """Whether a path can be made in `new`: it is not there, and nothing above it is a file."""
+    place = new / name
+    above = [p for p in place.parents if p.is_relative_to(new)]
+    return not os.path.lexists(place) and all(p.is_dir() and not p.is_symlink() for p in above if os.path.lexists(p))
+
+
+def _put(path: Path, place: Path) -> Path:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir() and not path.is_symlink():
+        place.mkdir()
+        shutil.copystat(path, place)
+        return place
+    try:
+        os.link(path, place, follow_symlinks=False)
+    except OSError:
+        if not (path.is_symlink() or path.is_file()):
+            raise
+        shutil.copy2(path, place, follow_symlinks=False)
+    return place
+
+
+def _unused(old: Path, new: Path) -> Path:
+    number = 1
+    while os.path.lexists(old / f"before-{number}") or os.path.lexists(new / f"before-{number}"):
+        number += 1
+    return new / f"before-{number}"

@@ -1,0 +1,113 @@
+"""One process at a time changes a project's folder: a lock that the kernel frees when its holder ends, however it ends."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from snnc.backends.folders.manifest import LOCK
+from snnc.compiler.errors import SnncError
+
+_UNSUPPORTED: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL})
+_TAKEN: Final = frozenset({errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN})
+
+
+class FolderInUseError(SnncError):
+    """Another process trains in a project's folder, or replaces it."""
+
+    code = "SNNC-E417"
+
+
+@contextmanager
+def locked(folder: Path, doing: str) -> Iterator[None]:
+    """Hold the lock of a project's folder for as long as the block runs.
+
+    Parameters
+    ----------
+    folder
+        The project, which exists.
+    doing
+        What the block does, for the message that another process prints: ``"trains"``.
+
+    Raises
+    ------
+    FolderInUseError
+        Another process holds it; the message names that process.
+    OSError
+        The file of the lock cannot be made.
+    """
+    handle = _acquired(folder)
+    try:
+        os.truncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()} on {os.uname().nodename} {doing} here\n".encode(), 0)
+        yield
+    finally:
+        _unlink(folder / LOCK, handle)
+        os.close(handle)
+
+
+def check_free(folder: Path) -> None:
+    """Refuse a folder that another process works in; nothing is written.
+
+    Raises
+    ------
+    FolderInUseError
+        Another process holds its lock.
+    """
+    try:
+        handle = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        _lock(folder, handle)
+    finally:
+        os.close(handle)
+
+
+def _acquired(folder: Path) -> int:
+    """Return the open file of the lock, which is the one that lies in the folder: its last holder may have deleted it meanwhile."""
+    while True:
+        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        try:
+            _lock(folder, handle)
+        except BaseException:
+            os.close(handle)
+            raise
+        if _is_at(folder / LOCK, handle):
+            return handle
+        os.close(handle)
+
+
+def _lock(folder: Path, handle: int) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _TAKEN:
+            holder = os.pread(handle, 200, 0).decode("ascii", "replace").strip() or "of unknown number"
+            raise FolderInUseError(
+                f"the folder {str(folder)!r} is in use: process {holder}. Wait for it to end, stop it, or give another folder."
+            ) from None
+        if error.errno not in _UNSUPPORTED:
+            raise
+        warnings.warn(
+            f"the file system of {str(folder)!r} has no locks: see to it that one process works there.", UserWarning, stacklevel=2
+        )
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(handle))
+    except OSError:
+        return False
+
+
+def _unlink(path: Path, handle: int) -> None:
+    """Delete the file of the lock where it still is that of `handle`; the folder may have been replaced or deleted."""
+    if _is_at(path, handle):
+        path.unlink(missing_ok=True)

@@ -1,0 +1,109 @@
+"""What shows that a folder is snnc's own: ``snnc.json`` names its format and lists every file that snnc wrote, with its digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from snnc.compiler.files.temporary import abandoned_files
+
+MANIFEST: Final = "snnc.json"
+"""Name of the list in the folder."""
+FORMAT: Final = "snnc folder 1"
+"""What the list says that the folder is."""
+PROJECT_FORMAT: Final = "snnc project 1"
+"""What ``project.json`` of an emitted project says that it is."""
+PROFILE: Final = "model/profile.json"
+"""What the emulator counted in the last run."""
+RECORDING: Final = "model/recording.npz"
+"""Spikes that were kept for reports."""
+TRAINED: Final = "model/trained.safetensors"
+"""Weights of a project after training, by label, what the optimiser keeps, and where training stands."""
+LOCK: Final = ".snnc.lock"
+"""Held by the process that trains in the folder or replaces it."""
+PART: Final = "model/.trained.safetensors.part"
+"""Where trained weights are written before they take their place."""
+BY_PRODUCTS: Final = (PROFILE, RECORDING, LOCK, MANIFEST, PART)
+"""What snnc writes into a folder beside the files of the list, and makes again when it is asked to."""
+_MODEL: Final = ("model/graph.json", "model/arrays.npz", "model/options.json", "model/orders.json", "model/parts.npz")
+"""What a project without a list holds of the model."""
+_MOST_BYTES: Final = 1 << 24
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write_manifest(folder: Path) -> None:
+    """List all files of `folder`, which snnc has just written."""
+    own = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+    files = {path.relative_to(folder).as_posix(): digest_of(path) for path in own if path != folder / MANIFEST}
+    (folder / MANIFEST).write_text(json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n", encoding="utf-8")
+    (folder / MANIFEST).chmod((folder / MANIFEST).stat().st_mode & 0o755)
+
+
+def read_manifest(folder: Path) -> dict[str, str] | None:
+    """Return the files that snnc wrote into `folder`, relative to it, with their digests; None where there is no such list."""
+    return _files(_json(folder / MANIFEST), FORMAT)
+
+
+def own_files(folder: Path) -> dict[str, str | None] | None:
+    """Return what certainly is snnc's in `folder`: path -> digest, None where any content is; None where the folder is not snnc's own.
+
+    Projects of snnc that have no list are known by the format of ``project.json`` and of the model.
+    """
+    found: dict[str, str | None] = dict.fromkeys(BY_PRODUCTS)
+    left = (*abandoned_files(folder), *abandoned_files(folder / "model"))
+    found |= {path.relative_to(folder).as_posix(): None for path in left}
+    listed = read_manifest(folder)
+    if listed is not None:
+        return {**found, **listed}
+    emitted = _files(_json(folder / "project.json"), PROJECT_FORMAT)
+    model = _is_model(folder)
+    if emitted is None and not model:
+        return None
+    if emitted is not None:
+        found = {**found, "project.json": None, **emitted}
+    return found | (dict.fromkeys(_MODEL, None) if model else {})
+
+
+def _is_model(folder: Path) -> bool:
+    """Whether the three files of a compiled model are there, in the format that snnc writes them in."""
+    options, graph = _json(folder / "model" / "options.json"), _json(folder / "model" / "graph.json")
+    known = isinstance(options, dict) and options.get("version") == 1 and isinstance(options.get("target"), str)
+    nodes = isinstance(graph, dict) and "nodes" in graph and "edges" in graph
+    return known and nodes and (folder / "model" / "arrays.npz").is_file()
+
+
+def _json(path: Path) -> Any:
+    """What a small JSON file holds; None where it is missing, damaged or too large."""
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > _MOST_BYTES:
+            return None
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _files(data: Any, format: str) -> dict[str, str] | None:
+    """Return the files that a description lists; None where it is of another format or lists what no folder of snnc holds."""
+    if not isinstance(data, dict) or data.get("format") != format or not isinstance(data.get("files"), Mapping):
+        return None
+    files: dict[str, str] = {}
+    for name, digest in data["files"].items():
+        if not isinstance(digest, str) or not _DIGEST.fullmatch(digest) or not _is_inside(name):
+            return None
+        files[name] = digest
+    return files
+
+
+def _is_inside(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    return bool(parts) and parts[0] != "/" and ".." not in parts and "\0" not in name

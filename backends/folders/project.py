@@ -1,0 +1,174 @@
+"""Folders appear whole or not at all: a folder is written beside its place and then renamed."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from snnc.backends.folders.carrying import Carried, carry_over, remove
+from snnc.backends.folders.folder_lock import check_free, locked
+from snnc.backends.folders.manifest import TRAINED, own_files, write_manifest
+from snnc.compiler.errors import SnncError
+from snnc.compiler.files.exchange import exchange
+from snnc.compiler.files.temporary import HeldFolder
+
+Chunk: TypeAlias = bytes | memoryview
+
+
+class OutputFolderError(SnncError):
+    """An output folder cannot be made or written."""
+
+    code = "SNNC-E412"
+
+
+class DiskFullError(OutputFolderError):
+    """There is no room for an output folder."""
+
+    code = "SNNC-E413"
+
+
+class ForeignFolderError(OutputFolderError):
+    """The place of an output folder holds something other than a project of snnc."""
+
+    code = "SNNC-E414"
+
+
+def write_file(path: Path, chunks: Iterable[Chunk]) -> str:
+    """Write a file piece by piece, so that large ones never stand in memory; return its SHA-256 in hexadecimal."""
+    found = hashlib.sha256()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as stream:
+        for chunk in chunks:
+            stream.write(chunk)
+            found.update(chunk)
+    return found.hexdigest()
+
+
+@contextmanager
+def whole_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
+    """Give an empty folder to fill; it becomes `folder` only when the block ends without an error. An older project there is replaced.
+
+    What the block wrote is listed in ``snnc.json``. Of an older project, files that snnc did not write stay where they are; those that
+    somebody has changed and trained weights are put aside, see :func:`snnc.backends.folders.carrying.carry_over`, which a warning says.
+
+    Parameters
+    ----------
+    folder
+        Where.
+    keep_trained
+        Whether the trained weights of an older project are kept.
+
+    Raises
+    ------
+    ForeignFolderError
+        The folder exists and is not empty, but holds no project.
+    FolderInUseError
+        Another process trains in it.
+    DiskFullError, OutputFolderError
+        The files cannot be written; nothing is left behind and an older project stays as it was.
+    """
+    check_replaceable(folder)
+    held: HeldFolder | None = None
+    try:
+        folder = folder.resolve()  # what a link names may lie on another disk than the link
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        held = HeldFolder(folder.parent, f".{folder.name}.")
+        beside = held.path / "project"
+        beside.mkdir()
+        yield beside
+        _close_to_others(beside)
+        write_manifest(beside)
+        _put_in_place(beside, folder, keep_trained)
+    except OSError as error:
+        raise _explain(folder, error) from None
+    finally:
+        if held is not None:
+            remove(held.path)
+            held.close()
+
+
+def _close_to_others(folder: Path) -> None:
+    """Let nobody else write to a folder and what is in it, whatever the umask: its program is compiled and executed."""
+    for path in (folder, *folder.rglob("*")):
+        mode = path.lstat().st_mode
+        if mode & 0o022 and not path.is_symlink():
+            path.chmod(stat.S_IMODE(mode) & ~0o022)
+
+
+def check_replaceable(folder: Path) -> None:
+    """Refuse to replace anything but a project of snnc or an empty folder.
+
+    Raises
+    ------
+    ForeignFolderError
+        `folder` is a file, or nothing shows that it is snnc's own.
+    FolderInUseError
+        Another process trains in it.
+    OutputFolderError
+        `folder` cannot be looked at, or is read-only.
+    """
+    try:
+        if not folder.is_symlink() and not folder.exists():
+            return
+        if not folder.is_dir():
+            raise ForeignFolderError(f"{str(folder)!r} is a file; give a folder.")
+        if any(folder.iterdir()) and own_files(folder) is None:
+            raise ForeignFolderError(f"the folder {str(folder)!r} holds files that are not a project of snnc; give a new or empty folder.")
+        if not os.access(folder, os.W_OK):
+            raise OutputFolderError(f"the folder {str(folder)!r} is read-only; make it writable (chmod u+w), or give another.")
+        check_free(folder)
+    except OSError as error:
+        raise _explain(folder, error) from None
+
+
+def _put_in_place(beside: Path, target: Path, keep_trained: bool) -> None:
+    """Make `beside` the folder `target`; an older project there lies in `beside` after that."""
+    if not target.exists() or not any(target.iterdir()):
+        beside.rename(target)
+        return
+    with locked(target, "compiles"):
+        own = own_files(target)
+        if own is None:
+            raise ForeignFolderError(f"the folder {str(target)!r} has become something other than a project of snnc; nothing was written.")
+        carried = carry_over(target, beside, own, keep_trained)
+        exchange(beside, target)
+    _say(carried, beside, target)
+
+
+def _say(carried: Carried, beside: Path, target: Path) -> None:
+    """Warn of what was put aside."""
+
+    def place(path: Path) -> str:
+        return str(target / path.relative_to(beside))
+
+    if carried.trained is not None:
+        text = f"the trained weights of the project that was here lie in {place(carried.trained)}; to go on from them, copy them to"
+        warnings.warn(f"{text} {target / TRAINED} (where the network is the same).", UserWarning, stacklevel=2)
+    if carried.dropped:
+        warnings.warn(f"the trained weights of the project that was in {target} are deleted.", UserWarning, stacklevel=2)
+    if carried.edited:
+        files = ", ".join(map(place, carried.edited[:5])) + (" …" if len(carried.edited) > 5 else "")
+        warnings.warn(
+            f"{len(carried.edited)} files of the older project had been changed and were put aside: {files}", UserWarning, stacklevel=2
+        )
+
+
+def umask() -> int:
+    """Return the rights that new files of this process lack."""
+    value = os.umask(0)
+    os.umask(value)
+    return value
+
+
+def _explain(folder: Path, error: OSError) -> OutputFolderError:
+    reason = (error.strerror or str(error)).lower()
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFullError(f"the folder {str(folder)!r} cannot be written: {reason}; free some space or choose another place.")
+    return OutputFolderError(f"the folder {str(folder)!r} cannot be written: {reason}; choose a place that you may write to.")

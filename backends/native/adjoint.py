@@ -1,0 +1,83 @@
+"""A network whose loss is someone else's: its output's adjoint is given, gradients of parameters (and of inputs) come back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.ir.graph import Concat, Edge, Flatten, Graph, Input, OneToOne, Output, Population
+from snnc.compiler.neurons.library.stateless import Relay
+from snnc.compiler.passes.edit import fresh_name
+
+
+@dataclass(frozen=True)
+class GivenAdjoint:
+    """Stands where a program has its loss; only programs on the processor know it.
+
+    Attributes
+    ----------
+    relays
+        Populations whose currents' adjoints are kept, by label; see :func:`with_input_gradients`.
+    """
+
+    relays: tuple[str, ...] = ()
+
+    name: ClassVar[str] = "adjoint"
+    port: ClassVar[Literal["spikes", "membrane"]] = "membrane"
+
+    def value_and_gradient(
+        self, output: npt.NDArray[np.floating], target: npt.NDArray[np.integer]
+    ) -> tuple[float, npt.NDArray[np.floating]]:
+        """There is no value; `target` is the adjoint."""
+        return 0.0, target.astype(output.dtype)
+
+    def scores(self, output: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+        """Return the sum over time."""
+        scores: npt.NDArray[np.floating] = output.sum(axis=0)
+        return scores
+
+
+def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
+    """Return `graph` with a relay behind each input, and the relay of each input: what arrives at it has the input's gradient.
+
+    A relay is only differentiated behind something that learns: the link in front of it has a weight of 1, which nobody changes.
+    """
+    made = Graph(graph.name, graph.steps)
+    made.state_inputs, made.idle_inputs, made.assumptions = dict(graph.state_inputs), dict(graph.idle_inputs), list(graph.assumptions)
+    for name in graph.names:
+        made.add(name, graph.operation(name))
+    relays: dict[str, str] = {}
+    for name, operation in graph.of_type(Input):
+        link = made.add(fresh_name(made, f"{name} gradient"), OneToOne(np.ones((), np.float32), learnable=True))
+        relay = made.add(fresh_name(made, f"{name} relay"), Population(Relay(), operation.shape))
+        made.connect(name, link)
+        made.connect(link, relay)
+        relays[name] = relay
+    for edge in graph.edges:
+        _connect(made, edge, relays)
+    return made, relays
+
+
+def with_joined_outputs(graph: Graph, names: Sequence[str]) -> tuple[Graph, str]:
+    """Return `graph` with one output in place of those called `names`: their values at a step one after the other, each as a vector."""
+    made = graph.copy()
+    whole = made.add(fresh_name(made, "outputs"), Concat())
+    for number, name in enumerate(names):
+        (edge,) = graph.incoming(name)
+        flat = made.add(fresh_name(made, f"{name} as a vector"), Flatten())
+        made.connect(edge.source, flat, source_port=edge.source_port, delay=edge.delay)
+        made.connect(flat, whole, target_port=str(number))
+    for name in dict.fromkeys(names):
+        made.nx.remove_node(name)
+    joined = made.add(fresh_name(made, "joined outputs"), Output())
+    made.connect(whole, joined)
+    return made, joined
+
+
+def _connect(made: Graph, edge: Edge, relays: dict[str, str]) -> None:
+    source, port = (relays[edge.source], "") if edge.source in relays else (edge.source, edge.source_port)
+    made.connect(source, edge.target, source_port=port, target_port=edge.target_port, delay=edge.delay)

@@ -1,0 +1,112 @@
+"""Arrays of other libraries in a device's memory, by DLPack or by the CUDA array interface, without importing any of them."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from snnc.compiler.ir.graph import Shape
+
+_CUDA: Final = (2, 13)
+"""kDLCUDA and kDLCUDAManaged (dlpack.h)."""
+_FLOAT: Final = 2
+"""kDLFloat."""
+_DEFAULT_STREAM: Final = 1
+"""What the Python array API's ``__dlpack__`` calls the default stream, whose address is 0."""
+
+
+class _Tensor(ctypes.Structure):
+    """``DLTensor`` of dlpack.h, with which ``DLManagedTensor`` begins."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+@dataclass(frozen=True)
+class DeviceArray:
+    """Where an array lies.
+
+    Attributes
+    ----------
+    address
+        Of its first element.
+    shape
+        Its axes.
+    kind
+        ``"float32"``, or what else it holds.
+    contiguous
+        Whether it is dense and row-major.
+    owner
+        Keeps the memory while this lives.
+    """
+
+    address: int
+    shape: Shape
+    kind: str
+    contiguous: bool
+    owner: Any
+
+    @property
+    def elements(self) -> int:
+        """Their number."""
+        return math.prod(self.shape)
+
+
+def device_array(given: Any, stream: int = 0) -> DeviceArray | None:
+    """Return where an array lies in a device's memory; None where it is the host's, or no array.
+
+    Parameters
+    ----------
+    given
+        An array of torch, CuPy or JAX.
+    stream
+        Address of the program's stream; it waits for work that the array's library has started on it, as the array API asks.
+    """
+    on = getattr(given, "__dlpack_device__", None)
+    if on is not None and hasattr(given, "__dlpack__"):
+        return _by_dlpack(given, stream or _DEFAULT_STREAM) if int(on()[0]) in _CUDA else None
+    interface = getattr(given, "__cuda_array_interface__", None)
+    return None if interface is None else _by_interface(given, interface)
+
+
+def _by_dlpack(given: Any, stream: int) -> DeviceArray:
+    """See https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html."""
+    capsule = given.__dlpack__(stream=stream)
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    tensor = ctypes.cast(pointer(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents
+    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
+    strides = None if not tensor.strides else tuple(tensor.strides[axis] for axis in range(tensor.ndim))
+    plain = (tensor.code, tensor.bits, tensor.lanes) == (_FLOAT, 32, 1)
+    kind = "float32" if plain else f"type code {tensor.code} of {tensor.bits} bits"
+    return DeviceArray((tensor.data or 0) + tensor.byte_offset, shape, kind, strides is None or _dense(shape, strides), capsule)
+
+
+def _by_interface(given: Any, interface: Any) -> DeviceArray:
+    """See https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html."""
+    shape, strides = tuple(interface["shape"]), interface.get("strides")
+    kind = "float32" if interface["typestr"] == "<f4" else interface["typestr"]
+    contiguous = strides is None or _dense(shape, tuple(stride / 4 for stride in strides))
+    return DeviceArray(interface["data"][0], shape, kind, contiguous, given)
+
+
+def _dense(shape: Shape, strides: tuple[float, ...]) -> bool:
+    """Whether strides, in elements, are those of a dense row-major array; axes of 1 have any."""
+    expected = 1
+    for axis in reversed(range(len(shape))):
+        if shape[axis] != 1 and strides[axis] != expected:
+            return False
+        expected *= shape[axis]
+    return True

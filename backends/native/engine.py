@@ -1,0 +1,107 @@
+"""What every engine does alike whose program is a native artefact behind the common C ABI."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.backends.native.library import NativeSession, Role
+from snnc.backends.runtime.engine import Initial, OptimizerValues
+from snnc.backends.runtime.errors import NotTrainableError
+from snnc.compiler.ir.graph import Array
+
+_UPDATES: Final = "optimizer_step"
+"""Setting of the ABI that counts updates."""
+
+
+class NativeEngine(ABC):
+    """Training, gradients and parameters through a :class:`~snnc.backends.native.library.NativeSession`.
+
+    Parameters
+    ----------
+    library, folder
+        What was built of the project, and the project.
+    """
+
+    def __init__(self, library: Path, folder: Path) -> None:
+        self.description: dict[str, Any] = json.loads((folder / "project.json").read_text())
+        self.session = NativeSession(library, folder)
+        self._defaults: dict[str, Array] = {}
+        """Initial values that the last sequence changed, as they were before."""
+
+    def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
+        if not self.description["training"]:
+            raise NotTrainableError(f"{self.description['name']!r} was compiled for inference; give a loss and an optimizer to train it.")
+        self._set_batch(inputs, target)
+        self._set_initial({})
+        self.session.set("lr", np.array([learning_rate], dtype=np.float32))
+        return self.session.train_step()
+
+    def gradients(self) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""
+        found = self.session.with_role(Role.GRADIENT)
+        shapes = {p["tensor"]: p["shape"] for p in self.description["parameters"]}
+        return {name.removeprefix("d_"): self.session.get(name).reshape(shapes[name.removeprefix("d_")]) for name in found}
+
+    def get_parameters(self) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
+        return {p["tensor"]: self.session.get(p["tensor"]).reshape(p["shape"]) for p in self.description["parameters"]}
+
+    def set_parameters(self, values: Mapping[str, Array]) -> None:
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
+        for name, value in values.items():
+            self.session.set(name, value)
+
+    def get_optimizer(self) -> OptimizerValues:
+        """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
+        shapes = {p["tensor"]: p["shape"] for p in self.description["parameters"]}
+        moments: dict[str, dict[str, Array]] = {}
+        for tensor in self.session.with_role(Role.MOMENT):
+            name, _, moment = tensor.rpartition("_")
+            moments.setdefault(moment, {})[name] = self.session.get(tensor).reshape(shapes[name])
+        return OptimizerValues(int(self.session.get(_UPDATES)[0]), moments)
+
+    def set_optimizer(self, values: OptimizerValues) -> None:
+        """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
+        for moment, kept in values.moments.items():
+            for name, value in kept.items():
+                self.session.set(f"{name}_{moment}", value)
+        self.session.set(_UPDATES, np.array([values.updates], dtype=np.int32))
+
+    def profile(self) -> dict[str, Any]:
+        """What the program reports of itself."""
+        return self.session.profile()
+
+    def close(self) -> None:
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
+        self.session.close()
+
+    def _set_batch(self, inputs: Mapping[str, Array], target: Array) -> None:
+        self._set_inputs(inputs)
+        self.session.set("labels", target)
+
+    @abstractmethod
+    def _set_inputs(self, inputs: Mapping[str, Array]) -> None: ...
+
+    def _set_initial(self, initial: Initial) -> None:
+        """Set initial values of this sequence; those that the one before set, and this one does not, become the file's again."""
+        wanted = {_initial_tensor(population, place): value for (population, place), value in initial.items()}
+        for name, value in self._defaults.items():
+            if name not in wanted:
+                self.session.set(name, value)
+        self._defaults = {name: value for name, value in self._defaults.items() if name in wanted}
+        for name, value in wanted.items():
+            if name in self.session.tensors:
+                self._defaults.setdefault(name, self.session.get(name))
+                self.session.set(name, value)
+
+
+def _initial_tensor(population: str, place: str) -> str:
+    """ABI name of an initial value: `place` is a canonical state or an output buffer."""
+    return f"{place}_initial" if place.startswith(f"{population}_") else f"{population}_{place}_initial"

@@ -1,0 +1,228 @@
+"""Drives any emitted shared library through its C ABI (``snnc_abi.h``): tensors by name, as NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.compiler.errors import SnncError
+from snnc.compiler.ir.graph import Array
+
+ABI_VERSION: Final = 2
+SHARED_SOURCES: Final = ("snnc_abi.h", "snnc_abi.cpp", "snnc_session.hpp", "snnc_files.hpp", "snnc_files.cpp", "snnc_main.cpp")
+"""Sources of the ABI that every native project holds."""
+_MAX_RANK: Final = 8
+
+
+class NativeError(SnncError):
+    """An emitted program refused a call; the message is its own."""
+
+    code = "SNNC-E415"
+
+
+class NativeLibraryError(SnncError):
+    """A shared library cannot be loaded, or is not one of snnc's, or of another version."""
+
+    code = "SNNC-E416"
+
+
+class Role(IntEnum):
+    """What a tensor of the ABI is for."""
+
+    INPUT = 0
+    RECORD = 1
+    PARAMETER = 2
+    GRADIENT = 3
+    STATE = 4
+    LABEL = 5
+    SETTING = 6
+    COUNTER = 7
+    RESULT = 8
+    MOMENT = 9
+    NEXT = 10
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """Name, meaning, type and shape of a tensor of the ABI."""
+
+    name: str
+    role: Role
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("type", ctypes.c_int32),
+        ("role", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+        ("shape", ctypes.c_uint64 * _MAX_RANK),
+    )
+
+
+class NativeSession:
+    """An opened project.
+
+    Parameters
+    ----------
+    library
+        The shared library.
+    folder
+        The project's folder with its weights and tables.
+
+    Raises
+    ------
+    NativeLibraryError, NativeError
+        The library does not fit, or refuses the folder.
+    """
+
+    def __init__(self, library: Path, folder: Path) -> None:
+        self._handle: int | None = None
+        self._library = _load(library)
+        self._handle = self._library.snnc_open(str(folder).encode())
+        if not self._handle:
+            raise NativeError(f"the program in {folder} cannot be opened: {self._message()}.")
+        self.tensors: Mapping[str, TensorInfo] = {info.name: info for info in self._tensors()}
+
+    def refresh(self) -> None:
+        """Read the tensors' shapes again, after a setting that they follow was changed."""
+        self.tensors = {info.name: info for info in self._tensors()}
+
+    def with_role(self, role: Role) -> dict[str, TensorInfo]:
+        """All tensors of one role."""
+        return {name: info for name, info in self.tensors.items() if info.role == role}
+
+    def set(self, name: str, values: Array) -> None:
+        """Copy an array of the tensor's shape in; numbers are converted to its type."""
+        info = self._info(name)
+        array = np.ascontiguousarray(values, dtype=info.dtype)
+        if array.size != math.prod(info.shape):
+            raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the array {list(array.shape)}.")
+        self._check(self._library.snnc_set_tensor(self._open(), name.encode(), array.ctypes.data, array.nbytes))
+
+    def set_events(self, name: str, begin: Array, ids: Array) -> None:
+        """Set an input to 1 where events are; see ``snnc_set_events`` in ``snnc_abi.h``."""
+        begins, found = np.ascontiguousarray(begin, dtype=np.uint64), np.ascontiguousarray(ids, dtype=np.uint32)
+        given, listed = (a.ctypes.data_as(ctypes.c_void_p) for a in (begins, found))
+        self._check(self._library.snnc_set_events(self._open(), name.encode(), given, len(begins) - 1, listed, len(found)))
+
+    def set_from(self, name: str, address: int, elements: int) -> None:
+        """Let the program copy the tensor from memory that holds numbers of its type, the host's or a device's own."""
+        info = self._info(name)
+        if elements != math.prod(info.shape):
+            raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the memory {elements} elements.")
+        pointer = ctypes.c_void_p(address)
+        self._check(self._library.snnc_set_tensor(self._open(), name.encode(), pointer, elements * info.dtype.itemsize))
+
+    def get_into(self, name: str, address: int, elements: int) -> None:
+        """Let the program copy the tensor to memory for numbers of its type, the host's or a device's own."""
+        info = self._info(name)
+        if elements != math.prod(info.shape):
+            raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the memory room for {elements} elements.")
+        pointer = ctypes.c_void_p(address)
+        self._check(self._library.snnc_get_tensor(self._open(), name.encode(), pointer, elements * info.dtype.itemsize))
+
+    def get(self, name: str) -> Array:
+        """Copy a tensor out."""
+        info = self._info(name)
+        array = np.empty(info.shape, dtype=info.dtype)
+        self._check(self._library.snnc_get_tensor(self._open(), name.encode(), array.ctypes.data, array.nbytes))
+        return array
+
+    def run(self) -> None:
+        """Run a sequence forward."""
+        self._check(self._library.snnc_run(self._open()))
+
+    def train_step(self) -> float:
+        """Run a training step and return the loss."""
+        loss = ctypes.c_float()
+        self._check(self._library.snnc_train_step(self._open(), ctypes.byref(loss)))
+        return loss.value
+
+    def profile(self) -> dict[str, Any]:
+        """What the session has done so far."""
+        text = self._library.snnc_profile(self._open())
+        if text is None:
+            raise NativeError(f"no profile: {self._message()}.")
+        found: dict[str, Any] = json.loads(text.decode())
+        return found
+
+    def save(self, path: Path) -> None:
+        """Write the parameters to a safetensors file."""
+        self._check(self._library.snnc_save(self._open(), str(path).encode()))
+
+    def close(self) -> None:
+        """Free the session; further calls are refused."""
+        if self._handle:
+            self._library.snnc_close(self._handle)
+        self._handle = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            self.close()
+
+    def _open(self) -> int:
+        if not self._handle:
+            raise NativeError("the session is closed.")
+        return self._handle
+
+    def _info(self, name: str) -> TensorInfo:
+        if name not in self.tensors:
+            raise NativeError(f"there is no tensor {name!r}; the program has {', '.join(self.tensors)}.")
+        return self.tensors[name]
+
+    def _message(self) -> str:
+        text: bytes = self._library.snnc_last_error()
+        return text.decode(errors="replace")
+
+    def _check(self, status: int) -> None:
+        if status != 0:
+            raise NativeError(f"the emitted program failed: {self._message()}.")
+
+    def _tensors(self) -> list[TensorInfo]:
+        found = []
+        for index in range(self._library.snnc_tensor_count(self._open())):
+            raw = _Tensor()
+            self._check(self._library.snnc_tensor_info(self._open(), index, ctypes.byref(raw)))
+            dtype: np.dtype[Any] = np.dtype(np.float32 if raw.type == 0 else np.int32)
+            found.append(TensorInfo(raw.name.decode(), Role(raw.role), dtype, tuple(int(n) for n in raw.shape[: raw.rank])))
+        return found
+
+
+def _load(path: Path) -> Any:
+    try:
+        library = ctypes.CDLL(str(path))
+        version = library.snnc_abi_version()
+    except (OSError, AttributeError) as error:
+        raise NativeLibraryError(f"{path} cannot be loaded: {error}.") from None
+    if version != ABI_VERSION:
+        raise NativeLibraryError(f"{path} speaks version {version} of the ABI, this snnc {ABI_VERSION}; emit the project again.")
+    session, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32
+    signatures: dict[str, tuple[Callable[..., Any] | type[Any] | None, list[Any]]] = {
+        "snnc_open": (session, [text]),
+        "snnc_close": (None, [session]),
+        "snnc_tensor_count": (number, [session]),
+        "snnc_tensor_info": (number, [session, number, ctypes.POINTER(_Tensor)]),
+        "snnc_set_tensor": (number, [session, text, ctypes.c_void_p, ctypes.c_uint64]),
+        "snnc_set_events": (number, [session, text, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64]),
+        "snnc_get_tensor": (number, [session, text, ctypes.c_void_p, ctypes.c_uint64]),
+        "snnc_run": (number, [session]),
+        "snnc_train_step": (number, [session, ctypes.POINTER(ctypes.c_float)]),
+        "snnc_profile": (text, [session]),
+        "snnc_save": (number, [session, text]),
+        "snnc_last_error": (text, []),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library

@@ -1,0 +1,231 @@
+"""What engines do alike whose native program keeps checkpoints, sums gradients of several steps and goes back from a given adjoint."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+
+from snnc.backends.cpu.memory import UNSEEN, Needs, busiest, least_bytes, least_segment, most_samples, predicted_bytes, segment_for
+from snnc.backends.native.library import Role
+from snnc.backends.native.sized_engine import SizedEngine
+from snnc.backends.runtime.engine import Array, Initial
+from snnc.backends.runtime.errors import MemoryNeededError
+from snnc.backends.runtime.events import Given
+
+
+class Gather(IntEnum):
+    """What a training step does of an update: the setting ``gather`` of the program."""
+
+    ALONE = 0
+    BEGINS = 1
+    GOES_ON = 2
+    CHANGES = 3
+
+
+class SegmentedEngine(SizedEngine):
+    """A sized engine with a bound on memory; a project whose loss is a ``GivenAdjoint`` runs under autograd.
+
+    Attributes
+    ----------
+    device
+        Number of the GPU whose memory it takes addresses of; None: the host's alone.
+
+    Parameters
+    ----------
+    library, folder
+        What was built of the project, and the project.
+    memory
+        Bytes that a training step may take; where it needs more, histories are kept between checkpoints only.
+    """
+
+    takes_events = True
+    """Inputs may be :class:`~snnc.backends.runtime.events.Events`."""
+    _shapeless: tuple[str, ...] = ("resume", "autograd", "gather", "whole")
+    device: int | None = None
+
+    def __init__(self, library: Path, folder: Path, memory: int | None = None) -> None:
+        super().__init__(library, folder)
+        self.memory = memory
+        self._segments: dict[tuple[int, int, int], int] = {}
+        self._activity = UNSEEN
+        self._training = False
+        """Whether the sequence that is set is one that runs backward."""
+
+    def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
+        self._setting("autograd", 0)
+        return super().forward(inputs, initial)
+
+    def run_forward(self, inputs: Mapping[str, Given]) -> None:
+        """Run a sequence and keep what :meth:`run_backward` reads, in a project whose loss is a ``GivenAdjoint``."""
+        self._begin_training(inputs)
+        self._set_initial({})
+        self._setting("autograd", 1)
+        self.session.run()
+
+    def run_backward(self) -> None:
+        """Go back from the last :meth:`run_forward`, whose output's adjoint was set."""
+        self.session.train_step()
+
+    def _set_batch(self, inputs: Mapping[str, Array], target: Array) -> None:
+        self._begin_training(inputs)
+        self.session.set("labels", target)
+
+    def _begin_training(self, inputs: Mapping[str, Given]) -> None:
+        """Set the inputs of a sequence that runs backward; the first one is run forward before, where its lists decide over the bound."""
+        steps, batch = next(iter(inputs.values())).shape[:2]
+        self._training = True
+        try:
+            if self._is_open(steps, batch):
+                self._run_to_see(inputs, steps, batch)
+            super()._set_inputs(inputs)
+        finally:
+            self._training = False
+
+    def _run_to_see(self, inputs: Mapping[str, Given], steps: int, batch: int) -> None:
+        """Run forward, with what a backward pass would read kept in the segments that take least, to see what is listed."""
+        self._check_memory(steps, batch)
+        self._segments = {(steps, batch, self.memory or 0): least_segment(self.description, steps, batch, self._threads())}
+        super()._set_inputs(inputs)
+        self._setting("autograd", 1)
+        self.session.run()
+        self._setting("autograd", 0)
+        self._look()
+        self._segments = {}
+
+    def _is_open(self, steps: int, batch: int) -> bool:
+        """Whether it depends on the activity, which nothing has shown yet, if the bound can be kept."""
+        if self.memory is None or not self.description["training"] or self._segments or self._activity.shares:
+            return False
+        most = busiest(Needs.of(self.description))
+        return least_bytes(self.description, steps, batch, self._threads(), most) > self.memory
+
+    def most_samples(self, steps: int, batch: int) -> int:
+        """See :class:`~snnc.backends.runtime.engine.BoundedEngine`."""
+        there = self._memory_there()[0] // max(1, steps * int(self.description["bytes_per_step"]))
+        size = max(1, min(batch, there))
+        if self.memory is None:
+            return size
+        self._look()
+        return most_samples(self.description, steps, size, self.memory, self._threads(), self._activity)
+
+    def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
+        """See :class:`~snnc.backends.runtime.engine.GatheringEngine`."""
+        loss = self.gather_parts(parts, samples)
+        self.change_parameters(learning_rate)
+        return loss
+
+    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
+        """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""
+        self._setting("whole", samples)
+        loss, step = 0.0, Gather.BEGINS
+        try:
+            for inputs, target in parts:
+                self._setting("gather", step)
+                loss += self.train_batch(inputs, target, 0.0)
+                step = Gather.GOES_ON
+        finally:
+            self._setting("gather", Gather.ALONE)
+            self._setting("whole", 0)
+        return loss
+
+    def change_parameters(self, learning_rate: float) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""
+        self.session.set("lr", np.array([learning_rate], dtype=np.float32))
+        self._setting("gather", Gather.CHANGES)
+        try:
+            self.session.train_step()
+        finally:
+            self._setting("gather", Gather.ALONE)
+
+    @property
+    def fingerprint(self) -> str:
+        """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""
+        return json.dumps({name: digest for name, digest in self.description["files"].items() if name != "weights.safetensors"})
+
+    @property
+    def gradient_elements(self) -> int:
+        """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""
+        return sum(math.prod(info.shape) for info in self.session.with_role(Role.GRADIENT).values())
+
+    def gradients_to(self, address: int) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""
+        self._move_gradients(self.session.get_into, address)
+
+    def gradients_from(self, address: int) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""
+        self._move_gradients(self.session.set_from, address)
+
+    def _move_gradients(self, move: Callable[[str, int, int], None], address: int) -> None:
+        """Call `move` for each gradient with its place in memory that holds them one behind the other."""
+        for name, info in self.session.with_role(Role.GRADIENT).items():
+            elements = math.prod(info.shape)
+            move(name, address, elements)
+            address += elements * info.dtype.itemsize
+
+    def _settings_of(self, steps: int, batch: int) -> dict[str, int]:
+        return super()._settings_of(steps, batch) | {"segment": self._segment(steps, batch)}
+
+    def _segment(self, steps: int, batch: int) -> int:
+        """Steps between two checkpoints; 0: there are none.
+
+        The first one is chosen by an assumed activity. Between sequences it is shortened where what they listed tells that the bound would
+        be passed.
+        """
+        if self.memory is None or not self.description["training"]:
+            return 0
+        key, threads = (steps, batch, self.memory), self._threads()
+        chosen = self._segments.get(key)
+        if not self._training:
+            # A run keeps no histories; the segments of a training step of that size stay, so that nothing is laid out anew.
+            return 0 if chosen in (None, steps) else chosen
+        self._look()
+        sizes = (self.description, steps, batch)
+        if chosen is None or predicted_bytes(*sizes, chosen, threads, self._activity) > self.memory:
+            chosen = self._segments[key] = self._fitting(steps, batch, self.memory)
+        return 0 if chosen == steps else chosen
+
+    def _fitting(self, steps: int, batch: int, memory: int) -> int:
+        """Segments that keep the bound. A training that began within it goes on in the shortest that help, and says so."""
+        sizes = (self.description, steps, batch)
+        try:
+            return segment_for(*sizes, memory, self._threads(), self._activity)
+        except MemoryNeededError:
+            if not any(s >= steps and b >= batch and m == memory for s, b, m in self._segments):
+                raise
+        best = least_segment(*sizes, self._threads(), self._activity)
+        needed = predicted_bytes(*sizes, best, self._threads(), self._activity)
+        warnings.warn(
+            f"{self.description['name']!r} fires more than when its training began: with checkpoints every {best} steps it needs "
+            f"{needed:,} bytes, and {memory:,} are allowed. It goes on like that; a smaller batch or accumulate= takes less.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return best
+
+    def least_memory(self, steps: int, batch: int) -> int:
+        """Return the bytes of a training step in the segments that take least, by what sequences have shown so far."""
+        self._look()
+        return least_bytes(self.description, steps, batch, self._threads(), self._activity)
+
+    def _look(self) -> None:
+        """Remember what the last sequence listed."""
+        self._activity = self._activity.with_sequence(Needs.of(self.description), self._listed())
+
+    def _threads(self) -> int:
+        """How many threads hold gradients of their own."""
+        return 1
+
+    def _listed(self) -> Mapping[str, float]:
+        """Part of the numbers of each list that the last sequence listed."""
+        return {}
+
+    def _check_memory(self, steps: int, batch: int) -> None:
+        if not self._segment(steps, batch):
+            super()._check_memory(steps, batch)

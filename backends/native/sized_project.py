@@ -1,0 +1,137 @@
+"""Emitted projects that take any number of steps and samples, for the processor and for GPUs: texts, tables, values, what they are."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.backends.codegen.safetensors_file import safetensors
+from snnc.backends.codegen.source_templates import source_of, source_templates
+from snnc.backends.folders.manifest import PROJECT_FORMAT
+from snnc.backends.folders.project import Chunk, whole_folder, write_file
+from snnc.backends.native.library import ABI_VERSION, SHARED_SOURCES
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.step_operations import Fill, NeuronStep
+from snnc.compiler.ir.step_program import StepProgram
+
+_STEPS: Final = 100
+_BATCH: Final = 32
+"""What a session starts with where nobody said; it takes any other."""
+
+
+@dataclass(frozen=True)
+class MemoryNeeds:
+    """What ``project.json`` tells of a sequence's memory, in bytes.
+
+    Attributes
+    ----------
+    per_step
+        Of a step and sample where nothing is kept between checkpoints only.
+    parts
+        :class:`snnc.backends.cpu.memory.Needs` as data.
+    """
+
+    per_step: int
+    parts: Mapping[str, Any]
+
+
+def session_sizes(program: StepProgram, steps: int | None, batch: int | None) -> dict[str, int]:
+    """Return what a session starts with."""
+    return {"steps": steps or program.steps or _STEPS, "batch": batch or _BATCH}
+
+
+def initial_values(program: StepProgram) -> dict[str, Array]:
+    """Return parameters, initial states of a sample, and the learning rate, by their ABI names."""
+    found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in program.parameters.items()}
+    late = {op.source.buffer for op in program.forward if not isinstance(op, Fill | NeuronStep) and op.source.delay}
+    for population in program.populations:
+        for state, value in zip(population.kernel.states, population.initial, strict=True):
+            name = f"{population.id}_{state}"
+            size = math.prod(program.buffers[name].shape)
+            found[f"{name}_initial"] = np.broadcast_to(np.asarray(value, dtype=np.float32).reshape(-1), (size,))
+        for name, value in population.before.items():
+            if name in late:
+                found[f"{name}_initial"] = np.broadcast_to(value.reshape(-1), program.buffers[name].shape)
+    if program.optimizer is not None:
+        found["lr"] = np.array([program.optimizer.lr], dtype=np.float32)
+    return found
+
+
+def rendered(context: Mapping[str, Any], target: str, names: Iterable[str]) -> dict[str, str]:
+    """Return the text files of a target: those called `names`, those of the ABI, the loss and the optimizer."""
+    environment = source_templates()
+    paths = {**{n: ("common", n) for n in SHARED_SOURCES}, **{n: (target, n) for n in names}}
+    if context["training"]:
+        paths |= {"cross_entropy.hpp": (target, "cross_entropy.hpp"), "loss.hpp": (target, f"loss_{context['loss']['name']}.hpp")}
+        paths |= {"optimizer.hpp": (target, f"optimizer_{context['optimizer']['name']}.hpp")}
+    return {name: source_of(environment, folder, file, context) for name, (folder, file) in paths.items()}
+
+
+def write_sized_project(
+    folder: Path,
+    program: StepProgram,
+    target: str,
+    sizes: Mapping[str, int],
+    texts: Mapping[str, str],
+    tables: Iterable[Chunk],
+    values: Mapping[str, Array],
+    memory: MemoryNeeds,
+    more: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a project to `folder`, whole or not at all.
+
+    Parameters
+    ----------
+    folder
+        Where.
+    program, target
+        What was emitted, and for what.
+    sizes, texts, tables, values
+        Of :func:`session_sizes` and :func:`rendered`; the pieces of ``tables.bin``; and of :func:`initial_values`.
+    memory
+        What a sequence takes.
+    more
+        Further members of ``project.json``.
+
+    Raises
+    ------
+    OutputFolderError
+        The folder cannot be written.
+    """
+    files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in texts.items()}
+    files |= {"tables.bin": tables, "weights.safetensors": safetensors(values)}
+    with whole_folder(folder) as beside:
+        digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
+        description = _description(program, target, sizes, memory) | dict(more or {}) | {"files": digests}
+        write_file(beside / "project.json", (json.dumps(description, indent=1).encode(),))
+    return folder
+
+
+def _description(program: StepProgram, target: str, sizes: Mapping[str, int], memory: MemoryNeeds) -> dict[str, Any]:
+    """``project.json``: what the folder is, and which ABI tensor stands for what."""
+    learned = {u.parameter for u in program.update}
+    return {
+        "format": PROJECT_FORMAT,
+        "abi": ABI_VERSION,
+        "kind": target,
+        "name": program.name,
+        "target": target,
+        **sizes,
+        "fixed_steps": program.steps,
+        "bytes_per_step": memory.per_step,
+        "memory": dict(memory.parts),
+        "training": program.optimizer is not None,
+        "inputs": [{"label": i.label, "tensor": i.id, "shape": list(i.shape), "static": i.static} for i in program.inputs],
+        "outputs": [{"id": o.id, "label": o.label, "tensor": o.record, "shape": list(o.shape)} for o in program.outputs],
+        "parameters": [
+            {"label": p.label, "tensor": p.name, "shape": list(p.value.shape), "learned": p.name in learned}
+            for p in program.parameters.values()
+        ],
+        "state_inputs": [{"label": label, "population": ref.node, "name": ref.name} for label, ref in program.state_inputs.items()],
+    }

@@ -1,0 +1,159 @@
+"""What the emitted program keeps of each sequence buffer: rows of how many steps, lists of what is not 0, slots of adjoints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from snnc.backends.cpu.bfloat16 import rounded_values
+from snnc.backends.cpu.held import Slots, pitch
+from snnc.compiler.ir.plan import Precision
+from snnc.compiler.ir.step_operations import (
+    BackwardOp,
+    ConvolveInputGradient,
+    DenseInputGradient,
+    Fill,
+    ForwardOp,
+    InputGradient,
+    NeuronAdjoint,
+    NeuronStep,
+    Pooling,
+    PoolingGradient,
+    Record,
+    RecordAdjoint,
+    Reduction,
+    ReductionGradient,
+    WeightGradient,
+)
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.ir.windows import Windows
+from snnc.compiler.lowering.gradient_support import near_bounds
+from snnc.compiler.neurons.expression import Expression
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of a buffer that connections or records read.
+
+    Attributes
+    ----------
+    past
+        Steps before the first one that someone reads: the longest delay.
+    listed
+        Lists are kept, because the values are spikes and some connection reads them.
+    ring
+        Slots of rows that are used in turn where only the forward pass reads them.
+    history
+        The backward pass reads rows of all steps.
+    rows
+        Some reader takes rows although lists are kept.
+    """
+
+    past: int
+    listed: bool
+    ring: int
+    history: bool
+    rows: bool
+
+    def slots(self, trained: bool) -> Slots:
+        """How many rows are held."""
+        return Slots(self.past, ("segment",)) if trained and self.history else Slots(self.ring)
+
+
+@dataclass(frozen=True)
+class Storage:
+    """What is kept of the buffers of `program`.
+
+    Attributes
+    ----------
+    program
+        The step program.
+    pooled
+        Windows of the maximum behind each convolution of which nothing else is read.
+    precision
+        Of what the backward pass reads of all steps, and of dense weights as connections read them.
+    """
+
+    program: StepProgram
+    pooled: Mapping[str, Windows] = field(default_factory=dict)
+    precision: Precision = "float32"
+
+    def size(self, buffer: str) -> int:
+        """Values of a buffer at a step, for one sample."""
+        return math.prod(self.program.buffers[buffer].shape)
+
+    def kept(self, buffer: str) -> Kept:
+        """What is kept of an input or output."""
+        readers = [op for op in self.program.forward if not isinstance(op, Fill | NeuronStep) and op.source.buffer == buffer]
+        by_rows = [op for op in readers if isinstance(op, Record) or (is_maximum(op) and not self.takes_lists(op))]
+        listed = self.program.buffers[buffer].kind == "spikes" and len(by_rows) < len(readers)
+        delays = [op.source.delay for op in readers]
+        row_delays = [op.source.delay for op in (by_rows if listed else readers)]
+        history = not listed and any(isinstance(op, WeightGradient) and op.source.buffer == buffer for op in self.program.backward)
+        return Kept(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
+
+    def takes_lists(self, op: ForwardOp | BackwardOp) -> bool:
+        """Whether `op` is the maximum of windows over spikes, or its adjoint: it is 1 where one of them fired."""
+        return isinstance(op, Pooling | PoolingGradient) and op.kind == "max" and self.program.buffers[op.source.buffer].kind == "spikes"
+
+    @cached_property
+    def near(self) -> dict[str, tuple[str, str]]:
+        """Outputs read by products, of which few neurons take gradient: buffer to population and canonical output."""
+        found = {}
+        reading = [op for op in self.program.backward if isinstance(op, DenseInputGradient | ConvolveInputGradient)]
+        # What comes back from a maximum is mostly 0: leaving that out costs less than to list neurons.
+        wanted = {op.source.buffer for op in reading if op.connection not in self.pooled}
+        for info in self.program.populations:
+            step = next(op for op in self.program.forward if isinstance(op, NeuronStep) and op.population == info.id)
+            for output, buffer in zip(info.kernel.outputs, step.outputs, strict=True):
+                if buffer in wanted and near_bounds(info, output) is not None:
+                    found[buffer] = (info.id, output)
+        return found
+
+    @cached_property
+    def rounded(self) -> dict[str, dict[str, Expression]]:
+        """By population, states and saved values that are kept in bfloat16, by their canonical names, and what is taken off first."""
+        adjoints = {op.population for op in self.program.backward if isinstance(op, NeuronAdjoint)}
+        keeps = self.precision == "bfloat16" and self.program.optimizer is not None
+        return {p.id: rounded_values(p.kernel) if keeps and p.id in adjoints else {} for p in self.program.populations}
+
+    @property
+    def checkpoint_bytes(self) -> int:
+        """Bytes of a checkpoint of a sample: states, and values before it that are read later."""
+        found = 0
+        for op in self.program.forward:
+            if isinstance(op, NeuronStep):
+                found += sum(map(self._stored, op.states))
+                kept = {o: self.kept(o) for o in op.outputs}
+                found += sum(self._stored(o) * (k.past if k.history else min(k.past, k.ring - 1)) for o, k in kept.items())
+        return 4 * found
+
+    def _stored(self, buffer: str) -> int:
+        return pitch(self.size(buffer))
+
+    def bytes_per_step(self) -> int:
+        """Bytes that a sequence takes at most for each step and sample, lists that are full aside; the adjoint of a record among them."""
+        program = self.program
+        whole = [b.name for b in program.buffers.values() if b.lifetime == "sequence" and b.role in ("state", "saved", "record", "input")]
+        whole += [o for op in program.forward if isinstance(op, NeuronStep) for o in op.outputs if self.kept(o).history]
+        whole += [f"d_{o.record}" for o in program.outputs if o.id == program.loss_output]
+        return 4 * sum(self.size(name) for name in whole)
+
+    @cached_property
+    def adjoint_slots(self) -> dict[str, int]:
+        """Slots of the adjoints of outputs: as many as the longest delay of a gradient that comes back, and one."""
+        delays: dict[str, int] = {}
+        for op in self.program.backward:
+            if isinstance(op, NeuronAdjoint):
+                for name in op.outputs:
+                    delays.setdefault(name, 0)
+            elif isinstance(op, RecordAdjoint | InputGradient):
+                delays[op.source.buffer] = max(delays.get(op.source.buffer, 0), op.source.delay)
+        return {name: delay + 1 for name, delay in delays.items()}
+
+
+def is_maximum(op: object) -> bool:
+    """Whether `op` chooses, or is the adjoint of what chooses."""
+    return isinstance(op, Pooling | PoolingGradient | Reduction | ReductionGradient) and op.kind == "max"

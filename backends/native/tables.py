@@ -1,0 +1,95 @@
+"""Tables of connections that are not dense, in the form that the emitted program reads."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends.folders.project import Chunk
+from snnc.backends.native.storage import Storage
+from snnc.compiler.ir.step_operations import Arrival, Dense, OneToOne
+from snnc.compiler.tiles.indexed import indexed_map
+
+Table = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, eq=False)
+class Wires:
+    """A connection as wires, sorted by source (a maximum: by target).
+
+    Attributes
+    ----------
+    begin
+        First entry of each source (target), and the number of entries at the end.
+    entries
+        Target and index of the weight for each entry (of a maximum: the source).
+    constants
+        Weights where the connection has no parameter; None where it has.
+    bias
+        For each target the index of its bias; None where there is none, or where biases start the current.
+    """
+
+    begin: Table
+    entries: Table
+    constants: npt.NDArray[np.float32] | None = None
+    bias: Table | None = None
+
+    def tables(self) -> list[Table]:
+        """Return what stands in the file, in order."""
+        found = [self.begin.reshape(-1, 1), self.entries]
+        if self.constants is not None:
+            found.append(self.constants.astype("<f4").view("<u4").reshape(-1, 1))
+        if self.bias is not None:
+            found.append(self.bias.reshape(-1, 1))
+        return found
+
+
+def wires_of(op: Arrival, storage: Storage) -> Wires:
+    """Write a connection that is not dense as wires."""
+    assert not isinstance(op, Dense), "dense connections have no wires"
+    if isinstance(op, OneToOne):
+        return _one_to_one(op, storage)
+    found = indexed_map(op, storage.program.buffers)
+    source, target, weight = found.source, found.target, found.weight
+    if found.length > 1:
+        step = np.arange(found.length)
+        source = np.repeat(source, found.length)
+        target, weight = ((n[:, None] + step).reshape(-1) for n in (target, weight))
+    if found.maximum:
+        order = np.lexsort((weight, target))
+        return Wires(_begin(target[order], found.outputs), source[order].astype(np.uint32).reshape(-1, 1))
+    real = source < found.inputs
+    bias = None
+    if found.biases:
+        bias = np.zeros(found.outputs, np.uint32)
+        bias[target[~real]] = weight[~real] - found.weights
+    source, target, weight = source[real], target[real], weight[real]
+    if found.order is not None:
+        weight = found.order[weight]
+    order = np.argsort(source, kind="stable")
+    entries = np.stack([target[order], weight[order]], axis=1).astype(np.uint32)
+    return Wires(_begin(source[order], found.inputs), entries, found.constants if found.order is None else None, bias)
+
+
+def _one_to_one(op: OneToOne, storage: Storage) -> Wires:
+    values = np.arange(storage.size(op.source.buffer), dtype=np.uint32)
+    one = op.weight is None or storage.size(op.weight) == 1
+    entries = np.stack([values + op.offset, values * (not one)], axis=1).astype(np.uint32)
+    return Wires(_begin(values, len(values)), entries, np.ones(1, np.float32) if op.weight is None else None)
+
+
+def _begin(sorted_ids: npt.NDArray[np.integer], count: int) -> Table:
+    return np.searchsorted(sorted_ids, np.arange(count + 1)).astype(np.uint32)
+
+
+def table_file(tables: Sequence[Table]) -> Iterator[Chunk]:
+    """Yield the file of all tables: their number, then for each its rows, columns and numbers."""
+    yield struct.pack("<I", len(tables))
+    for table in tables:
+        array = np.ascontiguousarray(table, dtype="<u4")
+        yield struct.pack("<II", *array.shape)
+        yield array.tobytes()

@@ -1,0 +1,1 @@
+"""The vertices of the emitted Poplar program, one kind a file."""

@@ -1,0 +1,89 @@
+"""A kernel's code as statements on one neuron or on two at once, with the loads that it needs.
+
+`Real` is ``float`` or ``float2``; what either can do is in ``codelets/lanes.jinja``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from snnc.backends.codegen.printing import c_literal
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol
+
+ZERO: Final = "splat<Real>(0.0f)"
+ONE: Final = "splat<Real>(1.0f)"
+_INFIX: Final[Mapping[str, str]] = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+_COMPARED: Final[Mapping[str, str]] = {"spike": ">", "spike_ge": ">=", "gt": ">", "ge": ">="}
+_EACH: Final[Mapping[str, str]] = {
+    "pow": "powf",
+    "exp": "expf",
+    "log": "logf",
+    "sqrt": "sqrtf",
+    "abs": "fabsf",
+    "tanh": "tanhf",
+    "erf": "erff",
+    "sin": "sinf",
+    "cos": "cosf",
+    "min": "fminf",
+    "max": "fmaxf",
+}
+"""Functions of ``<cmath>`` that are called for each neuron."""
+
+
+def loads(names: Iterable[str], places: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return ``{"name", "value"}`` for each name that has a place."""
+    wanted = set(names)
+    return [{"name": name, "value": load(place)} for name, place in places.items() if name in wanted]
+
+
+def load(place: str) -> str:
+    """C++ of the values from `place` on; of what a pointer shows (``*p``), the same for all neurons."""
+    return f"splat<Real>({place})" if place.startswith("*") else f"load<Real>(&{place})"
+
+
+def store(place: str, value: str) -> str:
+    """C++ statement that stores values from `place` on."""
+    return f"store(&{place}, {value});"
+
+
+def statements(assignments: Iterable[Assignment]) -> list[str]:
+    """Print straight-line code."""
+    return [f"const Real {a.target} = {_text(a.value)};" for a in assignments]
+
+
+def _text(expression: Expression) -> str:
+    """C++ of a value, in parentheses where it has an operator."""
+    match expression:
+        case Number(value):
+            return f"splat<Real>({c_literal(value)})"
+        case Symbol(name):
+            return name
+        case Call("detach", (operand,)):
+            return _text(operand)
+        case Call("neg", (operand,)):
+            return f"(-{_text(operand)})"
+        case Call("add" | "sub" | "mul" | "div" as function, (left, right)):
+            return f"({_text(left)} {_INFIX[function]} {_text(right)})"
+        case Call("sigmoid", (operand,)):
+            return f"({ONE} / ({ONE} + each(-{_text(operand)}, expf)))"
+        case Call("spike" | "spike_ge" | "gt" | "ge"):
+            return f"ones({_condition(expression)})"
+        case Call("where", (condition, left, right)):
+            return f"choose({_condition(condition)}, {_text(left)}, {_text(right)})"
+        case Call("sign", (operand,)):
+            return f"(ones({_text(operand)} > {ZERO}) - ones({_text(operand)} < {ZERO}))"
+        case Call(function, args):
+            return f"each({', '.join(map(_text, args))}, {_EACH[function]})"
+    raise TypeError(expression)
+
+
+def _condition(expression: Expression) -> str:
+    """C++ of a comparison."""
+    match expression:
+        case Call("spike" | "spike_ge" as function, (operand,)):
+            return f"{_text(operand)} {_COMPARED[function]} {ZERO}"
+        case Call("gt" | "ge" as function, (left, right)):
+            return f"{_text(left)} {_COMPARED[function]} {_text(right)}"
+        case _:
+            return f"{_text(expression)} != {ZERO}"

@@ -1,0 +1,231 @@
+"""Windowed input gradients: variables, fields and vertices of the gradients that come back only for some neurons of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from snnc.backends.codegen.printing import c_literal
+from snnc.backends.poplar.network import Network, Store
+from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, vector
+from snnc.compiler.ir.plan import BusPlan
+from snnc.compiler.ir.step_operations import NeuronAdjoint
+from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
+from snnc.compiler.lowering.gradient_support import argument_name, near_bounds
+
+HELPERS: Final = "gradient_helpers"
+REDUCE: Final = "reduce_gradients"
+"""The compute set of stage one of the reduction."""
+
+
+def add_gradient_windows(net: Network, assembly: Assembly) -> None:
+    """Add, for every bus whose gradient comes back in windows, the partial products, their sums and the windows."""
+    for bus in net.plan.buses:
+        if bus.gradient is None:
+            continue
+        store = net.stores[bus.buffer]
+        links = [c for c in net.program.connections if net.buses[c.id] == bus and net.returns(c.id)]
+        for link in links:
+            made = f'layout.sample_rows({link.target}, "{partial_name(link)}", {bus.gradient.capacity})'
+            assembly.forget("backward", assembly.variable("Parts", partial_name(link), made, f"partial products of {link.label}"))
+        _stage_one(assembly, bus, links, net)
+        _stage_two(net, assembly, store, bus)
+
+
+def partial_name(connection: ConnectionInfo) -> str:
+    """Variable of a connection's partial products."""
+    return f"{connection.id}_partial"
+
+
+def partial_fields(net: Network, index: int, connection: ConnectionInfo) -> list[Field]:
+    """Fields of a block that makes a connection's partial products."""
+    gradient = net.buses[connection.id].gradient
+    assert gradient is not None
+    return [
+        number(f"capacity{index}", gradient.capacity),
+        vector("InOut", "float", f"partial{index}", f"{partial_name(connection)}[b.index]"),
+    ]
+
+
+def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo], net: Network) -> None:
+    assert bus.gradient is not None
+    capacity = bus.gradient.capacity
+    from_ = ", ".join(f"{{{c.target}, {partial_name(c)}}}" for c in links)
+    assembly.variable("Producers", f"{bus.id}_producers", f"Producers({capacity}, {{{from_}}})", "whose partial products are added")
+    reduced = assembly.variable(
+        "Tensor",
+        f"{bus.id}_reduced",
+        f'layout.pieces({bus.id}_sums, "{bus.id}_reduced", {bus.gradient.parts}, {capacity})',
+        "sums of partial products",
+    )
+    fields = (
+        vector("Input", "float", "partials", f"{bus.id}_producers.of(p)"),
+        vector("Output", "float", "sums", f"Layout::part_of({reduced}, p)"),
+        number("entries", "p.samples * p.entries"),
+        number("producers", "p.producers"),
+    )
+    title = "Adds partial products of a window's entries."
+    name = assembly.codelet("reduce_partials", "ReducePartials", title, bus.id, fields, net.cost("reduce_partials"), {})
+    assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "PartialSum", "p", f"{bus.id}_sums", REDUCE, name, "p.tile", fields))
+
+
+def _stage_two(net: Network, assembly: Assembly, store: Store, bus: BusPlan) -> None:
+    assert bus.gradient is not None
+    relays = f"{store.buffer}_relays"
+    counts = assembly.variable(
+        "Parts", f"{bus.id}_counts", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{bus.id}_counts", 1)', "entries of the window before"
+    )
+    limited = net.limited(bus, backward=True)
+    keep = (
+        number("samples", "r.samples"),
+        vector("Input", "unsigned", "number", f"Layout::samples({bus.id}_near_number, r)"),
+        vector("Output", "unsigned", "counts", f"{counts}[r.index]"),
+    )
+    title = "Remembers how many entries a window holds."
+    name = assembly.codelet("remember", "Remember", title, bus.id, keep, net.cost("transpose"), {})
+    for compute_set in ("backward_neurons", "backward_rounds")[: 1 + limited]:
+        assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "Relay", "r", relays, compute_set, name, "r.tile", keep))
+    fields = (
+        number("samples", "r.samples"),
+        number("capacity", bus.gradient.capacity),
+        number("parts", bus.gradient.parts),
+        vector("Input", "unsigned", "counts", f"{counts}[r.index]"),
+        vector("Input", "float", "sums", f"sums_of({bus.id}_reduced, r)"),
+        vector("Output", "float", "values", f"Layout::samples({bus.id}_back_values, r)"),
+    )
+    title = "Adds the last sums of a window's gradients; workers share its entries."
+    name = assembly.codelet("gradient_window", "GradientWindow", title, bus.id, fields, net.cost("gradient_window"), {})
+    for compute_set in ("relay_backward", "backward_next")[: 1 + limited]:
+        assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "Relay", "r", relays, compute_set, name, "r.tile", fields))
+
+
+# ---- relays ------------------------------------------------------------------------------------------------------------------
+
+
+def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
+    """Declare the windows of the backward pass: what takes gradient, and the gradients of the iteration before with their ids."""
+    assert bus.gradient is not None
+    relays, capacity = f"{store.buffer}_relays", bus.gradient.capacity
+    for part, comment in (("near", f"bus {bus.id}: what takes gradient"), ("back", f"bus {bus.id}: whose gradients come")):
+        ids, numbers = f"{bus.id}_{part}_ids", f"{bus.id}_{part}_number"
+        assembly.variable("Tensor", ids, f'layout.window({relays}, {store.poplar_type}, "{ids}", {store.room(capacity)})', comment)
+        assembly.variable("Tensor", numbers, f'layout.window({relays}, poplar::UNSIGNED_INT, "{numbers}", 2)', "spikes, entries")
+    values = f"{bus.id}_back_values"
+    assembly.variable("Tensor", values, f'layout.window({relays}, poplar::FLOAT, "{values}", {capacity})', "the gradients")
+
+
+def shown_fields(net: Network, store: Store, index: int, bus: BusPlan) -> tuple[list[Field], Body]:
+    """Fields and body with which the workers of a relay show the first window of a bus in the backward pass."""
+    assert bus.gradient is not None
+    fields = _near_fields(store, index, bus)
+    fields.append(vector("Input", "unsigned", f"window_before{index}", f"{bus.id}_counts[r.index]"))
+    body: Body = {"index": index, "comment": "The window.", "each": [], "left": []}
+    if net.limited(bus, backward=True):
+        fields.append(_position(bus, index, "Output"))
+        body["each"] = [f"position{index}[s] = n;"]
+    if net.asks(bus, forward=False):
+        fields += asked_fields(net, index, bus, forward=False)
+        body["left"] = ["relay_left_near"]
+    return fields, body
+
+
+def asked_fields(net: Network, index: int, bus: BusPlan, *, forward: bool) -> list[Field]:
+    """Fields with which a relay says how many further windows it needs, in the forward pass also those of the backward pass."""
+    if not net.asks(bus, forward=forward):
+        return []
+    fields = [vector("Output", "unsigned", f"more{index}", f"{bus.id}_more[r.index]")]
+    if forward and bus.gradient is not None:
+        fields.append(number(f"entries{index}", bus.gradient.capacity))
+    return fields
+
+
+def next_fields(store: Store, index: int, bus: BusPlan) -> tuple[list[Field], Body]:
+    """Fields and body with which a relay shows the next window of the same step."""
+    return [*_near_fields(store, index, bus), _position(bus, index, "InOut")], {"index": index, "comment": "The next window."}
+
+
+def _near_fields(store: Store, index: int, bus: BusPlan) -> list[Field]:
+    assert bus.gradient is not None
+    return [
+        number(f"entries{index}", bus.gradient.capacity),
+        number(f"near_room{index}", store.room(bus.gradient.capacity)),
+        number(f"kept{index}", bus.width if bus.mode == "exact" else bus.capacity),
+        vector("InOut", store.id_type, f"near_ids{index}", f"Layout::samples({bus.id}_near_ids, r)", 4),
+        vector("InOut", "unsigned", f"near_number{index}", f"Layout::samples({bus.id}_near_number, r)"),
+        vector("Output", store.id_type, f"back_ids{index}", f"Layout::samples({bus.id}_back_ids, r)", 4),
+        vector("Output", "unsigned", f"back_number{index}", f"Layout::samples({bus.id}_back_number, r)"),
+    ]
+
+
+def _position(bus: BusPlan, index: int, access: Access) -> Field:
+    return vector(access, "unsigned", f"position{index}", f"Layout::samples({bus.id}_position, r)")
+
+
+def join_near(store: Store) -> tuple[list[Field], Body]:
+    """Fields and lines with which workers put neurons that only take gradient behind the spikes."""
+    name = store.buffer
+    lines: Body = {"near": [1], "head": ["ends[slot] = all;"]}
+    fields = [vector("InOut", "unsigned", "ends", f"{name}_ends[r.index]")]
+    if counts_lost(store):
+        fields.append(vector("InOut", "unsigned", "lost_near", f"{name}_lost_near[r.index]"))
+        lines["head"].append("lost_near[worker] = lost_near[worker] + (kept + near - all);")
+    return fields, lines
+
+
+def counts_lost(store: Store) -> bool:
+    """Whether neurons near the threshold may find no room."""
+    return store.near and store.stored < store.width
+
+
+# ---- blocks ------------------------------------------------------------------------------------------------------------------
+
+
+def near_code(population: PopulationInfo, index: int) -> str:
+    """C++ condition under which a neuron that did not spike takes gradient."""
+    name = population.kernel.outputs[index]
+    bounds = near_bounds(population, name)
+    assert bounds is not None
+    low, high = bounds
+    if low > high:
+        return "false"
+    x = argument_name(name)
+    tests = [f"{x} >= {c_literal(low)}"] if low > float("-inf") else []
+    tests += [f"{x} <= {c_literal(high)}"] if high < float("inf") else []
+    return " && ".join(tests) or "true"
+
+
+def returned(
+    net: Network, population: PopulationInfo, step: NeuronAdjoint, used: Collection[str], buses: Sequence[BusPlan], ahead: int
+) -> tuple[list[Field], list[Body], list[int]]:
+    """Fields and bodies of the gradients that come back to a block, and the outputs that they belong to; `used` is what its code reads.
+
+    The gradients belong to the window that was shown `ahead` iterations before.
+    """
+    fields: list[Field] = []
+    bodies: list[Body] = []
+    outputs: list[int] = []
+    shown = "iteration k + 1" if ahead else "this iteration"
+    for bus in buses:
+        if bus.source != population.id or bus.gradient is None:
+            continue
+        i, output = len(bodies), step.outputs.index(bus.buffer)
+        if f"d_o{output}" not in used:
+            continue
+        fields += [
+            integer(f"offset_back{i}", net.stages[bus.source] + bus.lag),
+            integer(f"last_back{i}", net.last_step(bus)),
+            number(f"capacity_back{i}", bus.gradient.capacity),
+            number(f"room_back{i}", net.stores[bus.buffer].room(bus.gradient.capacity)),
+            vector("Input", net.stores[bus.buffer].id_type, f"ids_back{i}", f"Layout::samples({bus.id}_back_ids, b)"),
+            vector("Input", "unsigned", f"number_back{i}", f"Layout::samples({bus.id}_back_number, b)"),
+            vector("Input", "float", f"value_back{i}", f"Layout::samples({bus.id}_back_values, b)"),
+        ]
+        bodies.append({"index": i, "output": output, "ahead": ahead, "comment": f"The gradient of what the targets read in {shown}."})
+        outputs.append(output)
+    return fields, bodies, sorted(set(outputs))
+
+
+def cleared(net: Network, connection: ConnectionInfo) -> bool:
+    """Whether other targets read the same windows in iterations in which this one has no step."""
+    bus = net.buses[connection.id]
+    return len({(net.stages[c.target], c.delay) for c in net.program.connections if net.buses[c.id] == bus}) > 1

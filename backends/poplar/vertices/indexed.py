@@ -1,0 +1,287 @@
+"""Indexed connections as printed: tables on the tiles, owned weights and their copies, fields of the vertices that use them.
+
+Each such connection ``c`` has these members in ``host.cpp``: ``c_in`` and ``c_out``, its ``Side`` with target and source; ``c_in_rows``,
+``_place``, ``_start``, ``_length``, the tables; ``c_theta``, the weights and then the biases, in parts that ``c_owners`` update;
+``c_in_copy`` and ``c_out_copy``, what the groups of each side use of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, number, vector
+from snnc.backends.training.moments import moments
+from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
+from snnc.compiler.tiles.indexed.tables import Tables
+
+SIDE_TABLES: Final = 6
+"""Tables of plan.bin for one side of a connection."""
+SHARED_SUMS: Final = "shared_sums"
+"""The sequence in which workers add up what groups hold of gradients."""
+_TYPES: Final = {2: ("unsigned short", "poplar::UNSIGNED_SHORT"), 4: ("unsigned", "poplar::UNSIGNED_INT")}
+
+
+# ---- plan.bin --------------------------------------------------------------------------------------------------------
+
+
+def indexed_tables(net: Network) -> Iterator[npt.NDArray[Any]]:
+    """The tables of all indexed connections: target's side, source's side, then constants or owners and the order of the weights."""
+    for found in net.indexed.values():
+        yield from _side_tables(found.target)
+        if found.source is not None:
+            yield from _side_tables(found.source)
+        if found.owners is None:
+            assert found.map.constants is not None
+            yield found.map.constants.astype("<f4").view("<u4").reshape(-1, 1)
+        else:
+            assert found.map.order is not None
+            yield found.owners.table()
+            yield found.map.order.reshape(-1, 1)
+
+
+def _side_tables(tables: Tables) -> Iterator[npt.NDArray[Any]]:
+    """What the ``Side`` of indexed.hpp reads; see there."""
+    pad = np.zeros(1, np.int64)
+    columns = (
+        np.append(tables.low, 0), np.append(tables.span, 0), tables.row_start, tables.run_start, tables.used.group, tables.targets.group,
+        np.append(tables.used.sizes, pad), tables.key_start,
+    )  # fmt: skip
+    yield np.stack(columns, axis=1)
+    yield tables.rows.reshape(-1, 1)
+    yield np.stack([tables.place, tables.weight, tables.length], axis=1)
+    yield np.stack([tables.used.first, tables.used.count], axis=1)
+    yield np.stack([tables.targets.first, tables.targets.count], axis=1)
+    yield tables.keys.reshape(-1, 1)
+
+
+def _count(found: IndexedConnection) -> int:
+    return SIDE_TABLES * (1 + (found.source is not None)) + (1 if found.owners is None else 2)
+
+
+def table_count(net: Network) -> int:
+    """Tables of plan.bin that belong to indexed connections."""
+    return sum(_count(found) for found in net.indexed.values())
+
+
+def _first_table(net: Network, connection: str) -> int:
+    """Index in plan.bin of the first table of a connection."""
+    before = len(net.plan.populations) + len(net.stores) + sum(b.gradient is not None for b in net.plan.buses)
+    for id_, found in net.indexed.items():
+        if id_ == connection:
+            return before
+        before += _count(found)
+    raise KeyError(connection)
+
+
+# ---- variables and the update ----------------------------------------------------------------------------------------
+
+
+def add_indexed(net: Network, assembly: Assembly) -> None:
+    """Add the members, copies and updates of all indexed connections."""
+    for id_, found in net.indexed.items():
+        at = _first_table(net, id_)
+        _add_side(assembly, f"{id_}_in", found.connection.target, found.target, at)
+        after = at + SIDE_TABLES
+        if found.source is not None:
+            _add_side(assembly, f"{id_}_out", found.connection.source, found.source, after)
+            after += SIDE_TABLES
+        if found.map.maximum:
+            _add_choices(net, assembly, found)
+        elif found.owners is None:
+            for side in _sides(found):
+                assembly.variable("Parts", f"{side}_copy", f"{side}.constants(graph, tables[{after}])", "constant weights")
+        else:
+            _add_theta(net, assembly, found, after)
+
+
+def _add_choices(net: Network, assembly: Assembly, found: IndexedConnection) -> None:
+    """What a maximum has seen of a step: of spikes, for each sample the first entry so far, counted from 1; of values, the best so far."""
+    id_, target = found.connection.id, found.connection.target
+    bus = net.buses[id_]
+    if bus.kind == "events":
+        seen = assembly.cells(target, f"{id_}_seen", "1", "first entry that spiked")
+        if net.limited(bus):
+            zero = (vector("Output", "float", "values", f"{seen}[b.index]"), number("count", f"{seen}.size(b.index)"))
+            loop = VertexLoop(f"{target}: nothing seen", "Block", "b", f"{target}.blocks", "zero_currents", "Zero", "b.tile", zero)
+            assembly.loop("start", loop)
+    else:
+        assembly.variable("Sums", f"{id_}_best", f'layout.block_rows({target}, "{id_}_best", 1)', "largest value so far")
+    if found.source is not None:
+        assembly.cells(target, f"{id_}_chosen", "1", "first entry of the largest value")
+        assembly.variable("Matrix", f"{id_}_winner", f'layout.matrix({target}, "{id_}_winner")', "the same, for its source")
+
+
+def _sides(found: IndexedConnection) -> list[str]:
+    id_ = found.connection.id
+    return [f"{id_}_in", *([f"{id_}_out"] if found.source is not None else [])]
+
+
+def _add_side(assembly: Assembly, name: str, population: str, tables: Tables, at: int) -> None:
+    number_type, poplar_type = _TYPES[tables.index_bytes()]
+    assembly.variable("Side", name, f"Side({population}, tables, {at})", f"runs with {population}")
+    assembly.variable("Parts", f"{name}_rows", f"{name}.rows<{number_type}>(graph, {poplar_type})")
+    if tables.keyed:
+        assembly.variable("Parts", f"{name}_keys", f"{name}.keys<{number_type}>(graph, {poplar_type})")
+    for column, what in enumerate(("place", "start") if tables.single else ("place", "start", "length")):
+        assembly.variable("Parts", f"{name}_{what}", f"{name}.runs<{number_type}>(graph, {poplar_type}, {column})")
+
+
+def _add_theta(net: Network, assembly: Assembly, found: IndexedConnection, at: int) -> None:
+    connection, id_, target = found.connection, found.connection.id, found.connection.target
+    owners = f"{id_}_owners"
+    assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{at}])", "who updates which weights")
+    _owned(assembly, owners, f"{id_}_theta", f"weights and biases of {connection.label}")
+    for side in _sides(found):
+        assembly.variable("Parts", f"{side}_copy", f'{side}.copies(graph, "{side}_copy")', "what each group uses of them")
+        assembly.refresh.append(f"to_readers.add({side}.from({id_}_theta.all), {side}_copy.all);")
+    _shown(net, assembly, found, "PARAMETER", "", "theta", at + 1, writable=True)
+    if not net.weight_gradient(id_):
+        return
+    sums = assembly.variable("Parts", f"d_{id_}_theta", f'{id_}_in.private_sums(graph, "d_{id_}_theta")', "private gradients")
+    assembly.forget("backward", sums)
+    workers = net.plan.target.workers
+    _owned(assembly, owners, f"d_{id_}_total", "their sums")
+    _owned(assembly, owners, f"d_{id_}_rest", "what all workers but the first summed", workers - 1)
+    assembly.forget(SHARED_SUMS, f"d_{id_}_rest")
+    assembly.variable(
+        "Shares", f"{id_}_shares", f"Shares({target}, {id_}_in, {owners}, {sums})", "what groups hold of each owner's gradient"
+    )
+    _shown(net, assembly, found, "GRADIENT", "d_", "total", at + 1, writable=False)
+    private = (
+        vector("InOut", "float", "sums", f"{sums}[g.begin]"),
+        vector("Input", "float", "others", f"{sums}.range(g.begin + 1, g.end)"),
+        number("count", f"{sums}.size(g.begin)"),
+        number("parts", "g.end - g.begin"),
+    )
+    groups = f"with_several_blocks({target})"
+    assembly.loop("update", VertexLoop(connection.label, "Group", "g", groups, "sum_private_gradients", "SumPrivate", "g.tile", private))
+    total = (
+        vector("Input", "float", "pieces", f"{id_}_shares.of(s, {id_}_theta[s.owner])"),
+        vector("Input", "unsigned", "place", f"layout.constants({id_}_shares.place(s), s.tile)"),
+        vector("Output", "float", "total", f"summed(d_{id_}_total, d_{id_}_rest, s)"),
+        number("number", f"{id_}_shares.number(s)"),
+        number("count", "s.count"),
+    )
+    parts = f"shares_of_sums({owners}, {workers})"
+    assembly.loop("update", VertexLoop(connection.label, "SumShare", "s", parts, "sum_shared_gradients", "SumPieces", "s.tile", total))
+    learned = f"learned_owners({owners})"
+    _add_update(net, assembly, found, learned, at)
+
+
+def _owned(assembly: Assembly, owners: str, name: str, comment: str, each: int = 1) -> None:
+    """Add an array with `each` numbers for each element of the owners."""
+    size = "o.count" if each == 1 else f"{each} * o.count"
+    assembly.variable("Parts", name, f'parts_on(graph, {owners}, "{name}", [](const Owner &o) {{ return {size}; }})', comment)
+
+
+def _add_update(net: Network, assembly: Assembly, found: IndexedConnection, learned: str, at: int) -> None:
+    id_ = found.connection.id
+    fields = [
+        vector("Input", "float", "rates", "rates"),
+        vector("InOut", "float", "value", f"{id_}_theta[o.index]"),
+        vector("InOut", "float", "gradient", f"d_{id_}_total[o.index]"),
+        vector("Input", "float", "others", f"d_{id_}_rest[o.index]"),
+    ]
+    for moment in moments(net.program.optimizer):
+        _owned(assembly, f"{id_}_owners", f"{id_}_{moment}", "")
+        _shown(net, assembly, found, "MOMENT", "", moment, at + 1, writable=True)
+        fields.append(vector("InOut", "float", moment, f"{id_}_{moment}[o.index]"))
+    fields += [number("count", "o.count"), number("parts", net.plan.target.workers)]
+    label = found.connection.label
+    assembly.loop("update", VertexLoop(label, "Owner", "o", learned, "update_parameters", "Update", "o.tile", tuple(fields)))
+
+
+def _shown(
+    net: Network, assembly: Assembly, found: IndexedConnection, role: str, prefix: str, what: str, order: int, *, writable: bool
+) -> None:
+    """Show weights and biases, or what belongs to them, to the host."""
+    connection, weights, elements = found.connection, found.map.weights, found.map.elements
+    learned = {op.parameter for op in net.program.update}
+    suffix = f"_{what}" if role == "MOMENT" else ""
+    for name, first, last, way in (
+        (connection.weight, 0, weights, f"order_of_table(tables[{order}])"),
+        (connection.bias if found.map.biases else None, weights, elements, "{}"),
+    ):
+        if name is None or (role != "PARAMETER" and name not in learned):
+            continue
+        shape = "{" + ", ".join(map(str, net.program.buffers[name].shape or (1,))) + "}"
+        whole = f"{prefix}{connection.id}_{what}.all.slice({first}, {last})"
+        assembly.tensor(role, f"{prefix}{name}{suffix}", shape, whole, way, writable)
+
+
+# ---- vertices --------------------------------------------------------------------------------------------------------
+
+
+def table_fields(net: Network, connection: str, index: int, *, with_weights: bool) -> list[Field]:
+    """Fields of a target's vertex: the tables and, forward, the weights."""
+    side, found = f"{connection}_in", net.indexed[connection]
+    fields = _table_fields(side, index, found.target)
+    if found.target.keyed:
+        fields.append(vector("Input", _TYPES[found.target.index_bytes()][0], f"keys{index}", f"{side}_keys[b.group]"))
+    else:
+        fields.append(number(f"low{index}", f"{side}.low(b)"))
+    fields.append(number(f"span{index}", f"{side}.span(b)"))
+    if with_weights:
+        fields.append(vector("Input", "float", f"weight{index}", f"{side}_copy[b.group]"))
+    return fields
+
+
+def gradient_field(connection: str, index: int) -> list[Field]:
+    """The block's private sums of weight gradients, and how many they are."""
+    return [
+        vector("InOut", "float", f"gradient{index}", f"d_{connection}_theta[b.index]"),
+        number(f"size{index}", f"{connection}_in.size(b)"),
+    ]
+
+
+def choice_field(connection: str, index: int, what: str) -> Field:
+    """What a maximum has seen so far."""
+    return vector("InOut", "float", f"{what}{index}", f"{connection}_{what}[b.index]")
+
+
+def sent_choice_fields(connection: str, index: int, *, events: bool) -> list[Field]:
+    """What tells the source which entry of a maximum it was."""
+    return [
+        choice_field(connection, index, "chosen"),
+        *([] if events else [choice_field(connection, index, "best")]),
+        vector("Output", "float", f"winner{index}", f"Layout::own({connection}_winner, b)"),
+    ]
+
+
+def source_fields(net: Network, connection: str, index: int, delta: str) -> list[Field]:
+    """Fields of a source's vertex: tables, weights, and the deltas of the targets that it reaches."""
+    side, found = f"{connection}_out", net.indexed[connection]
+    assert found.source is not None
+    return [
+        *_table_fields(side, index, found.source),
+        vector("Input", "float", f"delta{index}", f"{side}.rows_of({delta}, b)"),
+        vector("Input", "float", f"winner{index}", f"{side}.rows_of({connection}_winner, b)")
+        if found.map.maximum
+        else vector("Input", "float", f"weight{index}", f"{side}_copy[b.group]"),
+    ]
+
+
+def _table_fields(side: str, index: int, tables: Tables) -> list[Field]:
+    number_type, _ = _TYPES[tables.index_bytes()]
+    names = ("rows", "place", "start") if tables.single else ("rows", "place", "start", "length")
+    return [vector("Input", number_type, f"{name}{index}", f"{side}_{name}[b.group]") for name in names]
+
+
+def table_body(net: Network, connection: str, index: int, *, source: bool = False) -> Body:
+    """What the templates of an indexed connection need beside the fields."""
+    found = net.indexed[connection]
+    tables = found.source if source else found.target
+    assert tables is not None
+    return {
+        "table_type": _TYPES[tables.index_bytes()][0],
+        "single": "true" if tables.single else "false",
+        "length": "nullptr" if tables.single else f"&length{index}[0]",
+        "find": f"&keys{index}[0]" if tables.keyed else f"low{index}",
+        "kind": "single" if tables.single else "run",
+        "value": "choice" if found.map.maximum else "value",
+    }

@@ -1,0 +1,104 @@
+"""The loss: scores of the classes, the loss of each sample with the adjoints of its records, their sum."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.backends.codegen.printing import c_literal
+from snnc.backends.poplar.errors import UnsupportedOnPoplarError
+from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
+from snnc.compiler.losses import Loss, MeanSquaredCount
+
+_ONE: Final = ("", "", "")
+"""A single vertex, no loop."""
+_TILE: Final = "0"
+
+
+def loss_sets(net: Network) -> tuple[str, ...]:
+    """Compute sets of the loss of each sample, in order; a loss of every step needs no scores of the whole sequence."""
+    loss = net.program.loss
+    return ("loss_samples",) if loss is not None and loss.name == "ce_rate" else ("loss_scores", "loss_samples")
+
+
+def add_loss(net: Network, assembly: Assembly) -> Body:
+    """Add loss and learning-rate vertices; return what the loss's template needs."""
+    output = next(o for o in net.program.outputs if o.id == net.program.loss_output)
+    population = next(p for p in net.program.populations if output.source.buffer in net.step(p.id).outputs)
+    classes = net.neurons[population.id]
+    loss = loss_context(net.program.loss, net.plan.batch, net.plan.steps, classes, net.plan.target.workers)
+    assembly.variable("Tensor", "labels", 'spread_samples(poplar::INT, "labels", loss_tiles)', "class of each sample")
+    assembly.variable("Tensor", "loss", f'layout.on_tile(poplar::FLOAT, {{1}}, "loss", {_TILE})')
+    assembly.variable("Tensor", "lr", f'layout.on_tile(poplar::FLOAT, {{1}}, "lr", {_TILE})', "learning rate")
+    assembly.variable("Tensor", "optimizer_step", f'layout.on_tile(poplar::INT, {{1}}, "optimizer_step", {_TILE})')
+    assembly.variable("Tensor", "rates", f'layout.on_tile(poplar::FLOAT, {{2}}, "rates", {_TILE})', "what the update reads")
+    assembly.tensors += [
+        'tensor("loss", SNNC_RESULT, {1}, loss, {}, false);',
+        'tensor("lr", SNNC_SETTING, {1}, lr, {}, true);',
+        'tensor("optimizer_step", SNNC_SETTING, {1}, optimizer_step, {}, true, SNNC_INT32);',
+        f"label_input(labels, {classes}, load_labels);",
+    ]
+    _add_vertices(assembly, population.id, output.record, classes, loss)
+    total = (
+        vector("Input", "float", "losses", "losses.all"),
+        scalar("Output", "float", "total", "loss[0]"),
+        number("count", f"BATCH * {loss['parts']}"),
+    )
+    assembly.loop("loss", VertexLoop("their sum", *_ONE, "loss_sum", "LossSum", _TILE, total))
+    rates = (
+        scalar("Input", "float", "lr", "lr[0]"),
+        scalar("InOut", "int", "step", "optimizer_step[0]"),
+        vector("Output", "float", "rates", "rates"),
+    )
+    assembly.loop("loss", VertexLoop("the learning rate", *_ONE, "loss_sum", "Schedule", _TILE, rates))
+    return loss
+
+
+def _add_vertices(assembly: Assembly, population: str, record: str, classes: int, loss: Body) -> None:
+    """All workers of the tile of a sample's loss share its classes, then its steps."""
+
+    def on_tiles(kind: str, name: str, each: object, comment: str = "") -> None:
+        assembly.variable("Parts", name, f'layout.on_tiles(loss_tiles, poplar::{kind}, "{name}", {each})', comment)
+
+    def add(compute_set: str, codelet: str, fields: list[Field]) -> None:
+        sizes = (integer("steps", "STEPS"), number("classes", classes))
+        loop = ("one vertex a sample", "std::size_t", "i", "samples_of(BATCH)", compute_set, codelet, "loss_tiles.at(i, 0)")
+        assembly.loop("loss", VertexLoop(*loop, (*fields, *sizes)))
+
+    for name, values in (("class_offset", f"class_offsets({population}, STEPS)"), ("class_stride", f"class_strides({population})")):
+        assembly.variable("std::vector<Tensor>", name, f"layout.constants_on_tiles(loss_tiles, {values})")
+    places = [vector("Input", "unsigned", name, f"class_{name}[i]") for name in ("offset", "stride")]
+    read = [vector("Input", "float", "records", f"of_sample({population}, {record}, STEPS, i)")]
+    if loss["scored"]:
+        kept = {"scores": "float", **({"chosen": "int"} if loss["chosen"] else {})}
+        for name, kind in kept.items():
+            on_tiles(kind.upper(), name, classes)
+        add("loss_scores", "LossScores", [*read, *places, *(vector("Output", kind, name, f"{name}[i]") for name, kind in kept.items())])
+        read = [vector("Input", kind, name, f"{name}[i]") for name, kind in kept.items()]
+    on_tiles("FLOAT", "losses", loss["parts"])
+    written = [
+        vector("Output", "float", "adjoint", f"of_sample({population}, d_{record}, STEPS, i)"),
+        vector("Output", "float", "loss", "losses[i]"),
+    ]
+    add("loss_samples", "Loss", [*read, *places, scalar("Input", "int", "label", "labels[i]"), *written])
+
+
+def loss_context(loss: Loss | None, batch: int, steps: int, classes: int, workers: int) -> Body:
+    """Numbers of a loss, as C++ literals."""
+    if loss is None or loss.name not in {"ce_count", "ce_rate", "ce_mean_membrane", "ce_max_membrane", "mse_count"}:
+        raise UnsupportedOnPoplarError(f"the loss {getattr(loss, 'name', None)!r} has no Poplar template.")
+    found: Body = {
+        "title": loss.name,
+        "batch": c_literal(float(batch)),
+        "scored": loss.name != "ce_rate",
+        "parts": workers if loss.name == "ce_rate" else 1,
+        "chosen": loss.name == "ce_max_membrane",
+    }
+    if isinstance(loss, MeanSquaredCount):
+        found |= {
+            "correct": c_literal(float(int(steps * loss.correct_rate))),
+            "incorrect": c_literal(float(int(steps * loss.incorrect_rate))),
+            "factor": c_literal(2 / (batch * classes * steps)),
+            "share": c_literal(1 / (batch * classes * steps)),
+        }
+    return found

@@ -1,0 +1,187 @@
+"""Variables of parameters, their copies, gradients and moments, and the vertices that update them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.parts import Assembly, Field, VertexLoop, number, vector
+from snnc.backends.poplar.vertices.links import is_shared
+from snnc.backends.training.moments import moments
+from snnc.compiler.ir.step_program import ConnectionInfo
+
+WEIGHT_ROWS: Final = "weights_to_sources"
+"""The compute set that brings weights to their sources."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A parameter with the population whose blocks hold it.
+
+    `form` is "dense" ([inputs][neurons]), "wide" (one value a neuron) or "shared" (one value for all).
+    """
+
+    name: str
+    population: str
+    form: str
+    shape: tuple[int, ...]
+    order: str
+    rows: str
+    learned: bool
+    label: str
+
+    @property
+    def kept(self) -> str:
+        """How it lies: the layout's function."""
+        return "weights" if self.form == "dense" else "rows"
+
+
+def placed_parameters(net: Network) -> Iterator[Placed]:
+    """All parameters that the program uses, once each."""
+    learned = {op.parameter for op in net.program.update} if net.training else set()
+    shown: set[str] = set()
+    for population in net.program.populations:
+        names = [*net.step(population.id).parameters, *(b for port in population.ports for b in net.biases(port))]
+        for name in names:
+            if name in shown:
+                continue
+            shown.add(name)
+            shared = is_shared(net, name, population.id)
+            order = "{}" if shared else f"order_of_neurons({population.id})"
+            yield _placed(net, name, population.id, "shared" if shared else "wide", order, "1", name in learned)
+        for connection in net.incoming(population.id):
+            if connection.weight and connection.weight not in shown and connection.id not in net.indexed:
+                shown.add(connection.weight)
+                yield _weight(net, connection, connection.weight, connection.weight in learned)
+
+
+def _placed(net: Network, name: str, population: str, form: str, order: str, rows: str, learned: bool) -> Placed:
+    parameter = net.program.parameters[name]
+    return Placed(name, population, form, net.program.buffers[name].shape or (1,), order, rows, learned, parameter.label)
+
+
+def _weight(net: Network, connection: ConnectionInfo, name: str, learned: bool) -> Placed:
+    target = connection.target
+    if connection.kind == "dense":
+        inputs = net.size(connection.source_buffer)
+        return _placed(net, name, target, "dense", f"order_of_weights({target}, {inputs})", str(inputs), learned)
+    if net.size(name) == 1:
+        return _placed(net, name, target, "shared", "{}", "1", learned)
+    order = f"order_of_pairs({target}, {net.size(name)}, {net.offset(connection.id)})"
+    return _placed(net, name, target, "wide", order, "1", learned)
+
+
+def add_parameters(net: Network, assembly: Assembly) -> None:
+    """Add everything that belongs to parameters."""
+    for placed in placed_parameters(net):
+        _variables(assembly, placed)
+        if placed.learned:
+            _gradient(net, assembly, placed)
+            _update(net, assembly, placed)
+    for connection in net.program.connections:
+        if connection in net.copied_rows:
+            _source_rows(net, assembly, connection)
+        elif connection.weight and connection.kind != "dense" and connection.id not in net.indexed and net.input_gradient(connection.id):
+            _source_numbers(net, assembly, connection, connection.weight)
+
+
+def _shape(placed: Placed) -> str:
+    return "{" + ", ".join(map(str, placed.shape)) + "}"
+
+
+def _variables(assembly: Assembly, placed: Placed) -> None:
+    name, p = placed.name, placed.population
+    comment = f"parameter {placed.label}"
+    if placed.form == "shared":
+        assembly.variable("Tensor", name, f'layout.on_tile(poplar::FLOAT, {{1}}, "{name}", {p}.groups[0].tile)', comment)
+        assembly.variable("Parts", f"{name}_copies", f'layout.group_numbers({p}, "{name}_copies")', "the same number on every tile")
+        assembly.refresh.append(f"to_readers.add({name}.broadcast({p}.groups.size(), 0), {name}_copies.all);")
+        whole = name
+    else:
+        assembly.variable("Parts", name, f'layout.{placed.kept}({p}, "{name}", {placed.rows})', comment)
+        if placed.learned:
+            assembly.refresh.append(f"spread({p}, {name}, to_replicas);")
+        whole = f"{name}.all"
+    assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {_shape(placed)}, {whole}, {placed.order}, true);')
+
+
+def _gradient(net: Network, assembly: Assembly, placed: Placed) -> None:
+    name, p, order = placed.name, placed.population, placed.order
+    if placed.form == "shared":
+        sums = assembly.variable("Parts", f"d_{name}", f'layout.block_numbers({p}, "d_{name}")', f"private gradients of {placed.label}")
+        total = f"{sums}.range(0, 1)"
+    else:
+        sums = assembly.variable(
+            "Sums", f"d_{name}", f'layout.block_{placed.kept}({p}, "d_{name}", {placed.rows})', f"private gradients of {placed.label}"
+        )
+        assembly.forget("backward", f"{sums}.others")
+        total, order = f"totals({p}, {sums})", f"first_replica({p}, {order})"
+        private = (
+            vector("InOut", "float", "sums", f"{sums}.first[g.index]"),
+            vector("Input", "float", "others", f"{sums}.of_others(g)"),
+            number("count", f"{sums}.first.size(g.index)"),
+            number("parts", "g.end - g.begin"),
+        )
+        groups = f"with_private_sums({p})"
+        assembly.loop("update", VertexLoop(placed.label, "Group", "g", groups, "sum_private_gradients", "SumPrivate", "g.tile", private))
+    assembly.tensors.append(f'tensor("d_{name}", SNNC_GRADIENT, {_shape(placed)}, {total}, {order}, false);')
+
+
+def _update(net: Network, assembly: Assembly, placed: Placed) -> None:
+    name, p = placed.name, placed.population
+    shared = placed.form == "shared"
+    others = f"d_{name}.range(1, {p}.blocks.size())" if shared else f"other_sums({p}, d_{name}, g)"
+    parts = f"{p}.blocks.size()" if shared else f"summands({p}, g)"
+    fields: list[Field] = [vector("Input", "float", "rates", "rates")]
+    fields += [
+        vector("InOut", "float", "value", name if shared else f"own_share({p}, {name}, g)"),
+        vector("InOut", "float", "gradient", f"d_{name}[0]" if shared else f"summed_share({p}, d_{name}, g)"),
+        # A vertex field must be connected: a lone gradient connects what it reads anyway.
+        vector("Input", "float", "others", f"{parts} > 1 ? {others} : rates"),
+    ]
+    for moment in moments(net.program.optimizer):
+        kept = f"{name}_{moment}"
+        if shared:
+            assembly.variable("Tensor", kept, f'layout.on_tile(poplar::FLOAT, {{1}}, "{kept}", {p}.groups[0].tile)')
+        else:
+            assembly.variable("Parts", kept, f'layout.shares({p}, "{kept}", {name})')
+        whole = kept if shared else f"all_shares({p}, {kept})"
+        order = placed.order if shared else f"first_replica({p}, {placed.order})"
+        assembly.tensors.append(f'tensor("{kept}", SNNC_MOMENT, {_shape(placed)}, {whole}, {order}, true);')
+        fields.append(vector("InOut", "float", moment, kept if shared else f"{kept}[g.index]"))
+    fields.append(number("count", 1 if shared else f"own_share({p}, {name}, g).numElements()"))
+    fields.append(number("parts", parts))
+    tile = f"{p}.groups[0].tile" if shared else "g.tile"
+    groups = "" if shared else f"with_share({p}, {name})"
+    assembly.loop("update", VertexLoop(placed.label, "Group", "g", groups, "update_parameters", "Update", tile, tuple(fields)))
+
+
+def _source_numbers(net: Network, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:
+    """Copy the weights of a one-to-one connection to the tiles of their source, which forms the input gradient there."""
+    source, target, rows = connection.source, connection.target, f"{weight}_rows"
+    if net.size(weight) == 1:
+        assembly.variable("Parts", rows, f'layout.group_numbers({source}, "{rows}")', "the same number with the source")
+        assembly.refresh.append(f"to_readers.add({weight}.broadcast({source}.groups.size(), 0), {rows}.all);")
+    else:
+        offset = net.offset(connection.id)
+        assembly.variable("Parts", rows, f'layout.source_rows({source}, "{rows}", 1)', "the same weights with their source")
+        assembly.refresh.append(f"to_readers.add(Layout::pairs_of({source}, {target}, {weight}, {offset}), {rows}.all);")
+
+
+def _source_rows(net: Network, assembly: Assembly, connection: ConnectionInfo) -> None:
+    """A tile of the source reads its rows of all column groups, each in one piece or two, and puts them in order."""
+    source, target, rows = connection.source, connection.target, f"{connection.weight}_rows"
+    inputs, outputs = net.size(connection.source_buffer), net.neurons[target]
+    assembly.variable("Parts", rows, f'layout.source_rows({source}, "{rows}", {outputs})', "the same weights, by rows, with their source")
+    fields = (
+        vector("Input", "float", "pieces", f"Layout::rows_of({source}, h, {target}, {connection.weight}, {inputs})"),
+        vector("Input", "unsigned", "runs", f"layout.constants(runs_of_tiles({target}), h.tile)"),
+        vector("Output", "float", "rows", f"{rows}.range(h.begin, h.end)"),
+        number("count", "h.count"),
+        number("outputs", outputs),
+        number("length", f"runs_of_tiles({target}).size()"),
+    )
+    loop = VertexLoop(connection.label, "Home", "h", f"{source}.homes", WEIGHT_ROWS, "WeightRows", "h.tile", fields)
+    assembly.loop("update", loop)

@@ -1,0 +1,144 @@
+"""Segments as printed: rings of the steps of a segment, what is kept at boundaries, and the vertices that copy it.
+
+Without segments a state with a history has a slot for each step and one for the initial value. With them, slots are a ring: the states
+before step t stand in slot ``t % (STEPS_KEPT + 1)``, saved values in ``t % STEPS_KEPT``; the initial values are boundary 0. A block keeps
+its states at a boundary and the masks (values) that it sent last; where boundaries lie in streaming memory, it has a slot for the initial
+values and one for any other boundary; where histories do, only the former.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.backends.poplar.clocks import clock
+from snnc.backends.poplar.network import Network, Store
+from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
+from snnc.compiler.ir.step_program import PopulationInfo
+
+KEPT: Final = "STEPS_KEPT"
+"""C++ name of the most steps of a segment."""
+SAVE: Final = "save_states"
+RESTORE: Final = "restore_states"
+"""Compute sets of recompute."""
+TITLES: Final = {SAVE: "keeps", RESTORE: "brings back"}
+
+
+def keeps_history(net: Network, population: PopulationInfo, index: int) -> bool:
+    """Whether a state is kept for every step, or for every step of a segment."""
+    return net.adjoint(population.id) is not None and population.kernel.states[index] in population.kernel.history
+
+
+def state_cells(net: Network, assembly: Assembly, population: PopulationInfo, index: int, buffer: str) -> tuple[str, str]:
+    """Declare what holds a state; return the variable that begins with its initial values, and its slots."""
+    history, shown = keeps_history(net, population, index), f"state {population.label}"
+    if not net.plan.segment:
+        slots, initial = "STEPS + 1" if history else "1", f"{buffer}_initial"
+        assembly.forget("forward", assembly.cells(population.id, buffer, slots, shown))
+        assembly.start.append(f"initial_states.add({initial}.all, first_slots({buffer}, {slots}));")
+        return assembly.cells(population.id, initial, "1", "its initial values"), "1"
+    assembly.forget("forward", assembly.cells(population.id, buffer, f"{KEPT} + 1" if history else "1", shown))
+    slots = boundary_slots(net)
+    return assembly.cells(population.id, f"{buffer}_boundary", slots, "the same at boundaries of segments"), slots
+
+
+def boundary_slots(net: Network) -> str:
+    """Slots of what is kept at boundaries, as C++."""
+    return "SEGMENTS" if net.plan.streamed in ("off", "inputs") else str(net.plan.segments.boundaries)
+
+
+def _boundary_slot(net: Network) -> str:
+    """C++ slot of the boundary that begins with iteration `start`."""
+    return {"boundaries": "(start == 0 ? 0 : 1)", "history": "0"}.get(net.plan.streamed, "start / segment")
+
+
+def state_slots(net: Network, population: PopulationInfo, index: int) -> tuple[str, str]:
+    """C++ offsets, in a state's array, of its values before and after step t."""
+    if not keeps_history(net, population, index):
+        return "0", "0"
+    return _slot(net, "t", 1), _slot(net, "(t + 1)", 1)
+
+
+def saved_slot(net: Network) -> str:
+    """C++ offset, in the array of a saved value, of its values in step t."""
+    return _slot(net, "t", 0)
+
+
+def _slot(net: Network, step: str, more: int) -> str:
+    return f"{step} % {net.plan.segments.steps_kept + more} * size" if net.plan.segment else f"{step} * size"
+
+
+def add_recompute(net: Network, assembly: Assembly) -> None:
+    """Add the vertices that keep states at the boundaries of segments and bring them back, and the clock that goes back with them."""
+    if not net.plan.segment:
+        return
+    for population in net.program.populations:
+        if net.plan.segments.reruns:
+            _add_boundary(net, assembly, population, SAVE)
+        _add_boundary(net, assembly, population, RESTORE)
+    assembly.loop("clocks", clock(RESTORE, "second_clock", "first_clock", "-SEGMENT"))
+
+
+def boundary_fields(net: Network, population: str, compute_set: str, item: str) -> list[Field]:
+    """Fields that tell a vertex at which boundary it works, and whether it goes back to the one before."""
+    return [
+        scalar("Input", "int", "k", f"{'second_clock' if compute_set == RESTORE else 'first_clock'}[{item}.tile]"),
+        integer("back", "SEGMENT" if compute_set == RESTORE else 0),
+        integer("stage", net.stages[population]),
+        integer("interval", "INTERVAL"),
+        integer("steps", "STEPS"),
+        integer("segment", "SEGMENT"),
+        number("samples", f"{item}.samples"),
+    ]
+
+
+def _add_boundary(net: Network, assembly: Assembly, population: PopulationInfo, compute_set: str) -> None:
+    fields = [*boundary_fields(net, population.id, compute_set, "b"), number("count", "b.count")]
+    copies: list[Body] = []
+    for index, buffer in enumerate(net.step(population.id).states):
+        fields += _both(f"state{index}", "float", f"{buffer}_boundary[b.index]", f"{buffer}[b.index]")
+        copies.append({"name": f"state{index}", "slot": state_slots(net, population, index)[0], "number": "size"})
+    for index, buffer in enumerate(net.step(population.id).outputs if net.plan.segments.reruns else ()):
+        if buffer in net.stores:
+            found, copy = _sent(net, assembly, population, net.stores[buffer], index)
+            fields += found
+            copies.append(copy)
+    shown, given = f"{population.id} {population.label}", tuple(fields)
+    name = assembly.codelet(
+        "boundary", "Boundary", "What a segment begins with, to a boundary or back.", shown, given, net.cost("boundary"),
+        {"copies": copies, "slot": _boundary_slot(net)},
+    )  # fmt: skip
+    assembly.loop(
+        "recompute",
+        VertexLoop(
+            f"{shown}: {TITLES[compute_set]} what a segment begins with",
+            "Block",
+            "b",
+            f"{population.id}.blocks",
+            compute_set,
+            name,
+            "b.tile",
+            given,
+        ),
+    )
+
+
+def _both(name: str, element: str, kept: str, now: str) -> list[Field]:
+    return [vector("InOut", element, f"boundary_{name}", kept), vector("InOut", element, name, now)]
+
+
+def _sent(net: Network, assembly: Assembly, population: PopulationInfo, store: Store, index: int) -> tuple[list[Field], Body]:
+    """What a block sent last, which relays take in the first iteration of the next segment."""
+    name, kept, label = store.buffer, f"{store.buffer}_boundary", f"what {population.label} sent last, at boundaries"
+    if store.kind != "events":
+        assembly.forget("forward", assembly.cells(population.id, kept, boundary_slots(net), label))
+        return _both(f"sent{index}", "float", f"{kept}[b.index]", f"own_values({name}_now, {population.id}, b)"), {
+            "name": f"sent{index}",
+            "slot": "0",
+            "number": "size",
+        }
+    unit = net.mask_unit(store)
+    made = f'layout.block_words({population.id}, "{kept}", {boundary_slots(net)}, {unit})'
+    assembly.forget("forward", assembly.variable("Parts", kept, made, label))
+    fields = _both(f"sent{index}", "unsigned", f"{kept}[b.index]", f"own_mask({name}_mask, {population.id}, b, {unit})")
+    number_ = number(f"words{index}", f"{population.id}.words_of(b, {unit})")
+    return [*fields, number_], {"name": f"sent{index}", "slot": "0", "number": f"static_cast<unsigned long>(samples) * words{index}"}

@@ -1,0 +1,130 @@
+"""Relays of sequences in segments: a ring of the steps that a segment shows, and what populations' relays keep of it at boundaries.
+
+The step that a source finished last is not among that: blocks keep the masks of it, and relays look through them again.
+"""
+
+from __future__ import annotations
+
+from snnc.backends.poplar.network import Network, Store
+from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, vector
+from snnc.backends.poplar.vertices.gradient_windows import counts_lost
+from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, TITLES, boundary_fields
+from snnc.compiler.tiles.relays.buses import bit_words
+
+
+def slots(net: Network, store: Store) -> str:
+    """Slots of a store, as C++."""
+    if store.static:
+        return "1"
+    before = int(store.before)
+    if _in_ring(net, store):
+        return str(before + _ring(net, store))
+    return "STEPS + 1" if before else "STEPS"
+
+
+def slot(net: Network, store: Store, step: str) -> str:
+    """C++ slot of a step; a step before the first stands in slot 0."""
+    if store.static:
+        return "before"
+    ring = f" % {_ring(net, store)}" if _in_ring(net, store) else ""
+    return f"static_cast<unsigned long>({step} < 0 ? 0 : {step}{ring} + static_cast<int>(before))"
+
+
+def _in_ring(net: Network, store: Store) -> bool:
+    return net.plan.segment > 0 and (not store.external or in_segments(net, store))
+
+
+def in_segments(net: Network, store: Store) -> bool:
+    """Whether the host sends an input segment after segment."""
+    return net.plan.segment > 0 and store.external and not store.static and net.plan.streamed != "off"
+
+
+def _ring(net: Network, store: Store) -> int:
+    """Slots of a ring."""
+    lags = [bus.lag for bus in net.stores[store.buffer].buses]
+    cut = net.plan.segments
+    return cut.steps_streamed(min(lags), max(lags)) if store.external else cut.steps_relayed(max(lags))
+
+
+def host_ring(net: Network, store: Store) -> str:
+    """C++: what the host has to know of such an input beside its variables."""
+    return f"Ring{{{_ring(net, store)}, {net.stages[store.owner] + _lag(net, store)}, &turns}}" if in_segments(net, store) else "Ring{}"
+
+
+def _lag(net: Network, store: Store) -> int:
+    """The largest lag of all buses of a source; a vertex may show some of them alone."""
+    return max(bus.lag for bus in net.stores[store.buffer].buses)
+
+
+def keep_count(net: Network, assembly: Assembly, name: str) -> None:
+    """Declare a copy of what the first run of the sequence counted."""
+    if net.plan.segments.reruns:
+        made = assembly.variables[name]
+        assembly.variable(made.type, f"{name}_first", made.value.replace(f'"{name}"', f'"{name}_first"'), "as the first run left it")
+
+
+def counters(net: Network) -> list[tuple[str, str]]:
+    """Variables that the forward pass counts in, and what makes a tensor of each."""
+    found = [(f"{name}_lost_near", ".all") for name, store in net.stores.items() if counts_lost(store)]
+    found += [(f"{bus.id}_lost", ".all") for bus in net.plan.buses if bus.kind == "events" and bus.capacity < bus.width]
+    return found + ([("forward_round_count", "")] if net.rounds else [])
+
+
+def add_relay_boundaries(net: Network, assembly: Assembly, store: Store) -> None:
+    """Add what the relays of a population keep at boundaries, and the vertices that copy it; nothing where all lags are 1."""
+    name, behind = store.buffer, net.plan.segments.steps_behind(_lag(net, store))
+    if not keeps_behind(net, store):
+        return
+    for part, _, kind, width in held(store):
+        rows = f"{'1' if net.plan.streamed == 'boundaries' else '(SEGMENTS - 1)'} * {behind} * {width}"
+        kept = kept_name(name, part)
+        made = f'layout.kept({name}_relays, {kind}, "{kept}", {rows})'
+        assembly.forget("forward", assembly.variable("Parts", kept, made, "at boundaries"))
+    for compute_set in (SAVE, RESTORE):
+        _add_boundary(net, assembly, store, compute_set, behind)
+
+
+def keeps_behind(net: Network, store: Store) -> bool:
+    """Whether relays of a source keep something at boundaries."""
+    return not store.external and net.plan.segments.steps_behind(_lag(net, store)) > 0
+
+
+def held(store: Store) -> list[tuple[str, str, str, int]]:
+    """What a step of a sample is made of: part, types in C++ and Poplar, elements."""
+    if store.bits:
+        return [("bits", "unsigned", "poplar::UNSIGNED_INT", bit_words(store.width))]
+    if store.kind != "events":
+        return [("store", "float", "poplar::FLOAT", store.width)]
+    counts = ["numbers", "ends"] if store.near else ["numbers"]
+    return [("ids", store.id_type, store.poplar_type, store.stored), *((part, "unsigned", "poplar::UNSIGNED_INT", 1) for part in counts)]
+
+
+def kept_name(buffer: str, part: str) -> str:
+    """Variable that holds a part of a relay's steps at boundaries."""
+    return f"{buffer}_kept_{part}"
+
+
+def _add_boundary(net: Network, assembly: Assembly, store: Store, compute_set: str, behind: int) -> None:
+    name, parts = store.buffer, held(store)
+    fields = boundary_fields(net, store.owner, compute_set, "r")
+    fields += [integer("lag", _lag(net, store)), number("before", int(store.before)), integer("behind", behind)]
+    lists = parts[0][0] == "ids"
+    fields.append(number("stored", store.stored) if lists else number("width", parts[0][3]))
+    for part, element, _, _ in parts:
+        align = 4 if part == "ids" else 0
+        fields.append(vector("InOut", element, part, f"{name}_{part}[r.index]", align))
+        fields.append(vector("InOut", element, f"kept_{part}", f"{kept_name(name, part)}[r.index]", align))
+    body: Body = {
+        "slot": slot(net, store, "t"),
+        "row": "0" if net.plan.streamed == "boundaries" else "(start / segment - 1)",
+        "part": parts[0][0],
+        "counts": [part for part, *_ in parts[1:]],
+        "id_type": store.id_type,
+    }
+    shown, given = f"{store.owner} {net.population(store.owner).label}", tuple(fields)
+    template, prefix, cost = (
+        ("boundary_events", "BoundaryEvents", "boundary_events") if lists else ("boundary_rows", "BoundaryRows", "boundary")
+    )
+    codelet = assembly.codelet(template, prefix, "Steps that are still shown, to a boundary or back.", shown, given, net.cost(cost), body)
+    comment = f"{shown}: {TITLES[compute_set]} steps"
+    assembly.loop("recompute", VertexLoop(comment, "Relay", "r", f"{name}_relays", compute_set, codelet, "r.tile", given))

@@ -1,0 +1,511 @@
+"""The relays of every source: stores, windows, and the vertices that fill and show them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from snnc.backends.poplar.network import Network, Store
+from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
+from snnc.backends.poplar.vertices.gradient_windows import asked_fields, counts_lost, join_near, next_fields, shown_fields, window_variables
+from snnc.backends.poplar.vertices.relay_segments import add_relay_boundaries, held, host_ring, in_segments, keep_count, slot, slots
+from snnc.compiler.ir.plan import BusPlan
+from snnc.compiler.tiles.relays.buses import bit_words
+from snnc.compiler.tiles.vertices.cost import CodeletCost
+
+JOIN: Final = "relay_windows"
+"""The compute set in which workers put together what each of them found."""
+
+
+def joins(net: Network) -> bool:
+    """Whether any relay does, or shows windows there."""
+    return net.fused or any(store.kind == "events" and not store.external for store in net.stores.values())
+
+
+def _forward_set(net: Network) -> str:
+    """The compute set of what a relay shows without looking for spikes."""
+    return JOIN if net.fused else "relay_forward"
+
+
+def _forward_clock(net: Network, store: Store) -> str:
+    """The iteration that it reads: where relays and neurons are one superstep, what its tile was told in the one before."""
+    return f"{store.buffer}_iteration[r.index][0]" if net.fused else "first_clock[r.tile]"
+
+
+def _masks_for_relays(net: Network, assembly: Assembly, store: Store) -> str:
+    """Declare the masks that relays look through while blocks write those of the next step, and the vertices that copy them before."""
+    owner, mask, unit = store.owner, f"{store.buffer}_mask", net.mask_unit(store)
+    made = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{mask}_before", {unit} * {owner}.units())'
+    before = assembly.variable("Sent", f"{mask}_before", made, "bits of the iteration before")
+    fields = (
+        vector("Input", "unsigned", "mask", f"{mask}.of_tile({owner}, h)", 8),
+        vector("Output", "unsigned", "copy", f"{before}.of_tile({owner}, h)", 8),
+        number("count", f"{before}.of_tile({owner}, h).numElements()"),
+    )
+    title = "Keeps the masks of a tile for relays."
+    name = assembly.codelet("copy_mask", "CopyMask", title, store.buffer, fields, net.cost("copy_mask"), {})
+    loop = VertexLoop(f"{store.buffer}: {title}", "Home", "h", f"{owner}.homes", JOIN, name, "h.tile", fields)
+    assembly.loop("relays_forward", loop)
+    return before
+
+
+def add_relays(net: Network, assembly: Assembly, store: Store) -> None:
+    """Add one source's store, the windows of its buses, and its relay vertices in both directions."""
+    _variables(net, assembly, store)
+    if store.external:
+        _input(net, assembly, store)
+    elif store.before:
+        _initial(net, assembly, store)
+    if net.fused:
+        _tell_iteration(net, assembly, store)
+    if store.external or store.kind == "values":
+        _show(net, assembly, store, _forward_set(net), forward=True)
+    else:
+        _compact(net, assembly, store)
+        _join(net, assembly, store)
+    if net.training:
+        _show(net, assembly, store, "relay_backward", forward=False)
+    if net.plan.segment and not store.external:
+        add_relay_boundaries(net, assembly, store)
+    _next_window(net, assembly, store, "forward_next", backward=False)
+    if net.training:
+        _next_window(net, assembly, store, "backward_next", backward=True)
+
+
+def _variables(net: Network, assembly: Assembly, store: Store) -> None:
+    name = store.buffer
+    relays = f"{name}_relays"
+    if store.bits:
+        made = f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_bits", ({slots(net, store)}) * {bit_words(store.width)})'
+        assembly.variable("Parts", f"{name}_bits", made, f"a bit for each value of all steps of {name}")
+    elif store.kind == "events":
+        assembly.variable(
+            "Parts",
+            f"{name}_ids",
+            f'layout.kept({relays}, {store.poplar_type}, "{name}_ids", ({slots(net, store)}) * {store.stored})',
+            f"ids of all steps of {name}",
+        )
+        assembly.variable(
+            "Parts",
+            f"{name}_numbers",
+            f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_numbers", {slots(net, store)})',
+            "their numbers",
+        )
+        if store.near:
+            assembly.variable(
+                "Parts",
+                f"{name}_ends",
+                f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_ends", {slots(net, store)})',
+                "with neurons near",
+            )
+        if counts_lost(store):
+            lost = assembly.variable("Parts", f"{name}_lost_near", _of_workers(net, relays, f"{name}_lost_near"))
+            assembly.tensors.append(f'counter("{name}_lost_near", {lost}.all);')
+            keep_count(net, assembly, lost)
+    else:
+        assembly.variable(
+            "Parts",
+            f"{name}_store",
+            f'layout.kept({relays}, poplar::FLOAT, "{name}_store", ({slots(net, store)}) * {store.width})',
+            f"values of all steps of {name}",
+        )
+    if not (store.external or store.before):
+        for part, *_ in held(store):
+            assembly.forget("forward", f"{name}_{part}")
+    for bus in store.buses:
+        comment = f"bus {bus.id}: {bus.source}, lag {bus.lag}"
+        if store.kind == "values":
+            assembly.variable(
+                "Tensor", f"{bus.id}_values", f'layout.window({relays}, poplar::FLOAT, "{bus.id}_values", {bus.width})', comment
+            )
+            continue
+        assembly.variable(
+            "Tensor", f"{bus.id}_ids", f'layout.window({relays}, {store.poplar_type}, "{bus.id}_ids", {store.room(bus.capacity)})', comment
+        )
+        assembly.variable("Tensor", f"{bus.id}_number", f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_number", 1)')
+        if bus.gradient is not None:
+            window_variables(assembly, store, bus)
+        if bus in net.asked:
+            shares = net.workers if store.bits else 1
+            position = f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", {shares})'
+            assembly.variable("Tensor", f"{bus.id}_position", position, "where the next window begins" + (", for each worker" * store.bits))
+            numbers = net.numbers_of_relay(bus) * (1 + net.asked_for_both)
+            made = f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_more", {numbers})'
+            assembly.variable("Parts", f"{bus.id}_more", made, "further windows that relays need")
+        if bus.capacity < bus.width:
+            lost = assembly.variable("Parts", f"{bus.id}_lost", _of_workers(net, relays, f"{bus.id}_lost"))
+            assembly.tensors.append(f'counter("{counter_name(net, bus)}", {lost}.all);')
+            keep_count(net, assembly, lost)
+
+
+def _of_workers(net: Network, relays: str, name: str) -> str:
+    """A count of each worker of each relay."""
+    return f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{name}", {net.workers})'
+
+
+def counter_name(net: Network, bus: BusPlan) -> str:
+    """ABI name of what a bus counts."""
+    return f"{bus.id}_{'further' if net.limited(bus) else 'dropped'}"
+
+
+def _input(net: Network, assembly: Assembly, store: Store) -> None:
+    name, shape = store.buffer, f"{{BATCH, {store.width}}}" if store.static else f"{{STEPS, BATCH, {store.width}}}"
+    given = f"{host_ring(net, store)}, {'load_segment' if in_segments(net, store) else 'load_inputs'}"
+    if store.bits:
+        assembly.start.append(f'bit_input("{store.owner}", {shape}, {name}_relays, {name}_bits, {given});')
+    elif store.kind == "events":
+        assembly.start.append(
+            f'event_input<{store.id_type}>("{store.owner}", {shape}, {name}_relays, {name}_ids, {name}_numbers, {store.stored}, {given});'
+        )
+    else:
+        assembly.start.append(f'value_input("{store.owner}", {shape}, {name}_relays, {name}_store, {given});')
+
+
+def _initial(net: Network, assembly: Assembly, store: Store) -> None:
+    name = store.buffer
+    if store.bits:
+        given = f"{name}_relays, {name}_bits, {slots(net, store)}"
+        assembly.tensors.append(f'initial_bits("{name}_initial", BATCH, {store.width}, {given});')
+    elif store.kind == "events":
+        assembly.tensors.append(
+            f'initial_events<{store.id_type}>("{name}_initial", BATCH, {store.width}, {name}_relays, {name}_ids, {name}_numbers, '
+            f"{slots(net, store)}, {store.stored});"
+        )
+    else:
+        assembly.tensors.append(
+            f'tensor("{name}_initial", SNNC_STATE, {{BATCH, {store.width}}}, first_slots({name}_store, {slots(net, store)}), {{}}, true);'
+        )
+
+
+def _common(net: Network, store: Store, clock: str) -> list[Field]:
+    return [
+        scalar("Input", "int", "k", clock),
+        integer("interval", "INTERVAL"),
+        number("samples", "r.samples"),
+        number("before", int(store.before)),
+    ]
+
+
+def _offsets(net: Network, buses: tuple[BusPlan, ...], *, forward: bool) -> list[Field]:
+    fields = []
+    for index, bus in enumerate(buses):
+        fields += [integer(f"offset{index}", net.offset_shown(bus, forward=forward)), integer(f"last{index}", net.last_step(bus))]
+    return fields
+
+
+def _tell_iteration(net: Network, assembly: Assembly, store: Store) -> None:
+    """Add the vertices that tell the tiles of relays the number of the next iteration, which show its windows before anything moves."""
+    name = store.buffer
+    made = f'layout.relay_numbers({name}_relays, poplar::INT, "{name}_iteration")'
+    iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")
+    fields = (
+        scalar("Input", "int", "from", "second_clock[r.tile]"),
+        scalar("Output", "int", "to", f"{iteration}[r.index][0]"),
+        integer("add", 1),
+    )
+    comment = f"{store.owner}: the iteration, for what is shown in the next one"
+    assembly.loop("clocks", VertexLoop(comment, "Relay", "r", f"{name}_relays", "forward_neurons", "Clock", "r.tile", fields))
+
+
+def _compact(net: Network, assembly: Assembly, store: Store) -> None:
+    """Add the vertices that look through masks, and what they find: ids of spikes, and of neurons that only take gradient."""
+    name, owner = store.buffer, store.owner
+    relays, workers = f"{name}_relays", net.workers
+    assembly.variable("Parts", f"{name}_found", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_found", {store.width})', "ids found")
+    counts = f'layout.piece_counts({relays}, "{name}_counts", {workers})'
+    assembly.variable("Parts", f"{name}_counts", counts, "how many, by worker and sample")
+    kind, unit, mask = net.mask_kind(store), net.mask_unit(store), f"{name}_mask"
+    told: list[Field] = []
+    if net.fused:
+        mask = _masks_for_relays(net, assembly, store)
+    else:
+        made = f'layout.relay_numbers({relays}, poplar::INT, "{name}_iteration")'
+        iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")
+        told.append(scalar("Output", "int", "iteration", f"{iteration}[r.index][0]"))
+    fields = (
+        scalar("Input", "int", "k", "second_clock[r.tile]" if net.fused else "first_clock[r.tile]"),
+        integer("interval", "INTERVAL"),
+        integer("stage", net.forward_stages[owner]),
+        integer("steps", "STEPS"),
+        number("row", f"{owner}.units()"),
+        number("skip", f"(r.samples - 1) * {owner}.units() * {unit}"),
+        vector("Input", "unsigned", "mask", f"{mask}.to(r)"),
+        vector("Input", "unsigned", "first", f"layout.constants({owner}.first_of_unit(), r.tile)"),
+        vector("Input", "unsigned", "pieces", f"layout.constants(relay_pieces({owner}, r, {workers}), r.tile)"),
+        vector("Output", "unsigned", "found_ids", f"{name}_found[r.index]"),
+        vector("Output", "unsigned", "counts", f"{name}_counts[r.index]"),
+        *told,
+    )
+    title = "Each worker looks for spikes in its share of the masks."
+    body: Body = {"mask": kind, "told": [field.name for field in told]}
+    compute_set = "forward_neurons" if net.fused else "relay_forward"
+    _add(net, assembly, store, compute_set, "relay_compact", title, fields, body, net.cost("relay_compact"))
+
+
+def _join(net: Network, assembly: Assembly, store: Store) -> None:
+    """Add the vertices that put a step into the store and show windows; where it holds bits, steps shown later are read from it."""
+    if not store.bits:
+        _show(net, assembly, store, JOIN, forward=True)
+        return
+    now = tuple(bus for bus in store.buses if bus.lag == 1)
+    _show(net, assembly, replace(store, buses=now or store.buses[:1]), JOIN, forward=True, shows=bool(now))
+    for bus in store.buses:
+        if bus not in now:
+            _show_bits(net, assembly, store, bus, "relay_forward")
+
+
+def _show_bits(net: Network, assembly: Assembly, store: Store, bus: BusPlan, compute_set: str, *, again: bool = False) -> None:
+    """Add the vertices that list the bits of a step in the window of a bus, or in its next window."""
+    forward, limited = "backward" not in compute_set, net.limited(bus)
+    clock = "second_clock[r.tile]" if again else _forward_clock(net, store) if forward else "first_clock[r.tile]"
+    fields = _common(net, store, clock) + _offsets(net, (bus,), forward=forward)
+    fields += [
+        number("bit_words", bit_words(store.width)),
+        vector("Input", "unsigned", "bits", f"{store.buffer}_bits[r.index]"),
+        *_window_fields(net, store, 0, bus, again=again)[:4],
+    ]
+    each, end, shown, cost = [], [], [], net.cost("relay_bits")
+    if limited:
+        access: Access = "InOut" if again else "Output"
+        fields.append(vector(access, "unsigned", "position0", f"Layout::samples({bus.id}_position, r)"))
+        shown = ["position0[s * WORKERS + first] = from + capacity0;"]
+    if not again and net.asks(bus, forward=forward):
+        fields.append(vector("Output", "unsigned", "more0", f"{bus.id}_more[r.index]"))
+        each.append("left = rest - n > left ? rest - n : left;")
+        both = 1 + net.asked_for_both
+        end = [f"more0[{both} * worker + {n}] = further_windows(left, capacity0);" for n in range(both)]
+        cost = cost.asking()
+        end.append(f"cycles += {cost.single};")
+    if forward and not again and bus.capacity < bus.width:
+        fields.append(vector("InOut", "unsigned", "lost0", f"{bus.id}_lost[r.index]"))
+        each.append(f"lost0[worker] = lost0[worker] + {_lost(net, bus, 0)};")
+    body: Body = {
+        "slot": slot(net, store, "t"),
+        "from": "position0[s * WORKERS + first]" if again else "0",
+        "shown": shown,
+        "each": each,
+        "end": end,
+    }
+    title = "Lists the bits of a step in its next window." if again else "Lists the bits of a step in its window."
+    _add(net, assembly, store, compute_set, "relay_bits", title, tuple(fields), body, cost)
+
+
+def _lost(net: Network, bus: BusPlan, index: int) -> str:
+    """C++: the further windows that `all` events need, or the events that find no room."""
+    return f"(all > n ? (all - 1) / capacity{index} : 0)" if net.limited(bus) else "(all - n)"
+
+
+def _show(net: Network, assembly: Assembly, store: Store, compute_set: str, *, forward: bool, shows: bool = True) -> None:
+    """Add the vertices that show windows; forward those of a population first put its step into the store."""
+    joins = forward and not store.external
+    if store.bits and not joins:
+        for bus in store.buses:
+            _show_bits(net, assembly, store, bus, compute_set)
+        return
+    if not shows:
+        store = replace(store, buses=())
+    clock = "first_clock[r.tile]" if compute_set != JOIN else f"{store.buffer}_iteration[r.index][0]"
+    fields = _common(net, store, clock) + _offsets(net, store.buses, forward=forward)
+    if joins:
+        fields += [integer("stage", net.forward_stages[store.owner] + net.plan.latency - 1), integer("steps", "STEPS")]
+    found, join = (_event_fields if store.kind == "events" else _value_fields)(net, store, joins, forward)
+    near = [i for i, bus in enumerate(store.buses) if bus.gradient is not None and not forward]
+    shown = {index: shown_fields(net, store, index, store.buses[index]) for index in near}
+    body: Body = {
+        "join": [join] if joins else [],
+        "buses": [_bus(net, store, index, bus, forward, joins) for index, bus in enumerate(store.buses) if index not in near],
+        "near_buses": [{**near_body, "slot": slot(net, store, "t")} for _, near_body in shown.values()],
+    }
+    template, cost = ("relay_values", "relay_values") if store.kind == "values" else ("relay_windows", "relay_windows")
+    title = "Puts together what the source sent and shows a step's windows." if joins else "Shows a step's windows."
+    asks = any(net.asks(bus, forward=forward) for bus in store.buses)
+    _add(
+        net, assembly, store, compute_set, template, title, tuple(fields + found), body, net.cost(cost).asking() if asks else net.cost(cost)
+    )
+
+
+def _add(
+    net: Network, assembly: Assembly, store: Store, compute_set: str, template: str, title: str, fields: tuple[Field, ...], body: Body,
+    cost: CodeletCost,
+) -> None:  # fmt: skip
+    label = {i.id: i.label for i in net.program.inputs} | {p.id: p.label for p in net.program.populations}
+    shown = f"{store.owner} {label.get(store.owner, '')}"
+    prefix = "".join(word.capitalize() for word in template.split("_"))
+    name = assembly.codelet(template, prefix, title, shown, fields, cost, body)
+    group = "relays_backward" if "backward" in compute_set else "relays_forward"
+    assembly.loop(group, VertexLoop(f"{shown}: {title}", "Relay", "r", f"{store.buffer}_relays", compute_set, name, "r.tile", fields))
+
+
+def _event_fields(net: Network, store: Store, joins: bool, forward: bool) -> tuple[list[Field], Body]:
+    name = store.buffer
+    access: Access = "InOut" if joins else "Input"
+    fields = [
+        number("stored", store.stored),
+        vector(access, store.id_type, "ids", f"{name}_ids[r.index]", 4),
+        vector(access, "unsigned", "numbers", f"{name}_numbers[r.index]"),
+    ]
+    if store.bits:
+        fields = [
+            number("width", store.width),
+            number("bit_words", bit_words(store.width)),
+            vector("InOut", "unsigned", "bits", f"{name}_bits[r.index]"),
+        ]
+    if store.near and not forward:
+        fields.append(vector("Input", "unsigned", "ends", f"{name}_ends[r.index]"))
+    ids_of_word = 2 if store.id_type == "unsigned short" else 1
+    join: Body = {
+        "slot": slot(net, store, "finished"),
+        "id_type": store.id_type,
+        "ids_of_word": ids_of_word,
+        "near": [],
+        "head": ["numbers[slot] = spikes;"],
+        "bits": [],
+        "keep": [
+            "Word *list = reinterpret_cast<Word *>(&ids[slot * stored]);",
+            f"[[maybe_unused]] const auto keep = [&](unsigned place, unsigned word) {{ list[place / {ids_of_word}] = word; }};",
+        ],
+    }
+    if store.bits:
+        join |= {"bits": [1], "head": [], "keep": ["const auto keep = [](unsigned, unsigned) {};"]}
+    if joins:
+        exact = store.bits or store.buses[0].mode == "exact"
+        fields += [
+            number("most_spikes", store.width if exact else max(b.capacity for b in store.buses)),
+            number("most", store.width if exact else _entries(store)),
+            vector("Input", "unsigned", "pieces", f"layout.constants(relay_pieces({store.owner}, r, {net.workers}), r.tile)"),
+            vector("Input", "unsigned", "found_ids", f"{name}_found[r.index]"),
+            vector("Input", "unsigned", "counts", f"{name}_counts[r.index]"),
+        ]
+        if store.near:
+            more, lines = join_near(store)
+            fields += more
+            join |= {**lines, "head": [*join["head"], *lines["head"]]}
+    for index, bus in enumerate(store.buses):
+        if bus.gradient is not None and not forward:
+            fields += shown_fields(net, store, index, bus)[0]
+            continue
+        fields += _window_fields(net, store, index, bus)
+        fields += asked_fields(net, index, bus, forward=forward)
+        if bus.capacity < bus.width and forward:
+            fields.append(vector("InOut", "unsigned", f"lost{index}", f"{bus.id}_lost[r.index]"))
+    return fields, join
+
+
+def _entries(store: Store) -> int:
+    """Ids of a step that the store keeps."""
+    if store.buses[0].mode == "exact":
+        return store.width
+    return max([b.capacity for b in store.buses] + [b.gradient.capacity for b in store.buses if b.gradient is not None])
+
+
+def _window_fields(net: Network, store: Store, index: int, bus: BusPlan, again: bool = False) -> list[Field]:
+    fields = [
+        number(f"capacity{index}", bus.capacity),
+        number(f"room{index}", store.room(bus.capacity)),
+        vector("Output", store.id_type, f"window{index}", f"Layout::samples({bus.id}_ids, r)", 4),
+        vector("Output", "unsigned", f"number{index}", f"Layout::samples({bus.id}_number, r)"),
+    ]
+    if net.limited(bus):
+        fields.append(vector("InOut" if again else "Output", "unsigned", f"position{index}", f"Layout::samples({bus.id}_position, r)"))
+    return fields
+
+
+def _value_fields(net: Network, store: Store, joins: bool, forward: bool) -> tuple[list[Field], Body]:
+    del forward
+    name, owner = store.buffer, store.owner
+    fields = [
+        number("width", store.width),
+        vector("InOut" if joins else "Input", "float", "store", f"{name}_store[r.index]"),
+    ]
+    if joins:
+        fields += [
+            number("tiles", f"{owner}.tiles.size()"),
+            number("row", f"{owner}.most_neurons()"),
+            vector("Input", "unsigned", "first", f"layout.constants({owner}.first_of_tile(), r.tile)"),
+            vector("Input", "float", "now", f"{name}_now.to(r)"),
+        ]
+    windows = [vector("Output", "float", f"window{i}", f"Layout::samples({b.id}_values, r)") for i, b in enumerate(store.buses)]
+    return fields + windows, {"slot": slot(net, store, "finished")}
+
+
+def _bus(net: Network, store: Store, index: int, bus: BusPlan, forward: bool, joins: bool) -> Body:
+    """What the relay keeps beside the first window."""
+    body: Body = {
+        "index": index,
+        "slot": slot(net, store, f"t{index}"),
+        "joined": f"joins && shown{index} && t{index} == finished" if joins else "false",
+        "comment": f"Bus {index} of the source{': exact, further windows follow' if net.limited(bus) else ''}.",
+        "all": "0u" if store.bits else f"shown{index} ? numbers[slot * samples + s] : 0",
+        "copied": f"copy_ids(&ids[(slot * samples + s) * stored], &window{index}[s * room{index}], n, first, span)",
+        "each": [],
+        "first": [],
+        "left": [],
+    }
+    if store.bits:
+        body["copied"] = "{}"
+    if net.limited(bus):
+        position = f"position{index}[s] = n;"
+        if store.bits:
+            position = f"for (unsigned w = 0; w < WORKERS; ++w) position{index}[s * WORKERS + w] = capacity{index};"
+        body["each"], body["first"] = [position], [position]
+    if net.asks(bus, forward=forward):
+        body["left"] = ["relay_left_joined" if joins else "relay_left"]
+        body["both"] = net.asked_for_both
+        body["asked"] = _asked(net, index, bus)
+    if forward and bus.kind == "events" and bus.capacity < bus.width:
+        lost = _lost(net, bus, index)
+        body["each"].append(f"lost{index}[worker] = lost{index}[worker] + {lost};")
+        body["first"].append(f"lost{index}[worker] = lost{index}[worker] + {lost.replace('all', 'spikes')};")
+    return body
+
+
+def _asked(net: Network, index: int, bus: BusPlan) -> list[Body]:
+    """Who finds how many further windows follow: of the backward pass, where that shows what takes gradient too, another worker."""
+    near = bus.gradient is not None
+    spikes: Body = {
+        "comment": "Further windows.",
+        "worker": 0,
+        "room": f"capacity{index}",
+        "near": "",
+        "kept": "all",
+        "words": [0, 1] if net.asked_for_both and not near else [0],
+    }
+    if not near:
+        return [spikes]
+    entries: Body = {
+        "comment": "Those of the backward pass, which shows what takes gradient too.",
+        "worker": 1,
+        "room": f"entries{index}",
+        "near": " + counts[2 * p + 1]",
+        "kept": f"t{index} >= 0 ? ends[slot * samples + s] : all",
+        "words": [1],
+    }
+    return [spikes, entries]
+
+
+def _next_window(net: Network, assembly: Assembly, store: Store, compute_set: str, *, backward: bool) -> None:
+    limited = tuple(bus for bus in store.buses if net.limited(bus, backward=backward))
+    if store.bits:
+        for bus in limited:
+            _show_bits(net, assembly, store, bus, compute_set, again=True)
+        return
+    if not limited:
+        return
+    fields = _common(net, store, "second_clock[r.tile]") + _offsets(net, limited, forward=not backward)
+    fields += [
+        number("stored", store.stored),
+        vector("Input", store.id_type, "ids", f"{store.buffer}_ids[r.index]"),
+        vector("Input", "unsigned", "numbers", f"{store.buffer}_numbers[r.index]"),
+    ]
+    body: Body = {"buses": [], "near_buses": [], "id_type": store.id_type, "slot": slot(net, store, "t")}
+    if any(bus.gradient is not None for bus in limited) and backward:
+        fields.append(vector("Input", "unsigned", "ends", f"{store.buffer}_ends[r.index]"))
+    for index, bus in enumerate(limited):
+        if bus.gradient is not None and backward:
+            found, shown = next_fields(store, index, bus)
+            fields += found
+            body["near_buses"].append(shown)
+        else:
+            fields += _window_fields(net, store, index, bus, again=True)
+            body["buses"].append({"index": index, "comment": "The next window."})
+    _add(net, assembly, store, compute_set, "next_window", "Shows the next window of a step.", tuple(fields), body, net.cost("next_window"))

@@ -1,0 +1,134 @@
+"""Exact mode: how many further windows an iteration needs, found by relays, brought together level by level, counted down by tile 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.parts import Assembly, VertexLoop, number, scalar, vector
+from snnc.backends.poplar.vertices.relay_segments import keep_count
+from snnc.compiler.tiles.schedule.window_test import ROOT, Direction
+
+_ONE: Final = ("", "", "")
+"""A single vertex, no loop."""
+_TILE: Final = str(ROOT)
+
+
+def add_window_test(net: Network, assembly: Assembly, first_table: int) -> None:
+    """Add the test for further windows; `first_table` is the place of its first table in ``plan.bin``."""
+    test = net.window_test
+    if test is None:
+        return
+    bools, numbers = "poplar::BOOL", "poplar::UNSIGNED_INT"
+    assembly.variable("Tensor", "again", f'layout.on_tile({bools}, {{}}, "again", {_TILE})', "further windows follow")
+    assembly.variable("Tensor", "windows_left", f'layout.on_tile({numbers}, {{}}, "windows_left", {_TILE})', "how many")
+    for part, exists in (("forward", net.rounds), ("backward", net.backward_rounds)):
+        if exists:
+            made = f'layout.on_tile({numbers}, {{1}}, "{part}_rounds", {_TILE})'
+            rounds = assembly.variable("Tensor", f"{part}_round_count", made)
+            assembly.tensors.append(f'counter("{part}_rounds", {rounds});')
+    if net.rounds:
+        keep_count(net, assembly, "forward_round_count")
+    if net.known:
+        made = f'layout.on_tile({numbers}, {{ITERATIONS}}, "windows_back", {_TILE})'
+        assembly.variable("Tensor", "windows_back", made, "what each iteration of the backward pass needs")
+    _levels(net, assembly, test.direction, first_table)
+    _answer(net, assembly, test.direction)
+    if net.known:
+        _known(assembly)
+    for part in [part for part, exists in (("forward", net.rounds), ("backward", net.backward_rounds)) if exists]:
+        fields = (scalar("InOut", "unsigned", "left", "windows_left"), scalar("Output", "bool", "again", "again"))
+        assembly.loop("clocks", VertexLoop(f"{part}: a window less", *_ONE, f"{part}_next", "CountDown", _TILE, fields))
+
+
+def _levels(net: Network, assembly: Assembly, direction: Direction, first_table: int) -> None:
+    test = net.window_test
+    assert test is not None
+    each = ", ".join(f"&{bus.id}_more" for bus in net.asked)
+    assembly.variable("Tensor", "told", f"in_order({{{each}}}, tables[{first_table}])", "what relays say, by tile")
+    below = "told"
+    for level in range(len(test.levels)):
+        table, given = f"tables[{first_table + 1 + level}]", f"most{level}"
+        made = f'layout.on_tiles({table}, poplar::UNSIGNED_INT, "{given}", {test.words})'
+        assembly.variable("Parts", given, made, "the most of what some say")
+        assembly.variable("std::vector<Reader>", f"readers{level}", f"readers_of({table})")
+        fields = (
+            vector("Input", "unsigned", "more", f"{below}.slice(r.first, r.last)"),
+            vector("Output", "unsigned", "most", f"{given}[r.index]"),
+            number("count", f"(r.last - r.first) / {test.words}"),
+        )
+        name = f"{direction}_level{level}"
+        assembly.loop(
+            "clocks", VertexLoop(f"further windows, level {level + 1}", "Reader", "r", f"readers{level}", name, "Most", "r.tile", fields)
+        )
+        below = f"{given}.all"
+    made = f'layout.on_tile(poplar::UNSIGNED_INT, {{{net.workers * test.words}}}, "asked", {_TILE})'
+    assembly.variable("Tensor", "asked", made, "what each worker found")
+    fields = (
+        vector("Input", "unsigned", "more", below),
+        vector("Output", "unsigned", "most", "asked"),
+        number("count", f"{below}.numElements() / {test.words}"),
+    )
+    assembly.loop("clocks", VertexLoop("further windows", *_ONE, f"{direction}_decide", "MostOfWorkers", _TILE, fields))
+
+
+def _answer(net: Network, assembly: Assembly, direction: Direction) -> None:
+    fields = [
+        vector("Input", "unsigned", "asked", "asked"),
+        scalar("Output", "bool", "again", "again"),
+        scalar("Output", "unsigned", "left", "windows_left"),
+        scalar("InOut", "unsigned", "rounds", f"{direction}_round_count[0]"),
+    ]
+    if net.known:
+        fields.append(scalar("Input", "int", "k", f"second_clock[{_TILE}]"))
+        fields.append(vector("InOut", "unsigned", "back", "windows_back"))
+    assembly.loop("clocks", VertexLoop("further windows: the answer", *_ONE, f"{direction}_answer", "Answer", _TILE, tuple(fields)))
+
+
+def _known(assembly: Assembly) -> None:
+    """The backward pass reads what the forward pass found."""
+    fields = (
+        scalar("Input", "int", "k", f"first_clock[{_TILE}]"),
+        vector("Input", "unsigned", "back", "windows_back"),
+        scalar("Output", "unsigned", "left", "windows_left"),
+        scalar("Output", "bool", "again", "again"),
+        scalar("InOut", "unsigned", "rounds", "backward_round_count[0]"),
+    )
+    assembly.loop("clocks", VertexLoop("backward: windows that follow", *_ONE, "relay_backward", "Known", _TILE, fields))
+
+
+def window_test_tables(net: Network) -> Iterator[list[list[int]]]:
+    """Yield the tables of the test: bus and relay of every piece, in the order of reading; of each level tile, first and last word."""
+    test = net.window_test
+    if test is None:
+        return
+    pieces = [[number, relay] for number, bus in enumerate(net.asked) for relay in range(len(bus.relays))]
+    yield [pieces[place] for place in test.order.tolist()]
+    for below, level in zip(test.below, test.levels, strict=True):
+        ends = [0, *(test.words * below.end).tolist()]
+        yield [[tile, ends[first], ends[last]] for tile, first, last in zip(level.tile, level.first, level.last, strict=True)]
+
+
+def window_test_table_count(net: Network) -> int:
+    """How many tables these are."""
+    return 0 if net.window_test is None else 1 + len(net.window_test.levels)
+
+
+def window_test_sets(net: Network, direction: Direction) -> dict[str, str]:
+    """Compute sets of the test in that pass, with their titles."""
+    test = net.window_test
+    if test is None or test.direction != direction:
+        return {}
+    code = "FD" if direction == "forward" else "BD"
+    levels = {f"{direction}_level{level}": f"{code}{level + 1} further windows of some" for level in range(len(test.levels))}
+    return {**levels, f"{direction}_decide": f"{code} further windows?", f"{direction}_answer": f"{code} answer"}
+
+
+def loop(net: Network, direction: Direction, body: str) -> list[str]:
+    """C++ that runs `body` for each further window of an iteration."""
+    asks = "".join(f"{direction}_step.add(Execute({name}));" for name in window_test_sets(net, direction))
+    return [
+        *([asks] if asks else []),
+        f"{direction}_step.add(RepeatWhileTrue(Sequence{{}}, again, {body}));",
+    ]

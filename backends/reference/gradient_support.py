@@ -1,0 +1,27 @@
+"""Which neurons take gradient at a step: those that spiked or are inside the support of their surrogate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from snnc.backends.reference.forward import environment_of, population_of
+from snnc.backends.reference.memory import Memory
+from snnc.backends.runtime.engine import Array
+from snnc.compiler.ir.step_operations import NeuronStep
+from snnc.compiler.lowering.gradient_support import argument_name, near_bounds, with_arguments
+from snnc.compiler.neurons.interpret import evaluate
+
+
+def taking_gradient(op: NeuronStep, memory: Memory, t: int) -> dict[str, Array]:
+    """Return [B, n] truth values by output buffer, for the outputs of bounded support, right behind step `t`."""
+    info = population_of(memory, op.population)
+    bounds = {o: b for o in info.kernel.outputs if (b := near_bounds(info, o)) is not None}
+    if not bounds:
+        return {}
+    found = evaluate(with_arguments(info.kernel, tuple(bounds)), environment_of(op, memory, t))
+    buffers = dict(zip(info.kernel.outputs, op.outputs, strict=True))
+    taking = {}
+    for output, (low, high) in bounds.items():
+        x = found[argument_name(output)]
+        taking[buffers[output]] = np.broadcast_to((x >= low) & (x <= high) | (found[output] != 0), memory[buffers[output]][t].shape)
+    return taking

@@ -1,0 +1,1 @@
+"""The session and the engine protocol that every backend implements."""

@@ -1,0 +1,138 @@
+"""From the arrays of a model's file to [T, B, …] and back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from snnc.backends.runtime.engine import Array
+from snnc.backends.runtime.errors import DataNotFiniteError, DataShapeError, DataTypeError, NotBinaryError
+from snnc.compiler.ir.graph import Kind, Layout, Shape
+from snnc.compiler.ir.step_program import InputInfo, OutputInfo
+
+
+def checked(values: object, kind: Kind, where: str) -> Array:
+    """Return `values` as an array of real, finite numbers, 0 and 1 only where they are spikes.
+
+    Raises
+    ------
+    DataTypeError, DataNotFiniteError, NotBinaryError
+        With the place and the number of values at fault.
+    """
+    array = array_of(values, where)
+    if array.dtype.kind not in "biuf":
+        raise DataTypeError(f"{where} holds {array.dtype}; give real numbers.")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        index = np.argwhere(~np.isfinite(array))
+        raise DataNotFiniteError(
+            f"{where} is {array[tuple(index[0])]} at index {index[0].tolist()} ({len(index)} of {array.size} are not finite)."
+        )
+    if kind == "spikes" and array.dtype.kind != "b":
+        wrong = (array != 0) & (array != 1)
+        if wrong.any():
+            first = tuple(np.argwhere(wrong)[0])
+            raise NotBinaryError(
+                f"{where} takes spikes, 0 or 1, and is {array[first]} at index {[int(i) for i in first]} "
+                f"({int(wrong.sum())} of {array.size} values); declare the input as values, or encode it."
+            )
+    return array
+
+
+def array_of(values: object, where: str) -> Array:
+    """Return `values` as an array; a tensor of PyTorch is taken from its device.
+
+    Raises
+    ------
+    DataTypeError
+        They have no one shape, or are objects.
+    """
+    try:
+        if hasattr(values, "detach") and hasattr(values, "cpu"):
+            values = values.detach().cpu()
+        array = np.asarray(values)
+    except (ValueError, TypeError, RuntimeError) as error:
+        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        raise DataTypeError(f"{where} is not an array of numbers ({reason}); give one whose rows all have one length.") from None
+    if array.dtype == object:
+        kinds = sorted({type(item).__name__ for item in array.flat})
+        held = f"objects ({', '.join(kinds[:3])})" if kinds else "objects"
+        raise DataTypeError(f"{where} holds {held}, not numbers; give an array of numbers whose rows all have one length.")
+    return array
+
+
+def to_sequence(array: Array, info: InputInfo) -> Array:
+    """Bring an array in the file's layout to [T, B, *shape]; T and B are 1 where it has no such axis.
+
+    A static input, which has no time axis, also takes an array with one in front.
+
+    Raises
+    ------
+    DataShapeError
+        With the shape that is needed.
+    """
+    layout = info.layout
+    if layout.time_axis is None and array.ndim == len(axes(info.shape, layout)) + 1:
+        layout = Layout(0, None if layout.batch_axis is None else layout.batch_axis + 1)
+    wanted = axes(info.shape, layout)
+    time, batch = layout.time_axis, layout.batch_axis
+    inner = tuple(n for axis, n in enumerate(array.shape) if axis not in (time, batch))
+    if array.ndim != len(wanted) or inner != info.shape or 0 in array.shape:
+        raise DataShapeError(f"the input {info.label!r} has shape {list(array.shape)}; it takes {describe(info.shape, layout)}.")
+    order = [*([] if time is None else [time]), *([] if batch is None else [batch])]
+    moved = np.moveaxis(array, order, range(len(order)))
+    return moved.reshape(1 if time is None else array.shape[time], 1 if batch is None else array.shape[batch], *info.shape)
+
+
+def axes(shape: Shape, layout: Layout) -> list[str]:
+    """Name the axes of an array: ``["T", "B", "700"]``."""
+    names = [str(n) for n in shape]
+    for axis, name in sorted((axis, name) for axis, name in ((layout.time_axis, "T"), (layout.batch_axis, "B")) if axis is not None):
+        names.insert(axis, name)
+    return names
+
+
+def describe(shape: Shape, layout: Layout) -> str:
+    """Print :func:`axes`: ``[T, B, 700]``."""
+    return f"[{', '.join(axes(shape, layout))}]"
+
+
+def from_sequence(record: Array, info: OutputInfo) -> Array:
+    """Bring [T, B, *shape] to the file's layout, summed up over time as its readout says.
+
+    The time axis stands first where the file has none and there are several steps; so does the batch axis behind it.
+    """
+    time, batch = info.layout.time_axis, info.layout.batch_axis
+    record = record[slice(*info.window)]
+    if info.readout != "all":
+        summary = summarise(record, info.readout)
+        at = 0 if batch is None else batch - (time is not None and time < batch)
+        return summary[0] if batch is None and len(summary) == 1 else np.moveaxis(summary, 0, at)
+    if time is None and len(record) == 1:
+        return record[0][0] if batch is None and record.shape[1] == 1 else np.moveaxis(record[0], 0, batch or 0)
+    if batch is None and record.shape[1] == 1:
+        return np.moveaxis(record[:, 0], 0, time or 0)
+    if time is None or batch is None:
+        return record
+    return np.moveaxis(record, [0, 1], [time, batch])
+
+
+def summarise(record: Array, readout: str) -> Array:
+    """Apply a readout over the first axis."""
+    match readout:
+        case "last":
+            result = record[-1]
+        case "sum":
+            result = record.sum(axis=0)
+        case "mean":
+            result = record.mean(axis=0)
+        case "max":
+            result = record.max(axis=0)
+        case "min":
+            result = record.min(axis=0)
+        case _:
+            raise ValueError(readout)
+    return np.asarray(result)
+
+
+def padded(array: Array, axis: int, missing: int) -> Array:
+    """Append `missing` zeros along `axis`."""
+    return np.pad(array, [(0, missing if n == axis else 0) for n in range(array.ndim)])

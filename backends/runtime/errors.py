@@ -1,0 +1,203 @@
+"""Errors of building and running a network, and of the data it is given."""
+
+from __future__ import annotations
+
+from snnc.compiler.errors import SnncError
+
+
+class SessionError(SnncError):
+    """Base of the errors of :class:`snnc.backends.runtime.session.Session`."""
+
+    code = "SNNC-E501"
+
+
+class UnknownNameError(SessionError):
+    """A name belongs to no input, output, state or parameter of the network, or one is missing."""
+
+    code = "SNNC-E502"
+
+
+class DataShapeError(SessionError):
+    """An array has the wrong shape."""
+
+    code = "SNNC-E503"
+
+
+class DataTypeError(SessionError):
+    """An array holds something other than real numbers, or labels other than integers."""
+
+    code = "SNNC-E504"
+
+
+class DataNotFiniteError(SessionError):
+    """An array holds NaN or infinite values."""
+
+    code = "SNNC-E505"
+
+
+class LabelRangeError(SessionError):
+    """A label is not one of the classes."""
+
+    code = "SNNC-E506"
+
+
+class NotBinaryError(SessionError):
+    """An array of spikes holds something other than 0 and 1."""
+
+    code = "SNNC-E507"
+
+
+class StepsError(SessionError):
+    """The number of time steps is not known, or not the one that the network was compiled for."""
+
+    code = "SNNC-E508"
+
+
+class BatchSizeError(SessionError):
+    """A batch has another size than the network was compiled for, or there are too few samples to fill one."""
+
+    code = "SNNC-E509"
+
+
+class NotTrainableError(SessionError):
+    """The network was compiled without a loss or without an optimizer."""
+
+    code = "SNNC-E510"
+
+
+class NoStepwiseError(SessionError):
+    """The backend runs whole sequences only."""
+
+    code = "SNNC-E511"
+
+
+class ClosedError(SessionError):
+    """The session is closed."""
+
+    code = "SNNC-E512"
+
+
+class WeightsError(SessionError):
+    """A set of weights lacks parameters, or holds some that the network does not have."""
+
+    code = "SNNC-E513"
+
+
+class WeightShapeError(SessionError):
+    """A weight has another shape than the network's parameter."""
+
+    code = "SNNC-E514"
+
+
+class WeightNotFiniteError(SessionError):
+    """A weight is NaN or infinite."""
+
+    code = "SNNC-E515"
+
+
+class WeightFileError(SessionError):
+    """A file of weights is missing, damaged or of another format."""
+
+    code = "SNNC-E516"
+
+
+class MemoryNeededError(SessionError):
+    """A sequence needs more memory than the machine has, or than a training step is allowed."""
+
+    code = "SNNC-E517"
+
+
+class AmbiguousOutputError(SessionError):
+    """A prediction could be made from several outputs."""
+
+    code = "SNNC-E518"
+
+
+class TrainingOptionError(SessionError):
+    """A number of epochs, a batch size or a learning rate is out of range."""
+
+    code = "SNNC-E519"
+
+
+class EventsError(SessionError):
+    """Events are not rows of neurons that fire, each once."""
+
+    code = "SNNC-E533"
+
+
+class TorchTensorError(SessionError):
+    """A tensor cannot be given to a compiled module: its device, its type, or that it asks for a gradient that nothing was compiled for."""
+
+    code = "SNNC-E534"
+
+
+class OptimizerValuesError(SessionError):
+    """What an optimiser kept is of another network or optimiser, damaged, or not there."""
+
+    code = "SNNC-E546"
+
+
+class UnsharedTargetError(SessionError):
+    """Several processes are to train together on a target that cannot sum gradients over processes."""
+
+    code = "SNNC-E547"
+
+
+class ShareError(SessionError):
+    """A batch holds fewer samples than processes train on it."""
+
+    code = "SNNC-E548"
+
+
+class RanksDifferError(SessionError):
+    """Processes that train together were given different networks, settings or samples, or hold different parameters."""
+
+    code = "SNNC-E549"
+
+
+class DivergedError(SessionError):
+    """Training came to a loss, or to parameters, that are not finite; the weights are the last good ones."""
+
+    code = "SNNC-E535"
+
+
+class UnfinishedTrainingError(SessionError):
+    """A project's training was stopped, and nothing says whether to resume it or to begin another one."""
+
+    code = "SNNC-E536"
+
+
+class ResumeError(SessionError):
+    """A training cannot be resumed: it was made with other settings or data, or the file does not say where it stands."""
+
+    code = "SNNC-E537"
+
+
+class CheckpointError(SessionError):
+    """A checkpoint of a training cannot be written."""
+
+    code = "SNNC-E538"
+
+
+class CheckpointIntervalError(SessionError):
+    """The time between two checkpoints is not a duration."""
+
+    code = "SNNC-E539"
+
+
+class BatchesError(SessionError):
+    """What gives the batches of a training gives none, gives them only once, or gives something other than pairs of samples and labels."""
+
+    code = "SNNC-E570"
+
+
+class LabelsMissingError(SessionError):
+    """There are samples and no labels, or labels beside batches that hold their own."""
+
+    code = "SNNC-E571"
+
+
+class RanksGroupError(SessionError):
+    """Processes that train together cannot reach each other, or not with what they hold."""
+
+    code = "SNNC-E551"

@@ -1,0 +1,163 @@
+"""Spikes as events: ids of the neurons that fire, in rows of steps and samples; nothing is said of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends.runtime.engine import Array
+from snnc.backends.runtime.errors import EventsError
+from snnc.compiler.ir.graph import Shape
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """A binary array of which only the ones are kept, in compressed rows (CSR).
+
+    Takes the place of an array wherever a session takes spikes: [T, B, *shape] to run, [samples, T, *shape] to train. The processor
+    reads it as it is; other targets get the dense array.
+
+    Attributes
+    ----------
+    begin
+        [n m + 1]: where each row's ids begin, and the number of ids.
+    ids
+        Flat indices into an array of `shape`'s axes behind the first two; each once in a row, ascending.
+    shape
+        (n, m, *shape) of the array that it stands for; row r is ``array[r // m, r % m]``.
+
+    Raises
+    ------
+    EventsError
+        The numbers are not rows of such ids.
+
+    Examples
+    --------
+    >>> events = Events.from_aer([0, 1, 1], [0, 0, 0], [2, 0, 1], shape=(2, 1, 3))
+    >>> events.dense()[:, 0]
+    array([[0., 0., 1.],
+           [1., 1., 0.]], dtype=float32)
+    """
+
+    begin: npt.NDArray[np.uint64]
+    ids: npt.NDArray[np.uint32]
+    shape: Shape
+
+    def __post_init__(self) -> None:
+        if len(self.shape) < 3 or min(self.shape) < 1:
+            raise EventsError(f"events stand for an array of shape {self.shape}; it needs two axes of rows and one of neurons, none empty.")
+        begin, ids = (_whole(a, name) for a, name in ((self.begin, "begin"), (self.ids, "ids")))
+        rows, size = self.shape[0] * self.shape[1], prod(self.shape[2:])
+        if len(begin) != rows + 1 or begin[0] != 0 or begin[-1] != len(ids) or (begin[1:] < begin[:-1]).any():
+            raise EventsError(
+                f"{len(begin)} beginnings do not divide {len(ids)} ids into {rows} rows; give {rows + 1}, from 0 to {len(ids)}."
+            )
+        if len(ids) and (ids.min() < 0 or ids.max() >= size):
+            raise EventsError(
+                f"an event has the id {int(ids.max() if ids.max() >= size else ids.min())}; there are {size} neurons, from 0."
+            )
+        behind = ids[1:] <= ids[:-1]
+        inner = begin[(begin > 0) & (begin < len(ids))]
+        behind[inner - 1] = False
+        if behind.any():
+            row = int(np.searchsorted(begin, int(np.argmax(behind)) + 1, side="right")) - 1
+            raise EventsError(f"row {row} of the events has an id twice, or not in ascending order; events are spikes, 0 or 1.")
+        object.__setattr__(self, "begin", np.ascontiguousarray(begin, np.uint64))
+        object.__setattr__(self, "ids", np.ascontiguousarray(ids, np.uint32))
+
+    @classmethod
+    def from_dense(cls, array: npt.ArrayLike) -> Self:
+        """List what is not 0 of an array [n, m, *shape]."""
+        dense = np.asarray(array)
+        if dense.ndim < 3:
+            raise EventsError(f"an array of shape {list(dense.shape)} has no rows of neurons; give [n, m, *shape].")
+        flat = dense.reshape(dense.shape[0] * dense.shape[1], -1) != 0
+        return cls(_begins(np.count_nonzero(flat, axis=1)), np.nonzero(flat)[1].astype(np.uint32), dense.shape)
+
+    @classmethod
+    def from_aer(cls, first: npt.ArrayLike, second: npt.ArrayLike, ids: npt.ArrayLike, shape: Shape) -> Self:
+        """Sort addresses of events into rows; an address that comes twice is one event.
+
+        Parameters
+        ----------
+        first, second
+            Indices of the two leading axes, for each event: (step, sample) or (sample, step).
+        ids
+            Flat index of the neuron.
+        shape
+            Of the array that the events stand for.
+        """
+        one, two, neurons = (_whole(np.asarray(a), "addresses").astype(np.int64) for a in (first, second, ids))
+        size = prod(shape[2:])
+        for axis, (given, bound) in enumerate(((one, shape[0]), (two, shape[1]), (neurons, size))):
+            if len(given) != len(one) or (len(given) and (given.min() < 0 or given.max() >= bound)):
+                raise EventsError(f"addresses {axis} of the events are not one number for each of {len(one)}, from 0 and below {bound}.")
+        places = np.unique((one * shape[1] + two) * size + neurons)
+        return cls(_begins(np.bincount(places // size, minlength=shape[0] * shape[1])), (places % size).astype(np.uint32), shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def ndim(self) -> int:
+        """Axes of the array that it stands for."""
+        return len(self.shape)
+
+    def dense(self, dtype: npt.DTypeLike = np.float32) -> Array:
+        """Return the array."""
+        found: Array = np.zeros((self.shape[0] * self.shape[1], prod(self.shape[2:])), dtype)
+        begin = self.begin.astype(np.int64)
+        found[np.repeat(np.arange(len(found)), begin[1:] - begin[:-1]), self.ids] = 1
+        return found.reshape(self.shape)
+
+    @classmethod
+    def _known(cls, begin: npt.NDArray[np.uint64], ids: npt.NDArray[np.uint32], shape: Shape) -> Self:
+        """Make events of numbers that were looked at before."""
+        made = object.__new__(cls)
+        for name, value in (("begin", begin), ("ids", ids), ("shape", shape)):
+            object.__setattr__(made, name, value)
+        return made
+
+    def rows(self, wanted: npt.NDArray[np.integer[Any]]) -> Self:
+        """Return the rows of numbers `wanted` [n, m], in that order."""
+        begin, chosen = self.begin.astype(np.int64), np.asarray(wanted).reshape(-1)
+        counts = (begin[1:] - begin[:-1])[chosen]
+        begins = _begins(counts)
+        places = np.arange(int(begins[-1])) + np.repeat(begin[:-1][chosen] - begins[:-1].astype(np.int64), counts)
+        return self._known(begins, self.ids[places], (*np.shape(wanted), *self.shape[2:]))
+
+    def part(self, second: slice) -> Self:
+        """Return the array's part ``[:, second]``."""
+        chosen = np.arange(self.shape[1])[second]
+        if len(chosen) == self.shape[1]:
+            return self
+        return self.rows(np.arange(self.shape[0])[:, None] * self.shape[1] + chosen[None, :])
+
+    def of_samples(self, chosen: npt.NDArray[np.integer[Any]]) -> Self:
+        """Take samples of [samples, T, *shape] and return [T, samples, *shape]."""
+        return self.rows(np.asarray(chosen)[None, :] * self.shape[1] + np.arange(self.shape[1])[:, None])
+
+
+def _whole(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    if np.ndim(array) != 1 or np.asarray(array).dtype.kind not in "iu":
+        raise EventsError(f"the {name} of events are one row of whole numbers, not {np.asarray(array).dtype} {list(np.shape(array))}.")
+    found: npt.NDArray[Any] = np.asarray(array).astype(np.int64)
+    return found
+
+
+def _begins(counts: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    return np.concatenate(([0], np.cumsum(counts))).astype(np.uint64)
+
+
+Given: TypeAlias = Array | Events
+"""What a session takes for an input."""
+
+
+def densely(inputs: Mapping[str, Given]) -> dict[str, Array]:
+    """Return arrays where events are given."""
+    return {name: given.dense() if isinstance(given, Events) else given for name, given in inputs.items()}

@@ -1,0 +1,72 @@
+"""Initial states by the author's names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends.runtime.arrays import checked
+from snnc.backends.runtime.engine import Array
+from snnc.backends.runtime.errors import DataShapeError, UnknownNameError
+from snnc.compiler.ir.array_parts import apart, wholes
+from snnc.compiler.ir.graph import StateRef
+from snnc.compiler.ir.shapes import size
+from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
+
+
+def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], batch: int) -> dict[tuple[str, str], Array]:
+    """Turn names into (population id, canonical state or output buffer), and numbers or one sample's values into [B, n].
+
+    A state that delayed connections read as well is set for both. States that are parts of an array, such as ``state[0]`` and
+    ``state[1]``, may be given as the whole array ``state``.
+
+    Raises
+    ------
+    UnknownNameError
+        A name belongs to no state.
+    DataShapeError
+        A value does not fit its population.
+    """
+    known = state_names(program)
+    populations = {info.id: info for info in program.populations}
+    found = {}
+    for name, value in apart(given, known).items():
+        if name not in known:
+            _refuse(program, name, known, np.shape(value))
+        info = populations[known[name].node]
+        for place in places(info, known[name].name):
+            buffer = program.buffers.get(place)
+            array = checked(value, "values" if buffer is None else buffer.kind, f"the initial state {name!r}")
+            if array.shape not in ((), info.shape, (batch, *info.shape)):
+                raise DataShapeError(
+                    f"the initial state {name!r} has shape {list(array.shape)}; "
+                    f"it takes a number, {list(info.shape)} or {[batch, *info.shape]}."
+                )
+            full = np.broadcast_to(array, (batch, *info.shape))
+            found[info.id, place] = full.reshape(batch, size(info.shape))
+    return found
+
+
+def _refuse(program: StepProgram, name: str, known: Mapping[str, StateRef], shape: tuple[int, ...]) -> NoReturn:
+    parts = wholes(known).get(name)
+    if parts:
+        raise DataShapeError(
+            f"the initial state {name!r} has shape {list(shape)}, which has no parts {', '.join(parts)}; give it as in the file."
+        )
+    raise UnknownNameError(f"there is no state {name!r}; {program.name!r} has {', '.join(known) or 'none'}.")
+
+
+def state_names(program: StepProgram) -> dict[str, StateRef]:
+    """Names that a caller may use: ``"population.state"``, and the explicit states of the file."""
+    names = {f"{info.label}.{info.kernel.labels[s]}": StateRef(info.id, s) for info in program.populations for s in info.kernel.states}
+    return names | dict(program.state_inputs)
+
+
+def places(info: PopulationInfo, name: str) -> list[str]:
+    """Canonical state and output buffer that hold the value called `name`, a canonical state or an author's port."""
+    label = info.kernel.labels[name] if name in info.kernel.states else name
+    found = [s for s in info.kernel.states if info.kernel.labels[s] == label]
+    return found + ([info.output_buffers[label]] if label in info.output_buffers else [])

@@ -1,0 +1,99 @@
+"""An engine that holds populations in parts, as the engine of the whole network."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from snnc.backends.runtime.engine import AheadEngine, Array, Engine, GradientEngine, Initial, OptimizerValues, ResumableEngine, takes_ahead
+from snnc.compiler.tiles.partition import Correspondence
+
+
+class PartedEngine:
+    """Hands everything on in the author's order; see :class:`snnc.backends.runtime.engine.Engine`.
+
+    Parameters
+    ----------
+    engine
+        Runs the program of the parts.
+    between
+        What its names and numbers stand for.
+    """
+
+    def __init__(self, engine: Engine, between: Correspondence) -> None:
+        self.engine = engine
+        self.between = between
+        self._offered: deque[tuple[Mapping[str, Array], Mapping[str, Array]]] = deque(maxlen=2)
+        """Inputs that were offered, and those of the parts: of the batch that runs, and of the one behind."""
+
+    @property
+    def steps(self) -> int | None:
+        """T of the sequences that it takes."""
+        return self.engine.steps
+
+    @property
+    def batch(self) -> int | None:
+        """B that it takes."""
+        return self.engine.batch
+
+    def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
+        return self.between.records_of_whole(self.engine.forward(self._of_parts(inputs), self.between.initial_of_parts(initial)))
+
+    def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
+        return self.engine.train_batch(self._of_parts(inputs), target, learning_rate)
+
+    @property
+    def takes_ahead(self) -> bool:
+        """See :class:`~snnc.backends.runtime.engine.AheadEngine`."""
+        return takes_ahead(self.engine)
+
+    def offer(self, inputs: Mapping[str, Array], target: Array | None = None) -> None:
+        """See :class:`~snnc.backends.runtime.engine.AheadEngine`."""
+        assert isinstance(self.engine, AheadEngine)
+        self._offered.append((inputs, self.between.inputs_of_parts(inputs)))
+        self.engine.offer(self._offered[-1][1], target)
+
+    def _of_parts(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+        return next((parts for given, parts in self._offered if given is inputs), None) or self.between.inputs_of_parts(inputs)
+
+    def gradients(self) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""
+        assert isinstance(self.engine, GradientEngine)
+        return self.between.parameters_of_whole(self.engine.gradients())
+
+    def get_parameters(self) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
+        return self.between.parameters_of_whole(self.engine.get_parameters())
+
+    def set_parameters(self, values: Mapping[str, Array]) -> None:
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
+        self.engine.set_parameters(self.between.parameters_of_parts(values))
+
+    def get_optimizer(self) -> OptimizerValues:
+        """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
+        assert isinstance(self.engine, ResumableEngine)
+        found = self.engine.get_optimizer()
+        return OptimizerValues(found.updates, {m: self.between.parameters_of_whole(kept) for m, kept in found.moments.items()})
+
+    def set_optimizer(self, values: OptimizerValues) -> None:
+        """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
+        assert isinstance(self.engine, ResumableEngine)
+        parts = {m: self.between.parameters_of_parts(kept) for m, kept in values.moments.items()}
+        self.engine.set_optimizer(OptimizerValues(values.updates, parts))
+
+    def counters(self) -> dict[str, int]:
+        """See :class:`~snnc.backends.runtime.engine.Engine`; buses are those of the parts."""
+        return self.engine.counters()
+
+    def profile(self) -> dict[str, Any]:
+        """What the engine reports of itself."""
+        read = getattr(self.engine, "profile", None)
+        found: dict[str, Any] = {} if read is None else read()
+        return found
+
+    def close(self) -> None:
+        """See :class:`~snnc.backends.runtime.engine.Engine`."""
+        self.engine.close()

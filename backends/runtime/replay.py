@@ -1,0 +1,69 @@
+"""Single steps on a machine whose program runs whole sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from snnc.backends.runtime.arrays import padded
+from snnc.backends.runtime.engine import Array, Engine, Initial
+from snnc.backends.runtime.errors import NoStepwiseError
+
+
+class Replay:
+    """A :class:`~snnc.backends.runtime.engine.SteppingEngine` that runs the sequence again, up to the step, at every step.
+
+    Exact, because no output depends on later inputs (those are zero), and slow: step t costs a whole sequence. For looking at a few
+    steps of what a machine computes; long closed loops belong on the reference backend.
+
+    Parameters
+    ----------
+    engine
+        An engine of a fixed number of steps.
+    steps
+        That number.
+    """
+
+    def __init__(self, engine: Engine, steps: int) -> None:
+        self._engine = engine
+        self._steps = steps
+        self._batch = 1
+        self._initial: Initial = {}
+        self._given: list[Mapping[str, Array]] = []
+
+    def reset(self, batch: int, initial: Initial) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SteppingEngine`.
+
+        Raises
+        ------
+        NoStepwiseError
+            The program takes fewer samples.
+        """
+        most = self._engine.batch
+        if most is not None and batch > most:
+            raise NoStepwiseError(
+                f"a step of {batch} samples is more than the {most} that the program was compiled for; compile with batch={batch}."
+            )
+        self._batch = batch
+        missing = (most or batch) - batch
+        self._initial = {key: padded(values, 0, missing) for key, values in initial.items()}
+        self._given = []
+
+    def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.SteppingEngine`.
+
+        Raises
+        ------
+        NoStepwiseError
+            All steps of the program have been run.
+        """
+        t = len(self._given)
+        if t == self._steps:
+            raise NoStepwiseError(f"all {t} steps that the program was compiled for have run; reset(), or compile with more steps.")
+        self._given.append(inputs)
+        missing = (self._engine.batch or self._batch) - self._batch
+        whole = {id_: np.stack([given[id_] for given in self._given]) for id_ in inputs}
+        filled = {id_: padded(padded(array, 0, self._steps - t - 1), 1, missing) for id_, array in whole.items()}
+        records = self._engine.forward(filled, self._initial)
+        return {id_: record[t, : self._batch] for id_, record in records.items()}

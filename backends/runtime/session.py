@@ -1,0 +1,494 @@
+"""A compiled network in the user's hands: one class for all backends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends.runtime.arrays import array_of, checked, describe, from_sequence, padded, to_sequence
+from snnc.backends.runtime.engine import Array, Engine, Initial, SteppingEngine, samples_at_once, takes_ahead
+from snnc.backends.runtime.errors import (
+    BatchSizeError,
+    ClosedError,
+    DataShapeError,
+    NoStepwiseError,
+    NotTrainableError,
+    StepsError,
+    UnknownNameError,
+)
+from snnc.backends.runtime.events import Events, Given
+from snnc.backends.runtime.history import Epoch, History, Progress
+from snnc.backends.runtime.initial import initial_values
+from snnc.backends.runtime.prediction import check_labels, prediction_output, scores
+from snnc.backends.runtime.replay import Replay
+from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_weights, save_weights
+from snnc.backends.training import loop as training
+from snnc.backends.training.checkpoint import Checkpoints
+from snnc.backends.training.fitting import Call, beginning, fit
+from snnc.backends.training.notices import warn_of_differences
+from snnc.backends.training.optimizer_values import optimizer_by_label
+from snnc.backends.training.ranks import ranks_for
+from snnc.backends.training.streams import StreamOptions, check_stream, fit_batches, is_stream
+from snnc.backends.training.updates import Updates
+from snnc.backends.training.weight_entries import set_entries
+from snnc.compiler.ir.graph import Layout
+from snnc.compiler.ir.step_program import InputInfo, StepProgram
+
+Input: TypeAlias = npt.ArrayLike | Events
+"""What the methods of a session take for an input."""
+
+
+class Session:
+    """Runs and trains a network; use it as a context manager, or :meth:`close` it.
+
+    Parameters
+    ----------
+    engine
+        What a backend has loaded.
+    program
+        The step program that it was made from.
+    """
+
+    def __init__(self, engine: Engine, program: StepProgram) -> None:
+        self.engine = engine
+        self.program = program
+        self._closed = False
+        self._replay: Replay | None = None
+        self._stepping: int | None = None
+        """Batch of the sequence that :meth:`step` is in."""
+
+    # ---- running -----------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        inputs: Mapping[str, Input] | Input,
+        initial: Mapping[str, npt.ArrayLike] | None = None,
+        steps: int | None = None,
+    ) -> dict[str, Array]:
+        """Run sequences from their initial states.
+
+        Parameters
+        ----------
+        inputs
+            Input name -> array in the layout of the model's file; a bare array where there is one input. Inputs without a
+            time axis are the same at every step.
+        initial
+            State name -> [*shape], [B, *shape] or a number, where it differs from the model's. Names are those of the
+            file's explicit states, or ``"population.state"``.
+        steps
+            Number of steps, needed only where no input and no compile option says it.
+
+        Returns
+        -------
+        dict
+            Output name -> array in the layout of the file.
+
+        Raises
+        ------
+        SessionError
+            The arrays do not fit the network.
+        """
+        self._check_open()
+        whole, start = self.prepared(inputs, initial, steps)
+        length, batch = next(iter(whole.values())).shape[:2]
+        size = samples_at_once(self.engine, length, batch)
+        cut = (slice(at, min(at + size, batch)) for at in range(0, batch, size))
+        parts = list(self._forward(self._filled(whole, start, part) for part in cut))
+        records = {id_: np.concatenate([part[id_] for part in parts], axis=1) for id_ in parts[0]}
+        return {o.label: from_sequence(records[o.id], o) for o in self.program.outputs}
+
+    def prepared(
+        self,
+        inputs: Mapping[str, Input] | Input,
+        initial: Mapping[str, npt.ArrayLike] | None = None,
+        steps: int | None = None,
+    ) -> tuple[dict[str, Given], dict[tuple[str, str], Array]]:
+        """Turn what :meth:`run` takes into what an engine takes: input id -> [T, B, *shape], and initial values, all samples together."""
+        if steps is not None and steps < 1:
+            raise StepsError(f"steps is {steps}; a network runs at least 1 step.")
+        whole = self._aligned({i.id: _sequence(a, i) for i, a in self._given(inputs)}, steps)
+        return whole, initial_values(self.program, initial or {}, next(iter(whole.values())).shape[1])
+
+    def step(self, inputs: Mapping[str, Input] | Input) -> dict[str, Array]:
+        """Run one step and keep the state for the next; :meth:`reset` starts anew.
+
+        A machine's program runs whole sequences: there, each step runs the sequence again up to it (exact, but slow), for at most
+        as many steps and samples as were compiled.
+
+        Parameters
+        ----------
+        inputs
+            As :meth:`run` takes them, without the time axis: [B, *shape], or [*shape] for one sample where the file has no batch axis.
+
+        Returns
+        -------
+        dict
+            Output name -> [B, *shape] (or [*shape]) of this step.
+
+        Raises
+        ------
+        NoStepwiseError
+            The backend cannot run this step.
+        """
+        engine = self._stepping_engine()
+        arrays = {}
+        for info, array in self._given(inputs, events=False):
+            assert not isinstance(array, Events)
+            layout = Layout(None, None if info.layout.batch_axis is None else 0)
+            single = to_sequence(array, InputInfo(info.id, info.label, info.shape, info.kind, layout))
+            if len(single) != 1:
+                raise DataShapeError(
+                    f"the input {info.label!r} has shape {list(array.shape)}; a step takes {describe(info.shape, layout)}."
+                )
+            arrays[info.id] = single[0]
+        batch = max(len(array) for array in arrays.values()) if arrays else 1
+        self._check_batch({id_: array[None] for id_, array in arrays.items()}, batch)
+        if self._stepping is None:
+            self.reset(batch)
+        if batch != self._stepping:
+            raise BatchSizeError(f"this step has a batch of {batch}, the steps before had {self._stepping}; reset() between them.")
+        found = engine.step({id_: self._cast(np.broadcast_to(a, (batch, *a.shape[1:]))) for id_, a in arrays.items()})
+        return {o.label: found[o.id] if o.layout.batch_axis is not None or batch > 1 else found[o.id][0] for o in self.program.outputs}
+
+    def reset(self, batch: int | None = None, initial: Mapping[str, npt.ArrayLike] | None = None) -> None:
+        """Set all states to their initial values before the next :meth:`step`; `initial` as in :meth:`run`."""
+        engine = self._stepping_engine()
+        if batch is not None and batch < 1:
+            raise BatchSizeError(f"the batch is {batch}; it holds at least 1 sample.")
+        if batch is None and initial:
+            batch = 1
+        self._stepping = batch
+        if batch is not None:
+            engine.reset(batch, initial_values(self.program, initial or {}, batch))
+
+    # ---- training ----------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        x: Mapping[str, Input] | Input | Iterable[Any],
+        y: npt.ArrayLike | None = None,
+        *,
+        epochs: int = 1,
+        first_epoch: int = 0,
+        batch: int | None = None,
+        learning_rate: float | Callable[[int], float] | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        accumulate: int = 1,
+        callback: Callable[[Progress], None] | None = None,
+        on_epoch: Callable[[Epoch], None] | None = None,
+        checkpoints: Checkpoints | None = None,
+        distributed: bool = True,
+    ) -> History:
+        """Train by backpropagation through time.
+
+        Processes that ``torchrun`` started, or that torch's process group holds, train together: each is given all samples and runs its
+        share of every batch, gradients are summed over them (by NCCL on GPUs, else by gloo), and updates and losses are those of the
+        whole batch in each, up to rounding. The parameters of rank 0 are the first, and all end with the same bits.
+
+        Where the engine was compiled for one batch size, samples that do not fill the last batch of an epoch are left out and
+        counted in ``History.dropped``; with shuffling these are others in each epoch. Other engines take a smaller last batch.
+
+        Parameters
+        ----------
+        x
+            [samples, T, *shape] ([samples, *shape] for inputs without a time axis), or a mapping of such arrays. Without `y`:
+            batches, pairs ``(x, y)`` of the same, from a DataLoader, a list or a generator. Each is an update; they come anew in each
+            epoch, so a generator, which gives them once, lasts for one.
+        y
+            [samples], class indices.
+        epochs
+            How often all samples are used.
+        first_epoch
+            Epochs that an earlier :meth:`fit` of the same data and seed made: order and learning rate go on behind them, so that
+            training in two parts (with :meth:`save` and :meth:`load` in between, ``optimizer=True``) is training in one.
+        batch
+            Samples an update; the engine's, or 64. Batches have sizes of their own.
+        learning_rate
+            A number, or a function of the epoch (from `first_epoch`); the optimizer's by default.
+        shuffle, seed
+            Order of the samples: a new permutation each epoch, or as given. Batches are taken as they come.
+        accumulate
+            Parts that the samples of an update are run in, one after the other: gradients are summed, and the memory of a step is that
+            of a part. The update is that of the whole batch, up to rounding.
+        callback
+            Called after each batch.
+        on_epoch
+            Called after each epoch, once it is kept.
+        checkpoints
+            A file that keeps weights, what the optimiser keeps and the position, and how often. With it, Ctrl-C, SIGTERM and SIGHUP end
+            training after the batch that runs: it is kept, then the signal does what it does elsewhere (``KeyboardInterrupt``).
+        distributed
+            Whether such processes train together; otherwise each trains by itself.
+
+        Raises
+        ------
+        DivergedError
+            A loss is not finite, or a parameter or moment is at the end of an epoch. The session holds parameters and moments of the last
+            epoch (or checkpoint) at which all were finite, at worst those it began with, and can be used and trained on.
+        CheckpointError
+            What was reached cannot be written; the session holds it.
+        SessionError
+            The data do not fit the network, or it cannot be trained; or processes that are to train together cannot.
+        """
+        self._check_open()
+        if self.program.loss is None or self.program.optimizer is None:
+            raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
+        warn_of_differences(self.program)
+        if y is None or is_stream(x, y):
+            check_stream(self, x, y, batch, distributed, checkpoints)
+            rate = training.learning_rate(self.program.optimizer, learning_rate)
+            return fit_batches(self, cast(Iterable[Any], x), StreamOptions(epochs, first_epoch, rate, accumulate, callback, on_epoch))
+        data, labels = self.labelled(cast("Mapping[str, Input] | Input", x), y)
+        count = len(labels)
+        plan = training.Schedule(
+            epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed, first_epoch
+        )
+        call = Call(plan, count, labels, learning_rate, accumulate, checkpoints, callback, on_epoch)
+        ranks = ranks_for(self.engine, plan.batch) if distributed else None
+        updates = Updates(
+            self.engine, lambda chosen: (self.batch_of(data, chosen), labels[chosen].astype(np.int64)), accumulate=accumulate, ranks=ranks
+        )
+        begin = beginning(call, self.program, self.engine)
+        if ranks is not None:
+            ranks.begin((plan, begin.epoch, begin.batch, accumulate, {id_: a.shape for id_, a in data.items()}), labels)
+        history = fit(call, begin, self.program, self.engine, updates)
+        if ranks is not None and not updates.stopping:
+            ranks.end()
+        return history
+
+    def labelled(self, x: Mapping[str, Input] | Input, y: npt.ArrayLike) -> tuple[dict[str, Given], Array]:
+        """Check samples and their labels; return what :meth:`batch_of` takes, and the labels."""
+        data, labels = self._samples(x), array_of(y, "y")
+        check_labels(self.program, labels, len(next(iter(data.values()))))
+        return data, labels
+
+    def predict(self, x: Mapping[str, Input] | Input, output: str | None = None) -> Array:
+        """Return the class index of each sample; `x` as in :meth:`fit`, `output` where several could be meant."""
+        self._check_open()
+        chosen = prediction_output(self.program, output)
+        data = self._samples(x)
+        count = len(next(iter(data.values())))
+        length = next(iter(self.batch_of(data, np.arange(1)).values())).shape[0]
+        size = samples_at_once(self.engine, length, min(count, 256))
+        batches = (self.batch_of(data, np.arange(at, min(at + size, count))) for at in range(0, count, size))
+        records = self._forward(self._filled(batch, {}, slice(None)) for batch in batches)
+        return np.concatenate([scores(self.program, chosen, record[chosen.id]).argmax(axis=-1) for record in records])
+
+    def evaluate(self, x: Mapping[str, Input] | Input, y: npt.ArrayLike, output: str | None = None) -> float:
+        """Return the share of samples whose class :meth:`predict` finds."""
+        labels = array_of(y, "y")
+        predicted = self.predict(x, output)
+        check_labels(self.program, labels, len(predicted), output)
+        return float((predicted == labels).mean())
+
+    # ---- weights -----------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Array]:
+        """Return all parameters by label: ``"<layer>.weight"``, ``"<layer>.bias"``, ``"<population>.<parameter>"``."""
+        self._check_open()
+        return by_label(self.program, self.engine.get_parameters())
+
+    def load_state_dict(self, values: Mapping[str, npt.ArrayLike], strict: bool = True) -> None:
+        """Set parameters by label; with `strict` all of them and no others. Nothing changes when anything is wrong."""
+        self._check_open()
+        self.engine.set_parameters(by_name(self.program, values, strict))
+
+    def save(self, path: str | os.PathLike[str], optimizer: bool = False) -> None:
+        """Write the parameters to a safetensors file, with `optimizer` also what training needs to go on: moments and number of updates.
+
+        Raises
+        ------
+        WeightFileError
+            The file cannot be written.
+        WeightNotFiniteError
+            A value is NaN or infinite; the file stays as it was.
+        OptimizerValuesError
+            With `optimizer`: the network was compiled without one.
+        """
+        self._check_open()
+        kept = optimizer_by_label(self.program, self.engine) if optimizer else {}
+        values = self.state_dict() | kept
+        check_finite(values)
+        save_weights(path, values)
+
+    def load(self, path: str | os.PathLike[str], strict: bool = True, optimizer: bool | None = None) -> None:
+        """Set the parameters from a safetensors file; nothing changes when anything is wrong.
+
+        Parameters
+        ----------
+        path
+            What :meth:`save` wrote, of any target.
+        strict
+            Take exactly this network's parameters, no more and no fewer.
+        optimizer
+            Set the optimiser as well, so that training goes on where it stopped; by default where the file holds it and this network is
+            trained.
+
+        Raises
+        ------
+        WeightFileError, WeightsError, WeightShapeError, WeightNotFiniteError
+            The file, or what it holds, does not fit.
+        OptimizerValuesError
+            What it holds of an optimiser is missing, damaged or of another one.
+        """
+        self._check_open()
+        set_entries(self.program, self.engine, load_weights(path), strict, optimizer)
+
+    # ---- the rest ----------------------------------------------------------------------------------------------------
+
+    def counters(self) -> dict[str, int]:
+        """Return what the backend counted, for example ``dropped_spikes``."""
+        self._check_open()
+        return self.engine.counters()
+
+    def close(self) -> None:
+        """Give back what the engine holds; a second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            self.engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError(f"the session of {self.program.name!r} is closed; make a new one.")
+
+    def _stepping_engine(self) -> SteppingEngine:
+        self._check_open()
+        if isinstance(self.engine, SteppingEngine):
+            return self.engine
+        if self.engine.steps is None:
+            raise NoStepwiseError("this backend runs whole sequences only; use run(), or the reference backend for single steps.")
+        if self._replay is None:
+            self._replay = Replay(self.engine, self.engine.steps)
+        return self._replay
+
+    def _given(self, inputs: Mapping[str, Input] | Input, events: bool = True) -> Iterator[tuple[InputInfo, Given]]:
+        """Pair the program's inputs with checked arrays, or with `events` where the engine takes them."""
+        taken = events and getattr(self.engine, "takes_events", False)
+        infos = self.program.inputs
+        names = [info.label for info in infos]
+        if not isinstance(inputs, Mapping):
+            if len(infos) != 1:
+                raise UnknownNameError(
+                    f"{self.program.name!r} has {len(infos)} inputs, {', '.join(names)}; give a mapping of names to arrays."
+                )
+            inputs = {names[0]: inputs}
+        missing, unknown = [n for n in names if n not in inputs], [n for n in inputs if n not in names]
+        if missing or unknown:
+            parts = [f"{', '.join(map(repr, n))} {what}" for n, what in ((missing, "missing"), (unknown, "unknown")) if n]
+            raise UnknownNameError(f"inputs: {'; '.join(parts)}. {self.program.name!r} takes {', '.join(names)}.")
+        for info in infos:
+            given = inputs[info.label]
+            if isinstance(given, Events) and taken:
+                yield info, given
+            else:
+                array = given.dense() if isinstance(given, Events) else given
+                yield info, checked(array, info.kind, f"the input {info.label!r}")
+
+    def _aligned(self, sequences: Mapping[str, Given], steps: int | None) -> dict[str, Given]:
+        """Give all sequences one T and one B."""
+        lengths = {len(sequences[i.id]) for i in self.program.inputs if not i.static or len(sequences[i.id]) > 1}
+        fixed = self.engine.steps or self.program.steps
+        total = steps or (next(iter(lengths)) if lengths else fixed)
+        if total is None:
+            raise StepsError("no input has a time axis; say how many steps to run with steps=….")
+        if len(lengths) > 1 or (lengths and total not in lengths) or (fixed is not None and total != fixed):
+            asked = "" if fixed is None else f"; the network was compiled for {fixed}"
+            raise StepsError(f"the inputs have {', '.join(map(str, sorted(lengths))) or 'no'} steps, {total} are to run{asked}.")
+        batch = max(a.shape[1] for a in sequences.values())
+        self._check_batch(sequences, batch)
+        return {id_: a if isinstance(a, Events) else np.broadcast_to(a, (total, batch, *a.shape[2:])) for id_, a in sequences.items()}
+
+    def _check_batch(self, sequences: Mapping[str, Given], batch: int) -> None:
+        for info in self.program.inputs:
+            own = sequences[info.id].shape[1]
+            if own != batch and (info.layout.batch_axis is not None or isinstance(sequences[info.id], Events)):
+                raise BatchSizeError(f"the input {info.label!r} has a batch of {own}, another input one of {batch}; they must be equal.")
+
+    def _forward(self, batches: Iterator[_Filled]) -> Iterator[dict[str, Array]]:
+        """Run batches one behind the other, and cut off what they were filled up with."""
+        now = next(batches, None)
+        while now is not None:
+            following = next(batches, None)
+            if following is not None and takes_ahead(self.engine):
+                self.engine.offer(following.inputs)
+            records = self.engine.forward(now.inputs, now.initial)
+            yield {id_: record[:, : now.count] for id_, record in records.items()}
+            now = following
+
+    def _filled(self, whole: Mapping[str, Given], initial: Mapping[tuple[str, str], Array], part: slice) -> _Filled:
+        """Take some samples, filled up with zeros to the engine's batch."""
+        inputs = {id_: array.part(part) if isinstance(array, Events) else array[:, part] for id_, array in whole.items()}
+        count = next(iter(inputs.values())).shape[1]
+        start = {key: array[part] for key, array in initial.items()}
+        missing = (self.engine.batch or count) - count
+        if missing > 0:
+            inputs = {id_: padded(array, 1, missing) for id_, array in inputs.items() if not isinstance(array, Events)}
+            start = {key: padded(array, 0, missing) for key, array in start.items()}
+        return _Filled({id_: self._cast(a) for id_, a in inputs.items()}, {key: self._cast(a) for key, a in start.items()}, count)
+
+    def _samples(self, x: Mapping[str, Input] | Input) -> dict[str, Given]:
+        """Check arrays of samples against the inputs: id -> [samples, T, *shape] (T missing where static)."""
+        found = {}
+        for info, array in self._given(x):
+            layout = Layout(None if info.static else 1, 0)
+            lead = 1 if info.static and array.ndim == len(info.shape) + 1 else 2
+            if array.ndim != len(info.shape) + lead or array.shape[lead:] != info.shape or 0 in array.shape:
+                wanted = describe(info.shape, layout).replace("B", "samples", 1)
+                none = "" if 0 not in array.shape else " (there are none)" if array.shape[0] == 0 else " (they hold nothing)"
+                raise DataShapeError(f"the samples for {info.label!r} have shape {list(array.shape)}{none}; they must be {wanted}.")
+            found[info.id] = array
+        if len({len(a) for a in found.values()}) != 1:
+            raise BatchSizeError(f"the inputs have {', '.join(str(len(a)) for a in found.values())} samples; they must be equal.")
+        return found
+
+    def batch_of(self, data: Mapping[str, Given], chosen: Array) -> dict[str, Array]:
+        """Take samples: id -> [T, B, *shape]."""
+        shapes = {info.id: len(info.shape) for info in self.program.inputs}
+        taken: dict[str, Given] = {}
+        for id_, a in data.items():
+            if isinstance(a, Events):
+                taken[id_] = a.of_samples(chosen)
+            else:
+                taken[id_] = a[chosen][None] if a.ndim == shapes[id_] + 1 else a[chosen].swapaxes(0, 1)
+        return {id_: self._cast(a) for id_, a in self._aligned(taken, None).items()}
+
+    def _cast(self, array: Given) -> Array:
+        """Return what the engine takes; only engines that take events are given any."""
+        if isinstance(array, Events):
+            return cast(Array, array)
+        dtype: npt.DTypeLike = getattr(self.engine, "dtype", np.float32)
+        result: npt.NDArray[Any] = np.ascontiguousarray(array, dtype=dtype)
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class _Filled:
+    """What an engine runs forward, and how many of its samples count."""
+
+    inputs: Mapping[str, Array]
+    initial: Initial
+    count: int
+
+
+def _sequence(given: Given, info: InputInfo) -> Given:
+    """Bring what was given for an input to [T, B, *shape], which events are already."""
+    if not isinstance(given, Events):
+        return to_sequence(given, info)
+    if given.shape[2:] != info.shape or info.static:
+        raise DataShapeError(
+            f"the events of the input {info.label!r} stand for {list(given.shape)}; it takes [T, B, {', '.join(map(str, info.shape))}]."
+        )
+    return given

@@ -1,0 +1,135 @@
+"""Sets of weights by label, and files of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from snnc.backends.runtime.engine import Array
+from snnc.backends.runtime.errors import WeightFileError, WeightNotFiniteError, WeightsError, WeightShapeError
+from snnc.compiler.files.durable import write_durably
+from snnc.compiler.ir.step_program import StepProgram
+
+_DIGEST: Final = "digest"
+"""Name of the digest among a file's metadata; files that other programs wrote have none."""
+
+
+def by_label(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
+    """Turn parameter names into labels."""
+    return {parameter.label: values[name] for name, parameter in program.parameters.items()}
+
+
+def by_name(program: StepProgram, values: Mapping[str, object], strict: bool) -> dict[str, Array]:
+    """Turn labels into parameter names, checking everything first.
+
+    Raises
+    ------
+    WeightsError
+        With `strict`: labels are missing or unexpected.
+    WeightShapeError, WeightNotFiniteError
+        A value does not fit.
+    """
+    labels = {parameter.label: parameter for parameter in program.parameters.values()}
+    missing, unexpected = [n for n in labels if n not in values], [n for n in values if n not in labels]
+    if strict and (missing or unexpected):
+        parts = [f"{what} {', '.join(names)}" for what, names in (("missing:", missing), ("unexpected:", unexpected)) if names]
+        raise WeightsError(f"the weights do not belong to {program.name!r}; {'; '.join(parts)}. Its parameters are {', '.join(labels)}.")
+    found = {}
+    for label, value in values.items():
+        if label not in labels:
+            continue
+        array, parameter = np.asarray(value), labels[label]
+        if array.shape != parameter.value.shape:
+            raise WeightShapeError(f"{label} has shape {array.shape}; the network's has {parameter.value.shape}.")
+        if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
+            raise WeightNotFiniteError(f"{label} holds values that are not finite numbers.")
+        found[parameter.name] = array
+    return found
+
+
+def packed(values: Mapping[str, Array], metadata: Mapping[str, str]) -> bytes:
+    """Return a safetensors file."""
+    arrays = {k: np.asarray(v, order="C") for k, v in values.items()}
+    content = {"format": "snnc", **metadata}
+    return bytes(safetensors.numpy.save(arrays, {**content, _DIGEST: _digest(arrays, content)}))
+
+
+def _digest(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> str:
+    """Return a digest of everything that a file of weights holds."""
+    total = hashlib.blake2b(json.dumps(sorted(metadata.items())).encode(), digest_size=32)
+    for name, array in sorted(arrays.items()):
+        total.update(json.dumps([name, str(array.dtype), array.shape]).encode())
+        total.update(np.ascontiguousarray(array).tobytes())
+    return total.hexdigest()
+
+
+def check_finite(values: Mapping[str, Array]) -> None:
+    """Refuse values, by label, that no file should hold.
+
+    Raises
+    ------
+    WeightNotFiniteError
+        Some are NaN or infinite.
+    """
+    for label, value in values.items():
+        bad = int(value.size - np.isfinite(value).sum())
+        if bad:
+            raise WeightNotFiniteError(f"{label} holds {bad:,} of {value.size:,} values that are not finite numbers; they are not saved.")
+
+
+def save_weights(path: str | os.PathLike[str], values: Mapping[str, Array]) -> None:
+    """Write a safetensors file; it appears whole or not at all.
+
+    Raises
+    ------
+    WeightFileError
+        The file cannot be written.
+    """
+    target = Path(path)
+    try:
+        write_durably(target, packed(values, {}), target.with_name(f".{target.name}.{os.getpid()}.part"))
+    except OSError as error:
+        raise WeightFileError(f"the weights cannot be written to {target}: {error.strerror}.") from None
+
+
+def load_weights(path: str | os.PathLike[str]) -> dict[str, Array]:
+    """Read the arrays of a safetensors file.
+
+    Raises
+    ------
+    WeightFileError
+        It is missing or damaged.
+    """
+    return read_weight_file(path)[0]
+
+
+def read_weight_file(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, str]]:
+    """Read the arrays and the metadata of a safetensors file.
+
+    Raises
+    ------
+    WeightFileError
+        It is missing or damaged.
+    """
+    try:
+        data = Path(path).read_bytes()
+        arrays = dict(safetensors.numpy.load(data))
+        # The library has checked the header, but gives metadata of files only.
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        metadata = dict(header.get("__metadata__") or {})
+    except OSError as error:
+        raise WeightFileError(f"the weights cannot be read from {path}: {error.strerror}.") from None
+    except (safetensors.SafetensorError, KeyError, ValueError) as error:
+        raise WeightFileError(f"{path} is no safetensors file of weights: {error}.") from None
+    digest = metadata.pop(_DIGEST, None)
+    if digest is not None and digest != _digest(arrays, metadata):
+        raise WeightFileError(f"{path} is damaged: its numbers are not those that snnc wrote.")
+    return arrays, metadata

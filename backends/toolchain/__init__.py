@@ -1,0 +1,1 @@
+"""C++ compilers, and the cache of what they built."""

@@ -1,0 +1,208 @@
+"""A checkpoint: weights, what the optimiser keeps, and where training stands, in one file that is replaced in one step."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.backends.runtime.engine import Array
+from snnc.backends.runtime.errors import CheckpointError, CheckpointIntervalError, ResumeError, WeightFileError
+from snnc.backends.runtime.weights import packed, read_weight_file
+from snnc.compiler.files.durable import write_durably
+
+PREFIX: Final = "training:"
+"""Begins the names of what a file of weights holds of a training."""
+_LOSSES: Final = f"{PREFIX}losses"
+_POSITION: Final = "training"
+"""Of the file's metadata: the position, as JSON."""
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+EVERY: Final = "5m"
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """Where and how often a training is kept.
+
+    It is kept when it begins, after every epoch, and when Ctrl-C or SIGTERM stop it; in one file, which is whole at any moment.
+
+    Attributes
+    ----------
+    path
+        A safetensors file, which :meth:`Session.load` reads too.
+    every
+        Within an epoch, the time between two checkpoints: seconds, or ``"30s"``, ``"5m"``, ``"1h"``; 0 or ``"none"``: after epochs only.
+    resume
+        Whether to go on from the file, where there is one: the same call then ends with the same bits as one that nobody stopped.
+    """
+
+    path: str | os.PathLike[str]
+    every: float | str = EVERY
+    resume: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """Time between two checkpoints within an epoch; infinite where there are none."""
+        return seconds_of(self.every)
+
+
+def seconds_of(duration: float | str) -> float:
+    """Return a duration in seconds, infinite for 0 and ``"none"``.
+
+    Raises
+    ------
+    CheckpointIntervalError
+        It is not a duration.
+    """
+    if isinstance(duration, int | float) and not isinstance(duration, bool) and math.isfinite(duration) and duration >= 0:
+        return float(duration) or math.inf
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|m|h|)\s*", str(duration).lower())
+    if str(duration).strip().lower() == "none" or (found is not None and float(found[1]) == 0):
+        return math.inf
+    if found is None:
+        raise CheckpointIntervalError(f"{duration!r} is not a time between checkpoints; give one such as 30s, 5m or 1h, or none.")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What has to be the same where a training goes on."""
+
+    first_epoch: int
+    samples: int
+    batch: int
+    shuffle: bool
+    seed: int
+    accumulate: int
+    learning_rate: float | None
+    """None: the optimizer's, or a function of the epoch."""
+    labels: str
+    """SHA-256 of the labels."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a training stands.
+
+    Attributes
+    ----------
+    recipe
+        How it is made.
+    until
+        The epoch before which it ends, counted from 0 like `epoch`.
+    batches
+        Of an epoch.
+    epoch, batch
+        Epochs that are over, and batches of the next one that are.
+    losses
+        Of these batches.
+    """
+
+    recipe: Recipe
+    until: int
+    batches: int
+    epoch: int
+    batch: int = 0
+    losses: tuple[float, ...] = ()
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.epoch >= self.until
+
+    @property
+    def text(self) -> str:
+        """The position in words."""
+        within = f" and {self.batch} of {self.batches} batches" if self.batch else ""
+        return f"after {self.epoch} of {self.until} epochs{within}"
+
+
+def digest_of_labels(labels: Array) -> str:
+    """Return what tells one set of labels from another."""
+    return hashlib.sha256(np.ascontiguousarray(labels, dtype=np.int64).tobytes()).hexdigest()
+
+
+def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position) -> None:
+    """Write a checkpoint, whole or not at all.
+
+    Raises
+    ------
+    CheckpointError
+        It cannot be written.
+    """
+    about = {name: value for name, value in asdict(position).items() if name != "losses"}
+    data = packed({**values, _LOSSES: np.array(position.losses, dtype=np.float64)}, {_POSITION: json.dumps(about)})
+    try:
+        write_durably(path, data, path.with_name(f".{path.name}.part"))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise CheckpointError(
+            f"the checkpoint {str(path)!r} cannot be written: {reason}. Training stops {position.text}; what was kept last stays as it is."
+        ) from None
+
+
+def read_position(path: Path) -> Position | None:
+    """Return where the training stands whose weights a file holds; None where it does not say.
+
+    Raises
+    ------
+    WeightFileError
+        The file is missing or damaged.
+    """
+    entries, metadata = read_weight_file(path)
+    return position_in(path, entries, metadata)
+
+
+def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str, str]) -> Position | None:
+    """Do as :func:`read_position` with what was read of a file."""
+    if _POSITION not in metadata:
+        return None
+    try:
+        data: dict[str, Any] = json.loads(metadata[_POSITION])
+        recipe = Recipe(**{f.name: _typed(data["recipe"][f.name], str(f.type)) for f in fields(Recipe)})
+        numbers = {name: _typed(data[name], "int") for name in ("until", "batches", "epoch", "batch")}
+        losses = tuple(float(loss) for loss in np.asarray(entries[_LOSSES], dtype=np.float64).reshape(-1))
+        if len(losses) != numbers["batch"] or numbers["batch"] > numbers["batches"] or not np.isfinite(losses).all():
+            raise ValueError("losses that do not fit the number of batches")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise WeightFileError(f"what {path} says of its training is damaged ({error}); train anew.") from None
+    return Position(recipe, **numbers, losses=losses)
+
+
+def check_same(found: Position, recipe: Recipe, path: Path) -> None:
+    """Refuse to go on with another training than the one that was stopped.
+
+    Raises
+    ------
+    ResumeError
+        They differ.
+    """
+    pairs = [(f.name, getattr(found.recipe, f.name), getattr(recipe, f.name)) for f in fields(Recipe)]
+    texts = [name if name == "labels" else f"{name} {old}, here {new}" for name, old, new in pairs if old != new]
+    if texts:
+        raise ResumeError(
+            f"the training in {path} cannot be resumed with other settings or data: {'; '.join(texts)}. Give what it began with, or train "
+            "on from its weights without resume."
+        )
+
+
+def _typed(value: Any, kind: str) -> Any:
+    """Return a value that JSON gave, where it is of the kind that was written."""
+    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+    good = {
+        "int": whole,
+        "bool": isinstance(value, bool),
+        "str": isinstance(value, str),
+        "float | None": value is None or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)),
+    }
+    if not good[kind]:
+        raise ValueError(f"{value!r} in place of {kind}")
+    return value

@@ -1,0 +1,143 @@
+"""One call of ``fit``: where it begins, what is kept of it, and how it ends."""
+
+from __future__ import annotations
+
+import math
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from snnc.backends.runtime.engine import Array, Engine
+from snnc.backends.runtime.errors import ResumeError
+from snnc.backends.runtime.history import Epoch, History, Progress
+from snnc.backends.runtime.weights import read_weight_file
+from snnc.backends.training import loop as training
+from snnc.backends.training.checkpoint import Checkpoints, Position, Recipe, check_same, digest_of_labels, position_in
+from snnc.backends.training.keeping import Keeper, KeptIn
+from snnc.backends.training.ranks import leads
+from snnc.backends.training.stopping import stoppable
+from snnc.backends.training.updates import Updates
+from snnc.backends.training.weight_entries import set_entries
+from snnc.compiler.ir.step_program import StepProgram
+
+
+@dataclass(frozen=True)
+class Call:
+    """What ``fit`` was given, checked."""
+
+    schedule: training.Schedule
+    samples: int
+    labels: Array
+    learning_rate: float | Callable[[int], float] | None
+    accumulate: int
+    checkpoints: Checkpoints | None
+    callback: Callable[[Progress], None] | None
+    on_epoch: Callable[[Epoch], None] | None
+
+    @property
+    def recipe(self) -> Recipe:
+        """What has to be the same where the training goes on."""
+        plan, rate = self.schedule, self.learning_rate
+        number = None if rate is None or callable(rate) else float(rate)
+        return Recipe(
+            plan.first_epoch, self.samples, plan.batch, plan.shuffle, plan.seed, self.accumulate, number, digest_of_labels(self.labels)
+        )
+
+
+def beginning(call: Call, program: StepProgram, engine: Engine) -> Position:
+    """Return where to begin; with ``resume``, the state of the file is in the engine.
+
+    Raises
+    ------
+    ResumeError
+        The file is of another training, or does not say where it stands.
+    SessionError
+        It is damaged, or of another network.
+    """
+    plan = call.schedule
+    start = Position(call.recipe, plan.first_epoch + plan.epochs, training.batches_of(plan, call.samples), plan.first_epoch)
+    if call.checkpoints is None or not call.checkpoints.resume:
+        return start
+    path = Path(call.checkpoints.path)
+    if not path.exists():
+        return start
+    entries, metadata = read_weight_file(path)
+    found = position_in(path, entries, metadata)
+    if found is None:
+        raise ResumeError(f"{path} holds weights, but not where a training stands; train on from them without resume.")
+    check_same(found, start.recipe, path)
+    set_entries(program, engine, entries, strict=True, optimizer=True)
+    return replace(found, until=start.until)
+
+
+class _Watch:
+    """Checks and keeps what a training reaches, and tells its caller.
+
+    Parameters
+    ----------
+    call, begin
+        What trains, from where on.
+    keeper
+        Takes what is reached.
+    stop
+        Whether training is to stop after this batch.
+    """
+
+    def __init__(self, call: Call, begin: Position, keeper: Keeper, stop: Callable[[], bool]) -> None:
+        self.call = call
+        self.begin = begin
+        self.keeper = keeper
+        self.stop = stop
+
+    def after_batch(self, epoch: int, losses: Sequence[float]) -> bool:
+        """See :class:`~snnc.backends.training.loop.Watch`."""
+        if not math.isfinite(losses[-1]):
+            self.keeper.check_loss(replace(self.begin, epoch=epoch, batch=len(losses)), losses[-1])
+        if self.call.callback is not None:
+            first, epochs = self.call.schedule.first_epoch, self.call.schedule.epochs
+            self.call.callback(Progress(epoch - first, epochs, len(losses) - 1, self.begin.batches, losses[-1]))
+        if self.keeper.due and len(losses) < self.begin.batches:
+            self._keep(epoch, losses)
+        return self.stop()
+
+    def stopped(self, epoch: int, losses: Sequence[float]) -> None:
+        """See :class:`~snnc.backends.training.loop.Watch`."""
+        self._keep(epoch, losses)
+
+    def after_epoch(self, epoch: Epoch) -> None:
+        """See :class:`~snnc.backends.training.loop.Watch`."""
+        self._keep(epoch.number + 1, ())
+        if self.call.on_epoch is not None:
+            self.call.on_epoch(epoch)
+
+    def _keep(self, epoch: int, losses: Sequence[float]) -> None:
+        self.keeper.keep(replace(self.begin, epoch=epoch, batch=len(losses), losses=tuple(losses)))
+
+
+def fit(call: Call, begin: Position, program: StepProgram, engine: Engine, updates: Updates) -> History:
+    """Train from a position on, and keep what is reached.
+
+    Raises
+    ------
+    DivergedError
+        A loss or a parameter is not finite.
+    CheckpointError
+        What was reached cannot be kept.
+    """
+    assert program.optimizer is not None, "checked by the caller"
+    rate = training.learning_rate(program.optimizer, call.learning_rate)
+    wanted = call.checkpoints
+    file = None if wanted is None or not leads() else KeptIn(Path(wanted.path), wanted.seconds)
+    keeper = Keeper(engine, program, file)
+    with stoppable(wanted is not None) as stop:
+        updates.asked = lambda: stop.asked is not None
+        keeper.keep(begin)
+
+        def step(chosen: Array, epoch: int, following: Array | None) -> float:
+            return updates.make(chosen, following, rate(epoch))
+
+        history = training.train(call.schedule, call.samples, begin, step, _Watch(call, begin, keeper, lambda: updates.stopping))
+        if updates.stopping and stop.asked is None:
+            stop.asked = signal.SIGTERM  # another process of those that train together was asked
+    return history

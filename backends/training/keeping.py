@@ -1,0 +1,109 @@
+"""What a training has reached is checked, remembered and kept in a file, so that neither numbers that are not finite nor an end lose it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from snnc.backends.runtime.engine import Array, Engine, OptimizerValues, ResumableEngine
+from snnc.backends.runtime.errors import DivergedError
+from snnc.backends.runtime.weights import by_label
+from snnc.backends.training.checkpoint import Position, save_checkpoint
+from snnc.backends.training.optimizer_values import entries_of
+from snnc.compiler.ir.step_program import StepProgram
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Parameters, and what the optimiser keeps where the engine shows it."""
+
+    parameters: Mapping[str, Array]
+    optimizer: OptimizerValues | None
+
+
+@dataclass(frozen=True)
+class KeptIn:
+    """A file that takes what was reached, and the time between two writes within an epoch."""
+
+    path: Path
+    every: float
+
+
+class Keeper:
+    """Remembers the last good state of a session that trains.
+
+    Parameters
+    ----------
+    engine, program
+        What trains.
+    file
+        Where to keep it; None: in memory alone.
+    """
+
+    def __init__(self, engine: Engine, program: StepProgram, file: KeptIn | None) -> None:
+        self.engine = engine
+        self.program = program
+        self.file = file
+        self._good: tuple[_State, Position] | None = None
+        self._written = time.monotonic()
+
+    def check_loss(self, position: Position, loss: float) -> None:
+        """Stop at a loss that is not finite, with the last good state in the engine.
+
+        Raises
+        ------
+        DivergedError
+            It is not finite.
+        """
+        if not math.isfinite(loss):
+            self._go_back(f"the loss of batch {position.batch} of {position.batches} in epoch {position.epoch + 1} is {loss}")
+
+    def keep(self, position: Position) -> None:
+        """Check the state that the engine is in, remember it and write it.
+
+        Raises
+        ------
+        DivergedError
+            A value is not finite; the last good state is in the engine, and in the file.
+        CheckpointError
+            It cannot be written.
+        """
+        state = self._state()
+        entries = by_label(self.program, state.parameters)
+        if state.optimizer is not None:
+            entries |= entries_of(self.program, state.optimizer)
+        for label, value in entries.items():
+            bad = int(value.size - np.isfinite(value).sum())
+            if bad:
+                self._go_back(f"{label} holds {bad:,} of {value.size:,} values that are not finite {position.text}")
+        self._good = state, position
+        if self.file is not None:
+            save_checkpoint(self.file.path, entries, position)
+        self._written = time.monotonic()
+
+    @property
+    def due(self) -> bool:
+        """Whether the last write is so long ago that a batch should not go by without another."""
+        return self.file is not None and time.monotonic() - self._written >= self.file.every
+
+    def _state(self) -> _State:
+        optimizer = self.engine.get_optimizer() if isinstance(self.engine, ResumableEngine) else None
+        return _State(self.engine.get_parameters(), optimizer)
+
+    def _go_back(self, reason: str) -> None:
+        if self._good is None:
+            raise DivergedError(f"{reason}, before training began; load other weights.")
+        state, position = self._good
+        self.engine.set_parameters(state.parameters)
+        if state.optimizer is not None and isinstance(self.engine, ResumableEngine):
+            self.engine.set_optimizer(state.optimizer)
+        kept = "" if self.file is None else f", which are kept in {self.file.path}"
+        raise DivergedError(
+            f"training diverged: {reason}. The weights are again those {position.text}{kept}. Train on from there with a smaller learning "
+            "rate, or look for inputs and initial weights that are too large."
+        )

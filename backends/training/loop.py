@@ -1,0 +1,141 @@
+"""The loop over epochs and batches."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Protocol
+
+import numpy as np
+
+from snnc.backends.runtime.engine import Array, Engine
+from snnc.backends.runtime.errors import BatchSizeError, TrainingOptionError
+from snnc.backends.runtime.history import Epoch, History
+from snnc.backends.runtime.whole_numbers import check_whole
+from snnc.backends.training.checkpoint import Position
+from snnc.compiler.losses.optimizers import Optimizer
+from snnc.compiler.randomness import Stream
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How samples become batches."""
+
+    epochs: int
+    batch: int
+    full_batches_only: bool
+    shuffle: bool
+    seed: int
+    first_epoch: int = 0
+    """Epochs made before, whose orders are drawn and left."""
+
+    def __post_init__(self) -> None:
+        check_epochs(self.epochs, self.first_epoch)
+        check_whole("seed", self.seed, 0)
+
+
+def check_epochs(epochs: int, first_epoch: int) -> None:
+    """Refuse numbers of epochs that are none.
+
+    Raises
+    ------
+    TrainingOptionError
+        They are not whole, or too small.
+    """
+    check_whole("first_epoch", first_epoch, 0)
+    check_whole("epochs", epochs, 1)
+
+
+def batch_size(engine: Engine, count: int, wanted: int | None) -> int:
+    """Return the samples of one update.
+
+    Raises
+    ------
+    BatchSizeError
+        The engine takes another number, or there are fewer samples.
+    """
+    if wanted is not None:
+        check_whole("batch", wanted, 1)
+    if engine.batch is None:
+        return min(count, wanted or 64)
+    if wanted not in (None, engine.batch):
+        raise BatchSizeError(f"batch is {wanted}, but the network was compiled for {engine.batch}; leave it out or compile again.")
+    if count < engine.batch:
+        raise BatchSizeError(f"{count} samples do not fill one batch of {engine.batch}; give more, or compile for a smaller batch.")
+    return engine.batch
+
+
+def learning_rate(optimizer: Optimizer, wanted: float | Callable[[int], float] | None) -> Callable[[int], float]:
+    """Return the learning rate as a function of the epoch."""
+
+    def rate(epoch: int) -> float:
+        given: Any = wanted(epoch) if callable(wanted) else optimizer.lr if wanted is None else wanted
+        value = float(given) if not isinstance(given, bool) and isinstance(given, Real) else math.nan
+        if not (math.isfinite(value) and value >= 0):
+            raise TrainingOptionError(f"the learning rate of epoch {epoch} is {given!r}; it is a number of 0 or more.")
+        return value
+
+    return rate
+
+
+def batches_of(plan: Schedule, count: int) -> int:
+    """Return how many batches an epoch of `count` samples has."""
+    return count // plan.batch if plan.full_batches_only else -(-count // plan.batch)
+
+
+class Watch(Protocol):
+    """Looks on while a training goes by."""
+
+    def after_batch(self, epoch: int, losses: Sequence[float]) -> bool:
+        """Take the losses of the epoch so far; return whether to stop here."""
+        ...
+
+    def stopped(self, epoch: int, losses: Sequence[float]) -> None:
+        """Take the losses of the epoch in which training stops."""
+        ...
+
+    def after_epoch(self, epoch: Epoch) -> None:
+        """Take an epoch that is over."""
+        ...
+
+
+def train(plan: Schedule, count: int, begin: Position, step: Callable[[Array, int, Array | None], float], watch: Watch) -> History:
+    """Call ``step(indices, epoch, following)`` for every batch that is left, with the indices of the batch that follows (None: none)."""
+    used = count - count % plan.batch if plan.full_batches_only else count
+    history = History(dropped=count - used)
+    parts = [slice(at, min(at + plan.batch, used)) for at in range(0, used, plan.batch)]
+    batches = _batches(plan, count, parts, begin)
+    following = next(batches, None)
+    losses, stop = list(begin.losses), False
+    for epoch in range(begin.epoch, begin.until):
+        began = time.perf_counter()
+        for _ in range(len(losses), len(parts)):
+            chosen, following = following, next(batches, None)
+            assert chosen is not None, "there are as many batches as epochs have"
+            losses.append(step(chosen, epoch, following))
+            stop = watch.after_batch(epoch, losses)
+            if stop and len(losses) < len(parts):
+                watch.stopped(epoch, losses)
+                return history
+        done = Epoch(epoch, begin.until, float(np.average(losses, weights=[p.stop - p.start for p in parts])), time.perf_counter() - began)
+        history.batch_losses.append(losses)
+        history.losses.append(done.loss)
+        history.seconds.append(done.seconds)
+        watch.after_epoch(done)
+        losses = []
+        if stop:
+            break
+    return history
+
+
+def _batches(plan: Schedule, count: int, parts: Sequence[slice], begin: Position) -> Iterator[Array]:
+    """Indices of every batch that is left."""
+    generator = Stream(plan.seed)
+    for _ in range(begin.epoch if plan.shuffle else 0):
+        generator.permutation(count)
+    for epoch in range(begin.epoch, begin.until):
+        order = generator.permutation(count) if plan.shuffle else np.arange(count)
+        yield from (order[part] for part in parts[begin.batch if epoch == begin.epoch else 0 :])

@@ -1,0 +1,38 @@
+"""What training here changes in another way than the model's own framework would, said when it starts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from snnc.compiler.ir.step_program import StepProgram
+
+_CODES: Final = "SNNC-W27"
+"""How the assumptions of a network begin that concern its training."""
+
+
+class TrainingDiffers(UserWarning):
+    """Training changes something in another way than the framework that the model comes from."""
+
+
+def differences(program: StepProgram) -> list[str]:
+    """Return the sentences about a network that concern its training."""
+    return [text for text in program.assumptions if text.startswith(_CODES)]
+
+
+def warn_of_differences(program: StepProgram) -> None:
+    """Warn of each of them, as ``fit`` does before the first update."""
+    for text in differences(program):
+        warnings.warn(text, TrainingDiffers, stacklevel=3)
+
+
+@contextmanager
+def announced(program: StepProgram, tell: Callable[[str], None]) -> Iterator[None]:
+    """Tell each of them, and let what trains inside not warn of it again."""
+    for text in differences(program):
+        tell(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingDiffers)
+        yield

@@ -1,0 +1,93 @@
+"""What the optimiser of a session keeps, by label, and as entries of a file of weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from snnc.backends.runtime.engine import Array, Engine, OptimizerValues, ResumableEngine
+from snnc.backends.runtime.errors import OptimizerValuesError
+from snnc.backends.training.moments import moments
+from snnc.compiler.ir.step_program import StepProgram
+
+PREFIX: Final = "optimizer:"
+"""Begins the names of the optimiser's entries, ``optimizer:updates`` and ``optimizer:moment1:fc1.weight``, in a file of weights."""
+UPDATES: Final = f"{PREFIX}updates"
+MOST_UPDATES: Final = 2**31 - 1
+"""Programs count them in 32 bits."""
+
+
+def optimizer_by_label(program: StepProgram, engine: Engine) -> dict[str, Array]:
+    """Return what the optimiser keeps as entries of a file.
+
+    Raises
+    ------
+    OptimizerValuesError
+        There is no optimiser, or the backend does not show it.
+    """
+    return entries_of(program, _resumable(program, engine).get_optimizer())
+
+
+def entries_of(program: StepProgram, found: OptimizerValues) -> dict[str, Array]:
+    """Return values of an optimiser as entries of a file."""
+    entries = {UPDATES: np.array([found.updates], dtype=np.int64)}
+    for moment, kept in found.moments.items():
+        entries |= {f"{PREFIX}{moment}:{program.parameters[name].label}": value for name, value in kept.items()}
+    return entries
+
+
+def set_optimizer_by_label(program: StepProgram, engine: Engine, entries: Mapping[str, object]) -> None:
+    """Set what the optimiser keeps from entries of a file; nothing changes when anything is wrong.
+
+    Raises
+    ------
+    OptimizerValuesError
+        The entries are not those of this network and optimiser.
+    """
+    values = checked(program, entries)
+    _resumable(program, engine).set_optimizer(values)
+
+
+def checked(program: StepProgram, entries: Mapping[str, object]) -> OptimizerValues:
+    """Turn entries of a file into what an engine takes.
+
+    Raises
+    ------
+    OptimizerValuesError
+        Entries are missing or unexpected, or are not finite numbers of the parameters' shapes.
+    """
+    learned = [program.parameters[op.parameter] for op in program.update]
+    wanted = {f"{PREFIX}{moment}:{p.label}": (moment, p) for moment in moments(program.optimizer) for p in learned}
+    missing, unexpected = [n for n in (UPDATES, *wanted) if n not in entries], [n for n in entries if n not in (UPDATES, *wanted)]
+    if missing or unexpected:
+        parts = [f"{what} {', '.join(names)}" for what, names in (("missing:", missing), ("unexpected:", unexpected)) if names]
+        optimizer = program.optimizer.name if program.optimizer else "none"
+        raise OptimizerValuesError(
+            f"the optimiser's values are not of {program.name!r} trained by {optimizer}; {'; '.join(parts)}. "
+            "Compile with the optimiser that they come from, or give optimizer=False to load the weights alone."
+        )
+    found: dict[str, dict[str, Array]] = {moment: {} for moment in moments(program.optimizer)}
+    for entry, (moment, parameter) in wanted.items():
+        array = np.asarray(entries[entry])
+        if array.shape != parameter.value.shape or array.dtype.kind not in "biuf" or not np.isfinite(array).all():
+            raise OptimizerValuesError(
+                f"{entry} has shape {array.shape} and type {array.dtype}; finite numbers of shape {parameter.value.shape} are needed."
+            )
+        found[moment][parameter.name] = array
+    return OptimizerValues(_updates(np.asarray(entries[UPDATES])), found)
+
+
+def _updates(count: Array) -> int:
+    if count.size != 1 or count.dtype.kind not in "iu" or not 0 <= int(count.reshape(-1)[0]) <= MOST_UPDATES:
+        raise OptimizerValuesError(f"{UPDATES} is {count}; a whole number from 0 to {MOST_UPDATES:,} is needed.")
+    return int(count.reshape(-1)[0])
+
+
+def _resumable(program: StepProgram, engine: Engine) -> ResumableEngine:
+    if program.optimizer is None:
+        raise OptimizerValuesError(f"{program.name!r} was compiled without an optimizer; there is nothing of it to keep.")
+    if not isinstance(engine, ResumableEngine):
+        raise OptimizerValuesError("this target does not show its optimiser; give optimizer=False for the weights alone.")
+    return engine

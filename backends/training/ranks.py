@@ -1,0 +1,281 @@
+"""Processes that train one network together, as ``torchrun`` starts them: each runs a share of every batch, torch sums the gradients."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.backends.runtime.engine import Array, Engine, OptimizerValues, SharingEngine
+from snnc.backends.runtime.errors import RanksDifferError, RanksGroupError, ShareError, UnsharedTargetError
+from snnc.compiler.errors import ToolMissingError
+
+_ENVIRONMENT: Final = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+"""What ``torchrun`` tells each of its processes."""
+_HELP: Final = "or give fit(distributed=False), and each process trains by itself"
+
+
+class Ranks:
+    """The processes that train together, seen from one of them.
+
+    Parameters
+    ----------
+    engine
+        Whose gradients are summed: nothing is sent before :meth:`begin`, which finds those that differ.
+
+    Raises
+    ------
+    ToolMissingError, RanksGroupError
+        The processes cannot talk to each other.
+    """
+
+    def __init__(self, engine: SharingEngine) -> None:
+        self.engine = engine
+        self._torch, self._group = _joined(engine.device)
+        self.rank: int = self._group.get_rank()
+        self.size: int = self._group.get_world_size()
+        self._place = _place(self._group.get_backend_config(), engine.device)
+        self._flat = self._torch.zeros(engine.gradient_elements + 2, dtype=self._torch.float32, device=self._place)
+        """All gradients one after the other, the loss, and how many processes are to stop."""
+        self._wait()
+
+    def share(self, samples: Array) -> Array:
+        """Return which samples of an update this process runs: as many as the others or one more, of few samples none."""
+        return np.array_split(samples, self.size)[self.rank]
+
+    def begin(self, schedule: object, labels: Array) -> None:
+        """Compare what the processes were given, and take the parameters and the optimiser of rank 0.
+
+        Parameters
+        ----------
+        schedule
+            How samples of what shape become updates; what it shows is compared.
+        labels
+            Of all samples, [samples].
+
+        Raises
+        ------
+        RanksDifferError
+            They are about to train different networks, in different ways or on different samples.
+        RanksGroupError
+            They do not reach each other.
+        """
+        self._compare("the network, target, loss or optimizer", self.engine.fingerprint.encode())
+        settings = "the number of epochs, the batch, the seed, the parts of an update, the samples' shape or the checkpoint"
+        self._compare(settings, repr(schedule).encode())
+        self._compare("the labels (each is given all samples, and takes its share of every batch)", _bytes(labels.astype(np.int64)))
+        self._take_over()
+
+    def update(self, loss: float, some: bool, learning_rate: float, stop: bool) -> tuple[float, bool]:
+        """Sum the gradients and the losses of all processes, make the update; return the loss, and whether any process is to stop.
+
+        Parameters
+        ----------
+        loss
+            What this process adds to it.
+        some
+            Whether this process had samples, so that its engine holds gradients of them.
+        learning_rate
+            Of the update.
+        stop
+            Whether this process is to stop.
+        """
+        flat = self._flat
+        if some:
+            self.engine.gradients_to(flat.data_ptr())
+            flat[-2] = loss
+        else:
+            flat.zero_()
+        flat[-1] = float(stop)
+        self._sum()
+        self.engine.gradients_from(flat.data_ptr())
+        self.engine.change_parameters(learning_rate)
+        return float(flat[-2]), bool(flat[-1] > 0)
+
+    def end(self) -> None:
+        """Compare the parameters, which have to be the same bits.
+
+        Raises
+        ------
+        RanksDifferError
+            They are not.
+        """
+        values = self.engine.get_parameters()
+        self._compare("the trained parameters (learning rates or the processors' arithmetic differ)", *map(_bytes, values.values()))
+
+    def _sum(self) -> None:
+        """Sum the buffer over all processes.
+
+        No kernel of the program runs beside those that sum, as both may want the whole device: engines' calls return when theirs are over.
+        """
+        with self._talking():
+            self._group.all_reduce(self._flat)
+        self._wait()
+
+    def _take_over(self) -> None:
+        """Set the parameters and what the optimiser keeps to those of rank 0."""
+        self.engine.set_parameters(self._of_first(self.engine.get_parameters()))
+        kept = self.engine.get_optimizer()
+        moments = {moment: self._of_first(values) for moment, values in kept.moments.items()}
+        count = self._torch.tensor([kept.updates], dtype=self._torch.int64, device=self._place)
+        self._group.broadcast(count, 0)
+        self.engine.set_optimizer(OptimizerValues(int(count[0]), moments))
+
+    def _of_first(self, values: Mapping[str, Array]) -> dict[str, Array]:
+        """Return what rank 0 has of `values`."""
+        found = {}
+        for name, value in values.items():
+            sent = self._torch.from_numpy(np.array(value, dtype=np.float32)).to(self._place)
+            self._group.broadcast(sent, 0)
+            found[name] = sent.cpu().numpy()
+        return found
+
+    def _compare(self, what: str, *parts: bytes) -> None:
+        digest = hashlib.sha256()
+        for part in parts:
+            digest.update(part)
+        own = self._torch.tensor(list(digest.digest()), dtype=self._torch.uint8, device=self._place)
+        found = [self._torch.empty_like(own) for _ in range(self.size)]
+        with self._talking():
+            self._group.all_gather(found, own)
+        others = [rank for rank, one in enumerate(found) if not self._torch.equal(one, found[0])]
+        if others:
+            raise RanksDifferError(
+                f"of {self.size} processes that train together, rank {', '.join(map(str, others))} and rank 0 differ in {what}. Give all "
+                f"the same, {_HELP}."
+            )
+
+    @contextmanager
+    def _talking(self) -> Iterator[None]:
+        """Give what torch says of processes that are not reached a code."""
+        try:
+            yield
+        except RuntimeError as error:
+            sent = self._group.get_backend_config()
+            told = f"the {self.size} processes that train together do not reach each other by {sent}: {_line(error)}"
+            raise RanksGroupError(told) from None
+
+    def _wait(self) -> None:
+        """Let torch's stream end."""
+        if self._place != "cpu":
+            self._torch.cuda.current_stream(self._place).synchronize()
+
+
+def ranks_for(engine: Engine, batch: int) -> Ranks | None:
+    """Return this process among those that train together; None where it is alone.
+
+    Parameters
+    ----------
+    engine
+        What runs the network here.
+    batch
+        Samples of an update.
+
+    Raises
+    ------
+    UnsharedTargetError, ShareError
+        The target or the batch cannot be shared.
+    ToolMissingError, RanksGroupError
+        The processes cannot talk to each other.
+    """
+    size = processes()
+    if size == 1:
+        return None
+    if engine.batch is not None or not isinstance(engine, SharingEngine):
+        raise UnsharedTargetError(
+            f"{size} processes were started to train together, and only the targets 'cpu' and 'cuda' sum gradients over processes. Take "
+            f"one of these, {_HELP}."
+        )
+    if batch < size:
+        raise ShareError(f"a batch of {batch} samples cannot be shared by {size} processes; take a larger batch or fewer processes.")
+    return Ranks(engine)
+
+
+def processes() -> int:
+    """Return how many processes train together: those of torch's process group, else those that ``torchrun`` tells of, else 1."""
+    group = _open_group()
+    if group is not None:
+        return int(group.get_world_size())
+    told = os.environ.get("WORLD_SIZE", "")
+    return max(1, int(told)) if told.isdecimal() and all(name in os.environ for name in _ENVIRONMENT) else 1
+
+
+def leads() -> bool:
+    """Tell whether this process is the one that writes files and results: it is alone, or rank 0."""
+    group = _open_group()
+    if group is not None:
+        return int(group.get_rank()) == 0
+    return processes() == 1 or os.environ["RANK"] == "0"
+
+
+def _open_group() -> Any | None:
+    """Return ``torch.distributed`` where someone has made its process group."""
+    group = sys.modules.get("torch.distributed")
+    return group if group is not None and group.is_available() and group.is_initialized() else None
+
+
+def _joined(device: int | None) -> tuple[Any, Any]:
+    """Return torch and its process group, which is made where nobody has; NCCL is told of the device that the session is on."""
+    try:
+        import torch
+        from torch import distributed
+    except ImportError:
+        raise ToolMissingError(
+            f"{processes()} processes were started to train together, and PyTorch, which sums their gradients, is not installed; "
+            f"pip install torch (or snnc[torch]), {_HELP}."
+        ) from None
+    if not distributed.is_available():
+        raise RanksGroupError(f"this PyTorch ({torch.__version__}) is built without torch.distributed; install another, {_HELP}.")
+    if device is not None and torch.cuda.is_available():
+        torch.cuda.set_device(device)
+    if not distributed.is_initialized():
+        nccl = device is not None and torch.cuda.is_available() and distributed.is_nccl_available()
+        try:
+            distributed.init_process_group("nccl" if nccl else "gloo")
+        except (RuntimeError, ValueError) as error:
+            told = ", ".join(f"{name}={os.environ.get(name)}" for name in _ENVIRONMENT)
+            raise RanksGroupError(f"the processes do not find each other ({told}): {_line(error)}") from None
+        atexit.register(_leave)
+    return torch, distributed
+
+
+def _leave() -> None:
+    group = _open_group()
+    if group is not None:
+        group.destroy_process_group()
+
+
+def _place(backends: str, device: int | None) -> str:
+    """Return where gradients are summed: on the device, unless only the host's memory can be sent.
+
+    Parameters
+    ----------
+    backends
+        Kinds of memory and who sends them, ``"cpu:gloo,cuda:nccl"``.
+    device
+        Number of the session's device; None: it is on the processor.
+    """
+    known = dict(part.split(":", 1) for part in backends.split(",") if ":" in part)
+    if device is not None and known.get("cuda", "gloo") != "gloo":
+        return f"cuda:{device}"
+    if "cpu" in known:
+        return "cpu"
+    raise RanksGroupError(
+        f"torch's process group sends {backends}, and gradients of this session lie in the processor's memory; make it with "
+        f"init_process_group('cpu:gloo,cuda:nccl'), leave it to snnc, {_HELP}."
+    )
+
+
+def _line(error: Exception) -> str:
+    """Return the first line of what torch says."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _bytes(value: Array) -> bytes:
+    return np.ascontiguousarray(value).tobytes()

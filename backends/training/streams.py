@@ -1,0 +1,178 @@
+"""Training on batches as they come: from a DataLoader, a list, a generator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from snnc.backends.runtime.engine import Array
+from snnc.backends.runtime.errors import BatchesError, BatchSizeError, LabelsMissingError, TrainingOptionError, UnsharedTargetError
+from snnc.backends.runtime.events import Events
+from snnc.backends.runtime.history import Epoch, History, Progress
+from snnc.backends.training.checkpoint import Position, Recipe
+from snnc.backends.training.keeping import Keeper
+from snnc.backends.training.loop import check_epochs
+from snnc.backends.training.ranks import ranks_for
+from snnc.backends.training.updates import Updates
+
+if TYPE_CHECKING:
+    from snnc.backends.runtime.events import Given
+    from snnc.backends.runtime.session import Session
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Checked samples, sample first, and their labels."""
+
+    data: Mapping[str, Given]
+    labels: Array
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """What a training on batches is given beside them; see :meth:`snnc.backends.runtime.session.Session.fit`."""
+
+    epochs: int
+    first_epoch: int
+    rate: Callable[[int], float]
+    accumulate: int
+    callback: Callable[[Progress], None] | None
+    on_epoch: Callable[[Epoch], None] | None
+
+    def position(self, epoch: int, batch: int = 0, batches: int = 0) -> Position:
+        """Return where training stands, for messages."""
+        recipe = Recipe(self.first_epoch, 0, 0, False, 0, self.accumulate, None, "")
+        return Position(recipe, self.first_epoch + self.epochs, max(batch, batches), self.first_epoch + epoch, batch)
+
+
+def is_stream(x: object, y: object) -> bool:
+    """Tell whether `x` gives batches, rather than being samples with the labels `y`: an iterator or DataLoader, without labels any list."""
+    if isinstance(x, Mapping | Events | str | bytes) or hasattr(x, "__array__") or not isinstance(x, Iterable):
+        return False
+    return y is None or not isinstance(x, list | tuple)
+
+
+def fit_batches(session: Session, batches: Iterable[Any], options: StreamOptions) -> History:
+    """Train on batches ``(x, y)``, an update each, in the order in which they come.
+
+    Raises
+    ------
+    BatchesError
+        A batch is not a pair, or there is none: an iterator gives its batches once.
+    DivergedError
+        A loss is not finite, or a parameter is at the end of an epoch; the session holds those of the epoch before.
+    SessionError
+        A batch does not fit the network.
+    """
+    check_epochs(options.epochs, options.first_epoch)
+    if isinstance(batches, Iterator) and options.epochs > 1:
+        raise BatchesError(
+            f"epochs is {options.epochs}, and a {type(batches).__name__} gives its batches once; give what can be gone through again, such "
+            "as a DataLoader or a list, or call fit with epochs=1 and a new iterator for each epoch."
+        )
+    history = History()
+    keeper = Keeper(session.engine, session.program, None)
+    keeper.keep(options.position(0))
+    for epoch in range(options.epochs):
+        began = time.perf_counter()
+        losses, sizes, history.dropped = _epoch(session, batches, epoch, options, keeper)
+        keeper.keep(options.position(epoch + 1))
+        number, until = options.first_epoch + epoch, options.first_epoch + options.epochs
+        done = Epoch(number, until, float(np.average(losses, weights=sizes)), time.perf_counter() - began)
+        history.batch_losses.append(losses)
+        history.losses.append(done.loss)
+        history.seconds.append(done.seconds)
+        if options.on_epoch is not None:
+            options.on_epoch(done)
+    return history
+
+
+def _epoch(
+    session: Session, batches: Iterable[Any], epoch: int, options: StreamOptions, keeper: Keeper
+) -> tuple[list[float], list[int], int]:
+    """Return the losses and sizes of all batches, and how many samples were left out."""
+    known = len(batches) if isinstance(batches, Sized) else 0
+    losses: list[float] = []
+    sizes: list[int] = []
+    dropped = 0
+    for number, batch in enumerate(_checked(session, batches)):
+        size = len(batch.labels)
+        if dropped or (session.engine.batch is not None and size != session.engine.batch):
+            dropped = _left_out(session, number, dropped, size)
+            continue
+        losses.append(_update(session, batch, options.rate(options.first_epoch + epoch), options.accumulate))
+        sizes.append(size)
+        keeper.check_loss(options.position(epoch, number + 1, known), losses[-1])
+        if options.callback is not None:
+            options.callback(Progress(epoch, options.epochs, number, max(known, number + 1), losses[-1]))
+    if not losses:
+        raise BatchesError(_nothing(batches, epoch, dropped, session.engine.batch))
+    return losses, sizes, dropped
+
+
+def _left_out(session: Session, number: int, dropped: int, size: int) -> int:
+    """Leave out the last batch of an epoch where it is too small for the program; refuse any other of another size."""
+    if dropped or size > (session.engine.batch or 0):
+        wrong, at = (dropped, number - 1) if dropped else (size, number)
+        raise BatchSizeError(
+            f"batch {at} has {wrong} samples, and the network was compiled for {session.engine.batch}; only the last one may be smaller "
+            "(and is left out). Give batches of that size, or compile again with batch=…."
+        )
+    return size
+
+
+def _nothing(batches: object, epoch: int, dropped: int, size: int | None) -> str:
+    if dropped:
+        return f"the only batch has {dropped} samples, and the network was compiled for {size}; compile for a smaller batch."
+    again = "" if epoch == 0 else ", after it gave some in the epoch before: it cannot be gone through again"
+    return f"the {type(batches).__name__} gave no batch in epoch {epoch}{again}. It is empty, or an iterator that was used up."
+
+
+def _checked(session: Session, batches: Iterable[Any]) -> Iterator[_Batch]:
+    for number, batch in enumerate(batches):
+        if not isinstance(batch, tuple | list) or len(batch) != 2:
+            what = f"{len(batch)} things" if isinstance(batch, tuple | list) else f"a {type(batch).__name__}"
+            raise BatchesError(f"batch {number} is {what}; a batch is a pair (x, y) of samples and labels.")
+        x, y = batch
+        yield _Batch(*session.labelled(x, y))
+
+
+def _update(session: Session, batch: _Batch, rate: float, accumulate: int) -> float:
+    def chosen(which: Array) -> tuple[dict[str, Array], Array]:
+        return session.batch_of(batch.data, which), batch.labels[which].astype(np.int64)
+
+    return Updates(session.engine, chosen, accumulate=accumulate).make(np.arange(len(batch.labels)), None, rate)
+
+
+def check_stream(session: Session, x: object, y: object, batch: int | None, distributed: bool, checkpoints: object) -> None:
+    """Refuse what does not go with batches.
+
+    Raises
+    ------
+    LabelsMissingError
+        `x` is samples, or `y` is given.
+    TrainingOptionError, UnsharedTargetError
+        A size of batches or a file of checkpoints is given, or several processes train.
+    """
+    if not is_stream(x, y):
+        raise LabelsMissingError("y is missing: give fit(x, y), or batches, pairs (x, y), from a DataLoader, a list or a generator.")
+    if y is not None:
+        raise LabelsMissingError(
+            f"y is given, and a {type(x).__name__} gives batches, pairs (x, y), that hold their labels; leave y out, or give x as an array."
+        )
+    if batch is not None:
+        raise TrainingOptionError(f"batch is {batch}, and x gives batches of its own; leave batch out, or set it where they are made.")
+    if checkpoints is not None:
+        raise TrainingOptionError(
+            "checkpoints keep a position among arrays, to which batches cannot return; leave checkpoints out, and save the session after "
+            "each epoch: on_epoch=lambda epoch: session.save(path, optimizer=True)."
+        )
+    if distributed and ranks_for(session.engine, 1) is not None:
+        raise UnsharedTargetError(
+            "several processes train together on arrays, of which each runs its share; give arrays, or snnc.torch.Module to "
+            "DistributedDataParallel, or distributed=False to train each process by itself."
+        )

@@ -1,0 +1,98 @@
+"""Updates of a training: of whole batches, of batches in parts, or of this process's share of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+
+from snnc.backends.runtime.engine import Array, Engine, GatheringEngine, takes_ahead
+from snnc.backends.runtime.errors import TrainingOptionError
+from snnc.backends.runtime.whole_numbers import check_whole
+from snnc.backends.training.ranks import Ranks
+
+Batch: TypeAlias = tuple[dict[str, Array], Array]
+"""Inputs by id, [T, B, *shape], and targets [B]."""
+
+
+class Updates:
+    """Makes them one behind the other.
+
+    Parameters
+    ----------
+    engine
+        What runs the batches.
+    batch_of
+        Samples (their indices) to the batch of them.
+    accumulate
+        Parts that the samples of an update are run in.
+    ranks
+        Processes that share each batch; None: this one is alone.
+
+    Raises
+    ------
+    TrainingOptionError
+        There is no such number of parts, or the engine cannot wait with an update.
+    """
+
+    def __init__(self, engine: Engine, batch_of: Callable[[Array], Batch], *, accumulate: int = 1, ranks: Ranks | None = None) -> None:
+        self.engine = engine
+        self.batch_of = batch_of
+        self.accumulate = accumulate
+        self.ranks = ranks
+        self.asked: Callable[[], bool] = lambda: False
+        """Whether this process is to stop."""
+        self._agreed = False
+        """Whether the processes that train together are to stop."""
+        self._gathering = gathering(engine, accumulate)
+        self._ahead: list[Batch] = []
+        """The next batch, where the engine was offered it."""
+
+    def make(self, chosen: Array, following: Array | None, learning_rate: float) -> float:
+        """Make the update of the samples `chosen`, and return its loss; `following` are those of the next one (None: there is none)."""
+        if self.ranks is not None:
+            mine = self.ranks.share(chosen)
+            batches = self._batches(mine, None if following is None else self.ranks.share(following))
+            loss = self.ranks.engine.gather_parts(batches, len(chosen))
+            loss, self._agreed = self.ranks.update(loss, len(mine) > 0, learning_rate, self.asked())
+            return loss
+        batches = self._batches(chosen, following)
+        if self._gathering is not None:
+            return self._gathering.train_parts(batches, len(chosen), learning_rate)
+        return self.engine.train_batch(*next(batches), learning_rate)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether training is to stop after the last update: all processes that train together say the same."""
+        return self.asked() if self.ranks is None else self._agreed
+
+    def _batches(self, chosen: Array, following: Array | None) -> Iterator[Batch]:
+        """Give the samples `chosen` as they are run: in parts, or at once, and then the engine is offered those that follow."""
+        if self.accumulate > 1:
+            yield from map(self.batch_of, np.array_split(chosen, min(self.accumulate, len(chosen))) if len(chosen) else ())
+        elif len(chosen):
+            now = self._ahead.pop() if self._ahead else self.batch_of(chosen)
+            if following is not None and len(following) and takes_ahead(self.engine):
+                self._ahead.append(self.batch_of(following))
+                self.engine.offer(*self._ahead[0])
+            yield now
+
+
+def gathering(engine: Engine, accumulate: int) -> GatheringEngine | None:
+    """Return the engine when it is to see updates in `accumulate` parts; None when in one.
+
+    Raises
+    ------
+    TrainingOptionError
+        It cannot, or there is no such number of parts.
+    """
+    check_whole("accumulate", accumulate, 1)
+    if accumulate == 1:
+        return None
+    if engine.batch is not None or not isinstance(engine, GatheringEngine):
+        raise TrainingOptionError(
+            f"accumulate is {accumulate}, but this target changes parameters after each step; the targets 'cpu', 'cuda' and 'reference' "
+            "can wait."
+        )
+    return engine

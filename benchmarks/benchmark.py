@@ -1,0 +1,122 @@
+"""One benchmark: a network, its sequence, its activity and the machine that it is mapped onto."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from snnc.benchmarks.published import PublishedNet, PublishedOptions
+from snnc.checks.activity import measure_activity
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
+from snnc.frontends.dsl.network import Network
+from snnc.options.compile_options import parse_optimizer
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A network to map.
+
+    Attributes
+    ----------
+    name, suite
+        Its name in tables, and the group it belongs to (a key of :data:`snnc.benchmarks.nets.SUITES`).
+    target, chips
+        Name of the machine, and how many of its chips are used.
+    steps, batch
+        T and B of one training step.
+    loss, optimizer, surrogate
+        As on the command line.
+    build
+        Makes the network.
+    activity
+        Spikes a value and step, by name of the input or population.
+    activity_source
+        ``"simulated"``, ``"measured"`` or ``"assumed"``, and with what.
+    capacity
+        Ids a sample that a window holds in the published program, by the same names; empty where it does not run the network.
+    gradient_window
+        Distances to the threshold inside which neurons take gradient; None: all of them do.
+    near
+        Neurons that take gradient, a value and step, by the same names.
+    counts, near_counts
+        The numbers of both in each step and sample [T, B], by the same names, where a simulation tells them.
+    published
+        The same network for :func:`~snnc.benchmarks.published.predict_published`, None where that program cannot run it.
+    """
+
+    name: str
+    suite: str
+    target: str
+    chips: int
+    steps: int
+    batch: int
+    loss: str
+    optimizer: str
+    surrogate: str
+    build: Callable[[], Network]
+    activity: Mapping[str, float]
+    activity_source: str
+    capacity: Mapping[str, int]
+    published: PublishedNet | None
+    gradient_window: tuple[float, float] | None = None
+    near: Mapping[str, float] = field(default_factory=dict)
+    counts: Mapping[str, Array] = field(default_factory=dict)
+    near_counts: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def published_options(self) -> PublishedOptions:
+        """How the published program ran the suite: the surrogate moved to every tile after the logged runs, before all others."""
+        return PublishedOptions(surrogate="one tile" if self.suite == "logged" else "every tile")
+
+    def program(self) -> StepProgram:
+        """Build the network and lower it for training."""
+        return lower(
+            self.build().graph(),
+            loss=parse_loss(self.loss),
+            optimizer=parse_optimizer(self.optimizer),
+            surrogate=parse_surrogate(self.surrogate),
+            gradient_window=self.gradient_window,
+            steps=self.steps,
+        )
+
+    def buffer_activity(self, program: StepProgram) -> dict[str, float]:
+        """Return :attr:`activity` by StepProgram buffer, as :func:`snnc.compiler.tiles.make_plan` takes it."""
+        return {buffer: self.activity[name] for name, buffer in spiking_buffers(program) if name in self.activity}
+
+    def measure(self, program: StepProgram, seed: int = 0) -> dict[str, float]:
+        """Return spikes a value and step by buffer, from one batch on the reference backend.
+
+        Inputs are independent spikes of the density in :attr:`activity`; weights are the initial ones.
+        """
+        rng = np.random.default_rng(seed)
+        inputs = {
+            i.id: (rng.random((self.steps, self.batch, *i.shape)) < self.activity[i.label]).astype(np.float32) for i in program.inputs
+        }
+        return dict(measure_activity(program, inputs, self.name).mean)
+
+    def buffer_near(self, program: StepProgram) -> dict[str, float]:
+        """Return :attr:`near` by StepProgram buffer, likewise."""
+        return {buffer: self.near[name] for name, buffer in spiking_buffers(program) if name in self.near}
+
+    def buffer_counts(self, program: StepProgram) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Return :attr:`counts` and :attr:`near_counts` by StepProgram buffer, likewise."""
+        named = spiking_buffers(program)
+        counts, near = ({buffer: of[name] for name, buffer in named if name in of} for of in (self.counts, self.near_counts))
+        return counts, near
+
+    def buffer_capacity(self, program: StepProgram) -> dict[str, int]:
+        """Return :attr:`capacity` by StepProgram buffer, likewise."""
+        return {buffer: self.capacity[name] for name, buffer in spiking_buffers(program) if name in self.capacity}
+
+
+def spiking_buffers(program: StepProgram) -> tuple[tuple[str, str], ...]:
+    """Return the author's name and the buffer of everything that sends spikes."""
+    labels = {i.id: i.label for i in program.inputs} | {p.id: p.label for p in program.populations}
+    kinds = {c.source_buffer: c.source for c in program.connections if program.buffers[c.source_buffer].kind == "spikes"}
+    return tuple((labels[source], buffer) for buffer, source in kinds.items())

@@ -1,0 +1,98 @@
+"""The model of the published program against the published log: 12 nets, two clocks, a band of fragment costs.
+
+Nothing in the model is fitted to the log. Its constants and where they come from:
+
+==================================  ==================================================================================
+sizes, layouts, loops, supersteps   public code of ``jrfinkbeiner/graphcore_snn``, commit 2b0fe90 (the version that ran)
+vertex start, sync, superstep       target file (PopLibs performance estimates, Poplar's IPU model)
+9 cycles a fragment                 target file: the fixed rule; 6 and 20 are the ends of what public sources say
+elementwise, copies, slices         PopLibs performance estimates (:mod:`snnc.benchmarks.published.options`)
+mappings of sliced, linear tensors  ``createSliceableTensor`` and ``calcLinearTileMapping`` of PopLibs 3.4
+how well loops compile              mean of naive and ideal code, each counted from the loop
+activity                            :func:`~snnc.benchmarks.published.simulate`, weights as the log prints their limits
+==================================  ==================================================================================
+
+Two things are not known and shown both ways: the clock, and whether the vendor's compiler merges adjacent copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Final
+
+from snnc.benchmarks.log import LoggedRun, logged_runs
+from snnc.benchmarks.nets import benchmark
+from snnc.benchmarks.published import PublishedNet, PublishedOptions, PublishedPrediction, predict_published
+from snnc.compiler.machines import load_target
+
+TARGETS: Final = ("gc200", "bow")
+"""1.33 and 1.85 GHz; otherwise alike. What speaks for the second: the log was committed among "gc bow" evaluations on the maker's
+machines (commits 116eaec to e4fd993)."""
+FRAGMENTS: Final = (6.0, 9.0, 20.0)
+RULE: Final = 9.0
+
+
+@dataclass(frozen=True)
+class Point:
+    """One prediction of a logged net; times are predicted but for `logged_ms`. `n0` and `n1` are those of each layer."""
+
+    net: str
+    target: str
+    strategy: str
+    activity: str
+    merged_copies: bool
+    fragment_cycles: float
+    clock_ghz: float
+    step_cycles: float
+    predicted_ms: float
+    logged_ms: float
+    ratio: float
+    n0: tuple[float, ...]
+    n1: tuple[float, ...]
+
+
+def simulated_net(run: LoggedRun) -> PublishedNet:
+    """Return the net of a run at the activity of its simulation."""
+    net = benchmark(run.name).published
+    assert net is not None
+    return net
+
+
+def predict(net: PublishedNet, target: str, *, merged: bool, fragment_cycles: float = RULE) -> PublishedPrediction:
+    """Predict one training step of a logged net."""
+    return predict_published(net, load_target(target), PublishedOptions(fragment_cycles=fragment_cycles, merge_copies=merged))
+
+
+def points(nets: Mapping[str, PublishedNet] | None = None) -> Iterator[Point]:
+    """Yield all predictions, in the order of the log; `nets` are those of :func:`simulated_net` where they are at hand."""
+    for run in logged_runs():
+        net = nets[run.name] if nets else simulated_net(run)
+        for activity, chosen in (("simulated", net), ("n = K", net.full())):
+            for target, merged, fragment in product(TARGETS, (True, False), FRAGMENTS):
+                yield _point(run, activity, predict(chosen, target, merged=merged, fragment_cycles=fragment))
+
+
+def _point(run: LoggedRun, activity: str, found: PublishedPrediction) -> Point:
+    milliseconds, options = found.milliseconds(), found.options
+    return Point(
+        net=run.name,
+        target=found.target.name,
+        strategy="published",
+        activity=activity,
+        merged_copies=options.merge_copies,
+        fragment_cycles=RULE if options.fragment_cycles is None else options.fragment_cycles,
+        clock_ghz=found.target.clock_hz / 1e9,
+        step_cycles=found.step_cycles,
+        predicted_ms=milliseconds,
+        logged_ms=run.logged_ms,
+        ratio=milliseconds / run.logged_ms,
+        n0=tuple(layer.spikes for layer in found.net.layers),
+        n1=tuple(layer.gradients for layer in found.net.layers),
+    )
+
+
+def rows() -> list[dict[str, object]]:
+    """Return all predictions as they go into a JSON file."""
+    return [asdict(point) for point in points()]

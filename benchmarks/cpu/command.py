@@ -1,0 +1,56 @@
+"""The suite as ``snnc bench --suite cpu`` runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from snnc.backends.native.processors import processors
+from snnc.benchmarks.cpu.engine import Entry, entries
+from snnc.benchmarks.cpu.machine import facts
+from snnc.benchmarks.cpu.suite import measure
+from snnc.benchmarks.cpu.summary import summary
+from snnc.benchmarks.cpu.workloads import Workload
+from snnc.driver.errors import BenchError
+
+ROUNDS: Final = 7
+
+
+def run_suite(
+    chosen: Sequence[Workload],
+    engines: Sequence[str],
+    rounds: int | None,
+    threads: int | None,
+    tell: Callable[[str], None],
+    found: dict[str, Any],
+) -> None:
+    """Measure workloads one after the other into `found`, so that what is there is kept when the rest fails.
+
+    Parameters
+    ----------
+    chosen
+        From :func:`~snnc.benchmarks.cpu.workloads.workloads`.
+    engines
+        Names of engines; none are all.
+    rounds, threads
+        Turns of each engine, and cores that each may use; None: 7, and all.
+    tell
+        Called with a line of progress.
+    found
+        Gets ``rows``, ``left_out``, ``summary`` and ``machine``.
+
+    Raises
+    ------
+    BenchError
+        There is no such engine, or a number is out of range.
+    """
+    wanted: tuple[Entry, ...] = entries(engines)
+    number, used = rounds or ROUNDS, threads or processors()
+    if number < 1 or not 1 <= used <= processors():
+        raise BenchError(f"{number} rounds on {used} threads cannot be measured: at least 1 round, and 1 to {processors()} threads here.")
+    found |= {"rows": [], "left_out": [], "machine": facts(used)}
+    for workload in chosen:
+        rows, left_out = measure(workload, wanted, number, used, tell)
+        found["rows"] += rows
+        found["left_out"] += left_out
+        found["summary"] = summary(found["rows"])

@@ -1,0 +1,129 @@
+"""What an engine is, and which ones are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from snnc.benchmarks.cpu.equality import TOLERANCE
+from snnc.benchmarks.cpu.problem import Problem
+from snnc.compiler.ir.graph import Array
+from snnc.driver.errors import BenchError
+
+
+class Engine(Protocol):
+    """A model with its optimiser and one batch, built from a :class:`~snnc.benchmarks.cpu.problem.Problem`, a mode and a variant.
+
+    The batch and the weights lie on `device`: ``"cpu"`` or ``"cuda"``.
+    """
+
+    def __init__(self, problem: Problem, mode: str, variant: str, device: str = "cpu") -> None: ...
+
+    def step(self) -> float:
+        """Take one training step and return the loss before it; everything is done when it returns."""
+        ...
+
+    def gradients(self) -> dict[str, Array]:
+        """Return those of the last step, by the names of the problem's weights."""
+        ...
+
+    def weights(self) -> dict[str, Array]:
+        """Return the weights as they are now."""
+        ...
+
+    def reset(self) -> None:
+        """Set the weights to the problem's again; the optimiser's moments may stay."""
+        ...
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the comparison.
+
+    Attributes
+    ----------
+    engine, mode
+        As in the rows.
+    module
+        Where its ``Engine`` is.
+    variants
+        Ways to run it; the fastest one on a workload is compared.
+    note
+        What differs from the framework's plain use, for the table.
+    """
+
+    engine: str
+    mode: str
+    module: str
+    variants: tuple[str, ...]
+    note: str = ""
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Environment variables of the processes of some variants."""
+    tolerance: float = TOLERANCE
+    """Of its numbers; see :func:`~snnc.benchmarks.cpu.equality.difference`."""
+    compiled: tuple[str, ...] = ()
+    """Variants whose first step is compiled for long and kept by the framework on disk: worth a run that is not timed."""
+    alone: bool = False
+    """Whether its compiler times kernels on the device: it takes its first step while nothing else runs there."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether it takes the gradient of the model itself, not one of a window."""
+        return self.mode != "window"
+
+
+_TORCH: Final = ("eager", "one thread", "compiled")
+_HOME: Final = "snnc.benchmarks.cpu.engines"
+MODES: Final = ("exact", "events", "window", "checkpoint")
+EAGER: Final = "eager"
+"""Mode of a further row of snnTorch: without ``torch.compile``, as its users mostly run it."""
+ROUNDED: Final = 5e-2
+"""Largest difference from the exact numbers that bfloat16 may make."""
+ENTRIES: Final = (
+    *(Entry("snnc", mode, f"{_HOME}.with_snnc", ("cpu",)) for mode in MODES),
+    Entry(
+        "snnc",
+        "bfloat16",
+        f"{_HOME}.with_snnc",
+        ("cpu",),
+        f"bfloat16: histories, dense weights and factors of backward products are rounded; its numbers are compared to {ROUNDED:g}",
+        tolerance=ROUNDED,
+    ),
+    Entry("snntorch", "exact", f"{_HOME}.with_snntorch", _TORCH),
+    Entry("snntorch", EAGER, f"{_HOME}.with_snntorch", ("eager",)),
+    Entry(
+        "norse",
+        "exact",
+        f"{_HOME}.with_norse",
+        _TORCH,
+        "its SuperSpike has slope 1: membranes are scaled by 25, and the gradient of the spikes by 1/25",
+    ),
+    Entry(
+        "spikingjelly",
+        "exact",
+        f"{_HOME}.with_spikingjelly",
+        _TORCH,
+        "its SuperSpike has slope 1: membranes are scaled by 25; it spikes at v >= 1",
+    ),
+    Entry("torch", "exact", f"{_HOME}.with_torch", _TORCH),
+    Entry("jax", "exact", f"{_HOME}.with_jax", ("scan", "unrolled")),
+)
+
+
+def entries(wanted: Sequence[str] = (), among: Sequence[Entry] = ENTRIES, suite: str = "cpu") -> tuple[Entry, ...]:
+    """Return the lines of some engines of a suite, or of all: ``snnc`` are all of its modes, ``snnc:exact`` is one.
+
+    Raises
+    ------
+    BenchError
+        There is no such engine, or no such mode.
+    """
+    names = list(dict.fromkeys(entry.engine for entry in among))
+    for name in wanted:
+        modes = [entry.mode for entry in among if entry.engine == name.partition(":")[0]]
+        if not modes:
+            raise BenchError(f"there is no engine {name!r} in the suite {suite}; there are {', '.join(names)}.")
+        if ":" in name and name.partition(":")[2] not in modes:
+            raise BenchError(f"{name!r} is no mode of the suite {suite}; there are {', '.join(modes)}.")
+    return tuple(entry for entry in among if not wanted or entry.engine in wanted or f"{entry.engine}:{entry.mode}" in wanted)

@@ -1,0 +1,167 @@
+"""What the engines on PyTorch have in common: layers over whole sequences, the loss, Adam; each brings its neurons."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from snnc.benchmarks.cpu.engines.torch_variants import GRAPHED
+from snnc.benchmarks.cpu.problem import Problem
+from snnc.benchmarks.cpu.workloads import LEARNING_RATE, Conv
+from snnc.compiler.ir.graph import Array
+
+Wrap = Callable[[Any], Any]
+Hidden = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None], tuple[torch.Tensor, torch.Tensor, torch.Tensor]]
+"""Currents [steps, B, ...], membrane, spikes and recurrent weights -> spikes [steps, B, ...], the last membrane and spikes."""
+Readout = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
+"""Currents [steps, B, classes] and membrane -> the sum of the membranes, and the last one."""
+CHUNK = 10
+"""Most time steps that one compiled graph holds: a whole sequence takes minutes to compile and runs no faster."""
+
+
+WARM_STEPS = 3
+
+
+def load() -> None:
+    """Import the compiler, and run every kind of operation once."""
+    import torch._dynamo
+    import torch._inductor.compile_fx
+
+    layers = torch.nn.Sequential(torch.nn.Conv2d(1, 1, 2), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(1, 1))
+    optimizer = torch.optim.Adam(layers.parameters(), fused=True)
+    functional.cross_entropy(layers(torch.zeros(1, 1, 3, 3)), torch.zeros(1, dtype=torch.int64)).backward()
+    optimizer.step()
+
+
+class TorchEngine(ABC):
+    """Layer by layer over whole sequences: the product of all inputs with the weights is one call, only what is recurrent is in a loop.
+
+    Attributes
+    ----------
+    scale, readout_scale
+        What currents are multiplied by (in the weights), for neurons in other units.
+    """
+
+    scale: float = 1.0
+    readout_scale: float = 1.0
+
+    def __init__(self, problem: Problem, mode: str, variant: str, device: str = "cpu") -> None:
+        torch.manual_seed(0)
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        self.workload, self._device = problem.workload, device
+        self.x, self.y = torch.from_numpy(problem.x).to(device), torch.from_numpy(problem.y).to(device)
+        self._start = {name: torch.from_numpy(value).to(device) for name, value in problem.weights.items()}
+        self.parameters = {name: torch.nn.Parameter(value.clone()) for name, value in self._start.items()}
+        graphed = variant == GRAPHED
+        self._optimizer = torch.optim.Adam(self.parameters.values(), lr=LEARNING_RATE, fused=True, capturable=graphed)
+        if variant == "one thread":
+            torch.set_num_threads(1)
+        steps, self.compiled = self.workload.steps, variant == "compiled"
+        self._chunk = next(n for n in range(min(CHUNK, steps), 0, -1) if steps % n == 0) if self.compiled else steps
+        self._lif, self._li = self.neurons(_compiled if self.compiled else lambda call: call)
+        self._replay = self._captured() if graphed else None
+
+    @abstractmethod
+    def neurons(self, wrap: Wrap) -> tuple[Hidden, Readout]:
+        """Return the neurons as functions of a few time steps; `wrap` compiles such a function, or leaves it."""
+
+    def hidden(self, currents: torch.Tensor, recurrent: torch.Tensor | None) -> torch.Tensor:
+        """Return the spikes of a layer from its currents, both [T, B, ...]."""
+        v, s, found = _zeros(currents), _zeros(currents), []
+        for part in currents.split(self._chunk):
+            spikes, v, s = self._lif(part, v, s, recurrent)
+            found.append(spikes)
+        return torch.cat(found) if len(found) > 1 else found[0]
+
+    def readout(self, currents: torch.Tensor) -> torch.Tensor:
+        """Return the mean membrane [B, classes] of the leaky readout."""
+        m, total = _zeros(currents), _zeros(currents)
+        for part in currents.split(self._chunk):
+            some, m = self._li(part, m)
+            total = total + some
+        return total / len(currents)
+
+    def step(self) -> float:
+        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        loss = self._train() if self._replay is None else self._replay()
+        if self._device == "cuda":
+            torch.cuda.synchronize()
+        return float(loss)
+
+    def _train(self) -> torch.Tensor:
+        self._optimizer.zero_grad(set_to_none=True)
+        loss = functional.cross_entropy(self._outputs(), self.y)
+        loss.backward()
+        self._optimizer.step()
+        return loss.detach()
+
+    def _captured(self) -> Callable[[], torch.Tensor]:
+        """Return a whole training step as one CUDA graph (pytorch.org/docs, "CUDA graphs", whole-network capture)."""
+        if self._device != "cuda":
+            raise NotImplementedError("CUDA graphs need a CUDA device")
+        aside = torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            for _ in range(WARM_STEPS):
+                self._train()
+        torch.cuda.current_stream().wait_stream(aside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            loss = self._train()
+        self.reset()
+        with torch.no_grad():
+            for state in self._optimizer.state.values():
+                for tensor in state.values():
+                    tensor.zero_()
+
+        def replay() -> torch.Tensor:
+            graph.replay()
+            return loss
+
+        return replay
+
+    def gradients(self) -> dict[str, Array]:
+        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        return {name: p.grad.cpu().numpy().copy() for name, p in self.parameters.items() if p.grad is not None}
+
+    def weights(self) -> dict[str, Array]:
+        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        return {name: p.detach().cpu().numpy().copy() for name, p in self.parameters.items()}
+
+    def reset(self) -> None:
+        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        with torch.no_grad():
+            for name, value in self._start.items():
+                self.parameters[name].copy_(value)
+
+    def _outputs(self) -> torch.Tensor:
+        spikes, steps, batch = self.x, self.x.shape[0], self.x.shape[1]
+        for n, layer in enumerate(self.workload.layers, 1):
+            weight, bias = self._scaled(f"hidden{n}.weight", self.scale), self._scaled(f"hidden{n}.bias", self.scale)
+            if isinstance(layer, Conv):
+                maps = functional.max_pool2d(functional.conv2d(spikes.flatten(0, 1), weight, bias), layer.pool)
+                currents = maps.unflatten(0, (steps, batch))
+            else:
+                currents = functional.linear(spikes.flatten(2), weight, bias)
+            name = f"hidden{n}.recurrent"
+            spikes = self.hidden(currents, self._scaled(name, self.scale) if name in self.parameters else None)
+        if not self.workload.classes:
+            return spikes.sum(0)
+        scale = self.readout_scale
+        weight, bias = self._scaled("readout.weight", scale), self._scaled("readout.bias", scale)
+        return self.readout(functional.linear(spikes.flatten(2), weight, bias))
+
+    def _scaled(self, name: str, scale: float) -> torch.Tensor:
+        return self.parameters[name] if scale == 1.0 else self.parameters[name] * scale
+
+
+def _zeros(currents: torch.Tensor) -> torch.Tensor:
+    return torch.zeros(currents.shape[1:], dtype=currents.dtype, device=currents.device)
+
+
+def _compiled(call: Any) -> Any:
+    return torch.compile(call, dynamic=False, fullgraph=False)

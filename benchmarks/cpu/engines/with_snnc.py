@@ -1,0 +1,88 @@
+"""snnc: the compiled training step; the variant is the target that it is compiled for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import snnc
+from snnc.backends.runtime.events import Events
+from snnc.benchmarks.cpu.network import labelled, labels, network, training
+from snnc.benchmarks.cpu.problem import Problem
+from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, Dense, Workload
+from snnc.compiler.files.temporary import temporary_folder
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.plan import Precision
+from snnc.driver.compiling import as_graph, compile_to_folder
+from snnc.options.compile_options import PRECISIONS, options
+from snnc.session import Session
+
+VERSIONS = ("snnc",)
+
+
+def load() -> None:
+    """Import the compiler: emit a network of a neuron."""
+    tiny = Workload("tiny", 1.0, 1, 1, (1,), (Dense(1, True),), 2)
+    with temporary_folder("snnc-bench-") as folder:
+        compile_to_folder(as_graph(network(tiny)), options("cpu", **training(tiny)), Path(folder) / "tiny")
+
+
+class Engine:
+    """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+
+    def __init__(self, problem: Problem, mode: str, variant: str, device: str = "cpu") -> None:
+        workload = problem.workload
+        self._session = session(workload, mode, variant)
+        self._start = labelled(workload, problem.weights)
+        self._session.load_state_dict(self._start, strict=False)
+        program = self._session.program
+        x = Events.from_dense(problem.x) if mode == "events" else _placed(problem.x, device)
+        self._inputs: dict[str, Any] = {program.inputs[0].id: x}
+        self._y = problem.y
+        if mode == "checkpoint":
+            _save_memory(self._session.engine, self._inputs, workload)
+        names = {p.label: name for name, p in program.parameters.items()}
+        self._parameters = {name: names[label] for name, label in labels(workload).items()}
+
+    def step(self) -> float:
+        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        return float(self._session.engine.train_batch(self._inputs, self._y, LEARNING_RATE))
+
+    def gradients(self) -> dict[str, Array]:
+        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        found = self._session.engine.gradients()  # type: ignore[attr-defined]  # engines that train show them
+        return {name: found[parameter] for name, parameter in self._parameters.items()}
+
+    def weights(self) -> dict[str, Array]:
+        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        found = self._session.engine.get_parameters()
+        return {name: found[parameter] for name, parameter in self._parameters.items()}
+
+    def reset(self) -> None:
+        """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
+        self._session.load_state_dict(self._start, strict=False)
+
+
+def session(workload: Workload, mode: str, target: str) -> Session:
+    """Compile and build a workload's training step; its weights are random."""
+    window = GRADIENT_WINDOW if mode == "window" else None
+    return snnc.compile(network(workload), target, precision=_precision(mode), **training(workload, window))
+
+
+def _precision(mode: str) -> Precision:
+    return cast(Precision, mode) if mode in PRECISIONS else "float32"
+
+
+def _placed(x: Array, device: str) -> Any:
+    """Return the batch where the program runs."""
+    if device == "cpu":
+        return x
+    import torch
+
+    return torch.from_numpy(x).to(device)
+
+
+def _save_memory(engine: Any, inputs: dict[str, Any], workload: Workload) -> None:
+    """Allow a training step a fiftieth more than the least that it is predicted to need by the spikes of a run, which keeps no history."""
+    engine.forward(inputs, {})
+    engine.memory = engine.least_memory(workload.steps, workload.batch) * 51 // 50

@@ -1,0 +1,94 @@
+"""Whether an engine shows the numbers that it has to show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from snnc.benchmarks.cpu.workloads import LEARNING_RATE
+from snnc.compiler.ir.graph import Array
+from snnc.data.arrays import read_arrays
+
+if TYPE_CHECKING:
+    from snnc.benchmarks.cpu.oracle import Expected
+
+TOLERANCE: Final = 1e-4
+"""Largest error of a loss, over the loss, and of each gradient and weight, norm of the difference over norm."""
+CHANGE: Final = 1e-3
+"""The same of what Adam changes, by the engine's own gradients."""
+WHOLE: Final = 1e-2
+"""Largest error of the loss at the size that is timed: a membrane within rounding of its threshold may spike in one engine only."""
+UPDATES: Final = 2
+"""Steps of an answer: the first change of Adam is the same for any of its betas, the second is not."""
+
+
+def write_answer(path: Path, losses: list[float], gradients: list[Mapping[str, Array]], weights: list[Mapping[str, Array]]) -> None:
+    """Write what an engine found: losses and gradients of consecutive steps, and the weights after each."""
+    arrays = {"losses": np.array(losses)}
+    for kind, found in (("g", gradients), ("w", weights)):
+        arrays |= {f"{kind}{n}:{name}": value for n, step in enumerate(found) for name, value in step.items()}
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+
+
+def difference(path: Path, expected: Expected, start: Mapping[str, Array], tolerance: float = TOLERANCE) -> str:
+    """Compare an answer with `expected`; return what differs most, with its numbers, or "" where nothing does.
+
+    Loss, gradients and weights of the first step are compared with `expected`. The second step tells whether the optimiser is Adam, from
+    the engine's own gradients: where a gradient is nearly 0 its rounding decides the first change, and with it spikes of the second step.
+
+    Parameters
+    ----------
+    path
+        What :func:`write_answer` wrote.
+    expected
+        The numbers in double precision.
+    start
+        The weights before the first step.
+    tolerance
+        Of engines that round factors of products; otherwise :data:`TOLERANCE`.
+    """
+    found = read_arrays(path)
+    loss = float(found["losses"][0])
+    error = abs(loss - expected.loss) / abs(expected.loss)
+    worst = [(error / tolerance if np.isfinite(error) else np.inf, f"the loss is {loss:.6g}, not {expected.loss:.6g}")]
+    for name, wanted in expected.gradients.items():
+        worst.append(_compared(found.get(f"g0:{name}"), wanted, f"gradient of {name}", tolerance))
+        worst.append(_compared(found.get(f"w0:{name}"), expected.weights[name], f"{name} after a step", tolerance))
+    ratio, text = max(worst, key=lambda item: item[0])
+    return text if ratio > 1 else _optimised(found, expected, start)
+
+
+def _optimised(found: Mapping[str, Array], expected: Expected, start: Mapping[str, Array]) -> str:
+    """Compare the changes of weights with those that Adam makes of the same gradients."""
+    for name in expected.gradients:
+        gradients = [np.asarray(found[f"g{n}:{name}"], np.float64) for n in range(UPDATES)]
+        wanted = adam(np.asarray(start[name], np.float64), gradients) - start[name]
+        ratio, text = _compared(found[f"w{UPDATES - 1}:{name}"] - start[name], wanted, f"change of {name} in {UPDATES} steps", CHANGE)
+        if ratio > 1:
+            return text
+    return ""
+
+
+def adam(weights: Array, gradients: Sequence[Array]) -> Array:
+    """Return weights after steps of Adam (Kingma & Ba, arXiv 1412.6980, algorithm 1, epsilon outside the root)."""
+    first, second = np.zeros_like(weights), np.zeros_like(weights)
+    for n, gradient in enumerate(gradients, 1):
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        root = np.sqrt(second / (1 - 0.999**n))
+        weights = weights - LEARNING_RATE * first / (1 - 0.9**n) / (root + 1e-8)
+    return weights
+
+
+def _compared(found: Array | None, wanted: Array, what: str, most: float) -> tuple[float, str]:
+    """Return the error over the tolerance, and a text."""
+    if found is None or found.shape != wanted.shape:
+        return np.inf, f"{what} is missing or has another shape than {list(wanted.shape)}"
+    size = float(np.linalg.norm(wanted))
+    error = float(np.linalg.norm(np.asarray(found, np.float64) - wanted)) / max(size, 1e-12)
+    if not np.isfinite(error):
+        return np.inf, f"{what} is not finite"
+    return error / most, f"{what} is off by {error:.2g} of its norm {size:.3g}, more than {most:g}"

@@ -1,0 +1,147 @@
+"""The numbers that every engine has to show, from snnc's NumPy reference in double precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from snnc.backends.reference.engine import ReferenceEngine
+from snnc.backends.reference.forward import run_forward
+from snnc.backends.reference.memory import Memory
+from snnc.benchmarks.cpu.network import SURROGATE, labelled, labels, loss_of, network
+from snnc.benchmarks.cpu.problem import Problem, make_problem
+from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, THRESHOLD, Workload
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
+from snnc.options.compile_options import parse_optimizer
+
+STEPS, BATCH = 16, 4
+"""Size of the step that is checked."""
+MARGIN: Final = 3e-6
+"""No membrane lies nearer to the threshold or to the window: float32 in another order of sums then spikes the same."""
+SEEDS: Final = 60
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Loss and gradients of one step, and the weights after it."""
+
+    loss: float
+    gradients: dict[str, Array]
+    weights: dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A problem small enough to be exact, with its numbers by the exact gradient and by the window's."""
+
+    problem: Problem
+    exact: Expected
+    window: Expected
+
+    def of(self, exact: bool) -> Expected:
+        """Return what an engine of exact or of windowed gradients has to show."""
+        return self.exact if exact else self.window
+
+    def cosine(self) -> float:
+        """Return the cosine of both gradients."""
+        a, b = (np.concatenate([g.reshape(-1) for g in e.gradients.values()]) for e in (self.exact, self.window))
+        return float(a @ b / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-300))
+
+
+def make_check(workload: Workload, seed: int = 0) -> Check:
+    """Draw a small problem whose spikes do not hang on rounding, and compute its numbers."""
+    small = workload.checked(STEPS, BATCH)
+    for attempt in range(SEEDS):
+        problem = _with_short_weights(make_problem(small, seed + attempt))
+        found = [_expected(problem, window) for window in (None, GRADIENT_WINDOW)]
+        exact, window = found
+        if exact is not None and window is not None:
+            return Check(problem, exact, window)
+    raise ArithmeticError(f"{workload.label}: in {SEEDS} problems a membrane lay within {MARGIN:g} of the threshold")
+
+
+def _with_short_weights(problem: Problem) -> Problem:
+    """Take weights that bfloat16 holds: where they are rounded nothing is lost, and no spike moves."""
+    short = {
+        name: (weight.astype(np.float32).view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+        for name, weight in problem.weights.items()
+    }
+    return replace(problem, weights=short)
+
+
+def program_of(workload: Workload, window: float | None = None) -> StepProgram:
+    """Lower a workload for training."""
+    return lower(
+        network(workload).graph(),
+        loss=parse_loss(loss_of(workload)),
+        optimizer=parse_optimizer("adam"),
+        surrogate=parse_surrogate(SURROGATE),
+        gradient_window=None if window is None else (window, np.inf),
+        steps=workload.steps,
+    )
+
+
+def _expected(problem: Problem, window: float | None) -> Expected | None:
+    """Train one step on a problem; None where a membrane lies within the margin."""
+    program = program_of(problem.workload, window)
+    engine, names = ReferenceEngine(program, np.float64), _parameters(program, problem.workload)
+    values = {names[name]: value for name, value in problem.weights.items()}
+    engine.set_parameters(values)
+    lines = (0.0,) if window is None else (0.0, window)
+    if _margin(program, problem, engine.get_parameters(), lines) <= MARGIN:
+        return None
+    loss = engine.train_batch({program.inputs[0].id: problem.x.astype(np.float64)}, problem.y, LEARNING_RATE)
+    gradients, weights = engine.gradients(), engine.get_parameters()
+    return Expected(loss, {name: gradients[p] for name, p in names.items()}, {name: weights[p] for name, p in names.items()})
+
+
+def _parameters(program: StepProgram, workload: Workload) -> dict[str, str]:
+    """Parameter of the program by name of the problem's weight."""
+    by_label = {p.label: name for name, p in program.parameters.items()}
+    return {name: by_label[label] for name, label in labels(workload).items()}
+
+
+def _margin(program: StepProgram, problem: Problem, parameters: dict[str, Array], lines: tuple[float, ...]) -> float:
+    """Return the smallest distance of a membrane, minus the threshold, to one of `lines`."""
+    memory = _run(program, problem, parameters, np.dtype(np.float64))
+    return min(float(np.abs(v - THRESHOLD - at).min()) for v in _membranes(program, memory) for at in lines)
+
+
+def _membranes(program: StepProgram, memory: Memory) -> list[Array]:
+    """[T, B, n] of each hidden layer; the membrane is its neurons' only state."""
+    hidden = [p for p in program.populations if p.label.startswith("hidden") and p.kernel.states]
+    return [memory[f"{p.id}_{p.kernel.states[0]}"][1:] for p in hidden]
+
+
+def _run(program: StepProgram, problem: Problem, parameters: dict[str, Array], dtype: np.dtype[np.floating]) -> Memory:
+    steps, batch = problem.x.shape[:2]
+    memory = Memory(program, steps, batch, {name: p.astype(dtype) for name, p in parameters.items()}, dtype)
+    memory.set_initial({})
+    memory[f"{program.inputs[0].id}_in"][:] = problem.x.reshape(steps, batch, -1)
+    for t in range(steps):
+        for op in program.forward:
+            run_forward(op, memory, t)
+    return memory
+
+
+def loss_and_activity(problem: Problem) -> tuple[float, float]:
+    """Return the loss of the whole problem, single precision, and the spikes a hidden neuron and step."""
+    workload = problem.workload
+    program = lower(
+        network(workload).graph(), loss=parse_loss(loss_of(workload)), surrogate=parse_surrogate(SURROGATE), steps=workload.steps
+    )
+    values = {name: p.value for name, p in program.parameters.items()}
+    by_label = {p.label: name for name, p in program.parameters.items()}
+    values |= {by_label[label]: value for label, value in labelled(workload, problem.weights).items()}
+    memory = _run(program, problem, values, np.dtype(np.float32))
+    assert program.loss is not None
+    record = next(o.record for o in program.outputs if o.id == program.loss_output)
+    loss, _ = program.loss.value_and_gradient(memory[record], problem.y)
+    fired = [v > THRESHOLD for v in _membranes(program, memory)]
+    return float(loss), float(sum(f.sum() for f in fired) / sum(f.size for f in fired))

@@ -1,0 +1,75 @@
+"""Rows of the suite as a drawing: time and memory of each engine over the workloads, self-contained SVG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from snnc.benchmarks.cpu.engine import ENTRIES
+from snnc.benchmarks.cpu.rows import over_own
+from snnc.exploring.plot import GAP, HEIGHT, LEFT, TOP, WIDTH, Mark, Panel, render, short
+from snnc.report.pictures.palette import LAYERS, mixed
+
+Row = Mapping[str, Any]
+Kind = tuple[str, str]
+"""Engine and mode."""
+
+
+def draw(rows: Sequence[Row], title: str = "training steps on a CPU", kind: str = "measured") -> str:
+    """Draw milliseconds of a step, peak memory, and time over snnc's exact mode, all axes logarithmic; a mark for each row."""
+    kinds = [one for one in dict.fromkeys([(e.engine, e.mode) for e in ENTRIES] + [_kind(r) for r in rows]) if one in map(_kind, rows)]
+    colours = _colours(kinds)
+    panels = [
+        _panel(0, "ms a training step, median", rows, colours, lambda row: float(row["ms_median"])),
+        _panel(1, "peak memory over the framework's own, MB", rows, colours, lambda row: float(row["peak_mb"])),
+        _panel(2, "time over snnc, mode exact", rows, colours, lambda row: over_own(rows, row, "ms_median")),
+    ]
+    return render(title, "", panels, [(" ".join(one), colour) for one, colour in colours.items()], kind)
+
+
+def _kind(row: Row) -> Kind:
+    return str(row["engine"]), str(row["mode"])
+
+
+def _colours(kinds: Sequence[Kind]) -> dict[Kind, str]:
+    """Return a colour for each engine, paler for each further mode."""
+    engines = list(dict.fromkeys(engine for engine, _ in kinds))
+    found: dict[Kind, str] = {}
+    for engine, mode in kinds:
+        further = sum(other == engine for other, _ in found)
+        found[engine, mode] = mixed(LAYERS[engines.index(engine) % len(LAYERS)], 1 - 0.25 * min(further, 3))
+    return found
+
+
+def _panel(index: int, title: str, rows: Sequence[Row], colours: Mapping[Kind, str], read: Callable[[Row], float | None]) -> Panel:
+    left, kinds = LEFT + index * (WIDTH + GAP), list(colours)
+    columns = list(dict.fromkeys((r["workload"], r["density"]) for r in rows))
+    known = [(row, math.log10(max(value, 1e-3))) for row in rows if (value := read(row)) is not None]
+    low = math.floor(min((value for _, value in known), default=0))
+    high = max(low + 1, math.ceil(max((value for _, value in known), default=1)))
+    width = WIDTH / max(1, len(columns))
+
+    def height(at: float) -> float:
+        return round(TOP + HEIGHT * (1 - (at - low) / (high - low)), 1)
+
+    def place(row: Row) -> float:
+        """Marks of one column stand beside each other, in the order of the legend."""
+        aside = (kinds.index(_kind(row)) + 0.5) / len(kinds) - 0.5
+        return round(left + width * (columns.index((row["workload"], row["density"])) + 0.5 + 0.8 * aside), 1)
+
+    marks = tuple(Mark(place(row), height(value), colours[_kind(row)], _title(row), True) for row, value in known)
+    ticks = tuple((height(k), short(10.0**k)) for k in range(low, high + 1))
+    names = tuple((round(left + width * (n + 0.5), 1), text) for n, text in enumerate(_names(columns)))
+    return Panel(title, left, ticks, names, left + WIDTH, left + WIDTH / 2, (), marks, "workload, input density")
+
+
+def _names(columns: Sequence[tuple[str, float]]) -> list[str]:
+    """Workloads, with the density where there are several of one."""
+    often = [name for name, _ in columns]
+    return [f"{name} {100 * density:g}%" if often.count(name) > 1 else name for name, density in columns]
+
+
+def _title(row: Row) -> str:
+    where = f"{row['workload']} {100 * row['density']:g} %, {row['engine']} {row['mode']} ({row['variant']})"
+    return f"{where}: {row['ms_median']:.4g} ms, {row['samples_per_s']:,.0f} samples/s, {row['peak_mb']:,.0f} MB"

@@ -1,0 +1,90 @@
+"""What every engine is given: one batch and the initial weights, from a seed, in one npz archive."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from snnc.benchmarks.cpu.workloads import Conv, Workload
+from snnc.compiler.ir.graph import Array
+from snnc.data.arrays import read_arrays
+
+ASSUMED = 0.05
+"""Spikes a step of hidden neurons that the scale of later weights is set for."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One training step.
+
+    Attributes
+    ----------
+    workload
+        The network.
+    x
+        [T, B, *shape], float32, 0 or 1.
+    y
+        [B], int64.
+    weights
+        ``hidden1.weight`` [out, in] or [out, in, k, k], ``hidden1.bias``, ``hidden1.recurrent`` [out, out], …, ``readout.weight``,
+        ``readout.bias``; float32.
+    """
+
+    workload: Workload
+    x: Array
+    y: Array
+    weights: Mapping[str, Array]
+
+
+def make_problem(workload: Workload, seed: int = 0) -> Problem:
+    """Draw inputs, labels and weights."""
+    rng = np.random.default_rng(seed)
+    weights = _weights(workload, rng)
+    x = (rng.random((workload.steps, workload.batch, *workload.shape)) < workload.density).astype(np.float32)
+    return Problem(workload, x, rng.integers(0, workload.outputs, workload.batch), weights)
+
+
+def _weights(workload: Workload, rng: np.random.Generator) -> dict[str, Array]:
+    """Uniform weights, scaled so that each layer fires about as often for any density of the input."""
+    shapes, found = workload.shapes(), {}
+
+    def draw(shape: tuple[int, ...], current: float, activity: float) -> Array:
+        width = current * math.sqrt(3 / (math.prod(shape[1:]) * activity))
+        return rng.uniform(-width, width, shape).astype(np.float32)
+
+    for n, layer in enumerate(workload.layers):
+        current, activity = (workload.drive, workload.density) if n == 0 else (workload.gain, ASSUMED)
+        if isinstance(layer, Conv):
+            shape: tuple[int, ...] = (layer.channels, shapes[n][0], layer.kernel, layer.kernel)
+        else:
+            shape = (layer.neurons, math.prod(shapes[n]))
+        found[f"hidden{n + 1}.weight"] = draw(shape, current, activity)
+        found[f"hidden{n + 1}.bias"] = rng.uniform(-0.01, 0.01, shape[0]).astype(np.float32)
+        if not isinstance(layer, Conv) and layer.recurrent:
+            found[f"hidden{n + 1}.recurrent"] = draw((layer.neurons, layer.neurons), workload.gain / 2, ASSUMED)
+    if not workload.classes:
+        return found
+    found["readout.weight"] = draw((workload.classes, math.prod(shapes[-1])), workload.gain, ASSUMED)
+    found["readout.bias"] = np.zeros(workload.classes, np.float32)
+    return found
+
+
+def write_problem(problem: Problem, path: Path) -> None:
+    """Write it to an npz archive; inputs take a bit each."""
+    weights = {f"w:{name}": value for name, value in problem.weights.items()}
+    bits = np.packbits(problem.x.astype(bool).reshape(-1))
+    np.savez(path, workload=np.array(json.dumps(problem.workload.to_data())), x=bits, y=problem.y, **weights)  # type: ignore[arg-type]
+
+
+def read_problem(path: Path) -> Problem:
+    """Undo :func:`write_problem`."""
+    arrays = read_arrays(path)
+    workload = Workload.from_data(json.loads(str(arrays["workload"])))
+    shape = (workload.steps, workload.batch, *workload.shape)
+    x = np.unpackbits(arrays["x"], count=math.prod(shape)).reshape(shape).astype(np.float32)
+    return Problem(workload, x, arrays["y"], {name[2:]: value for name, value in arrays.items() if name.startswith("w:")})

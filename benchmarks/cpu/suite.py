@@ -1,0 +1,187 @@
+"""One workload: every engine is checked, then timed in turns with the others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from snnc.benchmarks.cpu.engine import Entry
+from snnc.benchmarks.cpu.equality import WHOLE, difference
+from snnc.benchmarks.cpu.oracle import Check, loss_and_activity, make_check
+from snnc.benchmarks.cpu.problem import make_problem, write_problem
+from snnc.benchmarks.cpu.process import SECONDS, EngineError, Process
+from snnc.benchmarks.cpu.rows import row
+from snnc.benchmarks.cpu.runner import Runner
+from snnc.benchmarks.cpu.workloads import Workload
+from snnc.compiler.files.temporary import temporary_folder
+
+TRIALS: Final = 3
+"""Turns by which the fastest variant of an engine is found."""
+WHOLE_PROBLEM: Final = "whole.npz"
+CHECKED_PROBLEM: Final = "check.npz"
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Files:
+    """What the processes of a workload read, and what they have to find."""
+
+    folder: Path
+    check: Check
+    loss: float
+    activity: float
+
+    @property
+    def whole(self) -> str:
+        """Archive of the problem that is timed."""
+        return str(self.folder / WHOLE_PROBLEM)
+
+    @property
+    def small(self) -> str:
+        """Archive of the problem that is checked."""
+        return str(self.folder / CHECKED_PROBLEM)
+
+
+def measure(
+    workload: Workload, entries: Sequence[Entry], rounds: int, threads: int, tell: Tell
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Measure one workload.
+
+    Parameters
+    ----------
+    workload
+        The network.
+    entries
+        Engines to compare.
+    rounds
+        How often each has its turn.
+    threads
+        Cores that each may use.
+    tell
+        Called with a line at each stage.
+
+    Returns
+    -------
+    tuple
+        Rows of what was measured, and of what was left out, each with its ``reason``.
+    """
+    with temporary_folder("snnc-bench-") as name, ExitStack() as stack:
+        problem, check = make_problem(workload), make_check(workload)
+        loss, activity = loss_and_activity(problem)
+        files = Files(Path(name), check, loss, activity)
+        write_problem(problem, Path(files.whole))
+        write_problem(check.problem, Path(files.small))
+        del problem
+        runners, left_out = [], []
+        for entry in entries:
+            found, reasons = _fastest(entry, files, threads, tell)
+            if found is None:
+                left_out.append(named(workload, entry) | {"reason": "; ".join(dict.fromkeys(reasons))})
+                tell(f"{workload.label} {entry.engine} {entry.mode}: left out, {left_out[-1]['reason']}")
+            else:
+                stack.callback(found.process.close)
+                runners.append(found)
+        runners, lost = take_turns(runners, rounds)
+        left_out += [named(workload, runner.process.entry) | {"reason": reason} for runner, reason in lost]
+        cosine = check.cosine()
+        rows = [row(workload, runner, activity, 1.0 if runner.process.entry.exact else cosine) for runner in runners]
+    return rows, left_out
+
+
+def named(workload: Workload, entry: Entry) -> dict[str, Any]:
+    """Return what tells a line of the comparison from others."""
+    return {"workload": workload.name, "density": workload.density, "engine": entry.engine, "mode": entry.mode}
+
+
+def _fastest(entry: Entry, files: Files, threads: int, tell: Tell) -> tuple[Runner | None, list[str]]:
+    """Check and try every variant; keep the process of the fastest, and tell why others are not there."""
+    best: Runner | None = None
+    reasons = []
+    for variant in entry.variants:
+        try:
+            runner = _start(entry, variant, files, threads, trials=TRIALS if len(entry.variants) > 1 else 1)
+        except EngineError as error:
+            reasons.append(f"{variant}: {error}" if len(entry.variants) > 1 else str(error))
+            continue
+        tell(f"{entry.engine} {entry.mode}, {variant}: numbers equal, about {min(runner.medians):.3g} ms")
+        loser = runner if best is not None and min(best.medians) <= min(runner.medians) else best
+        best = best if loser is runner else runner
+        if loser is not None:
+            loser.process.close()
+    if best is not None:
+        best.ms, best.medians = [], []
+    return best, reasons
+
+
+def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) -> Runner:
+    """Start a process, check its numbers, build the whole problem and take some turns."""
+    process = Process(entry, variant, threads)
+    try:
+        compare(process, files)
+        runner = opened(process, files)
+        for _ in range(trials):
+            runner.turn()
+        process.ask("settle")
+    except BaseException:
+        process.close()
+        raise
+    return runner
+
+
+def compare(process: Process, files: Files, seconds: float = SECONDS) -> None:
+    """Let an engine train the small problem, which may take so long, and compare its numbers with those that it has to find.
+
+    Raises
+    ------
+    EngineError
+        They differ, or the engine failed.
+    """
+    entry, answer = process.entry, files.folder / f"answer-{process.number}.npz"
+    process.ask("check", seconds, data=files.small, out=str(answer))
+    wrong = difference(answer, files.check.of(entry.exact), files.check.problem.weights, entry.tolerance)
+    answer.unlink()
+    if wrong:
+        raise EngineError(f"its numbers differ: {wrong}")
+
+
+def opened(process: Process, files: Files, seconds: float = SECONDS) -> Runner:
+    """Build the whole problem and take two steps, the first of which may take so long with what it compiles.
+
+    Raises
+    ------
+    EngineError
+        The engine failed, took longer, or its loss is another one.
+    """
+    begin = time.perf_counter()
+    process.ask("open", seconds, data=files.whole)
+    first = process.ask("step", max(1.0, seconds - (time.perf_counter() - begin)))
+    first_step_s = time.perf_counter() - begin
+    if not abs(first["loss"] - files.loss) <= WHOLE * abs(files.loss):
+        raise EngineError(f"its numbers differ: the loss of the whole step is {first['loss']:.6g}, not {files.loss:.6g}")
+    runner = Runner(process, first["loss"], first_step_s)
+    runner.step_ms = process.ask("step", seconds)["ms"]
+    return runner
+
+
+def take_turns(runners: Sequence[Runner], rounds: int, seconds: float = SECONDS) -> tuple[list[Runner], list[tuple[Runner, str]]]:
+    """Give each engine its turn in every round, each round beginning with another one; return those that lasted, and the others.
+
+    A turn may last so many seconds.
+    """
+    lost: list[tuple[Runner, str]] = []
+    alive = list(runners)
+    for number in range(rounds):
+        shift = number % max(1, len(alive))
+        for runner in alive[shift:] + alive[:shift]:
+            try:
+                runner.turn(seconds)
+            except EngineError as error:
+                lost.append((runner, str(error)))
+                alive = [other for other in alive if other is not runner]
+    for runner in list(alive):
+        runner.peak_mb = runner.process.ask("memory")["peak_mb"]
+    return alive, lost

@@ -1,0 +1,172 @@
+"""The process of one engine: answers requests, a line of JSON each.
+
+``python -m snnc.benchmarks.cpu.worker MODULE MODE VARIANT THREADS DEVICE``
+
+Requests (``do``) and answers:
+
+``open`` (``data``)
+    Build the engine on a problem's archive; ``{}``.
+``check`` (``data``, ``out``)
+    Build it, train a few steps, write the numbers to an archive; ``{}``.
+``step``
+    One training step; ``{"ms": …, "loss": …}``.
+``turn`` (``untimed``, ``steps``)
+    Reset the weights, train `untimed` steps and then timed ones, again and again until there are so many; ``{"ms": [...]}``.
+``settle``
+    Begin to count the peak of memory; ``{}``.
+``memory``
+    ``{"peak_mb": …}``: the peak since ``settle`` over what was resident when the framework was loaded.
+``stop``
+    End.
+
+The first line comes unasked: ``{"versions": {...}}``, or ``{"missing": …}`` when the framework cannot be imported. An answer
+``{"error": …}`` says what went wrong. Standard output belongs to the answers: what libraries print goes to stderr.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from snnc.benchmarks.cpu.engine import Engine
+from snnc.benchmarks.cpu.equality import UPDATES, write_answer
+from snnc.benchmarks.cpu.memory import peak_bytes, reset_peak, resident_bytes
+from snnc.benchmarks.cpu.problem import read_problem
+from snnc.compiler.ir.graph import Array
+
+IN_A_ROW: Final = 3
+"""Timed steps between two resets: a network that learns one batch by heart soon fires several times as often, and fast engines would be
+timed on another activity than slow ones."""
+
+_PACKAGES: Final = ("snnc.compiler", "snnc.frontends", "snnc.backends", "snnc.templates")
+"""What decides which program is emitted and how it is built."""
+
+
+class Worker:
+    """Carries out requests on one engine."""
+
+    def __init__(self, module: Any, mode: str, variant: str, device: str) -> None:
+        self._module, self._mode, self._variant, self._device = module, mode, variant, device
+        self._engine: Engine | None = None
+        gc.collect()
+        self._base = resident_bytes()
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Carry out one request."""
+        match request["do"]:
+            case "open":
+                self._engine = self._make(request["data"])
+                return {}
+            case "check":
+                self._check(request)
+                return {}
+            case "step":
+                return self._step()
+            case "turn":
+                return self._turn(request["untimed"], request["steps"])
+            case "settle":
+                gc.collect()
+                reset_peak()
+                return {}
+            case "memory":
+                return {"peak_mb": max(0, peak_bytes() - self._base) / 1e6}
+        return {"error": f"there is no request {request['do']!r}"}
+
+    def _make(self, data: str) -> Engine:
+        engine: Engine = self._module.Engine(read_problem(Path(data)), self._mode, self._variant, self._device)
+        return engine
+
+    def _check(self, request: dict[str, Any]) -> None:
+        engine = self._make(request["data"])
+        losses: list[float] = []
+        gradients: list[Mapping[str, Array]] = []
+        weights: list[Mapping[str, Array]] = []
+        for _ in range(UPDATES):
+            losses.append(engine.step())
+            gradients.append(engine.gradients())
+            weights.append(engine.weights())
+        write_answer(Path(request["out"]), losses, gradients, weights)
+
+    def _opened(self) -> Engine:
+        if self._engine is None:
+            raise RuntimeError("nothing is open")
+        return self._engine
+
+    def _step(self) -> dict[str, Any]:
+        engine = self._opened()
+        start = time.perf_counter()
+        loss = engine.step()
+        return {"ms": 1e3 * (time.perf_counter() - start), "loss": loss}
+
+    def _turn(self, untimed: int, steps: int) -> dict[str, Any]:
+        engine = self._opened()
+        ms: list[float] = []
+        while len(ms) < steps:
+            engine.reset()
+            for _ in range(untimed):
+                engine.step()
+            ms += [self._step()["ms"] for _ in range(min(IN_A_ROW, steps - len(ms)))]
+        return {"ms": ms}
+
+
+def _versions(packages: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for name in packages:
+        try:
+            found[name] = version(name) + (f"+{_own_sources()}" if name == "snnc" else "")
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+def _own_sources() -> str:
+    """Return a digest of snnc's files: a version of its own for every state of a checkout."""
+    files = [file for package in _PACKAGES for folder in import_module(package).__path__ for file in sorted(Path(folder).rglob("*"))]
+    total = hashlib.sha256()
+    for file in files:
+        if file.is_file() and "__pycache__" not in file.parts:
+            total.update(file.name.encode() + file.read_bytes())
+    return total.hexdigest()[:12]
+
+
+def _serve(module: str, mode: str, variant: str, threads: int, device: str) -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def send(answer: dict[str, Any]) -> None:
+        out.write(json.dumps(answer) + "\n")
+        out.flush()
+
+    try:
+        framework = import_module(module)
+        framework.load()
+    except ImportError as error:
+        send({"missing": str(error)})
+        return
+    worker = Worker(framework, mode, variant, device)
+    send({"versions": _versions(framework.VERSIONS)})
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["do"] == "stop":
+            return
+        try:
+            send(worker.answer(request))
+        except NotImplementedError as error:
+            send({"error": str(error)})
+        except Exception as error:  # whatever a framework raises is an answer: the others are measured all the same
+            send({"error": f"{type(error).__name__}: {error}"})
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5])

@@ -1,0 +1,204 @@
+"""The suite as ``snnc bench --suite cuda`` runs it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from snnc.backends.cuda.build import nvcc
+from snnc.backends.cuda.errors import CHECK_ON_HOST
+from snnc.backends.native.processors import processors
+from snnc.benchmarks.cpu.command import ROUNDS
+from snnc.benchmarks.cpu.engine import Entry, entries
+from snnc.benchmarks.cpu.machine import facts
+from snnc.benchmarks.cpu.suite import Tell, named
+from snnc.benchmarks.cpu.summary import summary
+from snnc.benchmarks.cpu.workloads import Workload
+from snnc.benchmarks.cuda.bound import bound
+from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
+from snnc.benchmarks.cuda.gpu import H200, Gpu, gpu_here
+from snnc.benchmarks.cuda.lines import Line, Manner
+from snnc.benchmarks.cuda.resuming import SAME, is_there, key_of, read_rows, without
+from snnc.benchmarks.cuda.suite import measure
+from snnc.benchmarks.cuda.warming import Ready, versions_of, warmed
+from snnc.benchmarks.cuda.ways import ALL, FASTEST, TRIAL, WAYS, identity, keep_choice, kept_choice
+from snnc.benchmarks.cuda.workloads import stand_in
+from snnc.compiler.files.temporary import temporary_folder
+from snnc.driver.errors import BenchError
+
+MEASURED: Final = "measured"
+STAND_IN: Final = "no measurement: the processor stands in for a GPU and checks the kernels; these times mean nothing"
+
+FIRST_STEP_S: Final = 60.0
+"""What a way's first step may take where nobody says."""
+
+
+def device_at_hand() -> tuple[str, Gpu]:
+    """Return what runs, ``"cuda"`` or ``"cpu"`` (in a check), and the device whose bounds are told.
+
+    Raises
+    ------
+    GpuMissingError, NvccMissingError
+        There is no device, or no compiler for it, and no check was asked for.
+    """
+    if os.environ.get(CHECK_ON_HOST):
+        return "cpu", H200
+    found = gpu_here()
+    nvcc()
+    return "cuda", found
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says beside workloads and engines.
+
+    Attributes
+    ----------
+    rounds, threads
+        Turns of each engine, and cores that each may use; None: 7, and all.
+    ways
+        :data:`~snnc.benchmarks.cuda.ways.FASTEST`: each engine in the way that a trial finds; :data:`~snnc.benchmarks.cuda.ways.ALL`.
+    first_step_s
+        What a way's first step may take, with all that is compiled for it.
+    resumed
+        File of an earlier run whose rows are kept.
+    """
+
+    rounds: int | None = None
+    threads: int | None = None
+    ways: str = FASTEST
+    first_step_s: float = FIRST_STEP_S
+    resumed: Path | None = None
+
+
+def run_suite(
+    chosen: Sequence[Workload],
+    engines: Sequence[str],
+    options: Options,
+    tell: Callable[[str], None],
+    found: dict[str, Any],
+    save: Callable[[], None] = lambda: None,
+) -> None:
+    """Measure workloads on the first device.
+
+    Where ``SNNC_CUDA_ON_HOST`` is set the processor stands in: every engine runs there in little, and rows say so.
+
+    Parameters
+    ----------
+    chosen
+        From :func:`~snnc.benchmarks.cpu.workloads.workloads`.
+    engines
+        Names of engines; none are all.
+    options
+        How.
+    tell
+        Called with a line of progress.
+    found
+        Gets ``rows``, ``left_out``, ``summary`` and ``machine``.
+    save
+        Called after each change of `found`, so that what is there is kept when the rest fails or is cut off.
+
+    Raises
+    ------
+    GpuMissingError, NvccMissingError
+        There is nothing to measure on, or no compiler for it.
+    BenchError
+        There is no such engine, a number is out of range, or rows cannot be gone on with.
+    """
+    wanted = entries(engines, CUDA_ENTRIES, "cuda")
+    rounds, threads = options.rounds or ROUNDS, options.threads or processors()
+    if not 1 <= threads <= processors():
+        raise BenchError(f"{threads} threads cannot be measured: 1 to {processors()} here.")
+    if options.ways not in WAYS:
+        raise BenchError(f"--ways {options.ways} is none of {' and '.join(WAYS)}.")
+    device, gpu = device_at_hand()
+    times = MEASURED if device == "cuda" else STAND_IN
+    machine = {
+        "GPU": gpu.name if device == "cuda" else "none",
+        "precision": "float32 (modes bfloat16 and float16: see their notes)",
+        "times": times,
+    } | facts(threads)
+    rows, left_out = read_rows(options.resumed, machine) if options.resumed else ([], [])
+    found |= {"rows": rows, "left_out": left_out, "machine": machine}
+    suite = _Suite(Manner(rounds, threads, device, options.ways, options.first_step_s), gpu, times, tell, found, save)
+    suite.run([w if device == "cuda" else stand_in(w) for w in chosen], wanted)
+
+
+@dataclass
+class _Suite:
+    """A run: what it was asked, and where its rows go."""
+
+    manner: Manner
+    gpu: Gpu
+    times: str
+    tell: Tell
+    found: dict[str, Any]
+    save: Callable[[], None]
+
+    def run(self, workloads: Sequence[Workload], wanted: Sequence[Entry]) -> None:
+        """Prepare everything, then measure one workload after the other."""
+        versions = versions_of(wanted, self.manner.device)
+        plan: list[tuple[Workload, list[Line]]] = []
+        for workload in workloads:
+            lines = [line for entry in wanted if (line := self._line(workload, entry, versions[entry.module])) is not None]
+            if lines:
+                plan.append((workload, lines))
+        self._keep()
+        with temporary_folder("snnc-bench-") as name:
+            begin = time.monotonic()
+            ready = warmed(plan, Path(name), self.manner, self.tell)
+            self.tell(f"{len(plan)} workloads prepared in {time.monotonic() - begin:.0f} s")
+            for workload, lines in plan:
+                self._measure(workload, lines, ready, versions)
+
+    def _line(self, workload: Workload, entry: Entry, versions: Mapping[str, str] | str) -> Line | None:
+        """Return what is to be measured; None where it is there, or cannot run."""
+        if isinstance(versions, str):
+            self._leave_out(workload, [named(workload, entry) | {"reason": versions}])
+            return None
+        if is_there(self.found["rows"], workload, entry, versions, self.manner.ways):
+            self.tell(f"{workload.label} {entry.engine} {entry.mode}: there already")
+            return None
+        several = len(entry.variants) > 1 and self.manner.ways != ALL
+        return Line(entry, kept_choice(self._identity(workload, entry, versions)) if several else None)
+
+    def _measure(self, workload: Workload, lines: Sequence[Line], ready: Ready, versions: Mapping[str, Any]) -> None:
+        if workload.label in ready.lost:
+            self._leave_out(workload, [named(workload, one.entry) | {"reason": ready.lost[workload.label]} for one in lines])
+            return
+
+        def keep(one: Line) -> None:
+            if one.choice is not None and one.choice.by == TRIAL:
+                keep_choice(self._identity(workload, one.entry, versions[one.entry.module]), one.choice)
+
+        rows, left_out = measure(workload, ready.files[workload.label], lines, self.manner, self.tell, keep)
+        for one in lines:
+            for kind in ("rows", "left_out"):
+                self.found[kind] = without(self.found[kind], workload, one.entry)
+        self.found["rows"] += [row | {"times": self.times} | _bound(workload, self.gpu, row) for row in rows]
+        self.found["left_out"] += left_out
+        self._keep()
+
+    def _leave_out(self, workload: Workload, left_out: Sequence[dict[str, Any]]) -> None:
+        kept = [one for one in self.found["left_out"] if all(key_of(one) != key_of(other) for other in left_out)]
+        self.found["left_out"] = [*kept, *left_out]
+        for one in left_out:
+            self.tell(f"{workload.label} {one['engine']} {one['mode']}: left out, {one['reason']}")
+        self._keep()
+
+    def _keep(self) -> None:
+        self.found["summary"] = summary(self.found["rows"]) if self.times == MEASURED else []
+        self.save()
+
+    def _identity(self, workload: Workload, entry: Entry, versions: Mapping[str, str]) -> dict[str, Any]:
+        machine = [self.found["machine"][key] for key in SAME]
+        return identity(entry, workload, versions, machine, self.manner.first_step_s)
+
+
+def _bound(workload: Workload, gpu: Gpu, row: dict[str, Any]) -> dict[str, Any]:
+    one = bound(workload, gpu, row["activity"])
+    return {"bound_ms": 1e3 * one.seconds, "bound": one.to_data() | {"of": gpu.name, "kind": "computed"}}

@@ -1,0 +1,209 @@
+"""The lines of one workload before they are timed: ways are started, tried, and their numbers compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from snnc.backends.native.processors import processors
+from snnc.benchmarks.cpu.engine import Entry
+from snnc.benchmarks.cpu.process import EngineError, Process
+from snnc.benchmarks.cpu.runner import Runner
+from snnc.benchmarks.cpu.suite import Files, compare, opened
+from snnc.benchmarks.cuda.ways import ALL, ONLY, TRIAL, Choice
+
+TRIAL_TURNS: Final = 2
+TRIAL_S: Final = 20.0
+"""A way of which a turn takes longer is left out."""
+_NO_ROOM: Final = ("out of memory", "outofmemory", "resource_exhausted", "memoryallocation", "alloc_failed")
+"""What frameworks say, in small letters, where others hold the device's memory."""
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How the suite is run.
+
+    Attributes
+    ----------
+    rounds, threads
+        Turns of each engine, and cores that each may use.
+    device
+        ``"cuda"``, or ``"cpu"`` where the processor stands in.
+    ways
+        :data:`~snnc.benchmarks.cuda.ways.FASTEST` or :data:`~snnc.benchmarks.cuda.ways.ALL`.
+    first_step_s
+        What a way's first step may take, with all that is compiled for it.
+    """
+
+    rounds: int
+    threads: int
+    device: str
+    ways: str
+    first_step_s: float
+
+
+@dataclass
+class Line:
+    """An engine in one of its modes, on its way to a row.
+
+    Attributes
+    ----------
+    entry
+        What it is.
+    choice
+        The way that was chosen.
+    left_out
+        Ways that are not run, with the reason.
+    trial_ms
+        Milliseconds of a step of each way that was tried.
+    runners
+        Those that run, by their way: in the end those that are measured.
+    """
+
+    entry: Entry
+    choice: Choice | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
+    trial_ms: dict[str, float] = field(default_factory=dict)
+    runners: dict[str, Runner] = field(default_factory=dict)
+
+    @property
+    def waiting(self) -> list[str]:
+        """Ways that are to be started."""
+        wanted = self.entry.variants if self.choice is None else (self.choice.way,)
+        return [way for way in wanted if way not in self.left_out and way not in self.runners]
+
+    @property
+    def reason(self) -> str:
+        """Why ways are left out."""
+        several = len(self.entry.variants) > 1
+        return "; ".join(dict.fromkeys(f"{way}: {reason}" if several else reason for way, reason in self.left_out.items()))
+
+    def end(self, way: str, reason: str = "") -> None:
+        """End a way's process; with a reason it is left out."""
+        if reason:
+            self.left_out[way] = reason
+        if way in self.runners:
+            self.runners.pop(way).process.close()
+
+    def end_all(self) -> None:
+        """End all processes."""
+        for way in list(self.runners):
+            self.end(way)
+
+    def to_data(self) -> dict[str, Any]:
+        """Tell of the choice as JSON data, for a row."""
+        if self.choice is None:
+            return {"by": "", "trial_ms": {}, "left_out": dict(self.left_out)}
+        return self.choice.to_data()
+
+
+Task = tuple[Line, str]
+"""A line and a way to start."""
+
+
+def ready(lines: Sequence[Line], files: Files, manner: Manner) -> None:
+    """Bring lines to where they can be timed: one way of each runs (all ways, where all are asked for), and its numbers are right."""
+    while todo := [one for one in lines if not one.runners and one.waiting]:
+        again = _start([(one, way) for one in todo for way in one.waiting], files, manner)
+        _choose(todo, manner.ways)
+        for task in again:
+            _start_alone(task, files, manner)
+        _choose(todo, manner.ways)
+        _compare(todo, files, manner)
+        for one in todo:
+            if not one.runners:
+                one.choice = None  # what an earlier run chose does not run any more, or is wrong: the other ways are tried
+
+
+def _start(tasks: Sequence[Task], files: Files, manner: Manner) -> list[Task]:
+    """Start ways at a time, those that time kernels while they compile alone; return those that found no room beside others."""
+    again: list[Task] = []
+
+    def settle(task: Task, found: Runner | EngineError) -> None:
+        if isinstance(found, EngineError) and any(words in str(found).lower() for words in _NO_ROOM):
+            again.append(task)
+        else:
+            _settle(task, found)
+
+    with ThreadPoolExecutor(processors()) as pool:
+        begun = list(zip(tasks, pool.map(lambda task: _begin(task, manner), tasks), strict=True))
+        together = [(task, process) for task, process in begun if not task[0].entry.alone]
+        for (task, _), found in zip(together, pool.map(lambda pair: _first_step(pair[1], files, manner), together), strict=True):
+            settle(task, found)
+    for task, process in begun:
+        if task[0].entry.alone:
+            settle(task, _first_step(process, files, manner))
+    return again
+
+
+def _start_alone(task: Task, files: Files, manner: Manner) -> None:
+    _settle(task, _first_step(_begin(task, manner), files, manner))
+
+
+def _begin(task: Task, manner: Manner) -> Process | EngineError:
+    try:
+        return Process(task[0].entry, task[1], manner.threads, manner.device)
+    except EngineError as error:
+        return error
+
+
+def _first_step(process: Process | EngineError, files: Files, manner: Manner) -> Runner | EngineError:
+    if isinstance(process, EngineError):
+        return process
+    try:
+        return opened(process, files, manner.first_step_s)
+    except EngineError as error:
+        process.close()
+        return error
+
+
+def _settle(task: Task, found: Runner | EngineError) -> None:
+    line, way = task
+    if isinstance(found, Runner):
+        line.runners[way] = found
+    else:
+        line.left_out[way] = str(found)
+
+
+def _choose(lines: Sequence[Line], ways: str) -> None:
+    """Try the ways of each line and end all but the fastest, unless all are wanted."""
+    for one in lines:
+        if len(one.entry.variants) > 1 and one.choice is None and ways != ALL:
+            _try(one)
+            for way in sorted(one.runners, key=lambda way: one.trial_ms[way])[1:]:
+                one.end(way)
+
+
+def _try(one: Line) -> None:
+    """Time a few steps of the ways that were not tried yet."""
+    for way, runner in list(one.runners.items()):
+        try:
+            if way not in one.trial_ms:
+                for _ in range(TRIAL_TURNS):
+                    runner.turn(TRIAL_S)
+                one.trial_ms[way] = min(runner.medians)
+        except EngineError as error:
+            one.end(way, str(error))
+
+
+def _compare(lines: Sequence[Line], files: Files, manner: Manner) -> None:
+    """End ways whose numbers are not those of the reference, and tell what was chosen."""
+    tasks = [(one, way) for one in lines for way in one.runners]
+
+    def difference(task: Task) -> str:
+        try:
+            compare(task[0].runners[task[1]].process, files, manner.first_step_s)
+        except EngineError as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor(processors()) as pool:
+        for (one, way), reason in zip(tasks, pool.map(difference, tasks), strict=True):
+            if reason:
+                one.end(way, reason)
+    for one in lines:
+        if one.runners and one.choice is None and manner.ways != ALL:
+            (way,) = one.runners
+            one.choice = Choice(way, TRIAL if len(one.entry.variants) > 1 else ONLY, dict(one.trial_ms), dict(one.left_out))

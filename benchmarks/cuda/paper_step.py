@@ -1,0 +1,131 @@
+"""A training step of one of the paper's networks on the first device: ``python -m snnc.benchmarks.cuda.paper_step NAME``.
+
+Its numbers are compared with the NumPy reference first. The last line of stdout is what was found, as JSON. Where ``SNNC_CUDA_ON_HOST``
+is set, the numbers are compared and nothing is timed.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.backends.cuda.emit import emit_cuda
+from snnc.backends.cuda.engine import CudaEngine, open_engine
+from snnc.backends.reference.engine import ReferenceEngine
+from snnc.benchmarks.benchmark import Benchmark
+from snnc.benchmarks.cuda.command import device_at_hand
+from snnc.benchmarks.nets import SEED, benchmark
+from snnc.benchmarks.published import moving_strokes
+from snnc.checks.activity import measure_activity
+from snnc.compiler.files.temporary import temporary_folder
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.step_program import StepProgram
+
+CHECKED: Final = (6, 2)
+"""Steps and samples of the step whose numbers are compared."""
+EQUAL: Final = 1e-3
+"""Most relative difference of the loss, and of each gradient, norm over norm."""
+SEEDS: Final = 5
+"""Problems that are tried: a membrane within rounding of its threshold may spike in one of both programs only."""
+COUNTED: Final = 4
+"""Samples whose spikes are counted."""
+UNTIMED, TIMED = 3, 20
+
+
+def step_of(case: Benchmark) -> dict[str, Any]:
+    """Compare and time the training step of a benchmark.
+
+    Returns
+    -------
+    dict
+        ``device``, ``ms`` (median), ``ms_p10``, ``ms_p90``, ``steps_timed`` and ``activity`` by population; only ``checked`` where the
+        processor stands in.
+
+    Raises
+    ------
+    ArithmeticError
+        The numbers are not those of the reference.
+    """
+    kind, gpu = device_at_hand()
+    program = case.program()
+    with temporary_folder("snnc-bench-") as folder:
+        engine = open_engine(emit_cuda(program, Path(folder) / "project", case.steps, case.batch))
+        wrong = [difference(case, program, engine, seed) for seed in range(SEEDS) if seed == 0 or kind == "cuda"]
+        if all(wrong):
+            raise ArithmeticError(f"its numbers differ: {wrong[0]}")
+        found = {"checked": f"{CHECKED[0]} steps of {CHECKED[1]} samples equal the reference"}
+        if kind == "cuda":
+            found |= {"device": gpu.name} | timed(case, program, engine)
+        engine.close()
+    return found
+
+
+def drawn(case: Benchmark, program: StepProgram, steps: int, batch: int, seed: int = SEED) -> dict[str, Array]:
+    """Return inputs [T, B, n] of the benchmark's statistics: pen strokes for the logged runs, else independent spikes."""
+    (info,) = program.inputs
+    if case.suite == "logged":
+        return {info.id: moving_strokes(steps, batch, seed).astype(np.float32)}
+    rng = np.random.default_rng(seed)
+    return {info.id: (rng.random((steps, batch, *info.shape), np.float32) < case.activity[info.label]).astype(np.float32)}
+
+
+def difference(case: Benchmark, program: StepProgram, engine: CudaEngine, seed: int) -> str:
+    """Return what differs from the reference in one small step, "" where nothing does; the weights are what they were."""
+    inputs = drawn(case, program, *CHECKED, seed)
+    labels = np.random.default_rng(seed).integers(0, program.outputs[0].shape[0], CHECKED[1])
+    weights = engine.get_parameters()
+    reference = ReferenceEngine(program)
+    reference.set_parameters(weights)
+    found, wanted = engine.train_batch(inputs, labels, 0.0), reference.train_batch(inputs, labels, 0.0)
+    gradients = engine.gradients()
+    engine.set_parameters(weights)
+    if not abs(found - wanted) <= EQUAL * abs(wanted):
+        return f"the loss is {found:.6g}, not {wanted:.6g}"
+    for name, gradient in reference.gradients().items():
+        error = float(np.linalg.norm(gradients[name] - gradient)) / max(float(np.linalg.norm(gradient)), 1e-12)
+        if not error <= EQUAL:
+            return f"the gradient of {program.parameters[name].label} differs by {error:.2g} of its norm"
+    return ""
+
+
+def timed(case: Benchmark, program: StepProgram, engine: CudaEngine) -> dict[str, Any]:
+    """Return milliseconds of training steps with the batch on the device; every step begins with the initial weights' activity."""
+    inputs = drawn(case, program, case.steps, case.batch)
+    labels = np.random.default_rng(SEED).integers(0, program.outputs[0].shape[0], case.batch)
+    few = {name: array[:, :COUNTED] for name, array in inputs.items()}
+    spikes = measure_activity(program, few, case.name).mean
+    placed, weights = on_device(inputs), engine.get_parameters()
+    for _ in range(UNTIMED):
+        engine.train_batch(placed, labels, 0.0)
+    engine.set_parameters(weights)
+    found = []
+    for _ in range(TIMED):
+        # A step ends when its loss has been read back, behind the update.
+        start = time.perf_counter()
+        engine.train_batch(placed, labels, 0.0)
+        found.append(1e3 * (time.perf_counter() - start))
+    low, high = np.percentile(found, (10, 90))
+    return {"ms": statistics.median(found), "ms_p10": float(low), "ms_p90": float(high), "steps_timed": TIMED, "activity": dict(spikes)}
+
+
+def on_device(inputs: Mapping[str, Array]) -> dict[str, Any]:
+    """Return the inputs in device memory."""
+    import torch
+
+    return {name: torch.from_numpy(array).cuda() for name, array in inputs.items()}
+
+
+def main() -> None:
+    """Print what was found."""
+    print(json.dumps(step_of(benchmark(sys.argv[1])), allow_nan=False))
+
+
+if __name__ == "__main__":
+    main()

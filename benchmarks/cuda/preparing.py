@@ -1,0 +1,108 @@
+"""What a workload needs before anything is timed, each part in a process of its own.
+
+``python -m snnc.benchmarks.cuda.preparing WHAT FOLDER MODE``
+
+The workload comes as JSON on standard input, the answer goes as a line of JSON to standard output, arrays go to archives in the folder.
+
+``problem``
+    The archive of the problem that is timed; ``{}``.
+``numbers``
+    The problem that is checked and the numbers to find; ``{"loss": …, "activity": …}``, both of the whole problem.
+``project``
+    snnc's program for a mode, built into the cache; ``{}``.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.benchmarks.cpu.oracle import BATCH, STEPS, Check, Expected, loss_and_activity, make_check
+from snnc.benchmarks.cpu.problem import make_problem, read_problem, write_problem
+from snnc.benchmarks.cpu.process import EngineError
+from snnc.benchmarks.cpu.suite import CHECKED_PROBLEM, WHOLE_PROBLEM, Files
+from snnc.benchmarks.cpu.workloads import Workload
+from snnc.data.arrays import read_arrays
+
+PROBLEM: Final = "problem"
+NUMBERS: Final = "numbers"
+PROJECT: Final = "project"
+SECONDS: Final = 600.0
+"""What takes longer is given up."""
+_KINDS: Final = ("exact", "window")
+
+
+def prepare(what: str, folder: Path, workload: Workload, environment: Mapping[str, str], mode: str = "") -> dict[str, Any]:
+    """Prepare a part in a process and return its answer.
+
+    Raises
+    ------
+    EngineError
+        The process failed.
+    """
+    command = [sys.executable, "-m", "snnc.benchmarks.cuda.preparing", what, str(folder), mode]
+    given = json.dumps(workload.to_data())
+    try:
+        done = subprocess.run(command, input=given, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise EngineError(f"took longer than {SECONDS:.0f} s") from None
+    if done.returncode:
+        raise EngineError((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def read_files(folder: Path, answer: Mapping[str, Any]) -> Files:
+    """Return what `problem` and `numbers` left in a folder; `answer` is that of ``numbers``."""
+    expected = [_read_expected(folder / f"{kind}.npz") for kind in _KINDS]
+    check = Check(read_problem(folder / CHECKED_PROBLEM), *expected)
+    return Files(folder, check, float(answer["loss"]), float(answer["activity"]))
+
+
+def _write_expected(path: Path, found: Expected) -> None:
+    arrays = {f"g:{name}": value for name, value in found.gradients.items()} | {f"w:{name}": value for name, value in found.weights.items()}
+    np.savez(path, loss=np.array(found.loss), **arrays)  # type: ignore[arg-type]
+
+
+def _read_expected(path: Path) -> Expected:
+    arrays = read_arrays(path)
+    gradients, weights = ({name[2:]: value for name, value in arrays.items() if name.startswith(kind)} for kind in ("g:", "w:"))
+    return Expected(float(arrays["loss"]), gradients, weights)
+
+
+def _numbers(workload: Workload, folder: Path) -> dict[str, Any]:
+    check = make_check(workload)
+    write_problem(check.problem, folder / CHECKED_PROBLEM)
+    for kind in _KINDS:
+        _write_expected(folder / f"{kind}.npz", getattr(check, kind))
+    loss, activity = loss_and_activity(make_problem(workload))
+    return {"loss": loss, "activity": activity}
+
+
+def _answer(what: str, folder: Path, mode: str, workload: Workload) -> dict[str, Any]:
+    if what == NUMBERS:
+        return _numbers(workload, folder)
+    if what == PROBLEM:
+        write_problem(make_problem(workload), folder / WHOLE_PROBLEM)
+    else:
+        from snnc.benchmarks.cpu.engines.with_snnc import session
+
+        for one in (workload, workload.checked(STEPS, BATCH)):
+            session(one, mode, "cuda")
+    return {}
+
+
+def main() -> None:
+    """Prepare what the command line says."""
+    what, folder, mode = sys.argv[1:]
+    print(json.dumps(_answer(what, Path(folder), mode, Workload.from_data(json.load(sys.stdin)))))
+
+
+if __name__ == "__main__":
+    main()

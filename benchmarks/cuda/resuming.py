@@ -1,0 +1,59 @@
+"""Rows that an earlier run left in its file: what is there need not be measured again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from snnc.benchmarks.cpu.engine import Entry
+from snnc.benchmarks.cpu.suite import named
+from snnc.benchmarks.cpu.workloads import Workload
+from snnc.driver.errors import BenchError
+
+SAME: Final = ("GPU", "CPU", "threads", "times")
+"""What two runs have in common whose rows may stand in one file."""
+Row = dict[str, Any]
+
+
+def read_rows(path: Path, machine: Mapping[str, str]) -> tuple[list[Row], list[Row]]:
+    """Return rows and what was left out from a file of rows; none where there is no file.
+
+    Raises
+    ------
+    BenchError
+        The file holds something else, or rows of another machine.
+    """
+    try:
+        found = json.loads(path.read_bytes())
+        rows, left_out, theirs = list(found["rows"]), list(found["left_out"]), dict(found["machine"])
+        known = all(key_of(row) and isinstance(row["versions"], dict) for row in rows) and all(key_of(one) for one in left_out)
+    except FileNotFoundError:
+        return [], []
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        known, rows, left_out, theirs = False, [], [], {}
+    if not known:
+        raise BenchError(f"{str(path)!r} holds no rows of this suite that could be gone on with; name another file.")
+    other = next((key for key in SAME if theirs.get(key) != machine.get(key)), None)
+    if other is not None:
+        raise BenchError(
+            f"the rows of {str(path)!r} were measured elsewhere ({other} {theirs.get(other)}, not {machine.get(other)}); name another file."
+        )
+    return rows, left_out
+
+
+def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what tells a line of the comparison from others."""
+    return tuple(row[key] for key in ("workload", "density", "engine", "mode"))
+
+
+def is_there(rows: Sequence[Mapping[str, Any]], workload: Workload, entry: Entry, versions: Mapping[str, str], ways: str) -> bool:
+    """Whether a line was measured before, by the same versions and in as many ways."""
+    wanted = named(workload, entry) | {"batch": workload.batch, "steps": workload.steps, "versions": dict(versions), "ways": ways}
+    return any(all(row.get(key) == value for key, value in wanted.items()) for row in rows)
+
+
+def without(rows: Sequence[Row], workload: Workload, entry: Entry) -> list[Row]:
+    """Return rows but those of a line that is measured anew."""
+    return [row for row in rows if key_of(row) != key_of(named(workload, entry))]

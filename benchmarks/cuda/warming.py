@@ -1,0 +1,124 @@
+"""Everything that takes long and is not timed, in parallel, before anything is: numbers to find, programs to build, compilers' caches.
+
+What is started here has ended when :func:`warmed` returns, so that nothing runs beside an engine that is timed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from snnc.backends.native.processors import processors
+from snnc.benchmarks.cpu.engine import Entry
+from snnc.benchmarks.cpu.process import EngineError, Process
+from snnc.benchmarks.cpu.suite import WHOLE_PROBLEM, Files, Tell
+from snnc.benchmarks.cpu.workloads import Workload
+from snnc.benchmarks.cuda.lines import Line, Manner
+from snnc.benchmarks.cuda.preparing import NUMBERS, PROBLEM, PROJECT, prepare, read_files
+
+_THREADS: Final = 2
+_FEW_THREADS: Final = dict.fromkeys(
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCHINDUCTOR_COMPILE_THREADS"), str(_THREADS)
+)
+"""Many processes run at a time."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """What processes read of each workload, by its label, or why there is nothing."""
+
+    files: dict[str, Files] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
+
+
+def versions_of(entries: Sequence[Entry], device: str) -> dict[str, dict[str, str] | str]:
+    """Return the versions of each module's packages, or why it cannot be used, from processes that run at a time."""
+
+    def ask(entry: Entry) -> dict[str, str] | str:
+        try:
+            with Process(entry, entry.variants[0], processors(), device) as process:
+                return process.versions
+        except EngineError as error:
+            return str(error)
+
+    modules = {entry.module: entry for entry in entries}
+    with ThreadPoolExecutor(processors()) as pool:
+        return dict(zip(modules, pool.map(ask, modules.values()), strict=True))
+
+
+def warmed(plan: Sequence[tuple[Workload, Sequence[Line]]], folder: Path, manner: Manner, tell: Tell) -> Ready:
+    """Prepare workloads in parallel processes; ways that failed are left out of their lines.
+
+    Parameters
+    ----------
+    plan
+        What is to be measured.
+    folder
+        Gets a folder for each workload.
+    manner
+        Where, and what a way's first step may take.
+    tell
+        Called with a line for each program that could not be built.
+    """
+    ready = Ready()
+    surroundings = {**os.environ, **_FEW_THREADS}
+    for workload, _ in plan:
+        (folder / workload.label).mkdir()
+    with ThreadPoolExecutor(processors()) as pool:
+
+        def begin(what: str, workload: Workload, mode: str = "") -> Future[dict[str, Any]]:
+            return pool.submit(prepare, what, folder / workload.label, workload, surroundings, mode)
+
+        problems = [begin(PROBLEM, workload) for workload, _ in plan]
+        programs = [(workload, mode, begin(PROJECT, workload, mode)) for workload, lines in plan for mode in _programs(lines)]
+        numbers = [begin(NUMBERS, workload) for workload, _ in plan]
+        compiled: list[tuple[Line, str, Future[None]]] = []
+        for (workload, lines), problem in zip(plan, problems, strict=True):
+            if not _failure(problem):
+                data = str(folder / workload.label / WHOLE_PROBLEM)
+                compiled += [
+                    (one, way, pool.submit(_first_step, one, way, data, manner))
+                    for one in lines
+                    for way in one.entry.compiled
+                    if way in one.waiting
+                ]
+    for (workload, _), problem, number in zip(plan, problems, numbers, strict=True):
+        reason = _failure(problem) or _failure(number)
+        if reason:
+            ready.lost[workload.label] = f"there is no problem: {reason}"
+        else:
+            ready.files[workload.label] = read_files(folder / workload.label, number.result())
+    for one, way, first_step in compiled:
+        if reason := _failure(first_step):
+            one.end(way, reason)
+    for workload, mode, program in programs:
+        if reason := _failure(program):
+            tell(f"{workload.label} snnc {mode}: {reason}")
+    return ready
+
+
+def _programs(lines: Sequence[Line]) -> list[str]:
+    """Modes of snnc that have a program of their own."""
+    modes = [one.entry.mode for one in lines if one.entry.engine == "snnc"]
+    return list(dict.fromkeys("exact" if mode in ("events", "checkpoint") else mode for mode in modes))
+
+
+def _first_step(one: Line, way: str, data: str, manner: Manner) -> None:
+    """Let a compiler fill its cache."""
+    with Process(one.entry, way, processors(), manner.device, _FEW_THREADS) as process:
+        process.ask("open", manner.first_step_s, data=data)
+        process.ask("step", manner.first_step_s)
+
+
+def _failure(future: Future[Any]) -> str:
+    """Return why something failed; "" where it did not."""
+    error = future.exception()
+    if error is None:
+        return ""
+    if isinstance(error, EngineError):
+        return str(error)
+    raise error

@@ -1,0 +1,93 @@
+"""Which way of an engine is the fastest on a workload: found by a trial, kept in the cache folder for later runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from snnc.backends.toolchain.compilers import digest
+from snnc.benchmarks.cpu.engine import Entry
+from snnc.benchmarks.cpu.workloads import Workload
+from snnc.compiler.errors import SnncError
+from snnc.compiler.files.cache import cache_dir, read_checked, write_checked
+
+FASTEST: Final = "fastest"
+ALL: Final = "all"
+WAYS: Final = (FASTEST, ALL)
+"""What may be asked for: the fastest way of each engine, or all of them."""
+TRIAL: Final = "a trial"
+KEPT_TRIAL: Final = "a trial of an earlier run"
+ONLY: Final = "being the only one"
+_FOLDER: Final = "ways"
+_FORMAT: Final = 1
+_LARGEST: Final = 1_000_000
+"""Bytes that a kept choice may have."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The way that an engine takes.
+
+    Attributes
+    ----------
+    way
+        One of the entry's variants.
+    by
+        Why this one.
+    trial_ms
+        Milliseconds of a training step of each way that was tried.
+    left_out
+        Why others were not tried.
+    """
+
+    way: str
+    by: str
+    trial_ms: Mapping[str, float]
+    left_out: Mapping[str, str]
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as JSON data, for a row."""
+        return {"by": self.by, "trial_ms": dict(self.trial_ms), "left_out": dict(self.left_out)}
+
+
+def identity(entry: Entry, workload: Workload, versions: Mapping[str, str], machine: Sequence[str], seconds: float) -> dict[str, Any]:
+    """Return all that a choice hangs on, as JSON data.
+
+    Parameters
+    ----------
+    entry, workload
+        What is run.
+    versions
+        Of the engine's packages.
+    machine
+        Names of its devices.
+    seconds
+        What a first step may take.
+    """
+    own = {"engine": entry.engine, "mode": entry.mode, "ways": list(entry.variants), "versions": dict(versions)}
+    return own | {"workload": workload.to_data(), "machine": list(machine), "first_step_s": seconds}
+
+
+def kept_choice(of: Mapping[str, Any]) -> Choice | None:
+    """Return the choice that an earlier run kept for an :func:`identity`; None where there is none, or one that cannot be read."""
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, SnncError):
+        found = json.loads(read_checked(cache_dir() / _FOLDER / _name(of), _LARGEST) or b"")
+        times = {str(way): float(ms) for way, ms in found["trial_ms"].items()}
+        reasons = {str(way): str(reason) for way, reason in found["left_out"].items()}
+        if (found["format"], found["of"]) == (_FORMAT, of) and found["way"] in of["ways"]:
+            return Choice(found["way"], KEPT_TRIAL, times, reasons)
+    return None
+
+
+def keep_choice(of: Mapping[str, Any], choice: Choice) -> None:
+    """Keep a choice for later runs; where nothing can be written, nothing is kept."""
+    data = {"format": _FORMAT, "of": of, "way": choice.way, "trial_ms": dict(choice.trial_ms), "left_out": dict(choice.left_out)}
+    with suppress(OSError, SnncError):
+        write_checked(cache_dir() / _FOLDER / _name(of), json.dumps(data, allow_nan=False).encode())
+
+
+def _name(of: Mapping[str, Any]) -> str:
+    return f"{digest([json.dumps(of, sort_keys=True)])}.json"

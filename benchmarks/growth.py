@@ -1,0 +1,92 @@
+"""Compile time and memory over weights and tiles, beside lines of linear growth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.exploring.plot import GAP, HEIGHT, LEFT, TOP, WIDTH, Mark, Panel, render, short
+from snnc.report.pictures.palette import LAYERS
+
+MEASURED: Final = LAYERS[0]
+LINEAR: Final = "#9aa5b1"
+Row = Mapping[str, Any]
+
+
+def draw_growth(rows: Sequence[Row]) -> str:
+    """Draw measured CPU seconds and MB to the emitted project, both axes logarithmic, as SVG; rows without a plan are left out."""
+    known = [row for row in rows if row.get("fits")]
+    panels = [
+        _panel(0, "CPU seconds to the emitted project", known, "weights", cpu_seconds),
+        _panel(1, "peak memory of the compiler, MB", known, "weights", lambda row: row["peak_rss_mb"]),
+        _panel(2, "CPU seconds to the emitted project", known, "tiles_used", cpu_seconds),
+    ]
+    legend = [("measured on this machine", MEASURED), ("linear, from the largest", LINEAR)]
+    return render("compilation", "weights", panels, legend, "")
+
+
+def cpu_seconds(row: Row) -> float:
+    """CPU seconds of a row, which other work on the machine does not lengthen; seconds of rows that do not tell them."""
+    return float(row.get("cpu_s", row["compile_s"]))
+
+
+def growth(rows: Sequence[Row], over: str) -> float | None:
+    """Return k of ``CPU seconds ~ over ** k``, a least-squares line through the logarithms; None where `over` hardly varies.
+
+    Parameters
+    ----------
+    rows
+        Rows of the suite; those without a plan are left out.
+    over
+        Key of what grows: "weights" or "tiles_used".
+    """
+    known = [row for row in rows if row.get("fits")]
+    along = np.log([float(row[over]) for row in known])
+    if len(known) < 2 or np.ptp(along) < math.log(2):
+        return None
+    seconds = np.log([cpu_seconds(row) for row in known])
+    return float(np.polyfit(along, seconds, 1)[0])
+
+
+def _panel(index: int, title: str, known: Sequence[Row], over: str, value: Callable[[Row], float]) -> Panel:
+    rows = sorted(known, key=lambda row: (row[over], value(row)))
+    left = LEFT + index * (WIDTH + GAP)
+    low_x, high_x = _decades([row[over] for row in rows])
+    low_y, high_y = _decades([value(row) for row in rows])
+
+    def place(weights: float, at: float) -> tuple[float, float]:
+        x = left + WIDTH * (math.log10(weights) - low_x) / (high_x - low_x)
+        return round(x, 1), round(TOP + HEIGHT * (1 - (math.log10(at) - low_y) / (high_y - low_y)), 1)
+
+    columns = tuple((place(10.0**k, 10.0**low_y)[0], short(10.0**k)) for k in range(low_x, high_x + 1))
+    ticks = tuple((place(10.0**low_x, 10.0**k)[1], short(10.0**k)) for k in range(low_y, high_y + 1))
+    lines, marks = [], []
+    if rows:
+        places = [place(row[over], value(row)) for row in rows]
+        lines.append((_text(places), MEASURED, False))
+        lines.append((_text(_straight(rows[-1][over], value(rows[-1]), low_x, low_y, place)), LINEAR, True))
+        marks = [
+            Mark(x, y, MEASURED, f"{row['net']}: {row['weights']:,} weights, {row['compile_s']:.2f} s, {row['peak_rss_mb']:,.0f} MB", True)
+            for (x, y), row in zip(places, rows, strict=True)
+        ]
+    return Panel(title, left, ticks, columns, left + WIDTH, left + WIDTH / 2, tuple(lines), tuple(marks), over.removesuffix("_used"))
+
+
+def _straight(
+    weights: float, at: float, low_x: int, low_y: int, place: Callable[[float, float], tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """Slope 1 from the largest network down to the edge of the axes."""
+    shrink = min(math.log10(weights) - low_x, math.log10(at) - low_y)
+    return [place(weights / 10**shrink, at / 10**shrink), place(weights, at)]
+
+
+def _decades(values: Sequence[float]) -> tuple[int, int]:
+    low, high = math.floor(math.log10(min(values, default=1.0))), math.ceil(math.log10(max(values, default=10.0)))
+    return low, max(high, low + 1)
+
+
+def _text(places: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x},{y}" for x, y in places)

@@ -1,0 +1,203 @@
+"""One benchmark by one strategy, in a process of its own: ``python -m snnc.benchmarks.measure NAME STRATEGY [TARGET] [--emit]``.
+
+A fresh process makes the seconds and the peak memory those of this one compilation. The last line of stdout is the row as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from snnc.benchmarks.benchmark import Benchmark
+from snnc.benchmarks.log import logged_runs
+from snnc.benchmarks.nets import benchmark, with_full_capacities
+from snnc.benchmarks.published import predict_published
+from snnc.checks.activity import Activity
+from snnc.compiler.errors import SnncError
+from snnc.compiler.files.temporary import temporary_folder
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.machines import load_target
+from snnc.compiler.machines.target import Target
+from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.baselines.baselines import SNNC
+from snnc.compiler.tiles.errors import BaselineTooBigError, PublishedOptionError, TooBigError
+from snnc.compiler.tiles.replan import as_planned
+from snnc.driver.estimating import Estimate
+from snnc.driver.lowering import lowered
+from snnc.driver.placing import map_graph
+from snnc.options.compile_options import options
+from snnc.project.folder import Compiled, write_project
+
+PUBLISHED: Final = "published"
+VARIED: Final = (PUBLISHED, SNNC)
+"""The strategies that the log is compared with, over the costs of a fragment and the fillings of buffers."""
+FRAGMENT_CYCLES: Final = (6.0, 20.0)
+"""The least and the most that sources give for a fragment of an exchange; targets hold 9."""
+
+
+def measure(name: str, strategy: str, target: str | None = None, *, emit: bool = False) -> dict[str, Any]:
+    """Map one benchmark and return its row; what goes wrong is the row's ``error``.
+
+    Parameters
+    ----------
+    name
+        Name of the benchmark.
+    strategy
+        How tiles are chosen.
+    target
+        Machine, when it is not the benchmark's own.
+    emit
+        Also write the project (to a folder that is deleted again); only what snnc places itself can be emitted.
+    """
+    case = benchmark(name)
+    machine = load_target(target or case.target)
+    row: dict[str, Any] = {
+        "net": name,
+        "suite": case.suite,
+        "target": machine.name,
+        "clock_ghz": machine.clock_hz / 1e9,
+        "chips": case.chips,
+        "strategy": strategy,
+        "batch": case.batch,
+        "steps": case.steps,
+        "activity": case.activity_source,
+        "fits": False,
+        "step_cycles": None,
+        "bound_cycles": None,
+    }
+    logged = next((run for run in logged_runs() if run.name == name), None)
+    if logged is not None:
+        row["logged_ms"] = logged.logged_ms
+    start, cpu = time.perf_counter(), time.process_time()
+    try:
+        found = _published(case, machine) if strategy == PUBLISHED else _mapped(case, strategy, machine, emit=emit)
+    except SnncError as error:
+        found = {"error": error.text, "code": error.code}
+        if isinstance(error, BaselineTooBigError):
+            found["peak_tile_bytes"] = error.needed
+    plan = found.pop("plan", None)
+    row |= {"compile_s": time.perf_counter() - start, "cpu_s": time.process_time() - cpu} | found
+    row["peak_rss_mb"] = peak_rss_mb()
+    varied = logged is not None and row["fits"] and strategy in VARIED
+    return row | (_variants(case, machine, plan) if varied else {})
+
+
+def peak_rss_mb() -> float:
+    """Largest resident memory of this process so far, MiB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def _variants(case: Benchmark, machine: Target, plan: Plan | None) -> dict[str, Any]:
+    """Predict a logged run over the costs of a fragment that sources give, and with every capacity in use."""
+    band = [_milliseconds(case, replace(machine, fragment_cycles=cycles), plan) for cycles in FRAGMENT_CYCLES]
+    return {"predicted_ms_band": band, "predicted_ms_full": _milliseconds(with_full_capacities(case), machine, plan)}
+
+
+def _milliseconds(case: Benchmark, machine: Target, plan: Plan | None) -> float | None:
+    """Predicted milliseconds of a step of the published program, or of `plan` as it lies; None when it does not fit."""
+    if plan is None and case.published is not None:
+        return predict_published(case.published, machine, case.published_options).milliseconds()
+    try:
+        return 1e3 * _plan(case, SNNC, machine, plan)[1].seconds
+    except TooBigError:
+        return None
+
+
+def _published(case: Benchmark, machine: Target) -> dict[str, Any]:
+    """Cost of the published program, by its own model."""
+    if case.published is None:
+        raise PublishedOptionError(f"the published program runs chains of dense layers, and {case.name!r} is none.")
+    prediction = predict_published(case.published, machine, case.published_options)
+    found: dict[str, Any] = {
+        "ipus": case.chips,
+        "fits": prediction.fits,
+        "peak_tile_bytes": prediction.peak_tile_bytes,
+        "tile_bytes": machine.tile_bytes,
+    }
+    if not prediction.fits:
+        return found | {"error": f"does not fit: {prediction.peak_tile_bytes:,} bytes of {machine.tile_bytes:,}", "code": ""}
+    milliseconds = prediction.milliseconds()
+    return found | {"predicted_ms": milliseconds, "step_ms": milliseconds, "step_cycles": prediction.step_cycles}
+
+
+def _mapped(case: Benchmark, strategy: str, machine: Target, *, emit: bool) -> dict[str, Any]:
+    """Network, program, plan and, with `emit`, project folder."""
+    start = time.perf_counter()
+    compiled, plan = _plan(case, strategy, machine)
+    mapped = time.perf_counter()
+    data = Estimate(plan, mapped - start).to_data()
+    found = {key: data[key] for key in _KEPT}
+    found |= {
+        "fits": True,
+        "predicted_ms": data["step_ms"],
+        "neurons": sum(p.neurons for p in plan.populations),
+        "weights": sum(p.value.size for p in compiled.program.parameters.values()),
+        "map_s": mapped - start,
+        "plan": plan,
+    }
+    if emit:
+        _emit(compiled)
+        found["emit_s"] = time.perf_counter() - mapped
+    return found | {"emitted": emit, "compile_s": time.perf_counter() - start}
+
+
+def _plan(case: Benchmark, strategy: str, machine: Target, again: Plan | None = None) -> tuple[Compiled, Plan]:
+    """Build the network, lower and map it; with `again`, as that plan has it."""
+    graph = case.build().graph()
+    chosen = options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate, gradient_window=case.gradient_window)
+    program = lowered(graph, chosen)
+    activity = Activity(case.buffer_activity(program), {}, case.activity_source)
+    if not case.capacity:
+        found = map_graph(graph, program, chosen, activity, machine=machine, strategy=strategy, chips=case.chips)
+        return Compiled(graph, chosen, program, found.plan, found.parts), found.plan
+    # The published program keeps the lowest ids of a window and drops the rest; the same rules here.
+    near, capacity = case.buffer_near(program), case.buffer_capacity(program)
+    counts, near_counts = case.buffer_counts(program)
+    plan = make_plan(
+        program,
+        machine,
+        steps=case.steps,
+        batch=case.batch,
+        mode="drop",
+        strategy=strategy,
+        chips=case.chips,
+        activity=activity.mean,
+        activity_source=activity.source,
+        capacity=capacity,
+        near=near,
+        counts=counts,
+        near_counts=near_counts,
+        gradient_capacity={name: capacity[name] for name in near},
+        placer=None if again is None else as_planned(again),
+        fused=None if again is None else again.latency > 1,
+        dealt=None if again is None else again.dealt,
+    )
+    return Compiled(graph, chosen, program, plan), plan
+
+
+_KEPT: Final = (
+    *("ipus", "tiles_used", "tiles", "step_cycles", "bound_cycles", "ideal_cycles", "balance"),
+    *("step_ms", "peak_tile_bytes", "tile_bytes"),
+)
+
+
+def _emit(compiled: Compiled) -> None:
+    with temporary_folder("snnc-bench-") as folder:
+        write_project(compiled, Path(folder) / "project")
+
+
+def main(arguments: list[str]) -> None:
+    """Print the row of one benchmark and strategy."""
+    names = [a for a in arguments if a != "--emit"]
+    row = measure(names[0], names[1], names[2] if len(names) > 2 else None, emit="--emit" in arguments)
+    print(json.dumps(row, allow_nan=False))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,56 @@
+"""Patterns of names on the command line: several, separated by commas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from fnmatch import fnmatchcase
+from typing import TypeVar
+
+from snnc.driver.errors import BenchError
+
+Named = TypeVar("Named")
+
+
+def split_patterns(patterns: str) -> tuple[str, ...]:
+    """Return the patterns of a list with commas, each once.
+
+    Examples
+    --------
+    >>> split_patterns("w1-5, conv*,w1-5")
+    ('w1-5', 'conv*')
+    """
+    return tuple(dict.fromkeys(part.strip() for part in patterns.split(",") if part.strip()))
+
+
+def matching(
+    patterns: str, among: Sequence[Named], names_of: Callable[[Named], Collection[str]], what: str, known: str
+) -> tuple[Named, ...]:
+    """Return those of `among` that a pattern matches (as file names do: ``logged-*``), in their order.
+
+    Parameters
+    ----------
+    patterns
+        Separated by commas.
+    among
+        What there is.
+    names_of
+        Names of one of them; one that matches is enough.
+    what, known
+        What the error calls them, and what it says that there is.
+
+    Raises
+    ------
+    BenchError
+        There is no pattern, or one matches nothing.
+    """
+    wanted = split_patterns(patterns)
+    if not wanted:
+        raise BenchError(f"{patterns!r} names no {what}; {known}.")
+    lost = [pattern for pattern in wanted if not any(_matches(pattern, names_of(one)) for one in among)]
+    if lost:
+        raise BenchError(f"no {what} matches {', '.join(map(repr, lost))}; {known}.")
+    return tuple(one for one in among if any(_matches(pattern, names_of(one)) for pattern in wanted))
+
+
+def _matches(pattern: str, names: Collection[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names)

@@ -1,0 +1,21 @@
+"""The published per-layer program of arXiv 2311.04386 as a mapping strategy: its layout, its supersteps and what they cost."""
+
+from __future__ import annotations
+
+from snnc.benchmarks.published.from_program import published_net_of
+from snnc.benchmarks.published.net import PublishedLayer, PublishedNet
+from snnc.benchmarks.published.options import PublishedOptions
+from snnc.benchmarks.published.predict import PublishedPrediction, predict_published
+from snnc.benchmarks.published.simulate import Activity, moving_strokes, simulate
+
+__all__ = [
+    "Activity",
+    "PublishedLayer",
+    "PublishedNet",
+    "PublishedOptions",
+    "PublishedPrediction",
+    "moving_strokes",
+    "predict_published",
+    "published_net_of",
+    "simulate",
+]

@@ -1,0 +1,206 @@
+"""Supersteps of one time step backward (``loopBwd`` of ``poplar_code_stateBasedReset.cpp``, commit 2b0fe90)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.benchmarks.published.forward import FLAGS
+from snnc.benchmarks.published.layout import ceil_div, linear_pieces, linear_share, slice_pieces, slice_share, usable_tiles
+from snnc.benchmarks.published.machine import FLOAT, Exchange, Machine, Superstep
+from snnc.benchmarks.published.net import PRIVATE_COPIES
+from snnc.benchmarks.published.options import INNER, INNER_WIDE, OUTER, OUTER_WIDE, PARTIAL, SAMPLE, SLOPE, SLOPE_SCAN, prologue
+
+FIRST_STAGE: Final = "reduce groups"
+
+
+def backward(machine: Machine) -> tuple[Superstep, ...]:
+    """Return the supersteps of a time step, in order; the first step of the sequence forms no input gradients."""
+    return (
+        machine.step("count steps", "rest", "backward", compute=2 * machine.elementwise(1), programs=2),
+        _slice(machine),
+        _decay(machine, "decay dU"),
+        *(_surrogate_on_one_tile(machine) if machine.options.surrogate == "one tile" else _surrogate_everywhere(machine)),
+        _copy_state_gradients(machine),
+        _decay(machine, "scale dU"),
+        *_broadcast_ids(machine),
+        _weight_gradients(machine),
+        _input_gradients(machine),
+        *_reduce(machine),
+    )
+
+
+def _slice(machine: Machine) -> Superstep:
+    """Ids and counts that each layer read and wrote, its state, and the gradient of the readout: one after another."""
+    net, tiles = machine.net, machine.tiles
+    longest, number = 0.0, 0
+    for chip in range(machine.layout.chips):
+        sizes: list[int] = []
+        for i in machine.layout.layers_of(chip):
+            capacity, _, _ = machine.incoming(i)
+            own = net.layers[i].capacity
+            sizes += [slice_share(net.batch * capacity, tiles), slice_share(FLAGS * net.batch, tiles)]
+            sizes += [slice_share(net.batch * own, tiles), slice_share(FLAGS * net.batch, tiles), net.batch * machine.per_tile(i)]
+        if chip == machine.layout.chips - 1:
+            sizes.append(slice_share(net.batch * net.layers[-1].capacity, tiles))
+        longest, number = max(longest, sum(map(machine.dynamic, sizes))), max(number, len(sizes))
+    return machine.step("slice histories", "dynamic slices", "backward", compute=longest, programs=number)
+
+
+def _decay(machine: Machine, name: str) -> Superstep:
+    """An elementwise product layer after layer."""
+    sizes = [machine.net.batch * machine.per_tile(i) for i in range(len(machine.net.layers))]
+    compute = max(sum(machine.broadcast_elementwise(sizes[i]) for i in machine.layout.layers_of(c)) for c in range(machine.layout.chips))
+    return machine.step(name, "rest", "backward", compute=compute, programs=machine.serial)
+
+
+def _surrogate_on_one_tile(machine: Machine) -> tuple[Superstep, ...]:
+    """One worker of one tile for each layer and sample reads U, thresholds and dU of all neurons, and writes dU back."""
+    net, code, gathers, scatters, compute = machine.net, machine.options.code, [], [], 0.0
+    for i, (layer, where) in enumerate(zip(net.layers, machine.layout.ranges, strict=True)):
+        crowd = ceil_div(net.batch * len(machine.layout.layers_of(where.chip)), machine.target.tiles_per_chip)
+        pieces = 3 * where.tiles + _row_pieces(machine, layer.capacity) + 2
+        away = i + 1 < len(net.layers) and machine.from_afar(i + 1)
+        link = FLOAT * net.batch * layer.capacity * away
+        size = FLOAT * (3 * layer.neurons + 2 * layer.capacity + 1)
+        gathers.append(Exchange(crowd * size, crowd * pieces, link=link))
+        scatters.append(Exchange(sent=crowd * FLOAT * layer.neurons, runs=crowd * where.tiles))
+        compute = max(compute, machine.vertices(crowd, prologue(6, code) + layer.gradients * SLOPE.cycles(code)))
+    gather, scatter = machine.busiest(gathers), machine.busiest(scatters)
+    return (
+        machine.step("gather U and dU", "gather and scatter of U and dU", "backward", moves=(gather,), programs=0),
+        machine.step("surrogate", "surrogate", "backward", compute=compute),
+        machine.step("scatter dU", "gather and scatter of U and dU", "backward", moves=(scatter,), programs=0),
+    )
+
+
+def _row_pieces(machine: Machine, capacity: int) -> int:
+    """Tiles that hold the ids of one sample of one step."""
+    return ceil_div(capacity, slice_share(machine.net.batch * capacity, machine.tiles))
+
+
+def _surrogate_everywhere(machine: Machine) -> tuple[Superstep, ...]:
+    """Every tile reads the ids and gradients of its layer, looks for its own neurons and adds to their dU."""
+    net, code, moves, compute = machine.net, machine.options.code, [], 0.0
+    for i, layer in enumerate(net.layers):
+        ids, away = net.batch * layer.capacity, i + 1 < len(net.layers) and machine.from_afar(i + 1)
+        pieces = slice_pieces(ids, machine.tiles) + slice_pieces(FLAGS * net.batch, machine.tiles) + linear_pieces(ids, machine.tiles)
+        moves.append(Exchange(FLOAT * (2 * ids + net.batch), pieces, link=FLOAT * ids * away))
+        own = layer.gradients * machine.per_tile(i) / layer.neurons
+        cycles = prologue(9, code) + layer.gradients * SLOPE_SCAN.cycles(code) + own * SLOPE.cycles(code, loops=False)
+        compute = max(compute, machine.vertices(net.batch, cycles))
+    return (
+        machine.step("broadcast gradients", "id broadcasts", "backward", moves=(machine.busiest(moves),), programs=0),
+        machine.step("surrogate", "surrogate", "backward", compute=compute),
+    )
+
+
+def _copy_state_gradients(machine: Machine) -> Superstep:
+    """The state gradient is copied layer after layer, to be scaled."""
+    sizes = [FLOAT * machine.net.batch * machine.per_tile(i) for i in range(len(machine.net.layers))]
+    compute = max(sum(machine.local_copy(sizes[i]) for i in machine.layout.layers_of(c)) for c in range(machine.layout.chips))
+    return machine.step("copy dU", "rest", "backward", compute=compute, programs=machine.serial)
+
+
+def _broadcast_ids(machine: Machine) -> tuple[Superstep, ...]:
+    """Every tile of a layer gets the ids and counts that the layer read."""
+    net, copies = machine.net, []
+    for i in range(len(net.layers)):
+        capacity, _, _ = machine.incoming(i)
+        counts = net.batch * (1 if i == 0 else FLAGS)
+        for size in (net.batch * capacity, counts):
+            link = FLOAT * size * machine.from_afar(i)
+            copies.append((i, Exchange(FLOAT * size, slice_pieces(size, machine.tiles), link=link)))
+    return machine.copies("broadcast ids", "id broadcasts", "backward", copies, same_tiles=False)
+
+
+def _weight_gradients(machine: Machine) -> Superstep:
+    """Six vertices a tile, each with a private copy of dW and a sixth of the samples; those that are left over are not looked at."""
+    net, code, compute = machine.net, machine.options.code, 0.0
+    for i in range(len(net.layers)):
+        _, spikes, _ = machine.incoming(i)
+        vectors = ceil_div(machine.per_tile(i), 2)
+        event = OUTER.cycles(code) + (vectors - 1) * OUTER_WIDE.cycles(code)
+        samples = net.batch // PRIVATE_COPIES
+        cycles = prologue(7, code) + samples * (SAMPLE.cycles(code) + spikes * event)
+        compute = max(compute, machine.vertices(PRIVATE_COPIES, cycles))
+    return machine.step("weight gradients", "event loops", "backward", compute=compute)
+
+
+def _input_gradients(machine: Machine) -> Superstep:
+    """A vertex for each sample forms this tile's part of the gradient of every id; not for the first layer."""
+    net, code, compute = machine.net, machine.options.code, 0.0
+    for i in range(1, len(net.layers)):
+        _, _, entries = machine.incoming(i)
+        vectors = ceil_div(machine.per_tile(i), 2)
+        event = INNER.cycles(code) + (vectors - 1) * INNER_WIDE.cycles(code)
+        compute = max(compute, machine.vertices(net.batch, prologue(5, code) + entries * event))
+    return machine.step("input gradients", "event loops", "backward", compute=compute, runs=net.steps - 1)
+
+
+# ---- reduction of the input gradients over the tiles of a layer -------------------------------------------------------
+
+
+def _reduce(machine: Machine) -> tuple[Superstep, ...]:
+    """Two stages: groups of B/2 tiles, a vertex for each group, sample and entry; then the groups, by PopLibs."""
+    first, second = _first_stage(machine), _second_stage(machine)
+    return (first, second)
+
+
+def groups(batch: int, tiles: int) -> tuple[int, int]:
+    """Return the number of groups of tiles and the size of the largest: the last one takes the remainder.
+
+    Examples
+    --------
+    >>> groups(48, 733)  # as the log prints: 30 groups of 24, the last of 37
+    (30, 37)
+    """
+    size = min(batch // 2, tiles)
+    return tiles // size, size + tiles % size
+
+
+def stage_tiles(machine: Machine, chip: int) -> dict[int, int]:
+    """Tiles of `chip` that each layer's first stage gets: in proportion to ``tiles^0.8 K B``, rounded down."""
+    work = {
+        i: int(machine.layout.ranges[i].tiles ** 0.8 * machine.incoming(i)[0] * machine.net.batch)
+        for i in machine.layout.layers_of(chip)
+        if i > 0
+    }
+    usable = usable_tiles(machine.target, chip)
+    return {i: max(1, int(own / sum(work.values()) * usable)) for i, own in work.items()}
+
+
+def _first_stage(machine: Machine) -> Superstep:
+    net, code, moves, compute = machine.net, machine.options.code, [], 0.0
+    for chip in range(machine.layout.chips):
+        for i, tiles in stage_tiles(machine, chip).items():
+            capacity, _, entries = machine.incoming(i)
+            number, largest = groups(net.batch, machine.layout.ranges[i].tiles)
+            vertices = ceil_div(number * net.batch * capacity, tiles)
+            counts = ceil_div(vertices, capacity) + 1
+            left = net.batch * capacity
+            moves.append(
+                Exchange(FLOAT * (vertices * largest + counts), vertices * largest + counts, FLOAT * left, ceil_div(left, vertices))
+            )
+            active = min(vertices, entries) if vertices <= capacity else vertices * entries / capacity
+            idle = machine.vertices(vertices, prologue(5, code)) - machine.vertices(active, prologue(5, code))
+            busy = machine.vertices(active, prologue(5, code) + largest * PARTIAL.cycles(code))
+            compute = max(compute, idle + busy)
+    moved = machine.busiest(moves)
+    return machine.step(FIRST_STAGE, "reduction", "backward", compute=compute, moves=(moved,), runs=net.steps - 1)
+
+
+def _second_stage(machine: Machine) -> Superstep:
+    """PopLibs spreads the sums over the chip; the results go to where the layer before reads them."""
+    net, gathers, scatters, compute = machine.net, [], [], 0.0
+    for chip in range(machine.layout.chips):
+        layers = [i for i in machine.layout.layers_of(chip) if i > 0]
+        sums = {i: net.batch * machine.incoming(i)[0] for i in layers}
+        share = ceil_div(sum(sums.values()), machine.tiles) if layers else 0
+        for i in layers:
+            number, _ = groups(net.batch, machine.layout.ranges[i].tiles)
+            gathers.append(Exchange(FLOAT * number * share, number))
+            landed = min(sums[i], linear_share(sums[i], machine.tiles))
+            scatters.append(Exchange(FLOAT * landed, ceil_div(landed, share)))
+            compute = max(compute, machine.elementwise(2 * number * ceil_div(share, 2)))
+    ends = (machine.busiest(gathers), machine.busiest(scatters))
+    return machine.step("reduce all", "reduction", "backward", compute=compute, moves=ends, runs=net.steps - 1)

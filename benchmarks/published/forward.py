@@ -1,0 +1,119 @@
+"""Supersteps of one time step forward (``loopFwd`` of ``poplar_code_stateBasedReset.cpp``, commit 2b0fe90)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.benchmarks.published.layout import ceil_div, linear_pieces, linear_share, slice_pieces, slice_share
+from snnc.benchmarks.published.machine import FLOAT, Exchange, Machine, Superstep
+from snnc.benchmarks.published.options import CHUNK, CURRENT, CURRENT_WIDE, FOUND, MOVE, NEURON, SCAN, THRESHOLDS, prologue
+
+RANDOM: Final = 7.0
+"""Worker cycles of a random integer, as of an int add; the numbers are never used, but drawn in each step."""
+FLAGS: Final = 2
+"""Thresholds: a flag for each, and a count."""
+
+
+def forward(machine: Machine) -> tuple[Superstep, ...]:
+    """Return the supersteps of a time step, in order."""
+    return (
+        machine.step("count steps", "rest", "forward", compute=machine.elementwise(1)),
+        *_slice_inputs(machine),
+        *_pass_on(machine),
+        _update_states(machine),
+        *_flags(machine),
+        *_compact(machine),
+        *_keep(machine),
+    )
+
+
+def _slice_inputs(machine: Machine) -> tuple[Superstep, ...]:
+    net = machine.net
+    return tuple(
+        machine.step(f"slice input {what}", "dynamic slices", "forward", compute=machine.dynamic(slice_share(size, machine.tiles)))
+        for what, size in (("ids", net.batch * net.input_capacity), ("counts", net.batch))
+    )
+
+
+def _pass_on(machine: Machine) -> tuple[Superstep, ...]:
+    """Copy the spikes of the step before from where they were made to where the next layer reads them."""
+    net, copies = machine.net, []
+    for i in range(1, len(net.layers)):
+        ids = net.batch * net.layers[i - 1].capacity
+        for size, kept in ((ids, ids), (net.batch, FLAGS * net.batch)):
+            share = min(size, linear_share(size, machine.tiles))
+            pieces = ceil_div(share, slice_share(kept, machine.tiles))
+            copies.append((i, Exchange(FLOAT * share, pieces, link=FLOAT * size * machine.from_afar(i))))
+    return machine.copies("pass ids on", "id broadcasts", "forward", copies, same_tiles=True)
+
+
+def _update_states(machine: Machine) -> Superstep:
+    """Every tile of a layer reads all ids that the layer reads, and updates its neurons: a vertex for each sample."""
+    net, code, compute, moves = machine.net, machine.options.code, 0.0, []
+    for i in range(len(net.layers)):
+        capacity, spikes, _ = machine.incoming(i)
+        ids, neurons = net.batch * capacity, machine.per_tile(i)
+        pieces = slice_pieces if i == 0 else linear_pieces
+        moves.append(Exchange(FLOAT * (ids + net.batch), pieces(ids, machine.tiles) + pieces(net.batch, machine.tiles)))
+        vectors = ceil_div(neurons, 2)
+        event = (CURRENT if neurons <= 2 else CURRENT_WIDE).cycles(code)
+        cycles = prologue(8, code) + vectors * spikes * event + neurons * NEURON.cycles(code, loops=False)
+        compute = max(compute, machine.vertices(net.batch, cycles))
+    return machine.step("update states", "event loops", "forward", compute=compute, moves=(machine.busiest(moves),))
+
+
+def _flags(machine: Machine) -> tuple[Superstep, ...]:
+    """Two flags for each neuron and sample (a vertex each), and random numbers layer after layer."""
+    net, code = machine.net, machine.options.code
+    neurons = max(machine.per_tile(i) for i in range(len(net.layers)))
+    cycles = prologue(5, code) + THRESHOLDS.cycles(code, loops=False)
+    numbers = machine.elementwise(2 * machine.target.workers, 2 * RANDOM)
+    return (
+        machine.step("set flags", "flags and compaction", "forward", compute=machine.vertices(net.batch * neurons, cycles)),
+        machine.step("random offsets", "rest", "forward", compute=machine.serial * numbers, programs=machine.serial),
+    )
+
+
+def _compact(machine: Machine) -> tuple[Superstep, ...]:
+    """Flags go to the tiles of their sample and threshold; three stages make ids of them."""
+    net, layout, workers = machine.net, machine.layout, machine.target.workers
+    gathers, pulls, scatters = [], [], []
+    scan = join = merge = 0.0
+    for i, (layer, where, spread) in enumerate(zip(net.layers, layout.ranges, layout.spread, strict=True)):
+        crowd, code = layout.crowding[where.chip], machine.options.code
+        read = crowd * ceil_div(layer.neurons, spread)
+        sent = FLAGS * net.batch * machine.per_tile(i)
+        gathers.append(Exchange(FLOAT * read, read, FLOAT * sent, sent))
+        threads = min(workers * spread, layer.neurons)
+        most = max(layer.spikes, layer.gradients - layer.spikes)
+        looked = ceil_div(layer.neurons, threads) * SCAN.cycles(code) + most / threads * FOUND.cycles(code, loops=False)
+        scan = max(scan, machine.vertices(crowd * min(workers, layer.neurons), prologue(7, code) + looked))
+        joined = prologue(7, code) + min(workers, layer.neurons) * CHUNK.cycles(code) + most / spread * MOVE.cycles(code)
+        join = max(join, machine.vertices(crowd, joined))
+        held = min(layer.capacity, ceil_div(layer.neurons, spread))
+        away = FLAGS * spread - 1
+        pulls.append(Exchange(FLOAT * away * (held + 1), 2 * away))
+        merged = prologue(9, code) + FLAGS * spread * CHUNK.cycles(code) + layer.gradients * MOVE.cycles(code)
+        merge = max(merge, machine.vertices(1, merged))
+        runs = ceil_div(layer.capacity, slice_share(net.batch * layer.capacity, machine.tiles)) + FLAGS
+        scatters.append(Exchange(sent=FLOAT * (layer.capacity + FLAGS), runs=runs))
+    ends = (machine.busiest(pulls), machine.busiest(scatters))
+    return (
+        machine.step("compact flags", "flags and compaction", "forward", compute=scan, moves=(machine.busiest(gathers),)),
+        machine.step("join workers", "flags and compaction", "forward", compute=join),
+        machine.step("join tiles", "flags and compaction", "forward", compute=merge, moves=ends),
+    )
+
+
+def _keep(machine: Machine) -> tuple[Superstep, ...]:
+    """State, ids and counts of each layer are written into their histories, one after another."""
+    net, found = machine.net, []
+    for what in ("state", "ids", "counts"):
+        sizes = {
+            "state": [net.batch * machine.per_tile(i) for i in range(len(net.layers))],
+            "ids": [slice_share(net.batch * layer.capacity, machine.tiles) for layer in net.layers],
+            "counts": [slice_share(FLAGS * net.batch, machine.tiles)] * len(net.layers),
+        }[what]
+        compute = max(sum(machine.dynamic(sizes[i]) for i in machine.layout.layers_of(c)) for c in range(machine.layout.chips))
+        found.append(machine.step(f"keep {what}", "dynamic slices", "forward", compute=compute, programs=machine.serial))
+    return tuple(found)

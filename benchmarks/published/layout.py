@@ -1,0 +1,154 @@
+"""Where the published program puts everything.
+
+A layer takes a contiguous range of tiles with an equal number of neurons on each, and never straddles IPUs; tile 0 of the first IPU is
+left out. Neurons a tile start at 2 and grow by 2 until all layers find room (``benchmarking/tile_mapping.py`` of
+``jrfinkbeiner/graphcore_snn``, confirmed by the tile ranges that the log prints).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snnc.benchmarks.published.net import PublishedNet
+from snnc.benchmarks.published.options import LINEAR_BYTES, WORKER_SHARE
+from snnc.compiler.machines.target import Target
+from snnc.compiler.tiles.errors import PublishedLayoutError
+
+NEURON_STEP = 2
+
+
+@dataclass(frozen=True)
+class Range:
+    """Tiles of a layer: ``[first, first + tiles)`` of chip `chip`, `neurons` on each (fewer on the last)."""
+
+    first: int
+    tiles: int
+    neurons: int
+    chip: int
+
+    @property
+    def stop(self) -> int:
+        """Tile behind the last."""
+        return self.first + self.tiles
+
+
+@dataclass(frozen=True)
+class PublishedLayout:
+    """Tile ranges of all layers, parallel to ``net.layers``, and the tiles that compact their spikes.
+
+    Attributes
+    ----------
+    ranges
+        One a layer.
+    spread
+        Tiles that compact the flags of one sample and threshold, for each layer.
+    crowding
+        Compacting jobs that share a tile of each chip; 1 while there are tiles enough.
+    """
+
+    ranges: tuple[Range, ...]
+    spread: tuple[int, ...]
+    crowding: tuple[int, ...]
+
+    @property
+    def chips(self) -> int:
+        """Chips in use."""
+        return self.ranges[-1].chip + 1
+
+    def layers_of(self, chip: int) -> tuple[int, ...]:
+        """Layers on `chip`."""
+        return tuple(i for i, where in enumerate(self.ranges) if where.chip == chip)
+
+
+def lay_out(net: PublishedNet, target: Target) -> PublishedLayout:
+    """Place the layers of `net`.
+
+    Raises
+    ------
+    PublishedLayoutError
+        There are more layers than the chips have tiles for, or chips that nothing links.
+
+    Examples
+    --------
+    >>> from snnc.benchmarks.published import PublishedLayer, PublishedNet
+    >>> from snnc.compiler.machines import load_target
+    >>> layers = tuple(PublishedLayer(n, 2, 0, 0) for n in (978, 978, 976, 10))
+    >>> net = PublishedNet("three", 2312, 32, 0, layers, 100, 48)
+    >>> [where.first for where in lay_out(net, load_target("gc200")).ranges]
+    [1, 490, 979, 1467]
+    """
+    most = max(layer.neurons for layer in net.layers)
+    for neurons in range(NEURON_STEP, most + 2 * NEURON_STEP, NEURON_STEP):
+        ranges = _ranges(net, target, neurons)
+        if ranges is not None and ranges[-1].chip and not target.link_bytes_per_second:
+            raise PublishedLayoutError(f"{net.name!r} needs {ranges[-1].chip + 1} chips of {target.name}, and nothing links them.")
+        if ranges is not None:
+            return _with_compaction(net, target, ranges)
+    raise PublishedLayoutError(
+        f"{net.name!r} has {len(net.layers)} layers, and {target.name} {target.chips} chip(s) with {target.tiles_per_chip} tiles of "
+        f"{target.workers} workers: no layer may share a tile or straddle chips, so they find no room. Take a target with more tiles."
+    )
+
+
+def _ranges(net: PublishedNet, target: Target, neurons: int) -> tuple[Range, ...] | None:
+    """Fill chip after chip; None when they do not suffice."""
+    found, chip, used = [], 0, 0
+    for layer in net.layers:
+        tiles = ceil_div(layer.neurons, neurons)
+        if used + tiles > usable_tiles(target, chip):
+            chip, used = chip + 1, 0
+        if chip >= target.chips or tiles > usable_tiles(target, chip):
+            return None
+        offset = target.tiles_per_chip - usable_tiles(target, chip)
+        found.append(Range(chip * target.tiles_per_chip + offset + used, tiles, neurons, chip))
+        used += tiles
+    return tuple(found)
+
+
+def usable_tiles(target: Target, chip: int) -> int:
+    """Tiles of a chip; the first tile of the first is kept for scalars."""
+    return target.tiles_per_chip - (chip == 0)
+
+
+def _with_compaction(net: PublishedNet, target: Target, ranges: tuple[Range, ...]) -> PublishedLayout:
+    spread = tuple(spread_factor(layer.neurons, target.workers) for layer in net.layers)
+    chips = ranges[-1].chip + 1
+    jobs = [2 * net.batch * sum(s for s, where in zip(spread, ranges, strict=True) if where.chip == chip) for chip in range(chips)]
+    return PublishedLayout(ranges, spread, tuple(max(1, ceil_div(n, target.tiles_per_chip)) for n in jobs))
+
+
+def spread_factor(neurons: int, workers: int) -> int:
+    """Tiles that share the compaction of one sample and threshold, about 64 neurons a worker.
+
+    ``determine_layerwise_tile_spread_factor``; the log prints 4 for 1466 neurons, 3 for 978, 2 for 734 and 586, 1 for 10.
+    """
+    share = neurons // WORKER_SHARE + (neurons % WORKER_SHARE > WORKER_SHARE // 2)
+    return max(share // workers + (share % workers >= 2), 1)
+
+
+def ceil_div(a: int, b: int) -> int:
+    """Round ``a / b`` up."""
+    return -(-a // b)
+
+
+# ---- tensors that are not tied to a layer's tiles ---------------------------------------------------------------------
+
+
+def slice_share(elements: int, tiles: int) -> int:
+    """Elements of one time step on a tile of a tensor that is sliced in time (``popops::createSliceableTensor`` without a grain)."""
+    return ceil_div(elements, tiles)
+
+
+def slice_pieces(elements: int, tiles: int) -> int:
+    """Tiles that one time step of such a tensor lies on."""
+    return ceil_div(elements, slice_share(elements, tiles))
+
+
+def linear_share(elements: int, tiles: int) -> int:
+    """Elements on a tile of a linearly mapped tensor of 4-byte elements, in pairs (``poputil::calcLinearTileMapping``)."""
+    return max(LINEAR_BYTES // 4, 2 * ceil_div(ceil_div(elements, tiles), 2))
+
+
+def linear_pieces(elements: int, tiles: int) -> int:
+    """Tiles that such a tensor lies on."""
+    return ceil_div(elements, linear_share(elements, tiles))

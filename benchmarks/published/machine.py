@@ -1,0 +1,226 @@
+"""Supersteps and what they are made of: vertices on the busiest tile, exchanges, barriers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass, replace
+from itertools import zip_longest
+from typing import Literal, TypeAlias
+
+from snnc.benchmarks.published.layout import PublishedLayout
+from snnc.benchmarks.published.net import PublishedNet
+from snnc.benchmarks.published.options import CONTROL, LOCAL_COPY, LOCAL_COPY_BYTES, PROLOGUE, SUPERVISOR, VECTOR, PublishedOptions
+from snnc.compiler.machines.target import Target
+
+Category: TypeAlias = Literal[
+    "gather and scatter of U and dU",
+    "dynamic slices",
+    "flags and compaction",
+    "event loops",
+    "id broadcasts",
+    "reduction",
+    "surrogate",
+    "update",
+    "host",
+    "rest",
+]
+Part: TypeAlias = Literal["forward", "backward", "update"]
+FLOAT = 4
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What the busiest tile of an exchange moves.
+
+    Attributes
+    ----------
+    received, pieces
+        Bytes that arrive, and their fragments: contiguous where they are sent and where they land.
+    sent, runs
+        Bytes that leave, and the contiguous runs to one receiver each.
+    link
+        Bytes that the busiest chip receives from others.
+    """
+
+    received: float = 0.0
+    pieces: float = 0.0
+    sent: float = 0.0
+    runs: float = 0.0
+    link: float = 0.0
+
+    def plus(self, other: Exchange) -> Exchange:
+        """Return both on the same tile at once."""
+        return Exchange(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+
+@dataclass(frozen=True)
+class Superstep:
+    """One kind of superstep, predicted.
+
+    Attributes
+    ----------
+    name, category, part
+        What it is.
+    runs
+        How often a training step runs it.
+    compute, sync, exchange
+        Tile cycles of one run: at the busiest tile, in barriers with set-up and control, in exchange.
+    received, pieces
+        Bytes that the busiest tile receives in one run, and fragments that it receives and sends.
+    exchanges, programs
+        Exchanges and program steps of one run.
+    """
+
+    name: str
+    category: Category
+    part: Part
+    runs: int
+    compute: float
+    sync: float
+    exchange: float
+    received: float
+    pieces: float
+    exchanges: int
+    programs: int
+
+    @property
+    def cycles(self) -> float:
+        """Tile cycles of all runs."""
+        return self.runs * (self.compute + self.sync + self.exchange)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The net, where it lies, the target, and the options: what every superstep is priced with."""
+
+    net: PublishedNet
+    layout: PublishedLayout
+    target: Target
+    options: PublishedOptions
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of a chip; one more or less on the first is not told apart here."""
+        return max(1, self.target.tiles_per_chip - 1)
+
+    @property
+    def serial(self) -> int:
+        """Layers of the fullest chip: how many operations of one layer each run one after another."""
+        return max(len(self.layout.layers_of(chip)) for chip in range(self.layout.chips))
+
+    def per_tile(self, layer: int) -> int:
+        """Neurons of `layer` on a full tile."""
+        where = self.layout.ranges[layer]
+        return -(-self.net.layers[layer].neurons // where.tiles)
+
+    def incoming(self, layer: int) -> tuple[int, float, float]:
+        """K, n0 and n1 of what `layer` reads."""
+        if layer == 0:
+            return self.net.input_capacity, self.net.input_spikes, self.net.input_spikes
+        before = self.net.layers[layer - 1]
+        return before.capacity, before.spikes, before.gradients
+
+    def from_afar(self, layer: int) -> bool:
+        """Whether what `layer` reads comes from another chip."""
+        return layer > 0 and self.layout.ranges[layer - 1].chip != self.layout.ranges[layer].chip
+
+    # ---- time --------------------------------------------------------------------------------------------------------
+
+    def vertices(self, number: float, cycles: float) -> float:
+        """Tile cycles of equal vertices; a lone one still takes `workers` tile cycles an instruction."""
+        return math.ceil(number / self.target.workers) * self.target.workers * (self.target.vertex_start_cycles + cycles)
+
+    def elementwise(self, values: float, cycles: float = VECTOR) -> float:
+        """Tile cycles of an fp32 PopLibs operation on `values` of a tile; `cycles` worker cycles for two of them."""
+        workers = self.target.workers
+        return SUPERVISOR + workers * (PROLOGUE + cycles * math.ceil(math.ceil(values / 2) / workers))
+
+    def broadcast_elementwise(self, values: float) -> float:
+        """The same with a second operand that is repeated: naive code copies it into place first."""
+        share = {"naive": 1.0, "ideal": 0.0, "mean": 0.5}[self.options.code]
+        return self.elementwise(values) + share * self.local_copy(FLOAT * values)
+
+    @staticmethod
+    def local_copy(size: float) -> float:
+        """Tile cycles of a copy of `size` bytes within a tile."""
+        return LOCAL_COPY + size / LOCAL_COPY_BYTES
+
+    @staticmethod
+    def dynamic(values: float) -> float:
+        """Tile cycles of a 1-D dynamic slice or update of `values` on a tile (facts of PopLibs' codelet)."""
+        return max(403.0, 25 + 6 * (39 + 24 + 2 * (math.ceil(values / 6) // 2)))
+
+    def exchange(self, moved: Exchange) -> float:
+        """Tile cycles of an exchange: bytes and fragments at its busiest tile, or the links."""
+        rate = self.target.exchange_bytes_per_cycle
+        each = self.target.fragment_cycles if self.options.fragment_cycles is None else self.options.fragment_cycles
+        over_links = moved.link / self.target.link_bytes_per_second * self.target.clock_hz if moved.link else 0.0
+        return max(moved.received / rate + each * moved.pieces, moved.sent / rate + each * moved.runs, over_links)
+
+    def barrier(self, moved: Exchange) -> float:
+        """Tile cycles of the barrier and the set-up of an exchange."""
+        sync = self.target.link_sync_cycles if moved.link else self.target.sync_cycles
+        return sync + self.target.superstep_cycles - CONTROL
+
+    # ---- supersteps --------------------------------------------------------------------------------------------------
+
+    def step(
+        self,
+        name: str,
+        category: Category,
+        part: Part,
+        *,
+        compute: float = 0.0,
+        moves: Iterable[Exchange] = (),
+        runs: int | None = None,
+        programs: int = 1,
+    ) -> Superstep:
+        """Return a superstep of `programs` program steps with one exchange for each of `moves`."""
+        moved = tuple(m for m in moves if m.received or m.sent)
+        return Superstep(
+            name=name,
+            category=category,
+            part=part,
+            runs=self.net.steps if runs is None else runs,
+            compute=compute,
+            sync=programs * CONTROL + sum(self.barrier(m) for m in moved),
+            exchange=sum(self.exchange(m) for m in moved),
+            received=sum(m.received for m in moved),
+            pieces=sum(m.pieces + m.runs for m in moved),
+            exchanges=len(moved),
+            programs=programs,
+        )
+
+    def copies(
+        self,
+        name: str,
+        category: Category,
+        part: Part,
+        copies: Sequence[tuple[int, Exchange]],
+        *,
+        same_tiles: bool,
+    ) -> tuple[Superstep, ...]:
+        """Return the supersteps of adjacent copies, each given with its layer.
+
+        Merged into one exchange, copies of one layer (of one chip, where all land on the same tiles) add up and others run side by
+        side. Not merged, those of one chip run one after another.
+        """
+        ranges = self.layout.ranges
+        if self.options.merge_copies:
+            together: dict[int, Exchange] = {}
+            for layer, moved in copies:
+                key = ranges[layer].chip if same_tiles else layer
+                together[key] = together.get(key, Exchange()).plus(moved)
+            return (self.step(name, category, part, moves=(self.busiest(together.values()),)),) if copies else ()
+        queues: dict[int, list[Exchange]] = {}
+        for layer, moved in copies:
+            queues.setdefault(ranges[layer].chip, []).append(moved)
+        rounds = zip_longest(*queues.values(), fillvalue=Exchange())
+        return tuple(self.step(f"{name} {i}", category, part, moves=(self.busiest(one),)) for i, one in enumerate(rounds))
+
+    def busiest(self, moves: Iterable[Exchange]) -> Exchange:
+        """Return the slowest of exchanges that run side by side on tiles of their own; links count wherever they are used."""
+        known = tuple(moves)
+        slowest = max(known, key=self.exchange, default=Exchange())
+        return replace(slowest, link=max((moved.link for moved in known), default=0.0))

@@ -1,0 +1,73 @@
+"""Bytes on the fullest tile of each layer, by category.
+
+Tensors as ``poplar_code_stateBasedReset.cpp`` (commit 2b0fe90) allocates them; everything is fp32 or 32-bit and lives through the whole
+training step but for the exchange buffers, of which the largest counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from snnc.benchmarks.published.backward import FIRST_STAGE, groups
+from snnc.benchmarks.published.forward import FLAGS
+from snnc.benchmarks.published.layout import ceil_div, linear_share, slice_share
+from snnc.benchmarks.published.machine import FLOAT, Machine, Superstep
+from snnc.benchmarks.published.net import PRIVATE_COPIES
+
+STATES = 4
+"""Initial and current state, dU and its scaled copy."""
+CODELETS = 6144
+"""Bytes of codelets on a tile [R]: about those of a program of the same parts."""
+ID_COPIES = 2
+"""Ids and counts of all steps are kept as integers and as floats."""
+
+
+def memory_by_layer(machine: Machine, supersteps: Iterable[Superstep]) -> tuple[dict[str, int], ...]:
+    """Return bytes by category for a tile of each layer that is also among the busiest tiles of the exchanges of `supersteps`.
+
+    The surrogate runs on the first tiles of a chip, the largest group of the first reduction on its last: a tile has the code of one.
+    """
+    known = tuple(supersteps)
+    surrogate = sum(step.pieces for step in known if step.category == "gather and scatter of U and dU")
+    sums = sum(step.pieces for step in known if step.name == FIRST_STAGE)
+    pieces = int(sum(step.pieces for step in known) - min(surrogate, sums))
+    return tuple(_of_layer(machine, i, pieces) for i in range(len(machine.net.layers)))
+
+
+def _of_layer(machine: Machine, i: int, pieces: int) -> dict[str, int]:
+    net, target = machine.net, machine.target
+    neurons, capacity = machine.per_tile(i), machine.incoming(i)[0]
+    weights = FLOAT * net.widths[i] * neurons
+    read = FLOAT * net.batch * (capacity + FLAGS)
+    return {
+        "weights": weights,
+        "optimiser": net.moments * weights,
+        "gradients": (PRIVATE_COPIES + 1) * weights,
+        "history": FLOAT * net.steps * net.batch * neurons,
+        "states": FLOAT * neurons * (STATES * net.batch + 2 + 2 + FLAGS * net.batch),
+        "spikes": _spikes(machine, i),
+        "replicated ids": read + (FLOAT * net.batch * capacity if i else 0),
+        "exchange": _buffer(machine, i),
+        "code": target.fixed_tile_bytes + CODELETS + target.fragment_code_bytes * pieces,
+    }
+
+
+def _spikes(machine: Machine, i: int) -> int:
+    """Ids and counts of all steps, of every layer of the chip and of the input, spread over the chip."""
+    net, tiles, chip = machine.net, machine.tiles, machine.layout.ranges[i].chip
+    sizes = [net.batch * net.layers[j].capacity for j in machine.layout.layers_of(chip)]
+    sizes += [net.batch * net.input_capacity] * (chip == 0)
+    return int(ID_COPIES * FLOAT * net.steps * sum(slice_share(n, tiles) + slice_share(FLAGS * net.batch, tiles) for n in sizes))
+
+
+def _buffer(machine: Machine, i: int) -> int:
+    """The largest of what a tile receives to work on: ids, flags, state and its gradient of a sample, parts of sums."""
+    net, layer, spread = machine.net, machine.net.layers[i], machine.layout.spread[i]
+    crowd = machine.layout.crowding[machine.layout.ranges[i].chip]
+    sums = 0
+    if i:
+        left = net.batch * machine.incoming(i)[0]
+        number, largest = groups(net.batch, machine.layout.ranges[i].tiles)
+        sums = largest * ceil_div(number * left, machine.tiles) + linear_share(left, machine.tiles)
+    gathered = 3 * layer.neurons if machine.options.surrogate == "one tile" else 2 * net.batch * layer.capacity
+    return FLOAT * max(net.batch * (machine.incoming(i)[0] + 1), crowd * ceil_div(layer.neurons, spread), gathered, sums)

@@ -1,0 +1,116 @@
+"""What the published per-layer program runs: a chain of dense layers of LIF neurons, each with a fixed spike capacity.
+
+The program is that of arXiv 2311.04386; facts on it are from the public code ``jrfinkbeiner/graphcore_snn``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from snnc.compiler.tiles.errors import PublishedOptionError
+
+PRIVATE_COPIES: Final = 6
+"""Private weight gradients of a tile, one a worker; a batch holds at least as many samples (``calcLIFWeightGrad``)."""
+MOMENTS: Final = {"adam": 2, "sgd": 0}
+"""Optimisers of the benchmark scripts, and the values that each keeps for a parameter."""
+
+
+@dataclass(frozen=True)
+class PublishedLayer:
+    """A layer of LIF neurons behind dense weights.
+
+    Attributes
+    ----------
+    neurons
+        N.
+    capacity
+        K, the ids a sample that its sparse spike tensor holds.
+    spikes, gradients
+        n0 and n1, averaged over samples and steps: entries that spiked, and these with those near the threshold. Both as the
+        tensor holds them, so at most K.
+    """
+
+    neurons: int
+    capacity: int
+    spikes: float
+    gradients: float
+
+    def __post_init__(self) -> None:
+        if self.neurons < 1:
+            raise PublishedOptionError(f"a layer has {self.neurons} neurons; give 1 or more.")
+        if not 1 <= self.capacity <= self.neurons:
+            raise PublishedOptionError(f"the capacity of a layer of {self.neurons} neurons is {self.capacity}; it is 1 to {self.neurons}.")
+        if not 0 <= self.spikes <= self.gradients <= self.capacity:
+            raise PublishedOptionError(
+                f"a layer holds n0 = {self.spikes:g} spikes and n1 = {self.gradients:g} entries in K = {self.capacity} places; "
+                "they obey 0 <= n0 <= n1 <= K."
+            )
+
+
+@dataclass(frozen=True)
+class PublishedNet:
+    """A net with its sequence.
+
+    Attributes
+    ----------
+    name
+        For reports.
+    inputs, input_capacity, input_spikes
+        Inputs, the ids a sample and step that the host sends room for, and how many of them are in use on average.
+    layers
+        Hidden layers in order, then the readout, which spikes as well.
+    steps, batch
+        T and B of one training step.
+    optimizer
+        A key of :data:`MOMENTS`.
+    """
+
+    name: str
+    inputs: int
+    input_capacity: int
+    input_spikes: float
+    layers: tuple[PublishedLayer, ...]
+    steps: int
+    batch: int
+    optimizer: str = "adam"
+
+    def __post_init__(self) -> None:
+        if len(self.layers) < 2:
+            raise PublishedOptionError(
+                f"{self.name!r} has {len(self.layers)} layer(s); the published program needs a hidden layer and a readout."
+            )
+        if self.inputs < 1 or not 1 <= self.input_capacity <= self.inputs or not 0 <= self.input_spikes <= self.input_capacity:
+            raise PublishedOptionError(
+                f"{self.name!r} has {self.inputs} inputs, {self.input_spikes:g} spikes a step in {self.input_capacity} places; "
+                "they obey 0 <= spikes <= places <= inputs."
+            )
+        if self.steps < 2:
+            raise PublishedOptionError(f"{self.name!r} has {self.steps} step(s); the published program runs 2 or more.")
+        if self.batch < PRIVATE_COPIES:
+            raise PublishedOptionError(
+                f"{self.name!r} has a batch of {self.batch}; the published program gives each of its {PRIVATE_COPIES} private weight "
+                f"gradients a sample, so give {PRIVATE_COPIES} or more."
+            )
+        if self.optimizer not in MOMENTS:
+            raise PublishedOptionError(f"the optimizer {self.optimizer!r} is not known; the benchmark scripts use {' or '.join(MOMENTS)}.")
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Values of the input and of all layers."""
+        return (self.inputs, *(layer.neurons for layer in self.layers))
+
+    @property
+    def weights(self) -> int:
+        """Weights of all layers; there are no biases."""
+        return sum(a * b for a, b in zip(self.widths[:-1], self.widths[1:], strict=True))
+
+    @property
+    def moments(self) -> int:
+        """Values that the optimiser keeps for a weight."""
+        return MOMENTS[self.optimizer]
+
+    def full(self) -> PublishedNet:
+        """Return the net with every capacity in use: n0 = n1 = K."""
+        layers = tuple(replace(layer, spikes=float(layer.capacity), gradients=float(layer.capacity)) for layer in self.layers)
+        return replace(self, input_spikes=float(self.input_capacity), layers=layers)

@@ -1,0 +1,54 @@
+"""What a training step runs once, beside its time steps: casts, private gradients zeroed and summed, the optimiser, the host.
+
+Not priced: transposes and the loss of the frame around the program, and what an epoch costs once.
+"""
+
+from __future__ import annotations
+
+from snnc.benchmarks.published.layout import slice_share
+from snnc.benchmarks.published.machine import FLOAT, Machine, Superstep
+from snnc.benchmarks.published.net import PRIVATE_COPIES
+from snnc.benchmarks.published.options import ADAM_VECTOR, HOST_BYTES_PER_SECOND, LOCAL_COPY_BYTES, SGD_VECTOR
+
+
+def once(machine: Machine) -> tuple[Superstep, ...]:
+    """Return those supersteps, in order."""
+    net = machine.net
+    weights = [before * machine.per_tile(i) for i, before in enumerate(net.widths[:-1])]
+    zeroed = [PRIVATE_COPIES * FLOAT * n / LOCAL_COPY_BYTES for n in weights]
+    optimiser = ADAM_VECTOR if net.moments else SGD_VECTOR
+    return (
+        _host(machine),
+        _casts(machine),
+        machine.step("zero private gradients", "update", "update", compute=_serial(machine, zeroed), runs=1, programs=machine.serial),
+        machine.step("sum private gradients", "update", "update", compute=machine.elementwise(PRIVATE_COPIES * max(weights)), runs=1),
+        machine.step(
+            "optimiser",
+            "update",
+            "update",
+            compute=_serial(machine, [machine.elementwise(n, optimiser) for n in weights]),
+            runs=1,
+            programs=machine.serial,
+        ),
+    )
+
+
+def _serial(machine: Machine, cycles: list[float]) -> float:
+    """Operations of one layer each, one after another on each chip."""
+    return max(sum(cycles[i] for i in machine.layout.layers_of(chip)) for chip in range(machine.layout.chips))
+
+
+def _host(machine: Machine) -> Superstep:
+    """Ids and counts of all steps come from the host as 4-byte values."""
+    net = machine.net
+    size = FLOAT * net.steps * net.batch * (net.input_capacity + 1)
+    return machine.step("inputs from the host", "host", "update", compute=size / HOST_BYTES_PER_SECOND * machine.target.clock_hz, runs=1)
+
+
+def _casts(machine: Machine) -> Superstep:
+    """Ids and counts of all steps are cast to integers and back: the inputs twice, those of each layer four times in all."""
+    net, tiles = machine.net, machine.tiles
+    inputs = [slice_share(net.batch * net.input_capacity, tiles), slice_share(net.batch, tiles)]
+    layers = [size for layer in net.layers for size in (slice_share(net.batch * layer.capacity, tiles), slice_share(2 * net.batch, tiles))]
+    sizes = [n * net.steps for n in 2 * inputs + 2 * layers]
+    return machine.step("casts", "update", "update", compute=sum(map(machine.elementwise, sizes)), runs=1, programs=len(sizes))

@@ -1,0 +1,130 @@
+"""What of the published program is not known from its source, as options, and the constants that price it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, get_args
+
+from snnc.compiler.tiles.errors import PublishedOptionError
+
+CodeGeneration: TypeAlias = Literal["naive", "ideal", "mean"]
+Surrogate: TypeAlias = Literal["one tile", "every tile"]
+
+CONTROL: Final = 30.0
+"""[R] Tile cycles of a program step without exchange; of ``Target.superstep_cycles`` the rest is the set-up of an exchange."""
+SUPERVISOR: Final = 11.0
+"""Tile cycles that a PopLibs vertex of all workers adds to six times its worker cycles (PopLibs performance estimates)."""
+PROLOGUE: Final = 29.0
+"""Worker cycles before the loop of a PopLibs fp32 elementwise vertex."""
+VECTOR: Final = 3.0
+"""Worker cycles for two fp32 values of an add or mul: 1 + 2."""
+LOCAL_COPY: Final = 288.0
+"""Tile cycles of a copy within a tile, beside 8 bytes a cycle."""
+LOCAL_COPY_BYTES: Final = 8.0
+DIVIDE: Final = 10.0
+"""Worker cycles of an fp32 division (PopLibs: 10 for two values)."""
+LINEAR_BYTES: Final = 128
+"""Least bytes a tile of a tensor that PopLibs maps linearly (``poputil::mapTensorLinearly``)."""
+HOST_BYTES_PER_SECOND: Final = 8e9
+"""Host to IPU, as Poplar's model has it."""
+WORKER_SHARE: Final = 64
+"""Neurons that one worker is to compact (``desired_per_worker_size`` of ``poplar_code_stateBasedReset.cpp``)."""
+
+
+@dataclass(frozen=True)
+class PublishedOptions:
+    """Choices of the model.
+
+    Attributes
+    ----------
+    fragment_cycles
+        Cycles of an exchange fragment beside its bytes; None takes the target's. Sources range from 6 to 20.
+    merge_copies
+        Whether the vendor's compiler merges adjacent copies into one exchange; not known.
+    code
+        How well loops are compiled: ``"naive"`` issues every operation alone, ``"ideal"`` pairs memory with arithmetic and loops for
+        nothing, ``"mean"`` takes the mean of both.
+    surrogate
+        Where the surrogate runs: ``"one tile"`` and one worker for each layer and sample, as in the logged runs, or ``"every tile"`` for
+        its own neurons, as in the program of 2022-09-17 and later.
+    """
+
+    fragment_cycles: float | None = None
+    merge_copies: bool = True
+    code: CodeGeneration = "mean"
+    surrogate: Surrogate = "one tile"
+
+    def __post_init__(self) -> None:
+        if self.fragment_cycles is not None and not self.fragment_cycles >= 0:
+            raise PublishedOptionError(f"fragment_cycles is {self.fragment_cycles}; give 0 or more (sources range from 6 to 20).")
+        if self.code not in get_args(CodeGeneration):
+            raise PublishedOptionError(
+                f"the code generation {self.code!r} is not known; choose one of {', '.join(get_args(CodeGeneration))}."
+            )
+        if self.surrogate not in get_args(Surrogate):
+            raise PublishedOptionError(f"the place {self.surrogate!r} of the surrogate is not known; choose 'one tile' or 'every tile'.")
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Operations of one round of a loop: what a compiled codelet has to do whatever the compiler is.
+
+    A worker issues one bundle a cycle: a memory, branch or integer operation, and beside it one of arithmetic. Naive code issues all of
+    them alone, with a branch back; ideal code hides addresses and arithmetic behind memory and loops for nothing.
+    """
+
+    loads: float = 0
+    stores: float = 0
+    arithmetic: float = 0
+    integer: float = 0
+    branches: float = 0
+
+    def cycles(self, code: CodeGeneration, *, loops: bool = True) -> float:
+        """Worker cycles of a round; `loops` False leaves out the branch back."""
+        naive = self.loads + self.stores + self.arithmetic + self.integer + self.branches + loops
+        ideal = max(self.loads + self.stores + self.branches, self.arithmetic)
+        return {"naive": naive, "ideal": ideal, "mean": (naive + ideal) / 2}[code]
+
+
+def prologue(fields: int, code: CodeGeneration) -> float:
+    """Worker cycles of a vertex outside its loops: it loads each field; naive code also checks or dereferences each."""
+    return {"naive": 2.0 * fields, "ideal": 1.0 * fields, "mean": 1.5 * fields}[code]
+
+
+# Loops of custom_codelet.cpp (commit 2b0fe90), counted from what they read, compute and write.
+CURRENT: Final = Loop(loads=2, arithmetic=1, integer=1)
+"""Forward: an id, two weights, one vector add."""
+CURRENT_WIDE: Final = Loop(loads=2, arithmetic=1, integer=3)
+"""The same where the row is more than one vector."""
+NEURON: Final = Loop(loads=5, stores=1, arithmetic=3, branches=1)
+"""Decay, reset and current of a neuron."""
+THRESHOLDS: Final = Loop(loads=3, stores=2, arithmetic=2, branches=2)
+"""Two flags of a neuron and sample; a vertex each."""
+SCAN: Final = Loop(loads=1, integer=1, branches=1)
+"""A flag looked at."""
+FOUND: Final = Loop(stores=1, integer=1, branches=1)
+"""A flag found set."""
+CHUNK: Final = Loop(loads=1, integer=3, branches=2)
+"""Ids of one worker or tile begun."""
+MOVE: Final = Loop(loads=1, stores=1, integer=1)
+"""An id copied."""
+SLOPE: Final = Loop(loads=5, stores=1, arithmetic=5 + DIVIDE, integer=2)
+"""Surrogate: id, U, threshold, gradient, dU; single precision (see docs/explanation/calibration.md)."""
+SLOPE_SCAN: Final = Loop(loads=1, integer=1, branches=1)
+"""Surrogate on every tile: an id compared with the tile's neurons."""
+SAMPLE: Final = Loop(loads=2, integer=3, branches=1)
+"""A sample begun in the weight gradient."""
+OUTER: Final = Loop(loads=2, stores=1, arithmetic=1, integer=1)
+"""Weight gradient: an id, two gradients, one vector add."""
+OUTER_WIDE: Final = Loop(loads=2, stores=1, arithmetic=1, integer=1)
+"""A further vector of the row."""
+INNER: Final = Loop(loads=2, stores=1, arithmetic=2, integer=1)
+"""Input gradient: an id, two weights, a product and its sum."""
+INNER_WIDE: Final = Loop(loads=2, arithmetic=2, integer=1)
+"""A further vector of the row."""
+PARTIAL: Final = Loop(loads=1, arithmetic=1)
+"""A partial sum added."""
+ADAM_VECTOR: Final = 10.0 + 2 * DIVIDE + 7.0
+"""Adam on two weights: 10 elementwise operations, a root and a division, 4 loads and 3 stores."""
+SGD_VECTOR: Final = 5.0
+"""SGD on two weights: scale, subtract, 2 loads, 1 store."""

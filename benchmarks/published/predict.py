@@ -1,0 +1,98 @@
+"""Cycles, milliseconds and memory of the published program, summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from snnc.benchmarks.published.backward import backward
+from snnc.benchmarks.published.forward import forward
+from snnc.benchmarks.published.layout import PublishedLayout, lay_out
+from snnc.benchmarks.published.machine import Machine, Superstep
+from snnc.benchmarks.published.memory import memory_by_layer
+from snnc.benchmarks.published.net import PublishedNet
+from snnc.benchmarks.published.once import once
+from snnc.benchmarks.published.options import PublishedOptions
+from snnc.compiler.machines.target import Target
+
+
+@dataclass(frozen=True)
+class PublishedPrediction:
+    """What the published program would take for one training step of `net`.
+
+    Attributes
+    ----------
+    net, target, options
+        What was asked.
+    layout
+        Tile ranges.
+    supersteps
+        Every kind of superstep with its runs.
+    memory
+        For each layer, bytes by category of its fullest tile.
+    """
+
+    net: PublishedNet
+    target: Target
+    options: PublishedOptions
+    layout: PublishedLayout
+    supersteps: tuple[Superstep, ...]
+    memory: tuple[Mapping[str, int], ...]
+
+    @cached_property
+    def step_cycles(self) -> float:
+        """Tile cycles of one training step, predicted."""
+        return sum(step.cycles for step in self.supersteps)
+
+    def milliseconds(self, clock_hz: float | None = None) -> float:
+        """Milliseconds of one training step at a clock (the target's own by default), predicted; the host takes as long at any."""
+        clock = clock_hz or self.target.clock_hz
+        host = sum(step.cycles for step in self.supersteps if step.category == "host")
+        return 1e3 * ((self.step_cycles - host) / clock + host / self.target.clock_hz)
+
+    @property
+    def categories(self) -> dict[str, float]:
+        """Tile cycles of one training step by what they go to."""
+        found: dict[str, float] = {}
+        for step in self.supersteps:
+            found[step.category] = found.get(step.category, 0.0) + step.cycles
+        return found
+
+    @property
+    def step_supersteps(self) -> int:
+        """Program steps of one time step, forward and backward."""
+        return sum(step.programs for step in self.supersteps if step.part != "update")
+
+    @property
+    def peak_tile_bytes(self) -> int:
+        """Bytes of the fullest tile, predicted."""
+        return max(sum(held.values()) for held in self.memory)
+
+    @property
+    def fits(self) -> bool:
+        """Whether every tile has room."""
+        return self.peak_tile_bytes <= self.target.tile_bytes
+
+
+def predict_published(net: PublishedNet, target: Target, options: PublishedOptions | None = None) -> PublishedPrediction:
+    """Predict one training step of `net` in the published per-layer program.
+
+    Parameters
+    ----------
+    net
+        Sizes, capacities and activity; ``net.full()`` has every capacity in use.
+    target
+        The machine; layers fill as many of its chips as they need.
+    options
+        What is not known of the program; see :class:`~snnc.benchmarks.published.options.PublishedOptions`.
+
+    Raises
+    ------
+    PublishedLayoutError
+        The layers find no room on the target.
+    """
+    chosen = options or PublishedOptions()
+    machine = Machine(net, lay_out(net, target), target, chosen)
+    supersteps = (*forward(machine), *backward(machine), *once(machine))
+    return PublishedPrediction(net, target, chosen, machine.layout, supersteps, memory_by_layer(machine, supersteps))

@@ -1,0 +1,178 @@
+"""n0 and n1 of a net: its neurons run in NumPy on inputs of its kind, from its initial weights.
+
+The published log records neither. Equations (``custom_codelet.cpp`` of ``jrfinkbeiner/graphcore_snn``; arXiv 2311.04386)::
+
+    I  = sum of the weight rows of the ids that the layer before sent in the step before
+    U' = 10 (1 - a) I            where U > 1 before the step (hard reset)
+    U' = a U + 10 (1 - a) I      elsewhere
+    n0 = min(K, #(U' > 1)),  n1 = min(K, #(U' > th2)),  the lowest ids are kept
+
+with a = 0.95, th2 = 0.9 (-100 for the readout), and weights uniform in ±limit, limit = multiplier sqrt(6 / inputs). The log prints
+the limits: multiplier 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.benchmarks.published.net import PublishedNet
+
+Floats: TypeAlias = npt.NDArray[np.float32]
+Doubles: TypeAlias = npt.NDArray[np.float64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+DECAY: Final = np.float32(0.95)
+SECOND_THRESHOLD: Final = 0.9
+READOUT_THRESHOLD: Final = -100.0
+
+
+@dataclass(frozen=True, eq=False)
+class Activity:
+    """Counts of one batch, from all steps and samples.
+
+    Attributes
+    ----------
+    inputs
+        Input spikes, [T, B].
+    fired, spikes, gradients
+        For each layer [T, B]: neurons above the threshold, n0 and n1.
+    """
+
+    inputs: npt.NDArray[np.int64]
+    fired: tuple[npt.NDArray[np.int64], ...]
+    spikes: tuple[npt.NDArray[np.int64], ...]
+    gradients: tuple[npt.NDArray[np.int64], ...]
+
+    def of(self, net: PublishedNet) -> PublishedNet:
+        """Return `net` with the mean counts."""
+        layers = tuple(
+            replace(layer, spikes=float(n0.mean()), gradients=float(n1.mean()))
+            for layer, n0, n1 in zip(net.layers, self.spikes, self.gradients, strict=True)
+        )
+        return replace(net, input_spikes=float(self.inputs.mean()), layers=layers)
+
+
+def simulate(net: PublishedNet, inputs: Flags, *, multiplier: float, seed: int) -> Activity:
+    """Run one sequence of `net`.
+
+    Parameters
+    ----------
+    net
+        Sizes and capacities; its own counts are not read.
+    inputs
+        Spikes [T, B, inputs], at most ``input_capacity`` of them a sample and step are used, as the host sends them.
+    multiplier
+        Of the initial weights, see the module's page.
+    seed
+        Of the initial weights.
+
+    Examples
+    --------
+    >>> from snnc.benchmarks.published import PublishedLayer, PublishedNet
+    >>> net = PublishedNet("n", 4, 4, 0.0, (PublishedLayer(3, 2, 0, 0), PublishedLayer(2, 2, 0, 0)), 5, 6)
+    >>> float(simulate(net, np.ones((5, 6, 4), bool), multiplier=4.0, seed=0).of(net).input_spikes)
+    4.0
+    """
+    from scipy.sparse import csr_array
+
+    rng = np.random.default_rng(seed)
+    weights = [_weights(rng, a, b, multiplier) for a, b in zip(net.widths[:-1], net.widths[1:], strict=True)]
+    seconds = [*[SECOND_THRESHOLD] * (len(net.layers) - 1), READOUT_THRESHOLD]
+    steps, batch = inputs.shape[:2]
+    states = [np.zeros((batch, layer.neurons), np.float32) for layer in net.layers]
+    sent: list[Flags] = [np.zeros((batch, layer.neurons), np.bool_) for layer in net.layers]
+    counts = np.zeros((4, len(net.layers), steps, batch), np.int64)
+    for t in range(steps):
+        arriving = [_lowest(inputs[t], net.input_capacity), *sent[:-1]]
+        for i, layer in enumerate(net.layers):
+            current = np.float32(10.0) * (1 - DECAY) * (csr_array(arriving[i], dtype=np.float32) @ weights[i])
+            states[i] = np.where(states[i] > 1.0, current, DECAY * states[i] + current)
+            above = states[i] > 1.0
+            sent[i] = _lowest(above, layer.capacity)
+            counts[0, i, t] = arriving[i].sum(axis=1)
+            counts[1, i, t] = above.sum(axis=1)
+            counts[2, i, t] = sent[i].sum(axis=1)
+            counts[3, i, t] = np.minimum((states[i] > seconds[i]).sum(axis=1), layer.capacity)
+    return Activity(counts[0, 0], *(tuple(part) for part in counts[1:]))
+
+
+def _weights(rng: np.random.Generator, inputs: int, outputs: int, multiplier: float) -> Floats:
+    limit = np.float32(multiplier * np.sqrt(6.0 / inputs))
+    return (2 * rng.random((inputs, outputs), np.float32) - 1) * limit
+
+
+def _lowest(flags: Flags, capacity: int) -> Flags:
+    """Keep the first `capacity` flags of each row."""
+    return flags & (np.cumsum(flags, axis=1) <= capacity)
+
+
+# ---- inputs ----------------------------------------------------------------------------------------------------------
+
+SIDE: Final = 34
+"""Pixels of an N-MNIST recording along an axis."""
+EVENTS_PER_STEP: Final = 13.9
+"""[R] 4,172 events in the 300 ms of a recording on average (Orchard et al. 2015), binned by the benchmark's 1 ms; what its filter
+against noise takes away is not known and not taken away here."""
+STROKE: Final = 20
+"""Pixels of the box that a digit fills (MNIST's normalisation; N-MNIST keeps the scale)."""
+PAD: Final = 4
+"""Pixels around an image that a shift by half of :data:`TRAVEL` reads, and one to interpolate."""
+TRAVEL: Final = 4.0
+"""[R] Pixels that the image moves in the first 100 ms, one saccade."""
+
+
+def moving_strokes(steps: int, batch: int, seed: int) -> Flags:
+    """Inputs of the statistics of N-MNIST's first saccade, [T, B, 2312]: events at the edges of a moving pen stroke.
+
+    Each sample is a random smooth stroke (N-MNIST is not at hand). Events of a step are Poisson, their places drawn with the
+    size of the image's change; brighter and darker pixels have addresses of their own.
+    """
+    rng = np.random.default_rng(seed)
+    images = np.stack([_stroke(rng) for _ in range(batch)])
+    ways = rng.uniform(0, 2 * np.pi, batch)
+    slope_y, slope_x = np.gradient(images, axis=(1, 2))
+    toward = np.stack([np.sin(ways), np.cos(ways)])
+    changes = -(slope_y * toward[0, :, None, None] + slope_x * toward[1, :, None, None])
+    found = np.zeros((steps, batch, 2 * SIDE * SIDE), np.bool_)
+    for t in range(steps):
+        here = _moved(changes, TRAVEL * (t / steps - 0.5) * toward).reshape(batch, -1)
+        rates = np.cumsum(np.concatenate([np.maximum(here, 0), np.maximum(-here, 0)], axis=1), axis=1)
+        for b, count in enumerate(rng.poisson(EVENTS_PER_STEP, batch)):
+            found[t, b, np.searchsorted(rates[b], rng.random(count) * rates[b, -1], side="right")] = True
+    return found
+
+
+def _stroke(rng: np.random.Generator) -> Doubles:
+    """Return an image of one pen stroke: a smooth curve through the box, about as wide as MNIST's pen."""
+    s = np.linspace(0, 1, 60)
+    order = np.arange(1, 4)
+    waves = rng.normal(size=(2, 3)) / order
+    phases = rng.uniform(0, 2 * np.pi, (2, 3))
+    curve = np.einsum("ak,aks->as", waves, np.sin(np.pi * order[:, None] * s + phases[:, :, None]))
+    curve -= curve.min(axis=1, keepdims=True)
+    curve *= (STROKE - 2) / curve.max()
+    curve += (SIDE - curve.max(axis=1, keepdims=True)) / 2
+    grid = np.arange(SIDE)
+    near = (grid[:, None, None] - curve[0]) ** 2 + (grid[None, :, None] - curve[1]) ** 2
+    image: Doubles = np.exp(-near.min(axis=2) / 2)
+    return image
+
+
+def _moved(images: Doubles, offsets: Doubles) -> Doubles:
+    """Shift images [B, y, x] by offsets [2, B], with linear interpolation and nothing beyond the border."""
+    padded = np.pad(images, ((0, 0), (PAD, PAD), (PAD, PAD)))
+    whole = np.floor(offsets).astype(np.int64)
+    part = (offsets - whole)[:, :, None, None]
+    sample = np.arange(len(images))[:, None, None]
+    rows = PAD + np.arange(SIDE)[:, None] - whole[0][:, None, None]
+    columns = PAD + np.arange(SIDE) - whole[1][:, None, None]
+    found: Doubles = (
+        (1 - part[0]) * (1 - part[1]) * padded[sample, rows, columns]
+        + (1 - part[0]) * part[1] * padded[sample, rows, columns - 1]
+        + part[0] * (1 - part[1]) * padded[sample, rows - 1, columns]
+        + part[0] * part[1] * padded[sample, rows - 1, columns - 1]
+    )
+    return found

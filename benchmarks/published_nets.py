@@ -1,0 +1,118 @@
+"""The nets of arXiv 2311.04386, as its public benchmark scripts size them.
+
+Sizes, capacities, batches and optimisers: ``benchmarking/benchmarking_script.py`` and ``benchmarking/runfile_*.sh`` of
+``jrfinkbeiner/graphcore_snn``. The neuron (:data:`DECAY`, gain ``10 (1 - a)``, threshold 1, hard reset, the reset without gradient)
+and the one-step delay between layers: ``custom_lif_multi_layer/custom_lif_layer_vectorize_transpose``. The gain is part of the
+weights here, which the network cannot tell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from snnc.benchmarks.published import PublishedLayer, PublishedNet
+from snnc.compiler.ir.graph import Array, Shape
+from snnc.compiler.neurons.library import LIF
+from snnc.frontends.dsl.connections import Dense
+from snnc.frontends.dsl.initialisers import Fans
+from snnc.frontends.dsl.network import Network
+
+DECAY: Final = 0.95
+GAIN: Final = 10.0 * (1.0 - DECAY)
+SURROGATE: Final = "fast_sigmoid:10"
+"""SuperSpike with slope 10."""
+WINDOW: Final = (-0.1, math.inf)
+"""Potentials minus threshold that take gradient: above the second threshold, 0.9 in the logged runs."""
+USABLE_TILES: Final = 1471
+"""Tiles of an IPU that the scripts fill; tile 0 is left out."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Inputs, classes and steps of a data set, and the input capacity that the scripts give it."""
+
+    inputs: int
+    classes: int
+    steps: int
+    capacity: int
+
+
+DATASETS: Final = {
+    "nmnist": Dataset(34 * 34 * 2, 10, 100, 32),
+    "dvs": Dataset(48 * 48 * 2, 11, 50, 32),
+    "shd": Dataset(700, 20, 100, 48),
+}
+
+
+def hidden_sizes(layers: int, per_tile: int, classes: int) -> tuple[int, ...]:
+    """Split the neurons of one IPU evenly over `layers`, in whole tiles of `per_tile`; the readout's tiles are left free.
+
+    ``classes`` 0 for an IPU without readout. The first layers take the remainder.
+
+    Examples
+    --------
+    >>> hidden_sizes(3, 2, 10)
+    (978, 978, 976)
+    """
+    neurons = USABLE_TILES * per_tile - math.ceil(classes / per_tile) * per_tile
+    whole, rest = neurons // layers // per_tile, neurons % (layers * per_tile)
+    return tuple(per_tile * (whole + (rest > per_tile * i)) for i in range(layers))
+
+
+def capacity_of(neurons: int, activity: float) -> int:
+    """K of a layer: `activity` of its neurons, rounded down to an even number, at least 2."""
+    return max(2 * int(activity * neurons // 2), 2)
+
+
+def published_net(
+    name: str, data: Dataset, *, layers: int, per_tile: int, ipus: int, activity: float, batch: int, optimizer: str
+) -> PublishedNet:
+    """Return a net of the grid with full capacities (n0 = n1 = K); `layers` counts the hidden layers of one IPU."""
+    sizes = (*hidden_sizes(layers, per_tile, 0) * (ipus - 1), *hidden_sizes(layers, per_tile, data.classes), data.classes)
+    chain = tuple(PublishedLayer(n, capacity_of(n, activity), 0.0, 0.0) for n in sizes)
+    return PublishedNet(name, data.inputs, data.capacity, 0.0, chain, data.steps, batch, optimizer).full()
+
+
+@dataclass(frozen=True)
+class ScaledUniform:
+    """Uniform in ±multiplier·sqrt(6 / fan_in), single precision all the way: ``limit`` of the scripts, times the neuron's gain."""
+
+    multiplier: float
+
+    def draw(self, shape: Shape, fans: Fans, rng: np.random.Generator) -> Array:
+        """Return an array of `shape`."""
+        limit = np.float32(weight_limit(self.multiplier, fans.fan_in) * GAIN)
+        found: Array = rng.random(shape, np.float32)
+        found *= 2 * limit
+        found -= limit
+        return found
+
+
+def weight_limit(multiplier: float, inputs: float) -> float:
+    """Initial weights are uniform in plus and minus this; the log prints it (0.2558990 for 1466 inputs and multiplier 4)."""
+    return multiplier * math.sqrt(6.0 / inputs)
+
+
+def network_of(net: PublishedNet, multiplier: float, seed: int = 0) -> Callable[[], Network]:
+    """Return what builds `net` as an snnc network; weights are drawn when it is called."""
+
+    def build() -> Network:
+        network = Network(net.name, seed=seed)
+        source, delay = network.input(net.inputs, name="input"), 0
+        for name, layer in zip(layer_names(net), net.layers, strict=True):
+            target = network.population(layer.neurons, LIF(beta=DECAY, reset="zero"), name=name)
+            network.connect(source, target, Dense(bias=False, init=ScaledUniform(multiplier)), delay=delay)
+            source, delay = target, 1
+        return network
+
+    return build
+
+
+def layer_names(net: PublishedNet) -> tuple[str, ...]:
+    """Names of the populations: ``hidden1`` … and ``readout``."""
+    return (*(f"hidden{i + 1}" for i in range(len(net.layers) - 1)), "readout")

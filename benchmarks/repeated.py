@@ -1,0 +1,58 @@
+"""Rows that repeat one: the same network under another name, or a machine of which nothing but the clock differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from snnc.benchmarks.nets import same_network
+from snnc.benchmarks.suites import Task
+from snnc.compiler.machines import load_target
+from snnc.compiler.machines.target import Target
+
+_MILLISECONDS: Final = ("step_ms", "predicted_ms", "predicted_ms_full")
+
+
+def repeated(rows: Sequence[dict[str, Any]], task: Task) -> dict[str, Any] | None:
+    """Return the row of `task` where one of `rows` tells it, by its network or by its clock; None where it has to be measured."""
+    return _of_the_same_network(rows, task) or at_another_clock(rows, task)
+
+
+def _of_the_same_network(rows: Sequence[dict[str, Any]], task: Task) -> dict[str, Any] | None:
+    if task.target is not None:
+        return None
+    same = (same_network(task.net), task.strategy)
+    for row in rows:
+        if row["net"] != task.net and (same_network(row["net"]), row["strategy"]) == same:
+            return row | {"net": task.net, "same_plan_as": row["net"]}
+    return None
+
+
+def at_another_clock(rows: Sequence[dict[str, Any]], task: Task) -> dict[str, Any] | None:
+    """Return the row of `task` from that of the same plan on a machine that differs in its clock alone; None where there is none.
+
+    Links and streaming memory have rates a second, so only plans on one chip are taken; their host streams are in no row. Such a row
+    names its origin in ``same_plan_as`` and repeats its compile time and memory.
+    """
+    if task.target is None:
+        return None
+    machine = load_target(task.target)
+    for row in rows:
+        alike = (row["net"], row["strategy"]) == (task.net, task.strategy) and row.get("ipus") == 1 and row["fits"]
+        if alike and _only_the_clock(load_target(row["target"]), machine):
+            return _scaled(row, machine)
+    return None
+
+
+def _only_the_clock(one: Target, other: Target) -> bool:
+    return replace(one, name=other.name, device=other.device, clock_hz=other.clock_hz) == other and other.chips == 1
+
+
+def _scaled(row: dict[str, Any], machine: Target) -> dict[str, Any]:
+    clock = machine.clock_hz / 1e9
+    ratio = row["clock_ghz"] / clock
+    found = row | {name: row[name] * ratio for name in _MILLISECONDS if row.get(name) is not None}
+    if "predicted_ms_band" in row:
+        found["predicted_ms_band"] = [None if value is None else value * ratio for value in row["predicted_ms_band"]]
+    return found | {"target": machine.name, "clock_ghz": clock, "same_plan_as": row["target"]}

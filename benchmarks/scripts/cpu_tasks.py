@@ -1,0 +1,174 @@
+"""Real tasks on a CPU, snnc beside snnTorch: ``python benchmarks/scripts/cpu_tasks.py --json tasks.json``.
+
+The same network (LIF neurons, beta 0.9, reset to zero, fast sigmoid of slope 25; leaky readout, cross entropy of its mean), the same
+initial weights, batches in the same order, Adam, the same epochs; five seeds. Each run has a process of its own, and the engines
+alternate. Printed are the accuracy on the test set (mean and standard deviation over the seeds), the wall time of all epochs (building
+is not in it; the rows name it), and the ratio of neighbouring runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import task_data
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set, and how it is learned."""
+
+    data: Callable[[], tuple[Any, Any, Any, Any]]
+    hidden: int
+    classes: int
+    epochs: int
+    batch: int
+    lr: float
+    gain: float
+
+
+def split(x: Any, y: Any, test: int) -> tuple[Any, Any, Any, Any]:
+    return x[test:], y[test:], x[:test], y[:test]
+
+
+TASKS = {
+    "digits": Task(task_data.digits, 100, 10, 15, 32, 2e-3, 4.0),
+    "yin-yang": Task(lambda: split(*task_data.yin_yang(6000, 0), 1000), 120, 3, 30, 64, 2e-3, 5.0),
+    "randman": Task(lambda: split(*task_data.randman(6000, 0), 1000), 128, 10, 15, 64, 2e-3, 5.0),
+}
+ENGINES = ("snntorch", "snnc")
+
+
+def initial(task: Task, inputs: int, seed: int) -> dict[str, Any]:
+    """Uniform weights over the square root of the inputs; no biases before training."""
+    rng = np.random.default_rng(seed)
+    shapes = {"hidden": (task.hidden, inputs), "readout": (task.classes, task.hidden)}
+    found = {f"{n}.weight": rng.uniform(-1, 1, s).astype(np.float32) * np.float32(task.gain / s[1] ** 0.5) for n, s in shapes.items()}
+    found["readout.weight"] /= np.float32(task.gain)
+    return found | {f"{n}.bias": np.zeros(s[0], np.float32) for n, s in shapes.items()}
+
+
+def orders(task: Task, samples: int, seed: int) -> list[Any]:
+    """Samples of each epoch, in order; those that fill no batch are left out."""
+    rng = np.random.default_rng(1000 + seed)
+    return [rng.permutation(samples)[: samples // task.batch * task.batch] for _ in range(task.epochs)]
+
+
+def train_snnc(task: Task, data: tuple[Any, Any, Any, Any], weights: dict[str, Any], orders: list[Any], target: str) -> dict[str, Any]:
+    import snnc
+
+    x, y, test_x, test_y = data
+    begin = time.perf_counter()
+    net = snnc.Network("task")
+    events = net.input(x.shape[2], name="input")
+    hidden = net.population(task.hidden, snnc.LIF(beta=0.9, reset="zero"), name="hidden")
+    readout = net.population(task.classes, snnc.LI(beta=0.9), name="readout")
+    net.connect(events, hidden, snnc.Dense(), name="hidden_in")
+    net.connect(hidden, readout, snnc.Dense(), name="readout_in")
+    options = {"loss": "ce_mean_membrane", "optimizer": snnc.Adam(task.lr), "surrogate": "fast_sigmoid:25"}
+    with snnc.compile(net, target, steps=x.shape[1], batch=task.batch, **options) as session:
+        session.load_state_dict({name.replace(".", "_in."): value for name, value in weights.items()}, strict=False)
+        start = time.perf_counter()
+        for order in orders:
+            session.fit(x[order], y[order], shuffle=False)
+        seconds = time.perf_counter() - start
+        return {"accuracy": session.evaluate(test_x, test_y), "seconds": seconds, "build_s": start - begin}
+
+
+def train_snntorch(task: Task, data: tuple[Any, Any, Any, Any], weights: dict[str, Any], orders: list[Any], target: str) -> dict[str, Any]:
+    import snntorch
+    import torch
+    from torch.nn import functional
+
+    x, test_x = (torch.from_numpy(np.ascontiguousarray(a.swapaxes(0, 1))) for a in (data[0], data[2]))
+    y, test_y = (torch.from_numpy(a) for a in (data[1], data[3]))
+    begin = time.perf_counter()
+    parameters = {name: torch.nn.Parameter(torch.from_numpy(value.copy())) for name, value in weights.items()}
+    optimizer = torch.optim.Adam(parameters.values(), lr=task.lr, fused=True)
+    lif = snntorch.Leaky(0.9, spike_grad=snntorch.surrogate.fast_sigmoid(25), reset_mechanism="zero")
+    li = snntorch.Leaky(0.9, reset_mechanism="none")
+
+    def outputs(spikes: torch.Tensor) -> torch.Tensor:
+        for neurons, name in ((lif, "hidden"), (li, "readout")):
+            currents = functional.linear(spikes, parameters[f"{name}.weight"], parameters[f"{name}.bias"])
+            state, found = torch.zeros_like(currents[0]), []
+            for current in currents.unbind(0):
+                fired, state = neurons(current, state)
+                found.append(fired if name == "hidden" else state)
+            spikes = torch.stack(found)
+        return spikes.mean(0)
+
+    start = time.perf_counter()
+    for order in orders:
+        for at in range(0, len(order), task.batch):
+            chosen = torch.from_numpy(order[at : at + task.batch])
+            optimizer.zero_grad(set_to_none=True)
+            functional.cross_entropy(outputs(x[:, chosen]), y[chosen]).backward()
+            optimizer.step()
+    seconds = time.perf_counter() - start
+    with torch.no_grad():
+        accuracy = float((outputs(test_x).argmax(1) == test_y).float().mean())
+    return {"accuracy": accuracy, "seconds": seconds, "build_s": start - begin}
+
+
+def run(name: str, engine: str, seed: int, target: str) -> dict[str, Any]:
+    """Train once, in this process."""
+    task = TASKS[name]
+    data = task.data()
+    train = train_snnc if engine == "snnc" else train_snntorch
+    found = train(task, data, initial(task, data[0].shape[2], seed), orders(task, len(data[0]), seed), target)
+    return {"task": name, "engine": engine, "seed": seed, "epochs": task.epochs} | found
+
+
+def apart(*arguments: object) -> dict[str, Any]:
+    """Train once, in a process of its own."""
+    command = [sys.executable, str(Path(__file__)), "--run", *map(str, arguments)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def summary(name: str, rows: list[dict[str, Any]]) -> str:
+    """One line a task: accuracies, seconds, and the ratio of neighbouring runs."""
+    parts = []
+    for engine in ENGINES:
+        accuracy, seconds = ([r[key] for r in rows if r["engine"] == engine] for key in ("accuracy", "seconds"))
+        spread = statistics.stdev(accuracy) if len(accuracy) > 1 else 0.0
+        parts.append(f"{engine} {100 * statistics.mean(accuracy):.1f} ± {100 * spread:.1f} % in {statistics.median(seconds):.2f} s")
+    times = {(r["engine"], r["seed"]): r["seconds"] for r in rows}
+    ratios = [times["snntorch", seed] / times["snnc", seed] for _, seed in times if ("snnc", seed) in times]
+    return f"{name:9} " + ", ".join(parts) + f": {statistics.median(ratios):.1f} x"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--target", default="cpu")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--run", nargs=4, metavar=("TASK", "ENGINE", "SEED", "TARGET"), help="one run, for the script itself")
+    chosen = parser.parse_args()
+    if chosen.run:
+        name, engine, seed, target = chosen.run
+        print(json.dumps(run(name, engine, int(seed), target)))
+        return
+    rows: list[dict[str, Any]] = []
+    for name in chosen.tasks:
+        for seed in range(chosen.seeds):
+            rows += [apart(name, engine, seed, chosen.target) for engine in ENGINES]
+        print(summary(name, [row for row in rows if row["task"] == name]), flush=True)
+    if chosen.json:
+        chosen.json.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Suites of measurements, each row in a process of its own, one after the other."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any, Final
+
+from snnc.benchmarks.nets import benchmark, names
+from snnc.benchmarks.patterns import matching
+from snnc.compiler.tiles.baselines.partition import has_metis
+from snnc.driver.errors import BenchError
+
+SUITES: Final = ("mapping", "compile")
+CLOCKS: Final = ("gc200", "bow")
+"""The log does not record its clock: both machines are shown."""
+SECONDS: Final = 900.0
+"""A row that takes longer is given up."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One row to measure; `target` None: the benchmark's own machine."""
+
+    net: str
+    strategy: str
+    target: str | None
+    emit: bool
+
+
+def strategies() -> tuple[str, ...]:
+    """What is compared; without pymetis the own partition stands in METIS's place, under its own name."""
+    return ("snnc", "published", "linear", "random", "metis" if has_metis() else "greedy")
+
+
+def tasks(suite: str, patterns: str = "*") -> tuple[Task, ...]:
+    """Return the rows of a suite whose net matches one of `patterns` (:func:`~snnc.benchmarks.patterns.matching`).
+
+    Raises
+    ------
+    BenchError
+        There is no such suite, or a pattern matches no net.
+    """
+    if suite not in SUITES:
+        raise BenchError(f"there is no suite {suite!r}; there are {', '.join(SUITES)}, cpu, cuda and paper.")
+    known = tuple(dict.fromkeys(names() if patterns != "*" else _usual(suite)))
+    nets = matching(patterns, known, lambda name: (name,), "benchmark", "names look like w1, logged-h2-a1, shd-x16-n8-a5")
+    if suite == "compile":
+        return tuple(Task(net, "snnc", None, True) for net in nets)
+    return tuple(
+        Task(net, strategy, target, strategy == "snnc")
+        for net in nets
+        for target in (CLOCKS if net.startswith("logged-") else (None,))
+        for strategy in strategies()
+    )
+
+
+def _usual(suite: str) -> tuple[str, ...]:
+    """Nets of a suite when nobody chooses, the quick ones first: of the large grids, one activity."""
+    grids = tuple(
+        name for name in (*names("multi_neuron"), *names("multi_ipu")) if "-a5" in name and "-b2" not in name and "-b4" not in name
+    )
+    if suite == "compile":
+        return ("w1", "w2", *(name for name in grids if "-x" in name and "-B" not in name))
+    return (*names("everyday"), *names("logged"), *grids)
+
+
+def run(task: Task, seconds: float = SECONDS) -> dict[str, Any]:
+    """Measure one row in a process of its own; whatever happens there, a row comes back."""
+    command = [sys.executable, "-m", "snnc.benchmarks.measure", task.net, task.strategy]
+    command += [task.target] if task.target else []
+    command += ["--emit"] if task.emit else []
+    target = task.target or benchmark(task.net).target
+    failed = {"net": task.net, "strategy": task.strategy, "target": target, "fits": False, "step_cycles": None, "bound_cycles": None}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return failed | {"error": f"took longer than {seconds:.0f} s", "code": ""}
+    lines = done.stdout.splitlines()
+    if done.returncode or not lines:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return failed | {"error": last, "code": ""}
+    row: dict[str, Any] = json.loads(lines[-1])
+    return row

@@ -1,0 +1,1 @@
+"""Files and folders: temporary, cached, owned by this user, replaced whole."""

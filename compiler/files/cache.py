@@ -1,0 +1,151 @@
+"""Where snnc keeps what it made and can make again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from snnc.compiler.files.ownership import fault_above, fault_of
+
+_OWN_ENTRIES: Final = (
+    "precompiled-", "object-", "project-", "cpu-", "cuda-", "emulator-", "popart-", "codelets", "programs", "kernels", "known-projects",
+    "trimmed", "ways",
+)  # fmt: skip
+"""How names in a folder begin that is a cache of snnc and nothing else, after the dot of those that are on their way."""
+_DIGEST_BYTES: Final = 32
+
+
+def cache_dir() -> Path:
+    """Return the folder that holds made things, which is made where it is missing.
+
+    What lies in it is loaded and executed, so only this user may write to it, and to the folders above it.
+
+    Raises
+    ------
+    CacheFolderError
+        It cannot be made, or there is no home folder for it.
+    UnsafeCacheError
+        Another user could put something into it.
+    """
+    folder = cache_folder()
+    with keeping(folder):
+        if not folder.is_dir():
+            make_private(folder)
+        _check(folder)
+    return folder
+
+
+def cache_folder() -> Path:
+    """Return where made things are held: ``$SNNC_CACHE``, else ``~/.cache/snnc``.
+
+    Raises
+    ------
+    CacheFolderError
+        There is no home folder for it.
+    """
+    if chosen := os.environ.get("SNNC_CACHE"):
+        return Path(chosen)
+    if chosen := os.environ.get("XDG_CACHE_HOME"):
+        return Path(chosen) / "snnc"
+    try:
+        return Path.home() / ".cache" / "snnc"
+    except RuntimeError:  # as in a container that runs as a number
+        from snnc.compiler.errors import CacheFolderError
+
+        raise CacheFolderError(
+            f"snnc keeps what it builds in the home folder, and there is none: HOME is not set, and user {os.getuid()} has no entry in "
+            "/etc/passwd; name a folder for it: SNNC_CACHE=FOLDER."
+        ) from None
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder for this user alone, and those above it that are missing, whatever the umask is."""
+    for missing in reversed([p for p in folder.absolute().parents if not p.exists()]):
+        missing.mkdir(mode=0o755, exist_ok=True)
+        missing.chmod(missing.stat().st_mode & 0o755)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _check(folder: Path) -> None:
+    """Close a cache of this user that is open to others; refuse one in which others could have put something."""
+    real = folder.resolve()
+    found = real.stat()
+    shared = found.st_mode & stat.S_ISVTX  # such as /tmp
+    if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) & 0o077 and not shared and _is_cache(real):
+        real.chmod(0o700)
+    fault, above = fault_of(real), fault_above(real)
+    if fault is None and above is None:
+        return
+    from snnc.compiler.errors import UnsafeCacheError
+
+    where, why = (real, fault) if fault is not None else above or (real, "")
+    raise UnsafeCacheError(
+        f"snnc executes what it keeps in {str(folder)!r}, and {str(where)!r} {why}; take the folder over and close it (chown, chmod go-w), "
+        "or name a folder of your own: SNNC_CACHE=FOLDER."
+    )
+
+
+def _is_cache(folder: Path) -> bool:
+    """Whether nothing but a cache of snnc lies in a folder: one that is used for other things too keeps its rights."""
+    return all(entry.name.removeprefix(".").startswith(_OWN_ENTRIES) for entry in os.scandir(folder))
+
+
+@contextmanager
+def keeping(folder: Path) -> Iterator[None]:
+    """Tell what to do where `folder`, or something in it, cannot be written.
+
+    Raises
+    ------
+    CacheFolderError
+        In place of any OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        from snnc.compiler.errors import CacheFolderError
+
+        copied = isinstance(error, shutil.Error) and isinstance(error.args[0], list)
+        reason = error.args[0][0][-1] if copied else error.strerror or str(error)
+        raise CacheFolderError(
+            f"snnc keeps what it builds in {str(folder)!r}, which cannot be written: {reason}; make room there, or name another folder: "
+            "SNNC_CACHE=FOLDER."
+        ) from None
+
+
+def write_checked(path: Path, content: bytes) -> None:
+    """Write a file that :func:`read_checked` reads, whole or not at all, for this user alone."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    handle, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(_digest(content) + b"\n" + content)
+        Path(beside).replace(path)
+    finally:
+        Path(beside).unlink(missing_ok=True)
+
+
+def read_checked(path: Path, largest: int) -> bytes | None:
+    """Return what :func:`write_checked` wrote; None where the file is damaged, larger, or open to other users.
+
+    Raises
+    ------
+    OSError
+        It cannot be read.
+    """
+    with path.open("rb") as stream:
+        data = stream.read(largest + 1)
+    digest, _, content = data.partition(b"\n")
+    if len(data) > largest or fault_of(path) is not None or digest != _digest(content):
+        return None
+    return content
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest().encode()

@@ -1,0 +1,68 @@
+"""Files that appear whole or not at all: everything is written beside its place and renamed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from snnc.backends.folders.manifest import TRAINED, own_files
+from snnc.backends.folders.project import umask
+from snnc.compiler.files.temporary import temporary_file
+from snnc.driver.errors import OutputFileError, SameFileError
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open `path` for writing; it changes only when the block ends without an error.
+
+    Raises
+    ------
+    OutputFileError
+        The file cannot be written.
+    """
+    try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            with path.open("wb") as device:
+                yield device
+            return
+        with temporary_file(path) as (handle, beside):
+            with os.fdopen(handle, "wb", closefd=False) as stream:
+                yield stream
+            beside.chmod(0o666 & ~umask())
+            beside.replace(path)
+    except OSError as error:
+        raise OutputFileError(f"{str(path)!r} cannot be written: {_reason(error)}.") from None
+
+
+def check_output(output: Path | None, *read: Path | None) -> None:
+    """Refuse to write a file over one that the command reads, or over a file of a project.
+
+    Parameters
+    ----------
+    output
+        The file to write; None and ``-`` are none.
+    read
+        What the command reads.
+
+    Raises
+    ------
+    SameFileError
+        It would be lost.
+    """
+    if output is None or str(output) == "-" or not output.is_file():
+        return
+    for given in read:
+        if given is not None and given.exists() and output.samefile(given):
+            raise SameFileError(f"{str(output)!r} would be written over what this command reads; give another file to write.")
+    place = output.resolve()
+    for folder in (place.parent, place.parent.parent):
+        own = own_files(folder)
+        if own is not None and place.relative_to(folder).as_posix() in {*own, TRAINED}:
+            raise SameFileError(f"{str(output)!r} is a file of the project {str(folder)!r}; give another file to write.")
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

@@ -1,0 +1,96 @@
+"""The order in which a reader expects the operations of a graph: from the inputs to the outputs."""
+
+from __future__ import annotations
+
+import heapq
+
+import networkx as nx
+
+from snnc.compiler.ir.graph import Edge, Graph, Output, Population
+
+
+def dataflow_order(graph: Graph) -> list[str]:
+    """Sort all nodes but outputs so that values flow downwards, with or without a delay; only what closes a cycle points upwards.
+
+    A lone connection of a feedback stands just before its reader, after what comes forward to it. Ties stand as they were added.
+
+    Returns
+    -------
+    list
+        Names; the order depends on nothing but the graph.
+    """
+    rank = {name: number for number, name in enumerate(graph.names)}
+    forward = _forward_edges(graph, rank)
+    flow: nx.DiGraph[str] = nx.DiGraph()
+    flow.add_nodes_from(graph.names)
+    flow.add_edges_from((e.source, e.target) for e in forward)
+    reached = {e.target for e in forward}
+    late = {name for name in graph.names if graph.incoming(name) and name not in reached}
+    depth: dict[str, int] = {}
+    sorted_ = list(nx.topological_sort(flow))
+    for name in sorted_:
+        depth[name] = 1 + max((depth[s] for s in flow.predecessors(name)), default=-1)
+    for name in reversed(sorted_):
+        if name in late:
+            depth[name] = min((depth[t] for t in flow.successors(name)), default=1) - 1
+    ordered = nx.lexicographical_topological_sort(flow, key=lambda name: (depth[name], name in late, rank[name]))
+    return [name for name in ordered if not isinstance(graph.operation(name), Output)]
+
+
+def in_dataflow_order(graph: Graph) -> Graph:
+    """Return the same graph with its nodes in :func:`dataflow_order`, outputs last."""
+    found = graph.copy()
+    found.nx = nx.MultiDiGraph()
+    order = dataflow_order(graph)
+    for name in [*order, *(name for name, _ in graph.of_type(Output))]:
+        found.nx.add_node(name, **graph.nx.nodes[name])
+    for name in found.names:
+        for edge in graph.incoming(name):
+            found.nx.add_edge(edge.source, edge.target, edge=edge)
+    return found
+
+
+def _forward_edges(graph: Graph, rank: dict[str, int]) -> list[Edge]:
+    """Edges whose source can stand before their target; the others close a cycle, nearest to an input and with a delay where possible."""
+    cycle = {name: number for number, members in enumerate(nx.strongly_connected_components(graph.nx)) for name in members}
+    apart = {name: {e.source for e in graph.incoming(name) if cycle[e.source] != cycle[name]} for name in graph.names}
+    inside = {name: {e.source for e in graph.incoming(name)} - apart[name] for name in graph.names}
+    now = {name: {e.source for e in graph.incoming(name) if not e.delay} & inside[name] for name in graph.names}
+    entered = {name for name in graph.names if apart[name]}
+    near = _nearness(graph)
+    place: dict[str, int] = {}
+    # A cycle opens only when nothing else is left: the first entry is True for a node that waits for others of its cycle.
+    open_: list[tuple[bool, int, bool, int, str]] = []
+
+    def offer(name: str) -> None:
+        if not apart[name] and (not now[name] or name in entered):
+            heapq.heappush(open_, (bool(inside[name]), near[name] if inside[name] else 0, bool(now[name]), rank[name], name))
+
+    for name in graph.names:
+        offer(name)
+    while open_:
+        name = heapq.heappop(open_)[-1]
+        if name in place:
+            continue
+        place[name] = len(place)
+        for reader in {e.target for e in graph.outgoing(name)} - place.keys():
+            for waits in (apart, inside, now):
+                waits[reader].discard(name)
+            entered.add(reader)
+            offer(reader)
+    last = len(place)
+    return [e for e in graph.edges if cycle[e.source] != cycle[e.target] or place.get(e.source, last) < place.get(e.target, last)]
+
+
+def _nearness(graph: Graph) -> dict[str, int]:
+    """How many connections lie between an input and a node, or the population that reads it in the same step; else more than all."""
+    starts = {name for name in graph.names if not graph.incoming(name)}
+    found = nx.multi_source_dijkstra_path_length(graph.nx, starts, weight=lambda *_: 1) if starts else {}
+    near = {name: int(found.get(name, len(graph.names))) for name in graph.names}
+    now: nx.DiGraph[str] = nx.DiGraph()
+    now.add_nodes_from(graph.names)
+    now.add_edges_from((e.source, e.target) for e in graph.edges if not e.delay)
+    for name in reversed(list(nx.topological_sort(now))):
+        if not isinstance(graph.operation(name), Population):
+            near[name] = min([near[name], *(near[reader] for reader in now.successors(name))])
+    return near

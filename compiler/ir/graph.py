@@ -1,0 +1,427 @@
+"""The graph that every front end makes and every pass reads: one time step of a synchronous dataflow program.
+
+::
+
+    Graph  = nodes (name -> Operation), edges (source port -> target port, delay)
+    Operation = Input | Linear | Sparse | Conv | Pool | Scale | OneToOne | Add | Concat | Flatten | Reshape | Reduce
+              | Slice | Pad | Population | Output
+
+An edge of delay 0 is read in the same step, of delay d at d steps later (before step d it reads the initial value:
+of a state's port what the population declares or the caller gives for that state, 0 of any other). Edges that meet at
+one port of a Population or of Add are summed.
+Shapes are those of one sample at one step: neither batch nor time is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.errors import DuplicateNodeError, InvalidValueError, UnknownNodeError
+from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+
+Array: TypeAlias = npt.NDArray[Any]
+Shape: TypeAlias = tuple[int, ...]
+Kind: TypeAlias = Literal["spikes", "values"]
+Readout: TypeAlias = Literal["all", "last", "sum", "mean", "max", "min"]
+PoolKind: TypeAlias = Literal["average", "sum", "max"]
+Idle: TypeAlias = Literal["ignored", "zeros"]
+ReduceKind: TypeAlias = Literal["sum", "mean", "max"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the time and batch axes stand in the arrays of a file (None: the array has no such axis)."""
+
+    time_axis: int | None = 0
+    batch_axis: int | None = 1
+
+
+@dataclass(frozen=True)
+class Input:
+    """Values that come from outside, one array of `shape` a step; without a time axis the same array at every step."""
+
+    shape: Shape
+    kind: Kind = "values"
+    layout: Layout = Layout()
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """``y = weight @ x + bias``; weight [outputs, inputs] as in PyTorch, bias [outputs] or None."""
+
+    weight: Array
+    bias: Array | None = None
+    learnable: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse:
+    """``y = W @ x + bias``, where W of `shape` holds only some entries; training changes these, the others stay 0.
+
+    Parameters
+    ----------
+    weight
+        The entries [n], row by row.
+    indices
+        Column of each entry [n], int32, rising within a row.
+    indptr
+        [outputs + 1], int32: row k's entries are those from ``indptr[k]`` to ``indptr[k + 1]``, as in :class:`scipy.sparse.csr_array`.
+    shape
+        (outputs, inputs).
+    bias
+        [outputs] or None.
+    learnable
+        Whether training changes weight and bias.
+    """
+
+    weight: Array
+    indices: Array
+    indptr: Array
+    shape: tuple[int, int]
+    bias: Array | None = None
+    learnable: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Conv:
+    """Cross-correlation over one or two dimensions as in PyTorch; its input has shape (channels, *spatial).
+
+    Parameters
+    ----------
+    weight
+        [out, in / groups, *kernel].
+    bias
+        [out] or None.
+    stride, dilation
+        One number a dimension; () means 1 in every dimension.
+    padding
+        (before, after) zeros a dimension; () means none.
+    groups
+        Blocks of channels that see nothing of one another.
+    learnable
+        Whether training changes weight and bias.
+    """
+
+    weight: Array
+    bias: Array | None = None
+    stride: tuple[int, ...] = ()
+    padding: tuple[tuple[int, int], ...] = ()
+    dilation: tuple[int, ...] = ()
+    groups: int = 1
+    learnable: bool = True
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Average, sum or maximum over windows, channel by channel, as in PyTorch; its input has shape (channels, *spatial).
+
+    Parameters
+    ----------
+    kind
+        What becomes of a window. Padding is 0 for "average" and "sum", and never a maximum.
+    kernel
+        Size of a window, one number a dimension.
+    stride
+        () means the kernel.
+    padding, dilation
+        As in :class:`Conv`.
+    ceil
+        Whether a last window may stick out of the padded input.
+    count_padding
+        Whether an average divides by what lies in the padding too (torch's ``count_include_pad``).
+    """
+
+    kind: PoolKind
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...] = ()
+    padding: tuple[tuple[int, int], ...] = ()
+    dilation: tuple[int, ...] = ()
+    ceil: bool = False
+    count_padding: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """``y = weight * x + bias``, elementwise; both of x's shape, scalars, or broadcast to it as NumPy does, e.g. (channels, 1, 1)."""
+
+    weight: Array
+    bias: Array | None = None
+    learnable: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class OneToOne:
+    """``y = weight * x``, elementwise; weight of x's shape, a scalar, or None for 1."""
+
+    weight: Array | None = None
+    learnable: bool = False
+
+
+@dataclass(frozen=True)
+class Add:
+    """Elementwise sum of all edges that arrive."""
+
+
+@dataclass(frozen=True)
+class Concat:
+    """Values behind one another along `axis`; target ports are "0", "1", … in that order."""
+
+    axis: int = 0
+
+
+@dataclass(frozen=True)
+class Flatten:
+    """The same values as a vector."""
+
+
+@dataclass(frozen=True)
+class Reshape:
+    """The same values in another shape."""
+
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """Sum, mean or maximum over `axes` of one sample; the gradient of a maximum goes to the first of equals, as in global max pooling."""
+
+    kind: ReduceKind
+    axes: tuple[int, ...]
+    keepdims: bool = False
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The values ``start <= i < stop`` along `axis`."""
+
+    axis: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Pad:
+    """Zeros around the values: `padding` is (before, after) for each axis of a sample."""
+
+    padding: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Neurons of one model.
+
+    Parameters
+    ----------
+    model
+        Their equations; its inputs are the target ports, its outputs the source ports of edges.
+    shape
+        Neurons, for one sample.
+    parameters
+        Values of the model's parameters where they differ from its defaults: scalars (0-d) or arrays of `shape`.
+    learnable
+        Parameters that training changes.
+    initial
+        Initial states where they differ from the model's: scalars (0-d) or arrays of `shape`.
+    surrogate
+        Derivative of ``spike``; None takes the compile option.
+    """
+
+    model: NeuronModel
+    shape: Shape
+    parameters: Mapping[str, Array] = field(default_factory=dict)
+    learnable: frozenset[str] = frozenset()
+    initial: Mapping[str, Array] = field(default_factory=dict)
+    surrogate: Surrogate | None = None
+
+    def before(self, port: str) -> Array:
+        """Return what leaves `port` before the first step, 0-d or of `shape`: a state's initial value, 0 of any other port."""
+        return np.asarray(self.initial.get(port, self.model.states.get(port, 0.0)))
+
+
+@dataclass(frozen=True)
+class Output:
+    """A named result: the values of all steps, or one of their summaries over time.
+
+    Parameters
+    ----------
+    readout
+        What becomes of the values of the steps.
+    layout
+        Where time and batch stand in the result.
+    start, stop
+        Only the steps ``start <= t < stop`` take part; None stands for the end of the sequence.
+    """
+
+    readout: Readout = "all"
+    layout: Layout = Layout()
+    start: int = 0
+    stop: int | None = None
+
+
+Operation: TypeAlias = (
+    Input | Linear | Sparse | Conv | Pool | Scale | OneToOne | Add | Concat | Flatten | Reshape | Reduce | Slice | Pad | Population | Output
+)
+
+Weighted: TypeAlias = Linear | Sparse | Conv | Scale | OneToOne
+"""Operations that have a `weight`, and training may change it."""
+WEIGHTED: Final = get_args(Weighted)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """From a source port to a target port; the empty port is the operation's first."""
+
+    source: str
+    target: str
+    source_port: str = ""
+    target_port: str = ""
+    delay: int = 0
+
+
+@dataclass(frozen=True)
+class StateRef:
+    """A state of a population, or one of its output ports as a delayed edge sees it before step 0."""
+
+    node: str
+    name: str
+
+
+class Graph:
+    """A NetworkX multi-digraph of operations; build it with :meth:`add` and :meth:`connect`, then :func:`snnc.compiler.ir.verify.verify` it.
+
+    Attributes
+    ----------
+    name
+        For reports.
+    steps
+        Number of time steps when the model fixes it, else None.
+    state_inputs
+        Names under which a caller may give initial states (the explicit states of a single-step file).
+    idle_inputs
+        Inputs of the file that the network does without: what is given for them is "ignored", or has to be "zeros".
+    assumptions
+        Sentences that tell what the front end took for granted.
+    """
+
+    def __init__(self, name: str = "network", steps: int | None = None) -> None:
+        self.name = name
+        self.steps = steps
+        self.state_inputs: dict[str, StateRef] = {}
+        self.idle_inputs: dict[str, Idle] = {}
+        self.assumptions: list[str] = []
+        self.nx: nx.MultiDiGraph[str] = nx.MultiDiGraph()
+
+    def add(self, name: str, operation: Operation) -> str:
+        """Add a node and return its name.
+
+        Raises
+        ------
+        DuplicateNodeError
+            The name is taken.
+        """
+        if name in self.nx:
+            raise DuplicateNodeError(f"two nodes are called {name!r}; names must differ.")
+        self.nx.add_node(name, operation=operation)
+        return name
+
+    def connect(self, source: str, target: str, *, source_port: str = "", target_port: str = "", delay: int = 0) -> None:
+        """Add an edge.
+
+        Raises
+        ------
+        UnknownNodeError
+            An end or its port does not exist.
+        InvalidValueError
+            The delay is negative.
+        """
+        for node in (source, target):
+            if node not in self.nx:
+                raise UnknownNodeError(f"the connection {source!r} -> {target!r} names {node!r}, which the network does not hold.")
+        if delay < 0:
+            raise InvalidValueError(f"the connection {source!r} -> {target!r} has delay {delay}; a delay is 0 or more steps.")
+        edge = Edge(source, target, self._source_port(source, source_port), self._target_port(target, target_port), delay)
+        self.nx.add_edge(source, target, edge=edge)
+
+    def operation(self, name: str) -> Operation:
+        """Return the operation of node `name`."""
+        operation: Operation = self.nx.nodes[name]["operation"]
+        return operation
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All node names, in the order of insertion."""
+        return tuple(self.nx.nodes)
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """All edges, in the order of insertion of their sources."""
+        return tuple(data["edge"] for _, _, data in self.nx.edges(data=True))
+
+    def incoming(self, name: str, port: str | None = None) -> tuple[Edge, ...]:
+        """Edges into node `name`, or into one of its ports."""
+        found = (data["edge"] for _, _, data in self.nx.in_edges(name, data=True))
+        return tuple(e for e in found if port is None or e.target_port == port)
+
+    def outgoing(self, name: str) -> tuple[Edge, ...]:
+        """Edges out of node `name`."""
+        return tuple(data["edge"] for _, _, data in self.nx.out_edges(name, data=True))
+
+    def of_type(self, *kinds: type) -> Iterator[tuple[str, Any]]:
+        """Pairs (name, operation) of the nodes whose operation is one of `kinds`."""
+        for name in self.nx:
+            if isinstance(self.operation(name), kinds):
+                yield name, self.operation(name)
+
+    def copy(self) -> Graph:
+        """Return a graph of its own that shares the (immutable) operations."""
+        other = Graph(self.name, self.steps)
+        other.state_inputs, other.idle_inputs = dict(self.state_inputs), dict(self.idle_inputs)
+        other.assumptions = list(self.assumptions)
+        other.nx = self.nx.copy()
+        return other
+
+    def __repr__(self) -> str:
+        from snnc.compiler.ir.graph_text import graph_text
+
+        return graph_text(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from snnc.compiler.ir.graph_text import graph_html
+
+        return graph_html(self)
+
+    def _source_port(self, name: str, port: str) -> str:
+        operation = self.operation(name)
+        if isinstance(operation, Output):
+            raise UnknownNodeError(f"{name!r} is an output of the network; nothing can be connected behind it.")
+        ports = source_ports(operation)
+        if port and port not in ports:
+            raise UnknownNodeError(f"{name!r} has no output port {port!r}; it has {', '.join(ports)}.")
+        return port or ports[0]
+
+    def _target_port(self, name: str, port: str) -> str:
+        operation = self.operation(name)
+        if isinstance(operation, Input):
+            raise UnknownNodeError(f"{name!r} is an input of the network; nothing can be connected in front of it.")
+        if isinstance(operation, Concat):
+            return port or str(len(self.incoming(name)))
+        ports = operation.model.inputs if isinstance(operation, Population) else ("in",)
+        if port and port not in ports:
+            raise UnknownNodeError(f"{name!r} has no input port {port!r}; it has {', '.join(ports)}.")
+        return port or ports[0]
+
+
+def source_ports(operation: Operation) -> tuple[str, ...]:
+    """Ports that values leave `operation` by; a population's declared outputs first, then its states and other assigned names."""
+    if not isinstance(operation, Population):
+        return ("out",)
+    model = operation.model
+    return tuple(dict.fromkeys([*model.outputs, *model.states, *(a.target for a in model.equations)]))

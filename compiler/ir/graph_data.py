@@ -1,0 +1,347 @@
+"""A graph as plain data: JSON's types for its structure, arrays by reference. Whoever keeps the data says where arrays lie.
+
+Reading trusts nothing: every value is checked against the type of the field that it is for, and an unknown or missing one is an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from functools import partial
+from itertools import pairwise
+from types import NoneType
+from typing import Any, Final, Literal, TypeAlias, get_args, get_origin, get_type_hints
+
+import networkx as nx
+import numpy as np
+
+from snnc.compiler.errors import GraphDataError, SnncError
+from snnc.compiler.ir.graph import Array, Edge, Graph, Idle, Layout, Operation, StateRef
+from snnc.compiler.neurons.expression import parse_assignments, parse_expression, to_text
+from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+
+VERSION: Final = 2
+MAX_NODES: Final = 100_000
+MAX_EDGES: Final = 1_000_000
+MAX_NAMES: Final = 10_000
+"""Ports, states and parameters of all models together."""
+MAX_EQUATIONS: Final = 1_000_000
+"""Characters of the equations of all models together."""
+_LARGEST: Final = 2**31
+_EDGE: Final = ("source", "source_port", "target", "target_port", "delay")
+
+Keep: TypeAlias = Callable[[str, str, Array], Any]
+"""(node, field, array) -> JSON's types that say where the array lies; the field of a parameter is ``"parameters.beta"``."""
+Find: TypeAlias = Callable[[str, str, Any], Array]
+"""(node, field, what `Keep` returned) -> the array."""
+_Wants: TypeAlias = Callable[[str, Array], Any]
+
+
+def graph_to_data(graph: Graph, keep: Keep) -> dict[str, Any]:
+    """Return `graph` as JSON's types; each array goes to `keep`."""
+    models: list[NeuronModel] = []
+    nodes = [{"name": n, **_operation_to_data(graph.operation(n), partial(keep, n), models)} for n in graph.names]
+    return {
+        "version": VERSION,
+        "name": graph.name,
+        "steps": graph.steps,
+        "models": [_model_to_data(model) for model in models],
+        "nodes": nodes,
+        "edges": [[getattr(edge, key) for key in _EDGE] for edge in edges_in_order(graph)],
+        "state_inputs": {name: asdict(ref) for name, ref in graph.state_inputs.items()},
+        "idle_inputs": dict(graph.idle_inputs),
+        "assumptions": list(graph.assumptions),
+    }
+
+
+def graph_from_data(data: object, find: Find) -> Graph:
+    """Undo :func:`graph_to_data`; `find` may raise GraphDataError. The graph is not verified.
+
+    Raises
+    ------
+    GraphDataError
+        The data are wrong; the message says where.
+    """
+    try:
+        return _graph(data, find)
+    except GraphDataError:
+        raise
+    except SnncError as error:
+        raise GraphDataError(f"the description of the network is wrong: {error.text}") from None
+
+
+def edges_in_order(graph: Graph) -> list[Edge]:
+    """Return the edges in an order that, added one by one, gives every node its incoming and its outgoing edges in the same order.
+
+    The order of incoming edges is that of sums, which rounding can see.
+    """
+    ends: dict[tuple[str, str], list[Edge]] = {}
+    for edge in graph.edges:
+        ends.setdefault((edge.source, edge.target), []).append(edge)
+    rank = {pair: number for number, pair in enumerate(ends)}
+    after: nx.DiGraph[tuple[str, str]] = nx.DiGraph()
+    after.add_nodes_from(ends)
+    for name in graph.names:
+        out_of = list(dict.fromkeys((name, e.target) for e in graph.outgoing(name)))
+        into = list(dict.fromkeys((e.source, name) for e in graph.incoming(name)))
+        for row in (out_of, into):
+            after.add_edges_from(pairwise(row))
+    return [edge for pair in nx.lexicographical_topological_sort(after, key=rank.__getitem__) for edge in ends[pair]]
+
+
+def surrogate_to_data(surrogate: Surrogate) -> dict[str, Any]:
+    """Return `surrogate` as JSON's types."""
+    return {"name": surrogate.name, "derivative": to_text(surrogate.derivative), "parameters": dict(surrogate.parameters)}
+
+
+def surrogate_from_data(data: object) -> Surrogate:
+    """Undo :func:`surrogate_to_data`.
+
+    Raises
+    ------
+    SnncError
+        The data are wrong.
+    """
+    found = _object(data, "the surrogate", ("name", "derivative", "parameters"))
+    parameters = _numbers(found["parameters"], "the parameters of the surrogate")
+    return Surrogate(_text(found["name"], "its name"), parse_expression(_text(found["derivative"], "its derivative")), parameters)
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+def _operation_to_data(operation: Operation, keep: _Wants, models: list[NeuronModel]) -> dict[str, Any]:
+    def encode(hint: Any, value: Any, at: str) -> Any:
+        origin, args = get_origin(hint), get_args(hint)
+        if value is None:
+            return None
+        if NoneType in args:
+            (inner,) = (a for a in args if a is not NoneType)
+            return encode(inner, value, at)
+        if hint == Array:
+            return keep(at, np.asarray(value))
+        if origin is tuple:
+            hints = [args[0]] * len(value) if args[-1] is ... else args
+            return [encode(h, v, f"{at}.{k}") for k, (h, v) in enumerate(zip(hints, value, strict=True))]
+        if isinstance(value, Mapping):
+            return {name: encode(args[1], v, f"{at}.{name}") for name, v in value.items()}
+        if hint is NeuronModel:
+            if value not in models:
+                models.append(value)
+            return models.index(value)
+        return _plain(value)
+
+    return {
+        "is": type(operation).__name__,
+        **{name: encode(hint, getattr(operation, name), name) for name, hint in _hints(type(operation)).items()},
+    }
+
+
+def _plain(value: object) -> Any:
+    match value:
+        case frozenset():
+            return sorted(value)
+        case Layout():
+            return {key: None if axis is None else int(axis) for key, axis in asdict(value).items()}
+        case Surrogate():
+            return surrogate_to_data(value)
+        case np.generic():
+            return value.item()
+        case _:
+            return value
+
+
+def _model_to_data(model: NeuronModel) -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "inputs": list(model.inputs),
+        "states": dict(model.states),
+        "parameters": dict(model.parameters),
+        "equations": model.text,
+        "outputs": list(model.outputs),
+    }
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+def _graph(data: object, find: Find) -> Graph:
+    wanted = ("version", "name", "steps", "models", "nodes", "edges", "state_inputs", "idle_inputs", "assumptions")
+    if isinstance(data, dict) and data.get("version") != VERSION:
+        raise GraphDataError(f"it was written by another snnc (format {str(data.get('version'))[:20]}; this one reads {VERSION}).")
+    given = _object(data, "the network", wanted)
+    models = _models(_list(given["models"], "models", MAX_NODES))
+    graph = Graph(_text(given["name"], "name"), None if given["steps"] is None else _integer(given["steps"], "steps"))
+    for k, node in enumerate(_list(given["nodes"], "nodes", MAX_NODES)):
+        name = _text(node.get("name") if isinstance(node, dict) else None, f"the name of node {k}")
+        graph.add(name, _operation(node, name, models, find))
+    for k, row in enumerate(_list(given["edges"], "edges", MAX_EDGES)):
+        values = _list(row, f"edge {k}", len(_EDGE))
+        if len(values) != len(_EDGE):
+            raise _wrong(f"edge {k}", f"[{', '.join(_EDGE)}]", row)
+        source, source_port, target, target_port = (_text(v, f"{key} of edge {k}") for key, v in zip(_EDGE, values[:-1], strict=False))
+        graph.connect(source, target, source_port=source_port, target_port=target_port, delay=_integer(values[-1], f"delay of edge {k}"))
+    for name, ref in _mapping(given["state_inputs"], "state_inputs").items():
+        ends = _object(ref, f"state input {name!r}", ("node", "name"))
+        graph.state_inputs[name] = StateRef(_text(ends["node"], "its node"), _text(ends["name"], "its name"))
+    for name, kind in _mapping(given["idle_inputs"], "idle_inputs").items():
+        if kind not in get_args(Idle):
+            raise _wrong(f"idle input {name!r}", f"one of {', '.join(get_args(Idle))}", kind)
+        graph.idle_inputs[name] = kind
+    graph.assumptions = [_text(a, "an assumption") for a in _list(given["assumptions"], "assumptions", MAX_NODES)]
+    return graph
+
+
+def _models(rows: list[Any]) -> list[NeuronModel]:
+    found, left, names = [], MAX_EQUATIONS, MAX_NAMES
+    for k, row in enumerate(rows):
+        at = f"model {k}"
+        given = _object(row, at, ("name", "inputs", "states", "parameters", "equations", "outputs"))
+        equations = _text(given["equations"], f"equations of {at}")
+        inputs, outputs = (tuple(_text(v, f"{key} of {at}") for v in _list(given[key], key, MAX_NODES)) for key in ("inputs", "outputs"))
+        states, parameters = (_numbers(given[key], f"{key} of {at}") for key in ("states", "parameters"))
+        left, names = left - len(equations), names - sum(map(len, (inputs, outputs, states, parameters)))
+        if left < 0 or names < 0:
+            raise GraphDataError(
+                f"the equations of all neurons are longer than {MAX_EQUATIONS:,} characters, or have more than {MAX_NAMES:,} names."
+            )
+        found.append(NeuronModel(_text(given["name"], at), inputs, states, parameters, parse_assignments(equations), outputs))
+    return found
+
+
+def _operation(data: Any, name: str, models: list[NeuronModel], find: Find) -> Operation:
+    kinds: dict[str, Any] = {kind.__name__: kind for kind in get_args(Operation)}
+    is_ = data.get("is")
+    if not isinstance(is_, str) or is_ not in kinds:
+        raise GraphDataError(f"{name!r} is the operation {str(is_)[:60]!r}, which this version of snnc does not know.")
+    hints = _hints(kinds[is_])
+    _object(data, repr(name), ("name", "is", *hints))
+
+    def decode(hint: Any, value: Any, at: str) -> Any:
+        where = f"{at} of {name!r}"
+        if hint is NeuronModel:
+            number = _integer(value, where)
+            if number >= len(models):
+                raise _wrong(where, f"the number of one of {len(models)} models", value)
+            return models[number]
+        if hint == Array:
+            return _array(find(name, at, value), where)
+        return _decoded(hint, value, at, where, decode)
+
+    operation: Operation = kinds[is_](**{field: decode(hint, data[field], field) for field, hint in hints.items()})
+    return operation
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    """Return the types of the fields of `kind`. NumPy's own alias is compared as a whole: what it is made of differs between versions."""
+    hints = get_type_hints(kind)
+    return {f.name: hints[f.name] for f in fields(kind)}
+
+
+def _array(value: Array, where: str) -> Array:
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiub":
+        raise _wrong(where, "an array of numbers", value)
+    return value
+
+
+def _decoded(hint: Any, value: Any, at: str, where: str, decode: Callable[[Any, Any, str], Any]) -> Any:
+    """Return `value` as the type that a field of an operation declares."""
+    origin, args = get_origin(hint), get_args(hint)
+    if NoneType in args:
+        (inner,) = (a for a in args if a is not NoneType)
+        return None if value is None else decode(inner, value, at)
+    if origin is Literal:
+        if not isinstance(value, str) or value not in args:
+            raise _wrong(where, f"one of {', '.join(map(str, args))}", value)
+        return value
+    if origin is tuple:
+        rows = _list(value, where, MAX_NODES)
+        hints = [args[0]] * len(rows) if args[-1] is ... else list(args)
+        if len(hints) != len(rows):
+            raise _wrong(where, f"{len(hints)} values", value)
+        return tuple(decode(h, v, f"{at}.{k}") for k, (h, v) in enumerate(zip(hints, rows, strict=True)))
+    if origin is frozenset:
+        return frozenset(_text(v, where) for v in _list(value, where, MAX_NODES))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {name: decode(args[1], v, f"{at}.{name}") for name, v in _mapping(value, where).items()}
+    if hint is Layout:
+        axes = _object(value, where, ("time_axis", "batch_axis"))
+        return Layout(**{key: None if v is None else _integer(v, where) for key, v in axes.items()})
+    if hint is Surrogate:
+        return surrogate_from_data(value)
+    plain: dict[Any, Callable[[Any, str], Any]] = {bool: _truth, int: _signed, float: _number, str: _text}
+    return plain[hint](value, where)
+
+
+def _wrong(where: str, wanted: str, value: object) -> GraphDataError:
+    return GraphDataError(f"the description of the network is wrong: {where} has to be {wanted}, and is {repr(value)[:80]}.")
+
+
+def _object(value: object, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
+    found = _mapping(value, where)
+    if set(found) != set(keys):
+        missing, unknown = sorted(set(keys) - set(found)), sorted(set(found) - set(keys))
+        what = f"lacks {', '.join(missing)}" if missing else f"holds the unknown {unknown[0][:60]!r}"
+        raise GraphDataError(f"the description of the network is wrong: {where} {what}.")
+    return found
+
+
+def _mapping(value: object, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict) or len(value) > MAX_NODES:
+        raise _wrong(where, f"an object of at most {MAX_NODES:,} entries", value)
+    return value
+
+
+def _list(value: object, where: str, longest: int) -> list[Any]:
+    if not isinstance(value, list) or len(value) > longest:
+        raise _wrong(where, f"a list of at most {longest:,} entries", value)
+    return value
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str) or not _is_unicode(value):
+        raise _wrong(where, "text", value)
+    return value
+
+
+def _is_unicode(text: str) -> bool:
+    """Tell whether `text` can be written: JSON can hold halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _truth(value: object, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(where, "true or false", value)
+    return value
+
+
+def _integer(value: object, where: str) -> int:
+    found = _signed(value, where)
+    if found < 0:
+        raise _wrong(where, "0 or more", value)
+    return found
+
+
+def _signed(value: object, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= _LARGEST:
+        raise _wrong(where, f"a whole number below {_LARGEST:,}", value)
+    return value
+
+
+def _number(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < math.inf:
+        raise _wrong(where, "a finite number", value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise _wrong(where, "a finite number", value) from None
+
+
+def _numbers(value: object, where: str) -> dict[str, float]:
+    return {name: _number(v, f"{name!r} of {where}") for name, v in _mapping(value, where).items()}

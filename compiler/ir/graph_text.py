@@ -1,0 +1,92 @@
+"""A graph in a few lines, as text and as HTML; names are data and are escaped."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Final, NamedTuple
+
+import networkx as nx
+
+from snnc.compiler.errors import SnncError
+from snnc.compiler.ir.dataflow_order import dataflow_order
+from snnc.compiler.ir.graph import Graph, Output, Population
+from snnc.compiler.ir.operation_text import kind, parameter_counts
+from snnc.compiler.ir.shapes import port_map, size
+
+MOST_ROWS: Final = 24
+"""Layers that are shown of a larger graph; how many there are besides is said."""
+MOST_NAME: Final = 40
+"""Characters that are shown of a longer name."""
+
+
+class Row(NamedTuple):
+    """What is shown of one operation."""
+
+    name: str
+    what: str
+    shape: str
+    parameters: int
+
+
+def graph_text(graph: Graph, title: str = "Graph") -> str:
+    """Return a head line and a line for each layer."""
+    rows, missing = _rows(graph)
+    widths = [max(map(len, column)) for column in zip(*(row[:3] for row in rows), strict=True)]
+    lines = [f"{title} {headline(graph)}"]
+    for row in rows:
+        parameters = f"{row.parameters:,}" if row.parameters else ""
+        cells = (f"{text:{width}}" for text, width in zip(row[:3], widths, strict=True))
+        lines.append(f"  {'  '.join(cells)}  {parameters}".rstrip())
+    return "\n".join([*lines, *([f"  … and {missing:,} more"] if missing else [])])
+
+
+def graph_html(graph: Graph, title: str = "Graph") -> str:
+    """Return the same as a table; whatever a name holds is text in it."""
+    rows, missing = _rows(graph)
+    heads = "".join(f'<th style="text-align:left">{head}</th>' for head in ("layer", "what it is", "shape", "parameters"))
+    body = [
+        "<tr>"
+        + "".join(f'<td style="text-align:left">{escape(cell)}</td>' for cell in row[:3])
+        + f'<td style="text-align:right">{format(row.parameters, ",") if row.parameters else ""}</td></tr>'
+        for row in rows
+    ]
+    if missing:
+        body.append(f'<tr><td colspan="4" style="text-align:left">… and {missing:,} more</td></tr>')
+    caption = f'<caption style="text-align:left">{escape(title)} {escape(headline(graph))}</caption>'
+    return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def headline(graph: Graph) -> str:
+    """Return name and sizes in one line: ``'digits': 110 neurons in 2 populations, 7,514 parameters, 25 steps``."""
+    populations = [operation for _, operation in graph.of_type(Population)]
+    neurons = sum(size(p.shape) for p in populations)
+    parameters = sum(parameter_counts(graph.operation(name))[0] for name in graph.names)
+    groups = f"{len(populations)} population{'' if len(populations) == 1 else 's'}"
+    steps = "" if graph.steps is None else f", {graph.steps:,} steps"
+    return f"{plain(graph.name)!r}: {neurons:,} neurons in {groups}, {parameters:,} parameters{steps}"
+
+
+def plain(text: str, most: int = MOST_NAME) -> str:
+    """Return a text without what could steer a terminal, cut to `most` characters."""
+    shown = "".join(c if c.isprintable() else "�" for c in text)
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+def _rows(graph: Graph) -> tuple[list[Row], int]:
+    """Return what is shown, and how many layers are not."""
+    try:
+        order = dataflow_order(graph)
+    except nx.NetworkXUnfeasible:  # a cycle without delay: the graph is at fault, and is shown as it was written
+        order = [name for name in graph.names if not isinstance(graph.operation(name), Output)]
+    try:
+        shapes = {name: port.shape for (name, _), port in port_map(graph).items()}
+    except (SnncError, nx.NetworkXUnfeasible):
+        shapes = {}
+    return [_row(graph, name, shapes) for name in order[:MOST_ROWS]], max(0, len(order) - MOST_ROWS)
+
+
+def _row(graph: Graph, name: str, shapes: dict[str, tuple[int, ...]]) -> Row:
+    operation = graph.operation(name)
+    shape = getattr(operation, "shape", None) if isinstance(operation, Population) else shapes.get(name)
+    text = "?" if shape is None else "x".join(map(str, shape)) or "1"
+    return Row(plain(name), plain(kind(operation), 2 * MOST_NAME), text, parameter_counts(operation)[0])

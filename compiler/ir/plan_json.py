@@ -1,0 +1,164 @@
+"""Plans as JSON: exact both ways, small enough for machines of many thousand tiles.
+
+Blocks are a table of columns; a column is coded as runs of equal differences, since tiles, neurons and samples advance regularly.
+Bytes by tile are coded as runs of equal numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any, Final
+
+from snnc.compiler.ir.plan import (
+    Block,
+    BusPlan,
+    ConnectionPlan,
+    GradientPlan,
+    HostOverlap,
+    MemoryPhase,
+    PartialSum,
+    Phase,
+    Plan,
+    PopulationPlan,
+    Relay,
+)
+from snnc.compiler.machines.target import Target
+from snnc.compiler.tiles.errors import PlanFileError
+
+FORMAT: Final = "snnc plan 2"
+_BLOCK: Final = ("tile", "first", "count", "sample", "samples")
+_PLAIN: Final = (
+    "name",
+    "steps",
+    "batch",
+    "training",
+    "interval",
+    "iterations",
+    "activity",
+    "activity_source",
+    "bound_cycles",
+    "ideal_cycles",
+    "strategy",
+    "host_bytes",
+    "segment",
+    "streamed",
+    "streaming_bytes",
+    "unshared_bytes",
+    "latency",
+)
+_RELAY: Final = ("tile", "sample", "samples")
+_SUM: Final = ("tile", "part", "sample", "samples", "entry", "entries", "first", "producers")
+
+
+def runs(values: Iterable[int]) -> list[int]:
+    """Code equal neighbours as ``[value, repeats, value, repeats, …]``."""
+    return [x for value, group in groupby(values) for x in (int(value), sum(1 for _ in group))]
+
+
+def unruns(coded: Sequence[int]) -> tuple[int, ...]:
+    """Undo :func:`runs`."""
+    return tuple(value for value, times in zip(coded[::2], coded[1::2], strict=True) for _ in range(times))
+
+
+def steps(values: Sequence[int]) -> list[int]:
+    """Code a column by runs of its differences."""
+    return runs(b - a for a, b in zip([0, *values], values, strict=False))
+
+
+def unsteps(coded: Sequence[int]) -> list[int]:
+    """Undo :func:`steps`."""
+    total, found = 0, []
+    for difference in unruns(coded):
+        total += difference
+        found.append(total)
+    return found
+
+
+def _table(rows: Sequence[Any], columns: Sequence[str]) -> dict[str, list[int]]:
+    return {name: steps([getattr(row, name) for row in rows]) for name in columns}
+
+
+def _rows(table: dict[str, list[int]], kind: Any, columns: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(kind(*row) for row in zip(*(unsteps(table[name]) for name in columns), strict=True))
+
+
+def plan_to_json(plan: Plan) -> str:
+    """Write `plan`."""
+    data = {
+        "format": FORMAT,
+        **{name: getattr(plan, name) for name in _PLAIN},
+        "parts": plan.parts,
+        "target": asdict(plan.target),
+        "populations": [
+            {**{k: getattr(p, k) for k in ("id", "label", "neurons", "stage", "starts", "width")}, "blocks": _table(p.blocks, _BLOCK)}
+            for p in plan.populations
+        ],
+        "buses": [
+            {
+                **{k: getattr(b, k) for k in ("id", "source", "buffer", "width", "kind", "lag", "capacity", "mode", "form")},
+                "relays": _table(b.relays, _RELAY),
+                "gradient": _gradient(b.gradient),
+            }
+            for b in plan.buses
+        ],
+        "connections": [asdict(c) for c in plan.connections],
+        "memory": {name: runs(tiles) for name, tiles in plan.memory.items()},
+        "phases": [asdict(p) for p in plan.phases],
+        "memory_over_time": [asdict(m) for m in plan.memory_over_time],
+        "loss_tiles": list(plan.loss_tiles),
+        "dealt": list(plan.dealt),
+        "tile_cycles": {name: runs(tiles) for name, tiles in plan.tile_cycles.items()},
+        "overlap": None if plan.overlap is None else asdict(plan.overlap),
+    }
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=True)
+
+
+def _gradient(plan: GradientPlan | None) -> dict[str, Any] | None:
+    return None if plan is None else {"capacity": plan.capacity, "parts": plan.parts, "sums": _table(plan.sums, _SUM)}
+
+
+def _gradient_of(data: dict[str, Any] | None) -> GradientPlan | None:
+    return None if data is None else GradientPlan(**{**data, "sums": _rows(data["sums"], PartialSum, _SUM)})
+
+
+def plan_from_json(text: str) -> Plan:
+    """Read a plan that :func:`plan_to_json` wrote.
+
+    Raises
+    ------
+    PlanFileError
+        The text is not JSON, has another format, or lacks something.
+    """
+    try:
+        data = json.loads(text)
+        if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
+            raise PlanFileError(f"this is not a plan in the format {FORMAT!r}; compile the model again with this version of snnc.")
+        return Plan(
+            **{
+                **data,
+                "target": Target.from_data(data["target"]),
+                "populations": tuple(
+                    PopulationPlan(**{**p, "starts": tuple(p["starts"]), "blocks": _rows(p["blocks"], Block, _BLOCK)})
+                    for p in data["populations"]
+                ),
+                "buses": tuple(
+                    BusPlan(**{**b, "relays": _rows(b["relays"], Relay, _RELAY), "gradient": _gradient_of(b["gradient"])})
+                    for b in data["buses"]
+                ),
+                "connections": tuple(ConnectionPlan(**c) for c in data["connections"]),
+                "memory": {name: unruns(coded) for name, coded in data["memory"].items()},
+                "memory_over_time": tuple(MemoryPhase(**m) for m in data.get("memory_over_time", ())),
+                "phases": tuple(Phase(**p) for p in data["phases"]),
+                "parts": {name: tuple(ids) for name, ids in data.get("parts", {}).items()},
+                "loss_tiles": tuple(data["loss_tiles"]),
+                "dealt": tuple(data.get("dealt", ())),
+                "streaming_bytes": tuple(data.get("streaming_bytes", ())),
+                "tile_cycles": {name: unruns(coded) for name, coded in data["tile_cycles"].items()},
+                "overlap": HostOverlap(**data["overlap"]) if data.get("overlap") else None,
+            }
+        )
+    except (json.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise PlanFileError(f"the plan cannot be read: {error!r}; compile the model again with this version of snnc.") from None

@@ -1,0 +1,257 @@
+"""Shape and kind of every port of a graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from snnc.compiler.errors import AxisError, ConcatAxisError, PadError, UnconnectedError
+from snnc.compiler.ir.graph import (
+    Add,
+    Concat,
+    Conv,
+    Flatten,
+    Graph,
+    Input,
+    Kind,
+    Linear,
+    OneToOne,
+    Output,
+    Pad,
+    Pool,
+    Population,
+    Reduce,
+    Reshape,
+    Shape,
+    Slice,
+    Sparse,
+    source_ports,
+)
+from snnc.compiler.ir.windows import output_shape
+from snnc.compiler.neurons.binary_values import is_binary
+from snnc.compiler.neurons.expression import Expression, Symbol
+from snnc.compiler.neurons.neuron import NeuronModel
+
+
+@dataclass(frozen=True)
+class Port:
+    """What leaves an operation by one of its ports, for one sample at one step."""
+
+    shape: Shape
+    kind: Kind
+
+
+PortMap: TypeAlias = Mapping[tuple[str, str], Port]
+"""(node, source port) -> Port; an Output has the port ``"in"``: what it records."""
+
+
+def port_map(graph: Graph) -> PortMap:
+    """Find the shape and the kind of every port.
+
+    A population's output is "spikes" when it is 0 or 1 by construction (or hands on such an input), an Input as it says;
+    Concat, Flatten, Reshape, Slice, Pad, a maximum and delays keep the kind; everything else is "values".
+
+    Raises
+    ------
+    UnconnectedError
+        A shape cannot be found because nothing that has one leads there.
+    ConcatAxisError
+        The axis of a Concat is not among those of its inputs.
+    AxisError, PadError, WindowError, ChannelError
+        A Slice, Reduce, Pad, Conv or Pool does not fit its input.
+    """
+    shapes = _shapes(graph)
+    kinds = _Kinds(graph)
+    return {key: Port(shape, kinds.of(*key)) for key, shape in shapes.items()}
+
+
+def size(shape: Shape) -> int:
+    """Return the number of elements of `shape`."""
+    return math.prod(shape)
+
+
+def compatible(one: Shape, other: Shape) -> bool:
+    """Tell whether values of shape `one` can be read as `other`: equal but for axes of size 1, or one of them is a vector."""
+    if size(one) != size(other):
+        return False
+    squeezed = [tuple(n for n in shape if n != 1) for shape in (one, other)]
+    return squeezed[0] == squeezed[1] or min(len(one), len(other)) <= 1
+
+
+# ---- shapes ----------------------------------------------------------------------------------------------------------
+
+
+def _shapes(graph: Graph) -> dict[tuple[str, str], Shape]:
+    found: dict[tuple[str, str], Shape] = {}
+    for name in graph.names:
+        operation = graph.operation(name)
+        if isinstance(operation, Input | Population):
+            found.update({(name, port): operation.shape for port in source_ports(operation)})
+        elif isinstance(operation, Linear):
+            found[name, "out"] = operation.weight.shape[:1]
+        elif isinstance(operation, Sparse):
+            found[name, "out"] = operation.shape[:1]
+        elif isinstance(operation, Reshape):
+            found[name, "out"] = operation.shape
+    waiting = [n for n in graph.names if not isinstance(graph.operation(n), Input | Population | Linear | Sparse | Reshape)]
+    while waiting:
+        left = []
+        for name in waiting:
+            shape = _derived(graph, name, found)
+            if shape is None:
+                left.append(name)
+            else:
+                found[name, "in" if isinstance(graph.operation(name), Output) else "out"] = shape
+        if len(left) == len(waiting):
+            raise UnconnectedError(f"the shape of {', '.join(map(repr, left))} cannot be found: no input or population leads there.")
+        waiting = left
+    return found
+
+
+def _derived(graph: Graph, name: str, found: Mapping[tuple[str, str], Shape]) -> Shape | None:
+    shapes = {e.target_port: found[e.source, e.source_port] for e in graph.incoming(name) if (e.source, e.source_port) in found}
+    if not shapes:
+        return None
+    source = next(iter(shapes.values()))
+    match graph.operation(name):
+        case Flatten():
+            return (size(source),)
+        case Conv() | Pool() as operation:
+            return output_shape(name, operation, source)
+        case Reduce() as operation:
+            axes = reduced_axes(name, operation, source)
+            return tuple(1 if i in axes else n for i, n in enumerate(source) if operation.keepdims or i not in axes)
+        case Slice(start=start, stop=stop) as operation:
+            axis = sliced_axis(name, operation, source)
+            return (*source[:axis], stop - start, *source[axis + 1 :])
+        case Pad() as operation:
+            check_padding(name, operation, source)
+            return tuple(before + n + after for n, (before, after) in zip(source, operation.padding, strict=True))
+        case OneToOne(weight=weight):
+            return weight.shape if weight is not None and weight.ndim and not source else source
+        case Concat(axis=axis):
+            return _concatenated(name, axis, shapes) if len(shapes) == len(graph.incoming(name)) else None
+        case _:
+            return max(shapes.values(), key=len)
+
+
+def _concatenated(name: str, axis: int, shapes: Mapping[str, Shape]) -> Shape:
+    parts = [shapes[port] for port in sorted(shapes, key=lambda port: (len(port), port))]
+    first = parts[0]
+    if not -len(first) <= axis < len(first):
+        raise ConcatAxisError(f"the concatenation {name!r} has axis {axis}, but its first input has shape {first}; give one of its axes.")
+    axis %= len(first)
+    return (*first[:axis], sum(p[axis] if axis < len(p) else 1 for p in parts), *first[axis + 1 :])
+
+
+def reduced_axes(name: str, operation: Reduce, shape: Shape) -> tuple[int, ...]:
+    """Axes of `shape` that the node `name` sums up, counted from the front.
+
+    Raises
+    ------
+    AxisError
+        There is none, or one is given twice or is not there.
+    """
+    axes = tuple(sorted(axis + len(shape) if axis < 0 else axis for axis in operation.axes))
+    if not axes or len(set(axes)) < len(axes) or not 0 <= axes[0] <= axes[-1] < len(shape):
+        raise AxisError(
+            f"{name!r} reduces the axes {operation.axes} of an input of shape {shape}; give one or more of its axes, each once."
+        )
+    return axes
+
+
+def sliced_axis(name: str, operation: Slice, shape: Shape) -> int:
+    """Axis of `shape` that the node `name` cuts, counted from the front.
+
+    Raises
+    ------
+    AxisError
+        It is not there, or the range is empty or leaves it.
+    """
+    if not -len(shape) <= operation.axis < len(shape):
+        raise AxisError(f"{name!r} cuts axis {operation.axis} of an input of shape {shape}; give one of its axes.")
+    axis = operation.axis % len(shape)
+    if not 0 <= operation.start < operation.stop <= shape[axis]:
+        raise AxisError(
+            f"{name!r} takes {operation.start} to {operation.stop} of axis {axis}, which is {shape[axis]} long; give 0 <= start < stop <= "
+            f"{shape[axis]}."
+        )
+    return axis
+
+
+def check_padding(name: str, operation: Pad, shape: Shape) -> None:
+    """Check that the node `name` says for each axis of `shape` how many zeros it puts around.
+
+    Raises
+    ------
+    PadError
+        It does not, or a number is negative.
+    """
+    fits = len(operation.padding) == len(shape) and all(len(pair) == 2 and min(pair) >= 0 for pair in operation.padding)
+    if not fits:
+        raise PadError(
+            f"{name!r} pads an input of shape {shape} by {operation.padding}; give {len(shape)} pairs (before, after) of 0 or more, "
+            "one an axis."
+        )
+
+
+# ---- kinds -----------------------------------------------------------------------------------------------------------
+
+
+class _Kinds:
+    """Kinds of ports, found from the consumer back to the source and remembered."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.known: dict[tuple[str, str], Kind] = {}
+
+    def of(self, name: str, port: str) -> Kind:
+        key = (name, port)
+        if key not in self.known:
+            self.known[key] = "values"  # what a cycle that leads back here sees
+            self.known[key] = self._find(name, port)
+        return self.known[key]
+
+    def _find(self, name: str, port: str) -> Kind:
+        match self.graph.operation(name):
+            case Input(kind=kind):
+                return kind
+            case Population(model=model) as population:
+                if population.before(port).any():
+                    return "values"  # late edges read that before the first step
+                values, binary = _final_values(model)
+                value = values.get(port)
+                if isinstance(value, Symbol) and value.name in model.inputs:
+                    return self._kept(name, value.name)
+                return "spikes" if port in binary else "values"
+            case Concat():
+                kinds = {self.of(e.source, e.source_port) for e in self.graph.incoming(name)}
+                return "spikes" if kinds == {"spikes"} else "values"
+            case Flatten() | Reshape() | Slice() | Pad() | Add() | Output():
+                return self._kept(name, None)
+            case OneToOne(weight=None) | Pool(kind="max") | Reduce(kind="max"):
+                return self._kept(name, None)
+            case _:
+                return "values"
+
+    def _kept(self, name: str, port: str | None) -> Kind:
+        edges = self.graph.incoming(name, port)
+        return self.of(edges[0].source, edges[0].source_port) if len(edges) == 1 else "values"
+
+
+def _final_values(model: NeuronModel) -> tuple[dict[str, Expression], set[str]]:
+    """Each assigned name's last value, and those names whose last value is 0 or 1."""
+    values: dict[str, Expression] = {}
+    binary: set[str] = set()
+    for assignment in model.equations:
+        value = assignment.value
+        if isinstance(value, Symbol):
+            value = values.get(value.name, value) if isinstance(values.get(value.name), Symbol) else value
+        if is_binary(value, binary):
+            binary.add(assignment.target)
+        else:
+            binary.discard(assignment.target)
+        values[assignment.target] = value
+    return values, binary

@@ -1,0 +1,102 @@
+"""Where the entries of a sparse weight lie, checked, and the same weight in dense form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from snnc.compiler.errors import ParameterShapeError, SparsePatternError
+from snnc.compiler.ir.graph import Array, Linear, Sparse
+from snnc.compiler.sizes import check_size
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Places of the entries of a matrix in compressed rows; fields as in :class:`~snnc.compiler.ir.graph.Sparse`."""
+
+    indices: Array
+    indptr: Array
+    shape: tuple[int, int]
+
+    @cached_property
+    def rows(self) -> Array:
+        """Row of each entry."""
+        return np.repeat(np.arange(self.shape[0], dtype=np.int32), np.diff(self.indptr))
+
+
+def pattern_of(operation: Sparse) -> Pattern:
+    """The places of the entries of `operation`."""
+    return Pattern(operation.indices, operation.indptr, operation.shape)
+
+
+def dense_weight(operation: Sparse) -> Array:
+    """The weight of `operation` with its zeros, [outputs, inputs].
+
+    Raises
+    ------
+    TooLargeError
+        It would be too large.
+    """
+    check_size(operation.shape, "a sparse weight with its zeros")
+    dense = np.zeros(operation.shape, operation.weight.dtype)
+    dense[pattern_of(operation).rows, operation.indices] = operation.weight
+    return dense
+
+
+def to_linear(operation: Sparse) -> Linear:
+    """The operation with its zeros; where it learns, training would change these too."""
+    return Linear(dense_weight(operation), operation.bias, operation.learnable)
+
+
+def entries_of(dense: Array, operation: Sparse) -> Array:
+    """The entries of a weight [outputs, inputs] at the places of those of `operation`."""
+    entries: Array = dense[pattern_of(operation).rows, operation.indices]
+    return entries
+
+
+def check_pattern(name: str, operation: Sparse) -> None:
+    """Check the places of the entries of node `name`, before anything is read by them.
+
+    Raises
+    ------
+    ParameterShapeError
+        There is no entry, or one of the arrays is no vector.
+    SparsePatternError
+        The places are no CSR pattern.
+    """
+    weight, indices, indptr, (outputs, inputs) = operation.weight, operation.indices, operation.indptr, operation.shape
+    for what, array in (("weight", weight), ("indices", indices), ("indptr", indptr)):
+        if array.ndim != 1 or not array.size:
+            raise ParameterShapeError(f"the {what} of {name!r} has shape {array.shape}; it must be a vector of one entry or more.")
+    for what, array in (("indices", indices), ("indptr", indptr)):
+        if array.dtype.kind not in "iu":
+            raise SparsePatternError(f"the {what} of {name!r} are {array.dtype}; they must be whole numbers (int32).")
+    if len(indptr) != outputs + 1:
+        raise SparsePatternError(f"{name!r} has {outputs} outputs and indptr of {len(indptr)} numbers; it must have {outputs + 1}.")
+    if len(indices) != len(weight):
+        raise SparsePatternError(f"{name!r} has {len(weight)} entries and {len(indices)} indices; give one each.")
+    if indptr[0] != 0 or indptr[-1] != len(weight) or (indptr[1:] < indptr[:-1]).any():
+        raise SparsePatternError(
+            f"indptr of {name!r} goes from {indptr[0]} to {indptr[-1]}; it must rise from 0 to the number of entries, {len(weight)}."
+        )
+    _check_indices(name, pattern_of(operation), inputs)
+
+
+def _check_indices(name: str, pattern: Pattern, inputs: int) -> None:
+    indices, rows = pattern.indices, pattern.rows
+    outside = np.flatnonzero((indices < 0) | (indices >= inputs))
+    if outside.size:
+        first = outside[0]
+        raise SparsePatternError(
+            f"entry {first} of {name!r} lies in column {indices[first]} of {inputs} ({outside.size} entries lie outside); "
+            f"a column is 0 to {inputs - 1}."
+        )
+    unsorted = np.flatnonzero((rows[1:] == rows[:-1]) & (indices[1:] <= indices[:-1]))
+    if unsorted.size:
+        first = unsorted[0]
+        raise SparsePatternError(
+            f"row {rows[first]} of {name!r} holds column {indices[first + 1]} behind column {indices[first]}; the columns of a row rise, "
+            "each once (scipy: matrix.sum_duplicates())."
+        )

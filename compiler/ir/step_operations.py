@@ -1,0 +1,408 @@
+"""What a step program does: operations of one time step, of its adjoint and of the update, each as one line of arithmetic.
+
+See :mod:`snnc.compiler.ir.step_program` for how they make a program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from snnc.compiler.ir.graph import PoolKind, ReduceKind, Shape
+from snnc.compiler.ir.sparse import Pattern
+from snnc.compiler.ir.windows import Windows
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a buffer of lifetime "sequence" held `delay` steps ago (its initial value, mostly 0, before step `delay`)."""
+
+    buffer: str
+    delay: int = 0
+
+
+# ---- forward ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fill:
+    """``target[:] = bias`` (0 where `bias` is None): starts the current of one input port; several biases are summed."""
+
+    target: str
+    biases: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Dense:
+    """``target += source @ weight.T``; weight [outputs, inputs]; sources of kind "spikes" are event-driven."""
+
+    connection: str
+    source: Value
+    weight: str
+    target: str
+
+
+@dataclass(frozen=True)
+class SparseProduct:
+    """``target += source @ W.T``, where W has the values `weight` at the places of `pattern` and 0 elsewhere."""
+
+    connection: str
+    source: Value
+    weight: str
+    target: str
+    pattern: Pattern
+
+
+@dataclass(frozen=True)
+class OneToOne:
+    """``target[..., offset : offset + n] += weight * source`` (weight None: 1), n = size of the source."""
+
+    connection: str
+    source: Value
+    weight: str | None
+    target: str
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Convolve:
+    """``target += correlate(source, weight) + bias``; weight [out, in / groups, *kernel], bias [out] (None: 0) for each channel."""
+
+    connection: str
+    source: Value
+    weight: str
+    target: str
+    windows: Windows
+    groups: int
+    bias: str | None
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """``target += average, sum or maximum of each window of source``; padding is 0, for a maximum minus infinity.
+
+    An average divides by the taps that lie in the input, with `count_padding` by those in the padded input.
+    """
+
+    connection: str
+    source: Value
+    target: str
+    windows: Windows
+    kind: PoolKind
+    count_padding: bool
+
+
+@dataclass(frozen=True)
+class Rescale:
+    """``target += weight * source + bias`` (bias None: 0), where weight and bias broadcast to `shape`, the source's."""
+
+    connection: str
+    source: Value
+    weight: str
+    target: str
+    shape: Shape
+    bias: str | None
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """``target += sum, mean or maximum of source over axes``, where source has `shape`; axes are counted from the front."""
+
+    connection: str
+    source: Value
+    target: str
+    shape: Shape
+    axes: tuple[int, ...]
+    kind: ReduceKind
+
+
+@dataclass(frozen=True)
+class Cut:
+    """``target += source[start:stop]`` along `axis`, where source has `shape`."""
+
+    connection: str
+    source: Value
+    target: str
+    shape: Shape
+    axis: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Surround:
+    """``target[before : before + n] += source`` along every axis, where source has `shape` and target n + before + after of each axis."""
+
+    connection: str
+    source: Value
+    target: str
+    shape: Shape
+    padding: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class NeuronStep:
+    """Run ``kernel.forward`` of a population; the tuples run parallel to those of the kernel.
+
+    `states` are sequence buffers (reads slot t as ``s*_prev``, writes slot t + 1); `saved` are sequence buffers that
+    keep ``kernel.saved``.
+    """
+
+    population: str
+    currents: tuple[str, ...]
+    states: tuple[str, ...]
+    parameters: tuple[str, ...]
+    outputs: tuple[str, ...]
+    saved: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Record:
+    """``target[t] = source[t]``: keeps a result of every step for the host and the loss."""
+
+    output: str
+    source: Value
+    target: str
+
+
+# ---- backward: an adjoint buffer is called d_<buffer>, zero where nothing has been added -----------------------------
+
+
+@dataclass(frozen=True)
+class RecordAdjoint:
+    """``d_source[t - delay] += d_target[t]`` (dropped where t < delay)."""
+
+    output: str
+    source: Value
+    target: str
+
+
+@dataclass(frozen=True)
+class NeuronAdjoint:
+    """Run ``kernel.backward``: reads d_outputs[t] and the state adjoints; writes d_currents[t]; adds to parameter gradients."""
+
+    population: str
+    currents: tuple[str, ...]
+    states: tuple[str, ...]
+    parameters: tuple[str, ...]
+    outputs: tuple[str, ...]
+    saved: tuple[str, ...]
+    gradients: tuple[str, ...]
+    """Gradient buffers, parallel to ``kernel.learnable``."""
+
+
+@dataclass(frozen=True)
+class DenseInputGradient:
+    """``d_source[t - delay] += d_target[t] @ weight`` (dropped where t < delay)."""
+
+    connection: str
+    source: Value
+    weight: str
+    target: str
+
+
+@dataclass(frozen=True)
+class DenseWeightGradient:
+    """``gradient += d_target[t].T @ source[t - delay]``, summed over the batch."""
+
+    connection: str
+    source: Value
+    target: str
+    gradient: str
+
+
+@dataclass(frozen=True)
+class SparseInputGradient:
+    """``d_source[t - delay] += d_target[t] @ W`` (dropped where t < delay)."""
+
+    connection: str
+    source: Value
+    weight: str
+    target: str
+    pattern: Pattern
+
+
+@dataclass(frozen=True)
+class SparseWeightGradient:
+    """``gradient[e] += d_target[t][row of e] * source[t - delay][column of e]``, summed over the batch, for each entry e of `pattern`."""
+
+    connection: str
+    source: Value
+    target: str
+    gradient: str
+    pattern: Pattern
+
+
+@dataclass(frozen=True)
+class OneToOneInputGradient:
+    """``d_source[t - delay] += weight * d_target[t][offset : offset + n]``."""
+
+    connection: str
+    source: Value
+    weight: str | None
+    target: str
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class OneToOneWeightGradient:
+    """``gradient += sum over the batch of d_target[t][offset : offset + n] * source[t - delay]`` (over neurons too for a scalar)."""
+
+    connection: str
+    source: Value
+    target: str
+    gradient: str
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class BiasGradient:
+    """``gradient += sum over the batch of d_target[t]``."""
+
+    target: str
+    gradient: str
+
+
+@dataclass(frozen=True)
+class ConvolveInputGradient:
+    """``d_source[t - delay] += `` the adjoint of :class:`Convolve`, of ``d_target[t]`` (dropped where t < delay)."""
+
+    connection: str
+    source: Value
+    weight: str
+    target: str
+    windows: Windows
+    groups: int
+
+
+@dataclass(frozen=True)
+class ConvolveWeightGradient:
+    """``gradient += d_target[t]`` times what each tap read in ``source[t - delay]``, summed over the batch and the windows."""
+
+    connection: str
+    source: Value
+    target: str
+    gradient: str
+    windows: Windows
+    groups: int
+
+
+@dataclass(frozen=True)
+class ConvolveBiasGradient:
+    """``gradient += d_target[t]``, summed over the batch and the windows of each channel."""
+
+    connection: str
+    target: str
+    gradient: str
+
+
+@dataclass(frozen=True)
+class PoolingGradient:
+    """``d_source[t - delay] += `` the adjoint of :class:`Pooling`, of ``d_target[t]``; that of a maximum goes to the first of equals."""
+
+    connection: str
+    source: Value
+    target: str
+    windows: Windows
+    kind: PoolKind
+    count_padding: bool
+
+
+@dataclass(frozen=True)
+class RescaleInputGradient:
+    """``d_source[t - delay] += weight * d_target[t]``."""
+
+    connection: str
+    source: Value
+    weight: str
+    target: str
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class RescaleWeightGradient:
+    """``gradient += d_target[t] * source[t - delay]``, summed over the batch and the axes along which the weight is broadcast."""
+
+    connection: str
+    source: Value
+    target: str
+    gradient: str
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class RescaleBiasGradient:
+    """``gradient += d_target[t]``, summed over the batch and the axes along which the bias is broadcast."""
+
+    connection: str
+    target: str
+    gradient: str
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class ReductionGradient:
+    """``d_source[t - delay] += `` the adjoint of :class:`Reduction`, of ``d_target[t]``; that of a maximum goes to the first of equals."""
+
+    connection: str
+    source: Value
+    target: str
+    shape: Shape
+    axes: tuple[int, ...]
+    kind: ReduceKind
+
+
+@dataclass(frozen=True)
+class CutGradient:
+    """``d_source[t - delay][start:stop] += d_target[t]`` along `axis`."""
+
+    connection: str
+    source: Value
+    target: str
+    shape: Shape
+    axis: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class SurroundGradient:
+    """``d_source[t - delay] += d_target[t][before : before + n]`` along every axis (dropped where t < delay)."""
+
+    connection: str
+    source: Value
+    target: str
+    shape: Shape
+    padding: tuple[tuple[int, int], ...]
+
+
+# ---- update ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OptimizerStep:
+    """Change `parameter` by the program's optimizer; its state (moments) belongs to the backend."""
+
+    parameter: str
+    gradient: str
+
+
+Arrival: TypeAlias = Dense | SparseProduct | OneToOne | Convolve | Pooling | Rescale | Reduction | Cut | Surround
+"""What a connection adds to a current."""
+ForwardOp: TypeAlias = Fill | Arrival | NeuronStep | Record
+InputGradient: TypeAlias = (
+    DenseInputGradient
+    | SparseInputGradient
+    | OneToOneInputGradient
+    | ConvolveInputGradient
+    | PoolingGradient
+    | RescaleInputGradient
+    | ReductionGradient
+    | CutGradient
+    | SurroundGradient
+)
+WeightGradient: TypeAlias = (
+    DenseWeightGradient | SparseWeightGradient | OneToOneWeightGradient | ConvolveWeightGradient | RescaleWeightGradient
+)
+AnyBiasGradient: TypeAlias = BiasGradient | ConvolveBiasGradient | RescaleBiasGradient
+BackwardOp: TypeAlias = RecordAdjoint | NeuronAdjoint | AnyBiasGradient | InputGradient | WeightGradient

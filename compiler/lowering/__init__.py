@@ -1,0 +1,1 @@
+"""Graph -> StepProgram: the operations of one time step, forward and backward."""

@@ -1,0 +1,164 @@
+"""What a connection does, as operations of a step program: forward from the graph's, backward from the forward one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array, Conv, Linear, OneToOne, Pad, Pool, Reduce, Scale, Slice, Sparse, Weighted
+from snnc.compiler.ir.shapes import reduced_axes, size, sliced_axis
+from snnc.compiler.ir.sparse import pattern_of
+from snnc.compiler.ir.step_operations import (
+    AnyBiasGradient,
+    Arrival,
+    BiasGradient,
+    Convolve,
+    ConvolveBiasGradient,
+    ConvolveInputGradient,
+    ConvolveWeightGradient,
+    Cut,
+    CutGradient,
+    Dense,
+    DenseInputGradient,
+    DenseWeightGradient,
+    InputGradient,
+    OneToOneInputGradient,
+    OneToOneWeightGradient,
+    Pooling,
+    PoolingGradient,
+    Reduction,
+    ReductionGradient,
+    Rescale,
+    RescaleBiasGradient,
+    RescaleInputGradient,
+    RescaleWeightGradient,
+    SparseInputGradient,
+    SparseProduct,
+    SparseWeightGradient,
+    Surround,
+    SurroundGradient,
+    Value,
+    WeightGradient,
+)
+from snnc.compiler.ir.step_operations import OneToOne as OneToOneStep
+from snnc.compiler.ir.step_program import ConnectionInfo, ConnectionKind
+from snnc.compiler.ir.windows import windows_of
+from snnc.compiler.lowering.connections import Link
+
+
+def kind_of(link: Link) -> ConnectionKind:
+    """What the connection of `link` is called; a Scale with one factor a value, or one for all, is as good as one to one."""
+    match link.operation:
+        case Linear():
+            return "dense"
+        case Sparse():
+            return "sparse"
+        case Conv():
+            return "convolution"
+        case Pool():
+            return "pooling"
+        case Reduce():
+            return "reduction"
+        case Slice():
+            return "slice"
+        case Pad():
+            return "pad"
+        case Scale(weight=weight, bias=bias, learnable=learnable):
+            values = size(link.shape)
+            fits = weight.size in (1, values) and (bias is None or bias.size == values or (bias.size == 1 and not learnable))
+            return "one_to_one" if fits else "scale"
+        case _:
+            return "one_to_one"
+
+
+def weights_of(link: Link) -> tuple[Array | None, Array | None]:
+    """Weight and bias of a connection as its parameters hold them."""
+    operation = link.operation
+    if not isinstance(operation, Weighted):
+        return None, None
+    weight, bias = operation.weight, None if isinstance(operation, OneToOne) else operation.bias
+    if kind_of(link) != "one_to_one" or weight is None:
+        return weight, bias
+    if isinstance(operation, Scale) and weight.size == 1:
+        weight = weight.reshape(())
+    flat = None if bias is None else np.broadcast_to(bias, link.shape).reshape(-1)
+    return weight.reshape(-1) if weight.ndim else weight, flat
+
+
+def arrival(info: ConnectionInfo, link: Link, current: str) -> Arrival:
+    """What the connection adds to the buffer `current`."""
+    id_, source, weight, shape = info.id, Value(info.source_buffer, info.delay), info.weight, link.shape
+    match info.kind, link.operation:
+        case "dense", Linear() if weight is not None:
+            return Dense(id_, source, weight, current)
+        case "sparse", Sparse() as sparse if weight is not None:
+            return SparseProduct(id_, source, weight, current, pattern_of(sparse))
+        case "convolution", Conv(groups=groups) as conv if weight is not None:
+            return Convolve(id_, source, weight, current, windows_of(link.label, conv, shape), groups, info.bias)
+        case "pooling", Pool(kind=kind, count_padding=count) as pool:
+            return Pooling(id_, source, current, windows_of(link.label, pool, shape), kind, count)
+        case "scale", Scale() if weight is not None:
+            return Rescale(id_, source, weight, current, shape, info.bias)
+        case "reduction", Reduce(kind=reduction) as reduce:
+            return Reduction(id_, source, current, shape, reduced_axes(link.label, reduce, shape), reduction)
+        case "slice", Slice(start=start, stop=stop) as part:
+            return Cut(id_, source, current, shape, sliced_axis(link.label, part, shape), start, stop)
+        case "pad", Pad(padding=padding):
+            return Surround(id_, source, current, shape, padding)
+        case _:
+            return OneToOneStep(id_, source, weight, current, link.offset)
+
+
+def fills(info: ConnectionInfo) -> bool:
+    """Tell whether the bias starts the current, one value a neuron; otherwise the arrival adds it."""
+    return info.bias is not None and info.kind in ("dense", "sparse", "one_to_one")
+
+
+def input_gradient(op: Arrival) -> InputGradient:
+    """The operation that adds to the adjoint of what `op` reads."""
+    match op:
+        case Dense():
+            return DenseInputGradient(op.connection, op.source, op.weight, op.target)
+        case SparseProduct():
+            return SparseInputGradient(op.connection, op.source, op.weight, op.target, op.pattern)
+        case OneToOneStep():
+            return OneToOneInputGradient(op.connection, op.source, op.weight, op.target, op.offset)
+        case Convolve():
+            return ConvolveInputGradient(op.connection, op.source, op.weight, op.target, op.windows, op.groups)
+        case Pooling():
+            return PoolingGradient(op.connection, op.source, op.target, op.windows, op.kind, op.count_padding)
+        case Rescale():
+            return RescaleInputGradient(op.connection, op.source, op.weight, op.target, op.shape)
+        case Reduction():
+            return ReductionGradient(op.connection, op.source, op.target, op.shape, op.axes, op.kind)
+        case Cut():
+            return CutGradient(op.connection, op.source, op.target, op.shape, op.axis, op.start, op.stop)
+        case Surround():
+            return SurroundGradient(op.connection, op.source, op.target, op.shape, op.padding)
+
+
+def weight_gradient(op: Arrival, gradient: str) -> WeightGradient:
+    """The operation that adds to the gradient of the weight of `op`."""
+    match op:
+        case Dense():
+            return DenseWeightGradient(op.connection, op.source, op.target, gradient)
+        case SparseProduct():
+            return SparseWeightGradient(op.connection, op.source, op.target, gradient, op.pattern)
+        case OneToOneStep():
+            return OneToOneWeightGradient(op.connection, op.source, op.target, gradient, op.offset)
+        case Convolve():
+            return ConvolveWeightGradient(op.connection, op.source, op.target, gradient, op.windows, op.groups)
+        case Rescale():
+            return RescaleWeightGradient(op.connection, op.source, op.target, gradient, op.shape)
+        case _:
+            raise TypeError(f"{type(op).__name__} has no weight")
+
+
+def bias_gradient(op: Arrival, gradient: str) -> AnyBiasGradient:
+    """The operation that adds to the gradient of the bias of `op`."""
+    match op:
+        case Convolve():
+            return ConvolveBiasGradient(op.connection, op.target, gradient)
+        case Rescale():
+            return RescaleBiasGradient(op.connection, op.target, gradient, op.shape)
+        case _:
+            return BiasGradient(op.target, gradient)

@@ -1,0 +1,129 @@
+"""What lies between the populations of a graph that went through the flow, and in which order they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import networkx as nx
+
+from snnc.compiler.ir.graph import (
+    Concat,
+    Conv,
+    Edge,
+    Flatten,
+    Graph,
+    Input,
+    Linear,
+    OneToOne,
+    Pad,
+    Pool,
+    Population,
+    Reduce,
+    Reshape,
+    Scale,
+    Shape,
+    Slice,
+    Sparse,
+    Weighted,
+)
+from snnc.compiler.ir.shapes import PortMap, size
+
+Between: TypeAlias = Linear | Sparse | OneToOne | Conv | Pool | Scale | Reduce | Slice | Pad
+"""What one connection does to the values on their way."""
+BETWEEN: Final = (Linear, Sparse, OneToOne, Conv, Pool, Scale, Reduce, Slice, Pad, Reshape)
+"""Operations that lie between two populations as one connection."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """One connection from an input or a population to a port of a population.
+
+    `operation` is None for values that arrive as they are; `offset` is where they start in the target; `shape` is the source's.
+    """
+
+    label: str
+    operation: Between | None
+    source: str
+    source_port: str
+    target: str
+    target_port: str
+    delay: int
+    shape: Shape
+    offset: int = 0
+
+    @property
+    def learnable(self) -> bool:
+        """True when there are weights and training may change them."""
+        return isinstance(self.operation, Weighted) and self.operation.learnable
+
+
+def links(graph: Graph, ports: PortMap) -> tuple[Link, ...]:
+    """Find all connections, by insertion of their targets and edges."""
+    return tuple(link for name, _ in graph.of_type(Population) for edge in graph.incoming(name) for link in _resolved(graph, ports, edge))
+
+
+def _resolved(graph: Graph, ports: PortMap, edge: Edge) -> Iterator[Link]:
+    operation = graph.operation(edge.source)
+
+    def link(before: Edge, label: str, operation: Between | None, delay: int, offset: int = 0) -> Link:
+        shape = ports[before.source, before.source_port].shape
+        return Link(label, operation, before.source, before.source_port, edge.target, edge.target_port, delay, shape, offset)
+
+    match operation:
+        case Input() | Population():
+            yield link(edge, f"{edge.source} -> {edge.target}", None, edge.delay)
+        case Reshape() | OneToOne(weight=None):
+            (before,) = graph.incoming(edge.source)
+            yield link(before, edge.source, None, before.delay + edge.delay)
+        case Pad() as pad if (offset := _offset(pad, ports[edge.source, "out"].shape)) is not None:
+            (before,) = graph.incoming(edge.source)
+            yield link(before, edge.source, None, before.delay + edge.delay, offset)
+        case Linear() | Sparse() | OneToOne() | Conv() | Pool() | Scale() | Reduce() | Slice() | Pad():
+            (before,) = graph.incoming(edge.source)
+            yield link(before, edge.source, operation, before.delay + edge.delay)
+        case Concat():
+            offset = 0
+            for port in range(len(graph.incoming(edge.source))):
+                (before,) = graph.incoming(edge.source, str(port))
+                yield link(before, f"{before.source} -> {edge.source}", None, before.delay + edge.delay, offset)
+                offset += size(ports[before.source, before.source_port].shape)
+        case _:
+            raise TypeError(f"{edge.source!r} ({type(operation).__name__}) should have become a relay")
+
+
+def _offset(pad: Pad, padded: Shape) -> int | None:
+    """Where the values start in the padded array, if they lie behind one another there."""
+    axis = next((i for i, n in enumerate(padded) if n > 1), 0)
+    if any(any(ends) for i, ends in enumerate(pad.padding) if i != axis):
+        return None
+    return pad.padding[axis][0] * size(padded[axis + 1 :])
+
+
+def recorded(graph: Graph, output: str) -> tuple[str, str, int]:
+    """Return the source, its port and the delay of what `output` records."""
+    (edge,) = graph.incoming(output)
+    delay = edge.delay
+    while isinstance(graph.operation(edge.source), Flatten | Reshape):
+        (edge,) = graph.incoming(edge.source)
+        delay += edge.delay
+    return edge.source, edge.source_port, delay
+
+
+def execution_order(graph: Graph, found: tuple[Link, ...]) -> list[str]:
+    """Sort the populations so that every connection of delay 0 runs forward; ties stand in order of insertion."""
+    names = [name for name, _ in graph.of_type(Population)]
+    rank = {name: number for number, name in enumerate(names)}
+    immediate: nx.DiGraph[str] = nx.DiGraph()
+    immediate.add_nodes_from(names)
+    immediate.add_edges_from((link.source, link.target) for link in found if link.delay == 0 and link.source in rank)
+    return list(nx.lexicographical_topological_sort(immediate, key=rank.__getitem__))
+
+
+def recurrent(found: tuple[Link, ...]) -> frozenset[Link]:
+    """Connections that lie on a cycle."""
+    whole: nx.DiGraph[str] = nx.DiGraph()
+    whole.add_edges_from((link.source, link.target) for link in found)
+    component = {name: number for number, names in enumerate(nx.strongly_connected_components(whole)) for name in names}
+    return frozenset(link for link in found if component[link.source] == component[link.target])

@@ -1,0 +1,122 @@
+"""Which recorded values a loss reads."""
+
+from __future__ import annotations
+
+from snnc.compiler.errors import LossOutputError
+from snnc.compiler.ir.graph import Graph, Output, Population, source_ports
+from snnc.compiler.ir.shapes import PortMap, port_map
+from snnc.compiler.losses import Loss
+from snnc.compiler.lowering.connections import recorded
+from snnc.compiler.neurons.binary_values import is_binary
+from snnc.compiler.neurons.expression import Call, Expression, Symbol
+from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.compiler.passes.edit import fresh_name
+
+_MEMBRANES = ("v", "mem", "u", "membrane", "V", "U")
+
+
+def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Graph, str]:
+    """Find the output that `loss` reads, adding one where the graph does not record it.
+
+    Parameters
+    ----------
+    graph
+        A verified graph; stays as it is.
+    loss
+        Its ``port`` says whether spikes or membranes are meant.
+    wanted
+        An output, a population, or ``"population.port"``. By default the single output if it fits, else the fitting port of
+        the last population that is recorded.
+
+    Returns
+    -------
+    Graph, str
+        The graph and the name of its output node.
+
+    Raises
+    ------
+    LossOutputError
+        Nothing, or nothing unambiguous, fits.
+    """
+    if wanted is not None:
+        return _explicit(graph, loss, wanted)
+    ports = port_map(graph)
+    outputs = [name for name, _ in graph.of_type(Output)]
+    if len(outputs) == 1 and (ports[outputs[0], "in"].kind == "spikes") == (loss.port == "spikes"):
+        return graph, outputs[0]
+    last = _last_population(graph, outputs)
+    if last is not None:
+        port = _port(graph, ports, last, loss)
+        if port is not None:
+            return _recorded(graph, last, port)
+    if len(outputs) == 1:
+        return graph, outputs[0]
+    raise LossOutputError(
+        f"the loss '{loss.name}' reads {loss.port}, and none of the outputs {', '.join(map(repr, outputs))} is clearly meant; "
+        "name one with loss_output (--loss-output), or give 'population.port'."
+    )
+
+
+def _explicit(graph: Graph, loss: Loss, wanted: str) -> tuple[Graph, str]:
+    name, _, port = wanted.rpartition(".")
+    if wanted in graph.nx and isinstance(graph.operation(wanted), Output):
+        return graph, wanted
+    if wanted in graph.nx and isinstance(graph.operation(wanted), Population):
+        found = _port(graph, port_map(graph), wanted, loss)
+        if found is None:
+            raise LossOutputError(f"the population {wanted!r} has no port that is clearly its {loss.port}; give '{wanted}.port'.")
+        return _recorded(graph, wanted, found)
+    if name in graph.nx:
+        operation = graph.operation(name)
+        if isinstance(operation, Population) and port in source_ports(operation):
+            return _recorded(graph, name, port)
+    outputs = ", ".join(repr(n) for n, _ in graph.of_type(Output))
+    raise LossOutputError(f"the loss is to read {wanted!r}, which is neither an output ({outputs}) nor 'population' or 'population.port'.")
+
+
+def _last_population(graph: Graph, outputs: list[str]) -> str | None:
+    """The population behind the last output; outputs of inputs and sums do not count."""
+    sources = [recorded(graph, output)[0] for output in outputs]
+    populations = [source for source in sources if isinstance(graph.operation(source), Population)]
+    return populations[-1] if populations else None
+
+
+def _port(graph: Graph, ports: PortMap, name: str, loss: Loss) -> str | None:
+    model = graph.operation(name).model  # type: ignore[union-attr]
+    if loss.port == "membrane":
+        return membrane(model)
+    candidates = [port for port in model.outputs if ports[name, port].kind == "spikes"]
+    return candidates[0] if candidates else None
+
+
+def membrane(model: NeuronModel) -> str | None:
+    """Return the state that is the membrane of `model`: by its name, as the only one, or as the only one that a spike reads."""
+    for name in _MEMBRANES:
+        if name in model.states:
+            return name
+    if len(model.states) == 1:
+        return next(iter(model.states))
+    read: set[str] = set()
+    for assignment in model.equations:
+        if is_binary(assignment.value):
+            read |= {name for name in _spike_arguments(assignment.value) if name in model.states}
+    return next(iter(read)) if len(read) == 1 else None
+
+
+def _spike_arguments(expression: Expression) -> set[str]:
+    match expression:
+        case Symbol(name):
+            return {name}
+        case Call(_, args):
+            return set().union(*map(_spike_arguments, args))
+    return set()
+
+
+def _recorded(graph: Graph, name: str, port: str) -> tuple[Graph, str]:
+    for output, _ in graph.of_type(Output):
+        if recorded(graph, output) == (name, port, 0):
+            return graph, output
+    graph = graph.copy()
+    output = graph.add(fresh_name(graph, f"{name}.{port}"), Output())
+    graph.connect(name, output, source_port=port)
+    return graph, output

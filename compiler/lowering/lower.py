@@ -1,0 +1,289 @@
+"""Graph to StepProgram: ids and buffers, the operations of one step forward, and what training adds.
+
+See :mod:`snnc.compiler.ir.step_program` for what comes out and :mod:`snnc.compiler.lowering.lower_backward` for the backward half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population, StateRef, source_ports
+from snnc.compiler.ir.shapes import PortMap, port_map, size
+from snnc.compiler.ir.step_operations import Arrival, Fill, ForwardOp, NeuronStep, Record, Value
+from snnc.compiler.ir.step_program import (
+    Buffer,
+    ConnectionInfo,
+    InputInfo,
+    Lifetime,
+    OutputInfo,
+    Parameter,
+    PopulationInfo,
+    Role,
+    StepProgram,
+)
+from snnc.compiler.ir.verify import verify
+from snnc.compiler.losses import Loss
+from snnc.compiler.losses.optimizers import Optimizer
+from snnc.compiler.lowering.connection_operations import arrival, fills, kind_of, weights_of
+from snnc.compiler.lowering.connections import Link, execution_order, links, recorded, recurrent
+from snnc.compiler.lowering.loss_output import choose_loss_output
+from snnc.compiler.lowering.lower_backward import Backward, Trained, find_trained, lower_backward
+from snnc.compiler.neurons.derived_kernels import derived_once
+from snnc.compiler.neurons.forward_kernel import forward_kernel
+from snnc.compiler.neurons.kernel import Kernel
+from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.compiler.neurons.surrogates.library import atan
+from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+from snnc.compiler.passes.flow import run_flow
+
+
+def lower(
+    graph: Graph,
+    *,
+    loss: Loss | None = None,
+    loss_output: str | None = None,
+    optimizer: Optimizer | None = None,
+    surrogate: Surrogate | None = None,
+    gradient_window: tuple[float, float] | None = None,
+    steps: int | None = None,
+    train_recurrent: bool = True,
+    truncate: int | None = None,
+) -> StepProgram:
+    """Verify `graph`, run the default flow of passes over it and write it as a step program.
+
+    Parameters
+    ----------
+    graph
+        A graph of any front end; stays as it is.
+    loss
+        With one, the backward step is there too; without, only the forward step.
+    loss_output
+        An output, a population or ``"population.port"`` that the loss reads; by default see
+        :func:`~snnc.compiler.lowering.loss_output.choose_loss_output`.
+    optimizer
+        With one, the update is there too.
+    surrogate
+        Derivative of ``spike`` for populations that name none; ``atan(2)`` by default.
+    gradient_window
+        Restrict every surrogate to ``low < x < high``, see :meth:`~snnc.compiler.neurons.surrogates.surrogate.Surrogate.windowed`.
+    steps
+        T where it is fixed; the graph's own by default.
+    train_recurrent
+        False leaves the weights of connections on a cycle as they are.
+    truncate
+        Cut the gradient every so many steps: what step t = truncate, 2 truncate, … carries over from before counts as a constant
+        (truncated backpropagation through time; Williams and Peng 1990). The loss still reads every step. None: never.
+
+    Raises
+    ------
+    GraphError
+        The graph, or how the loss fits it, is refused.
+    """
+    verify(graph, steps=steps)
+    chosen = None
+    if loss is not None:
+        graph, chosen = choose_loss_output(graph, loss, loss_output)
+    graph = run_flow(graph)
+    ports = port_map(graph)
+    found = links(graph, ports)
+    trained = Trained()
+    if loss is not None and chosen is not None:
+        frozen = frozenset() if train_recurrent else recurrent(found)
+        trained = find_trained(graph, found, loss, recorded(graph, chosen)[0], frozen)
+    draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window)
+    program = _program(draft, chosen, optimizer is not None)
+    fixed = graph.steps if steps is None else steps
+    return replace(program, loss=loss, optimizer=None if loss is None else optimizer, steps=fixed, truncate=truncate)
+
+
+def _program(draft: _Draft, chosen: str | None, update: bool) -> StepProgram:
+    """Write everything that follows from the graph and from what is trained in it."""
+    _add_inputs(draft)
+    _add_populations(draft)
+    forward = _forward(draft)
+    outputs, records = _outputs(draft)
+    backward, loss_output = Backward((), ()), next((o for o in outputs if o.label == chosen), None)
+    if loss_output is not None:
+        backward = lower_backward(draft, loss_output, update)
+    return StepProgram(
+        name=draft.graph.name,
+        buffers=draft.buffers,
+        forward=(*forward, *records),
+        backward=backward.operations,
+        update=backward.update,
+        inputs=tuple(draft.inputs),
+        populations=tuple(draft.populations),
+        connections=tuple(draft.connections),
+        outputs=tuple(outputs),
+        parameters=draft.parameters,
+        loss=None,
+        loss_output=None if loss_output is None else loss_output.id,
+        optimizer=None,
+        steps=None,
+        state_inputs=_state_inputs(draft),
+        assumptions=tuple(draft.graph.assumptions),
+    )
+
+
+@dataclass
+class _Draft:
+    """A step program in the making."""
+
+    graph: Graph
+    ports: PortMap
+    links: tuple[Link, ...]
+    trained: Trained
+    surrogate: Surrogate
+    gradient_window: tuple[float, float] | None
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    parameters: dict[str, Parameter] = field(default_factory=dict)
+    inputs: list[InputInfo] = field(default_factory=list)
+    populations: list[PopulationInfo] = field(default_factory=list)
+    connections: list[ConnectionInfo] = field(default_factory=list)
+    steps: list[NeuronStep] = field(default_factory=list)
+    arrivals: dict[str, Arrival] = field(default_factory=dict)
+    """What each connection does, by its id."""
+    ids: dict[str, str] = field(default_factory=dict)
+    """Node name to id."""
+    sources: dict[tuple[str, str], str] = field(default_factory=dict)
+    """(node, port) to the buffer that holds its values."""
+
+    def buffer(self, name: str, role: Role, length: int, lifetime: Lifetime, kind: str = "values") -> str:
+        """Add a buffer of `length` elements and return its name."""
+        assert name not in self.buffers, f"two buffers are called {name}"
+        self.buffers[name] = Buffer(name, role, (length,), lifetime, "spikes" if kind == "spikes" else "values")
+        return name
+
+    def parameter(self, name: str, label: str, value: Array | float, learnable: bool, flat: bool = False) -> str:
+        """Add a parameter with its buffer; with `flat`, an array of neurons becomes a vector."""
+        array = np.array(value, dtype=np.float32)
+        array = array.reshape(-1) if flat and array.ndim else array
+        self.parameters[name] = Parameter(name, label, array, learnable)
+        self.buffers[name] = Buffer(name, "parameter", array.shape, "program")
+        return name
+
+
+def _add_inputs(draft: _Draft) -> None:
+    for name, operation in draft.graph.of_type(Input):
+        id_ = draft.ids[name] = f"x{len(draft.inputs)}"
+        draft.inputs.append(InputInfo(id_, name, operation.shape, operation.kind, operation.layout))
+        draft.sources[name, "out"] = draft.buffer(f"{id_}_in", "input", size(operation.shape), "sequence", operation.kind)
+
+
+def _add_populations(draft: _Draft) -> None:
+    order = execution_order(draft.graph, draft.links)
+    draft.ids.update({name: f"p{number}" for number, name in enumerate(order)})
+    read = {(link.source, link.source_port) for link in draft.links}
+    read |= {recorded(draft.graph, output)[:2] for output, _ in draft.graph.of_type(Output)}
+    kernels: dict[object, Kernel] = {}
+    for name in order:
+        used = tuple(p for p in source_ports(draft.graph.operation(name)) if (name, p) in read)
+        _add_population(draft, name, used, kernels)
+
+
+def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: dict[object, Kernel]) -> None:
+    id_, population = draft.ids[name], draft.graph.operation(name)
+    assert isinstance(population, Population)
+    model, length = population.model, size(population.shape)
+    surrogate = population.surrogate or draft.surrogate
+    if draft.gradient_window is not None:
+        surrogate = surrogate.windowed(*draft.gradient_window)
+    kernel = _kernel(population, used, surrogate, name in draft.trained.populations, kernels)
+    ports = tuple(draft.buffer(f"{id_}_{i}", "current", length, "step") for i in kernel.inputs)
+    states = tuple(draft.buffer(f"{id_}_{s}", "state", length, "sequence") for s in kernel.states)
+    outputs = {}
+    for canonical, port in zip(kernel.outputs, used, strict=True):
+        kind = draft.ports[name, port].kind
+        outputs[port] = draft.sources[name, port] = draft.buffer(f"{id_}_{canonical}", "output", length, "sequence", kind)
+    saved = tuple(draft.buffer(f"{id_}_saved_{k}", "saved", length, "sequence") for k in kernel.saved)
+    parameters = []
+    for canonical, label in zip(kernel.parameters, (kernel.labels[a] for a in kernel.parameters), strict=True):
+        value = population.parameters.get(label, model.parameters[label])
+        parameters.append(draft.parameter(f"{id_}_{canonical}", f"{name}.{label}", value, label in population.learnable, flat=True))
+    labels = [kernel.labels[s] for s in kernel.states]
+    initial = tuple(np.array(population.initial.get(s, model.states[s]), dtype=np.float32) for s in labels)
+    draft.populations.append(PopulationInfo(id_, name, population.shape, model, kernel, surrogate, initial, ports, outputs))
+    draft.steps.append(NeuronStep(id_, ports, states, tuple(parameters), tuple(outputs.values()), saved))
+
+
+def _kernel(population: Population, used: tuple[str, ...], surrogate: Surrogate, trained: bool, known: dict[object, Kernel]) -> Kernel:
+    """Derive the kernel of a population, or find that of an equal one; without training it keeps nothing for an adjoint."""
+    model = population.model
+    learnable = tuple(p for p in model.parameters if p in population.learnable) if trained else ()
+    structure = (model.inputs, tuple(model.states), tuple(model.parameters), model.equations)
+    key = (structure, used, learnable, surrogate.derivative if trained else None)
+    if key not in known:
+        known[key] = _derived(model, surrogate, learnable, used) if trained else forward_kernel(model, used)
+    return known[key]
+
+
+def _derived(model: NeuronModel, surrogate: Surrogate, learnable: tuple[str, ...], used: tuple[str, ...]) -> Kernel:
+    def derive() -> Kernel:
+        from snnc.compiler.neurons.adjoint import derive_kernel  # brings sympy, half a second that only a kernel not seen before needs
+
+        return derive_kernel(model, surrogate, learnable, used)
+
+    return derived_once(model, surrogate, learnable, used, derive)
+
+
+def _forward(draft: _Draft) -> list[ForwardOp]:
+    """Each population's currents, then its equations; adds the connections on the way."""
+    operations: list[ForwardOp] = []
+    for info, step in zip(draft.populations, draft.steps, strict=True):
+        incoming = [link for link in draft.links if link.target == info.label]
+        for number, (port, current) in enumerate(zip(info.model.inputs, info.ports, strict=True)):
+            arriving = [(_connect(draft, link, number), link) for link in incoming if link.target_port == port]
+            operations.append(Fill(current, tuple(c.bias for c, _ in arriving if c.bias is not None and fills(c))))
+            for connection, link in arriving:
+                draft.arrivals[connection.id] = arrival(connection, link, current)
+                operations.append(draft.arrivals[connection.id])
+        operations.append(step)
+    return operations
+
+
+def _connect(draft: _Draft, link: Link, port: int) -> ConnectionInfo:
+    id_, kind = f"c{len(draft.connections)}", kind_of(link)
+    source = draft.sources[link.source, link.source_port]
+    learnable = link.learnable and link not in draft.trained.frozen
+    weight, bias = weights_of(link)
+    info = ConnectionInfo(
+        id=id_,
+        label=link.label,
+        source=draft.ids[link.source],
+        source_buffer=source,
+        target=draft.ids[link.target],
+        port=port,
+        kind=kind,
+        delay=link.delay,
+        weight=None if weight is None else draft.parameter(f"{id_}_w", f"{link.label}.weight", weight, learnable),
+        bias=None if bias is None else draft.parameter(f"{id_}_b", f"{link.label}.bias", bias, learnable),
+        event_driven=kind in ("dense", "sparse", "convolution") and draft.buffers[source].kind == "spikes",
+    )
+    draft.connections.append(info)
+    return info
+
+
+def _outputs(draft: _Draft) -> tuple[list[OutputInfo], list[Record]]:
+    outputs: list[OutputInfo] = []
+    records: list[Record] = []
+    for name, operation in draft.graph.of_type(Output):
+        id_, port = f"y{len(outputs)}", draft.ports[name, "in"]
+        source, source_port, delay = recorded(draft.graph, name)
+        value = Value(draft.sources[source, source_port], delay)
+        record = draft.buffer(f"{id_}_record", "record", size(port.shape), "sequence", port.kind)
+        window = (operation.start, operation.stop)
+        outputs.append(OutputInfo(id_, name, value, record, port.shape, operation.readout, operation.layout, window))
+        records.append(Record(id_, value, record))
+    return outputs, records
+
+
+def _state_inputs(draft: _Draft) -> Mapping[str, StateRef]:
+    kernels = {info.label: info.kernel for info in draft.populations}
+    found = {}
+    for label, ref in draft.graph.state_inputs.items():
+        canonical = {kernels[ref.node].labels[s]: s for s in kernels[ref.node].states}
+        found[label] = StateRef(draft.ids[ref.node], canonical.get(ref.name, ref.name))
+    return found

@@ -1,0 +1,136 @@
+"""The backward half of a step program: which gradients are needed, and the operations that compute them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from snnc.compiler.errors import NothingToLearnError
+from snnc.compiler.ir.graph import Graph, Population
+from snnc.compiler.ir.step_operations import Arrival, BackwardOp, NeuronAdjoint, NeuronStep, OptimizerStep, RecordAdjoint
+from snnc.compiler.ir.step_program import Buffer, ConnectionInfo, OutputInfo, Parameter, PopulationInfo
+from snnc.compiler.losses import Loss
+from snnc.compiler.lowering.connection_operations import bias_gradient, input_gradient, weight_gradient
+from snnc.compiler.lowering.connections import Link
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Populations (by name) that a gradient runs through, and connections whose weights stay as they are."""
+
+    populations: frozenset[str] = frozenset()
+    frozen: frozenset[Link] = frozenset()
+
+
+@dataclass(frozen=True)
+class Backward:
+    """What training adds to a step program."""
+
+    operations: tuple[BackwardOp, ...]
+    update: tuple[OptimizerStep, ...]
+
+
+class Draft(Protocol):
+    """What the forward half has found; the adjoint buffers are added to `buffers`."""
+
+    trained: Trained
+    links: tuple[Link, ...]
+    buffers: dict[str, Buffer]
+    parameters: dict[str, Parameter]
+    populations: list[PopulationInfo]
+    connections: list[ConnectionInfo]
+    steps: list[NeuronStep]
+    arrivals: dict[str, Arrival]
+
+
+def find_trained(graph: Graph, found: tuple[Link, ...], loss: Loss, source: str, frozen: frozenset[Link]) -> Trained:
+    """Find the populations that lead to the loss and have something to learn in them or in front of them.
+
+    Raises
+    ------
+    NothingToLearnError
+        There are none.
+    """
+    leading = _closure({source} if isinstance(graph.operation(source), Population) else set(), [(li.target, li.source) for li in found])
+    learning = {li.target for li in found if li.learnable and li not in frozen}
+    learning |= {name for name, population in graph.of_type(Population) if population.learnable}
+    learning = _closure(learning, [(li.source, li.target) for li in found])
+    trained = frozenset(name for name, _ in graph.of_type(Population) if name in leading & learning)
+    if source not in trained:
+        raise NothingToLearnError(
+            f"the loss '{loss.name}' reads {source!r}, and nothing learnable leads there; "
+            "make a weight or parameter in front of it learnable, or choose another loss_output."
+        )
+    return Trained(trained, frozen)
+
+
+def _closure(start: set[str], edges: list[tuple[str, str]]) -> set[str]:
+    """Everything that can be reached from `start`."""
+    after: dict[str, list[str]] = {}
+    for one, other in edges:
+        after.setdefault(one, []).append(other)
+    reached, waiting = set(start), list(start)
+    while waiting:
+        new = [name for name in after.get(waiting.pop(), ()) if name not in reached]
+        reached.update(new)
+        waiting += new
+    return reached
+
+
+def lower_backward(draft: Draft, output: OutputInfo, update: bool) -> Backward:
+    """Write the adjoint of the forward step, last population first, and with `update` the optimiser's steps."""
+    work = _Backward(draft)
+    work.adjoint(output.record)
+    operations: list[BackwardOp] = [RecordAdjoint(output.id, output.source, output.record)]
+    for info, step in zip(reversed(draft.populations), reversed(draft.steps), strict=True):
+        if info.label in draft.trained.populations:
+            operations += work.population(info, step)
+    steps = tuple(OptimizerStep(p, g) for p, g in work.gradients.items()) if update else ()
+    return Backward(tuple(operations), steps)
+
+
+@dataclass
+class _Backward:
+    draft: Draft
+    gradients: dict[str, str] = field(default_factory=dict)
+    """Parameter to gradient buffer."""
+
+    def adjoint(self, name: str) -> str:
+        """Add the adjoint buffer of `name`, alike in shape and lifetime."""
+        original = self.draft.buffers[name]
+        self.draft.buffers[f"d_{name}"] = Buffer(f"d_{name}", "adjoint", original.shape, original.lifetime)
+        return f"d_{name}"
+
+    def gradient(self, parameter: str) -> str:
+        """Add the gradient buffer of a learnable parameter."""
+        name = f"d_{parameter}"
+        self.draft.buffers[name] = Buffer(name, "gradient", self.draft.buffers[parameter].shape, "program")
+        self.gradients[parameter] = name
+        return name
+
+    def population(self, info: PopulationInfo, step: NeuronStep) -> list[BackwardOp]:
+        """The adjoint of a population and of the connections that lead to it."""
+        for name in (*step.currents, *step.states, *step.outputs):
+            self.adjoint(name)
+        parameter = dict(zip(info.kernel.parameters, step.parameters, strict=True))
+        gradients = tuple(self.gradient(parameter[a]) for a in info.kernel.learnable)
+        operations: list[BackwardOp] = [
+            NeuronAdjoint(step.population, step.currents, step.states, step.parameters, step.outputs, step.saved, gradients)
+        ]
+        for connection in self.draft.connections:
+            if connection.target == info.id:
+                operations += self.connection(connection)
+        return operations
+
+    def connection(self, connection: ConnectionInfo) -> list[BackwardOp]:
+        """Gradients of a connection's weights, then of its source, each only where needed."""
+        op = self.draft.arrivals[connection.id]
+        bias, weight = connection.bias, connection.weight
+        operations: list[BackwardOp] = []
+        if bias is not None and self.draft.parameters[bias].learnable:
+            operations.append(bias_gradient(op, self.gradient(bias)))
+        if weight is not None and self.draft.parameters[weight].learnable:
+            operations.append(weight_gradient(op, self.gradient(weight)))
+        if any(p.id == connection.source and p.label in self.draft.trained.populations for p in self.draft.populations):
+            operations.append(input_gradient(op))
+        return operations

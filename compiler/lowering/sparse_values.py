@@ -1,0 +1,28 @@
+"""Which connections read values that are mostly 0: what poolings and reductions make of spikes."""
+
+from __future__ import annotations
+
+from snnc.compiler.ir.step_operations import Cut, Fill, Pooling, Reduction, Surround
+from snnc.compiler.ir.step_program import ConnectionInfo, StepProgram
+from snnc.compiler.neurons.library import Quotient, Relay
+
+_SUMS = Pooling | Reduction | Cut | Surround
+
+
+def is_quiet(program: StepProgram, connection: ConnectionInfo) -> bool:
+    """Whether the source of `connection` hands on sums or averages of spikes, without a bias and without a maximum."""
+    if connection.kind != "dense":
+        return False
+    owner = next((p for p in program.populations if p.id == connection.source), None)
+    if owner is None or owner.model not in (Relay(), Quotient()) or program.buffers[connection.source_buffer].kind != "values":
+        return False
+    feeding = [op for op in program.forward if getattr(op, "target", None) in owner.ports]
+    sums = [op for op in feeding if not isinstance(op, Fill)]
+    biased = any(isinstance(op, Fill) and op.biases for op in feeding)
+    return (
+        bool(sums)
+        and not biased
+        and all(
+            isinstance(op, _SUMS) and getattr(op, "kind", "") != "max" and program.buffers[op.source.buffer].kind == "spikes" for op in sums
+        )
+    )

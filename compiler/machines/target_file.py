@@ -1,0 +1,208 @@
+"""The text of a target's TOML file -> :class:`~snnc.compiler.machines.target.Target`, every value checked."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, Field, fields
+from typing import Any, Final
+
+from snnc.compiler.machines.errors import (
+    LinksError,
+    MachineSizeError,
+    MissingTargetKeyError,
+    TargetFileError,
+    TargetValueError,
+    UnknownTargetKeyError,
+    UnreachableChipError,
+)
+from snnc.compiler.machines.target import Compute, Host, Links, Streaming, Target, TileMemory, Wire
+
+MOST_TILES: Final = 1 << 22
+"""Tiles of the largest machine: plans hold a few hundred bytes for each."""
+MOST_CHIPS: Final = 1 << 10
+"""Chips of the largest machine: ways are found between all pairs of them."""
+MOST_LINKS: Final = 1 << 20
+"""Links between two chips."""
+TABLES: Final[Mapping[str, type]] = {
+    "links": Links,
+    "memory": TileMemory,
+    "compute": Compute,
+    "streaming": Streaming,
+    "host": Host,
+}
+_NOT_ZERO: Final = frozenset(
+    {"chips", "tiles_per_chip", "tile_bytes", "workers", "clock_hz", "exchange_bytes_per_cycle"}
+    | {"links.bytes_per_second", "links.chips_per_machine", "streaming.bytes_per_second", "host.bytes_per_second"}
+)
+LEAST: Final = 1e-6
+MOST: Final = 1e18
+"""What numbers other than 0 lie between, so that cycles, seconds and bytes are numbers, too."""
+
+
+_LARGEST: Final[Mapping[str, int]] = {
+    "workers": 1024,
+    "instruction_bytes": 1024,
+    "links.switch": MOST_LINKS,
+    "compute.fp32_width": 1 << 20,
+    "compute.fp16_width": 1 << 20,
+    "compute.load_bytes_per_issue": 1 << 20,
+    "compute.store_bytes_per_issue": 1 << 20,
+}
+"""The most of what snnc counts one by one, or sums in the numbers of a program."""
+
+
+def read_toml(text: str, where: str) -> dict[str, Any]:
+    """Parse TOML; `where` names the file in messages."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TargetFileError(f"the target file {where!r} is not TOML: {error}.") from None
+    except RecursionError:
+        raise TargetFileError(f"the target file {where!r} nests its values too deeply.") from None
+
+
+def merge(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Put `values` over `base`, tables key by key."""
+    found = dict(base)
+    for key, value in values.items():
+        both = isinstance(value, dict) and isinstance(found.get(key), dict)
+        found[key] = {**found[key], **value} if both else value
+    return found
+
+
+def target_from(values: Mapping[str, Any], where: str) -> Target:
+    """Check the values of a target file and build the target.
+
+    Raises
+    ------
+    UnknownTargetKeyError, MissingTargetKeyError, TargetValueError
+        A key or a value is wrong.
+    MachineSizeError
+        More tiles or chips than snnc maps onto.
+    LinksError, UnreachableChipError
+        The links join chips that do not exist, or leave some alone.
+    """
+    tables = {name: _table(name, kind, values[name], where) for name, kind in TABLES.items() if name in values}
+    plain = {key: value for key, value in values.items() if key not in TABLES}
+    own = [field for field in fields(Target) if field.name not in TABLES]
+    target = Target(**_read(plain, own, "", where, [*(f.name for f in own), *TABLES]), **tables)
+    _check_size(target, where)
+    _check_memory(target, where)
+    _check_links(target, where)
+    return target
+
+
+def _table(name: str, kind: type, values: Any, where: str) -> Any:
+    if not isinstance(values, dict):
+        raise TargetValueError(f"{name} = {values!r} of the target file {where!r} is not a table; write [{name}] and its keys below.")
+    known = fields(kind)
+    return kind(**_read(values, known, f"{name}.", where, [field.name for field in known]))
+
+
+def _read(values: Mapping[str, Any], known: Iterable[Field[Any]], prefix: str, where: str, names: list[str]) -> dict[str, Any]:
+    """Read the fields `known` of one table; `prefix` is its name and a dot, `names` all keys it may hold."""
+    unknown = sorted(set(values) - set(names))
+    if unknown:
+        keys = ", ".join(prefix + key for key in unknown)
+        raise UnknownTargetKeyError(f"the target file {where!r} holds {keys}, which no target has; known are {', '.join(names)}.")
+    missing = [prefix + field.name for field in known if field.default is MISSING and field.name not in values]
+    if missing:
+        raise MissingTargetKeyError(
+            f"the target file {where!r} lacks {', '.join(missing)}; start from a copy of a target that snnc knows (snnc targets NAME), "
+            'or write extends = "NAME".'
+        )
+    return {field.name: _value(prefix + field.name, str(field.type), values[field.name], where) for field in known if field.name in values}
+
+
+def _value(key: str, kind: str, value: Any, where: str) -> Any:
+    here = f"{key} = {value!r} of the target file {where!r}"
+    if kind == "str":
+        if not isinstance(value, str) or (key == "name" and not value):
+            raise TargetValueError(f"{here} is not a text in quotes.")
+        return value
+    if kind == "bool":
+        if not isinstance(value, bool):
+            raise TargetValueError(f"{here} is neither true nor false.")
+        return value
+    if kind.startswith("tuple"):
+        return _wires(here, value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
+        raise TargetValueError(f"{here} is not a finite number.")
+    if kind == "int" and not isinstance(value, int):
+        raise TargetValueError(f"{here} is not a whole number.")
+    if value < 0 or (value == 0 and key in _NOT_ZERO):
+        raise TargetValueError(f"{here} must be {'more than 0' if key in _NOT_ZERO else '0 or more'}.")
+    if value and not LEAST <= value <= MOST:
+        raise TargetValueError(f"{here} is out of range: {LEAST:g} to {MOST:g}. Is its unit right?")
+    if value > _LARGEST.get(key, MOST):
+        raise TargetValueError(f"{here} is more than the {_LARGEST[key]:,} that snnc reckons with. Is its unit right?")
+    return value if kind == "int" else float(value)
+
+
+def _finite(value: float) -> bool:
+    return isinstance(value, int) or math.isfinite(value)
+
+
+def _wires(here: str, value: Any) -> tuple[Wire, ...]:
+    def whole(wire: Any) -> bool:
+        return isinstance(wire, list) and len(wire) == 3 and all(isinstance(n, int) and not isinstance(n, bool) for n in wire)
+
+    if not isinstance(value, list) or not all(whole(wire) for wire in value):
+        raise TargetValueError(f"{here} is not a list of wires [chip, chip, number of links].")
+    return tuple((a, b, n) for a, b, n in value)
+
+
+def _check_size(target: Target, where: str) -> None:
+    if target.chips > MOST_CHIPS or target.tiles > MOST_TILES:
+        raise MachineSizeError(
+            f"the target file {where!r} describes {target.chips:,} chips with {target.tiles:,} tiles; snnc maps onto at most "
+            f"{MOST_CHIPS:,} chips and {MOST_TILES:,} tiles."
+        )
+
+
+def _check_memory(target: Target, where: str) -> None:
+    if target.fixed_tile_bytes >= target.tile_bytes:
+        raise TargetValueError(
+            f"fixed_tile_bytes = {target.fixed_tile_bytes:,} of the target file {where!r}, control code and stack, leave no room in the "
+            f"tile_bytes = {target.tile_bytes:,} of a tile. Are their units right?"
+        )
+
+
+def _check_links(target: Target, where: str) -> None:
+    links = target.links
+    if links is None:
+        if target.chips > 1:
+            raise MissingTargetKeyError(
+                f"the target file {where!r} describes {target.chips} chips and lacks the table [links], which says what joins them."
+            )
+        return
+    size = links.chips_per_machine
+    for name, wires in (("inside", links.inside), ("onward", links.onward)):
+        for a, b, count in wires:
+            if not (0 <= a < size and 0 <= b < size) or not 1 <= count <= MOST_LINKS or (name == "inside" and a == b):
+                raise LinksError(
+                    f"links.{name} of the target file {where!r} holds [{a}, {b}, {count}]; a wire joins two chips from 0 to {size - 1} "
+                    f"with 1 link or more, {MOST_LINKS:,} at most."
+                )
+    alone = _unreached(target.chips, links)
+    if alone:
+        raise UnreachableChipError(
+            f"no links of the target file {where!r} lead from chip 0 to chip {', '.join(map(str, alone[:5]))}"
+            f"{' and others' if len(alone) > 5 else ''}; join machines with links.onward or all chips with links.switch."
+        )
+
+
+def _unreached(chips: int, links: Links) -> list[int]:
+    """Chips that no way leads to from chip 0."""
+    neighbours: dict[int, list[int]] = {}
+    for a, b, _ in links.wires(chips):
+        neighbours.setdefault(a, []).append(b)
+        neighbours.setdefault(b, []).append(a)
+    seen, waiting = {0}, [0]
+    while waiting:
+        new = [b for b in neighbours.get(waiting.pop(), ()) if b not in seen]
+        seen.update(new)
+        waiting += new
+    return [chip for chip in range(chips) if chip not in seen]

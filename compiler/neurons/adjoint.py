@@ -1,0 +1,137 @@
+"""Neuron equations to a :class:`~snnc.compiler.neurons.kernel.Kernel`: forward code and its adjoint.
+
+The adjoint is reverse accumulation over single assignments: with incoming gradients d_o, d_s,
+
+    d_x  =  incoming d_x  +  sum over the assignments y = f(x, …) of  d_y * df/dx
+
+where df/dx is the surrogate for ``spike`` (Neftci, Mostafa & Zenke 2019, "Surrogate gradient learning in spiking neural
+networks") and 0 through ``detach``. Local derivatives and shared subexpressions come from sympy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import sympy
+
+from snnc.compiler.errors import NeuronDefinitionError
+from snnc.compiler.neurons.binary_values import binary_names
+from snnc.compiler.neurons.expression import Assignment, Expression, Symbol, symbols
+from snnc.compiler.neurons.forward_kernel import assemble, numbering, plain, renamed
+from snnc.compiler.neurons.kernel import Kernel
+from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.compiler.neurons.partials import partial_derivatives
+from snnc.compiler.neurons.single_assignment import Equations, inline, live, lower, previous
+from snnc.compiler.neurons.stored_values import choose_storage
+from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+from snnc.compiler.neurons.symbolic import from_sympy, symbol
+from snnc.compiler.neurons.symbolic_functions import Sympy
+
+
+def derive_kernel(
+    model: NeuronModel,
+    surrogate: Surrogate,
+    learnable: Iterable[str] = (),
+    ports: Iterable[str] | None = None,
+) -> Kernel:
+    """Lower `model` to forward code and derive its adjoint.
+
+    Parameters
+    ----------
+    model
+        The neuron.
+    surrogate
+        Derivative of ``spike`` and ``spike_ge``.
+    learnable
+        The author's names of the parameters to differentiate.
+    ports
+        Output ports that are read, ``o0`` first; any state or assigned name. By default ``model.outputs``.
+
+    Raises
+    ------
+    NeuronDefinitionError
+        A learnable name is no parameter, or a port does not exist.
+    """
+    learned = set(learnable)
+    if learned - set(model.parameters):
+        unknown = ", ".join(sorted(learned - set(model.parameters)))
+        known = ", ".join(model.parameters) or "no parameter"
+        raise NeuronDefinitionError(f"neuron '{model.name}': {unknown} cannot be learned; it has {known}.")
+    equations = lower(model, ports)
+    gradients = tuple(a for a, author in zip(equations.parameters, model.parameters, strict=True) if author in learned)
+    binary = binary_names(equations.assignments)
+
+    adjoint = _adjoint(equations, gradients, binary, surrogate)
+    forward_names = {*equations.inputs, *map(previous, equations.states), *(a.target for a in equations.assignments)}
+    needed = {name for assignment in adjoint for name in symbols(assignment.value)} & forward_names
+    storage = choose_storage(equations, needed)
+    values = plain(equations)
+    recomputed = tuple(a for a in values if a.target in storage.recomputed)
+    forward = inline(values, equations.hoisted - set(storage.saved))
+    backward = inline((*recomputed, *adjoint), equations.hoisted - needed)
+    return assemble(
+        equations,
+        forward,
+        numbering(forward, backward),
+        backward=backward,
+        history=storage.history,
+        saved=storage.saved,
+        learnable=gradients,
+    )
+
+
+def _adjoint(equations: Equations, learnable: tuple[str, ...], binary: frozenset[str], surrogate: Surrogate) -> tuple[Assignment, ...]:
+    """Return the code that turns incoming gradients into those of inputs, previous states and parameters."""
+    results = {**{previous(s): f"d_{s}_prev" for s in equations.states}, **{n: f"d_{n}" for n in (*equations.inputs, *learnable)}}
+    active = set(results)
+    for assignment in equations.assignments:
+        if any(name in active for name in symbols(assignment.value)):
+            active.add(assignment.target)
+
+    gradient: dict[str, Sympy] = {n: symbol(f"d_{n}") for n in (*equations.states, *equations.outputs)}
+    statements: dict[str, Sympy] = {}
+    for assignment in reversed(equations.assignments):
+        arriving = gradient.get(assignment.target, sympy.S.Zero)
+        if arriving == 0 or assignment.target not in active:
+            continue
+        partials = partial_derivatives(assignment, active, binary, surrogate)
+        if len(arriving.free_symbols) > 1:
+            name = f"g{len(statements)}"
+            statements[name] = arriving
+            arriving = symbol(name)
+        for operand, partial in partials.items():
+            gradient[operand] = gradient.get(operand, sympy.S.Zero) + arriving * partial
+    for name, target in results.items():
+        statements[target] = gradient.get(name, sympy.S.Zero)
+    return _code(statements, tuple(results.values()))
+
+
+def _code(statements: Mapping[str, Sympy], results: tuple[str, ...]) -> tuple[Assignment, ...]:
+    """Share subexpressions, order the statements by what they read, and convert them to own code named ``r0``, ``r1`` ….
+
+    Only `results` keep their names.
+    """
+    shared, values = sympy.cse(list(statements.values()), symbols=sympy.numbered_symbols("c"), order="canonical")
+    table: dict[str, Sympy] = {s.name: value for s, value in shared} | dict(zip(statements, values, strict=True))
+
+    ordered: list[Assignment] = []
+    done: set[str] = set()
+
+    def name_it(value: Expression) -> Expression:
+        name = f"h{len(ordered)}"
+        ordered.append(Assignment(name, value))
+        return Symbol(name)
+
+    todo = list(reversed(results))
+    while todo:
+        name = todo[-1]
+        open_operands = sorted({s.name for s in table[name].free_symbols} & table.keys() - done, reverse=True)
+        todo.extend(open_operands)
+        if not open_operands:
+            todo.pop()
+            if name not in done:
+                done.add(name)
+                ordered.append(Assignment(name, from_sympy(table[name], name_it)))
+    code = live(ordered, results)
+    temporary = [a.target for a in code if a.target not in results]
+    return renamed(code, {name: f"r{n}" for n, name in enumerate(temporary)})

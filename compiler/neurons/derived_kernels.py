@@ -1,0 +1,113 @@
+"""Kernels that were derived before, by what they were derived from.
+
+Deriving one needs sympy, whose import alone takes half a second: more than everything else between a network that was compiled before and
+its first training step. A kernel is kept as text in the language of neuron equations, which is parsed and never evaluated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from snnc.compiler.errors import CacheFolderError, EquationError, UnsafeCacheError
+from snnc.compiler.files.cache import cache_dir, read_checked, write_checked
+from snnc.compiler.neurons.expression import Assignment, parse_assignments, to_text
+from snnc.compiler.neurons.kernel import Kernel
+from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+
+LARGEST: Final = 1 << 20
+"""Bytes of a file that are read; kernels take some thousand."""
+_DERIVING: Final = (
+    "adjoint", "binary", "derived_kernels", "expression", "forward_kernel", "kernel", "neuron", "partials", "single_assignment", "storage",
+    "symbolic", "symbolic_functions",
+)  # fmt: skip
+"""Modules that decide what is derived."""
+_CODE: Final = ("forward", "backward")
+_NAMES: Final = tuple(field.name for field in fields(Kernel) if field.name not in (*_CODE, "binary", "labels"))
+"""Fields that are lists of names."""
+
+
+def derived_once(
+    model: NeuronModel, surrogate: Surrogate, learnable: Sequence[str], ports: Sequence[str], derive: Callable[[], Kernel]
+) -> Kernel:
+    """Return the kernel that `derive` returned for the same neuron, surrogate, learnable parameters and ports; without one, call it.
+
+    Files that cannot be read or written, or hold anything else, are as if they were not there.
+    """
+    try:
+        path = cache_dir() / "kernels" / f"{_key(model, surrogate, learnable, ports)}.json"
+        known = _read(path)
+    except (OSError, CacheFolderError, UnsafeCacheError):
+        return derive()
+    if known is None:
+        known = derive()
+        with suppress(OSError):
+            _write(path, known)
+    return known
+
+
+def _key(model: NeuronModel, surrogate: Surrogate, learnable: Sequence[str], ports: Sequence[str]) -> str:
+    names = [model.inputs, model.outputs, tuple(model.states), tuple(model.parameters), tuple(learnable), tuple(ports)]
+    text = json.dumps([names, model.text, to_text(surrogate.derivative), _deriving(), version("sympy")])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@cache
+def _deriving() -> str:
+    total = hashlib.sha256()
+    for name in _DERIVING:
+        total.update(Path(__file__).with_name(f"{name}.py").read_bytes())
+    return total.hexdigest()
+
+
+def _read(path: Path) -> Kernel | None:
+    try:
+        data = read_checked(path, LARGEST)
+        return None if data is None else from_data(json.loads(data))
+    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError, RecursionError, EquationError):
+        return None
+
+
+def _write(path: Path, kernel: Kernel) -> None:
+    """Write the kernel where reading it gives the same again, whole or not at all."""
+    data = to_data(kernel)
+    try:
+        if from_data(data) != kernel:
+            return
+    except EquationError:
+        return
+    write_checked(path, json.dumps(data).encode())
+
+
+def to_data(kernel: Kernel) -> dict[str, Any]:
+    """Return the kernel as JSON data."""
+    code = {name: "\n".join(map(str, getattr(kernel, name))) for name in _CODE}
+    names = {name: list(getattr(kernel, name)) for name in _NAMES}
+    return {**names, **code, "binary": sorted(kernel.binary), "labels": dict(kernel.labels)}
+
+
+def from_data(data: dict[str, Any]) -> Kernel:
+    """Return the kernel that :func:`to_data` made `data` of.
+
+    Raises
+    ------
+    EquationError
+        Code holds more than assignments, or longer ones than are read.
+    KeyError, TypeError
+        It is other data.
+    """
+    names = {name: tuple(data[name]) for name in _NAMES}
+    forward, backward = (_code(data[name]) for name in _CODE)
+    return Kernel(**names, forward=forward, backward=backward, binary=frozenset(data["binary"]), labels=dict(data["labels"]))
+
+
+def _code(text: str) -> tuple[Assignment, ...]:
+    return parse_assignments(text) if text else ()

@@ -1,0 +1,89 @@
+"""Run assignments over NumPy arrays: what an expression means, for the reference backend and for tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_erf: Final = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def evaluate(assignments: Iterable[Assignment], environment: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
+    """Run `assignments` in order and return what they assign.
+
+    Everything is computed in the widest floating type of `environment`: constants do not widen float32. A value that
+    depends on no array has no dimensions; NumPy's broadcasting applies throughout.
+
+    Parameters
+    ----------
+    assignments
+        Straight-line code; ``detach(x)`` is ``x``.
+    environment
+        Values of the names that are read before they are assigned.
+    """
+    values = {name: np.asarray(value) for name, value in environment.items()}
+    floating = [value.dtype for value in values.values() if np.issubdtype(value.dtype, np.floating)]
+    real = np.result_type(*floating) if floating else np.dtype(np.float64)
+    values = {name: value.astype(real, copy=False) for name, value in values.items()}
+    found: dict[str, Array] = {}
+    with np.errstate(all="ignore"):
+        for assignment in assignments:
+            values[assignment.target] = found[assignment.target] = _value(assignment.value, values, real)
+    return found
+
+
+def _value(expression: Expression, values: Mapping[str, Array], real: np.dtype[Any]) -> Array:
+    match expression:
+        case Number(value):
+            return np.asarray(value, dtype=real)
+        case Symbol(name):
+            return values[name]
+        case Call("erf", (operand,)):
+            return np.asarray(_erf(_value(operand, values, real)), dtype=real)
+        case Call(function, args):
+            return np.asarray(_FUNCTIONS[function](*(_value(a, values, real) for a in args)), dtype=real)
+    raise TypeError(expression)
+
+
+def _sigmoid(x: Array) -> Array:
+    result: Array = 1 / (1 + np.exp(-x))
+    return result
+
+
+def _detach(x: Array) -> Array:
+    return x
+
+
+_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "neg": np.negative,
+    "pow": np.power,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "sign": np.sign,
+    "tanh": np.tanh,
+    "sigmoid": _sigmoid,
+    "sin": np.sin,
+    "cos": np.cos,
+    "min": np.minimum,
+    "max": np.maximum,
+    "spike": lambda x: np.greater(x, 0),
+    "spike_ge": lambda x: np.greater_equal(x, 0),
+    "detach": _detach,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "where": lambda c, a, b: np.where(c != 0, a, b),
+}

@@ -1,0 +1,58 @@
+"""Leaky integrate-and-fire with an adaptive threshold."""
+
+from __future__ import annotations
+
+from snnc.compiler.neurons.neuron import NeuronModel, neuron
+
+
+def ALIF(  # noqa: N802 - the name of the neuron
+    beta: float = 0.9,
+    rho: float = 0.97,
+    kappa: float = 1.8,
+    threshold: float = 1.0,
+    *,
+    normalised: bool = True,
+    detach: bool = True,
+    strict: bool = True,
+) -> NeuronModel:
+    """Adaptive LIF: every spike raises the threshold, which decays back.
+
+    ::
+
+        z  = H(v - threshold - kappa b)
+        b' = rho b + (1 - rho) z         (normalised; else rho b + z)
+        v' = beta v + i - z threshold
+        s  = H(v' - threshold - kappa b')
+
+    The normalised form is that of Yin, Corradi & Bohte 2021, "Accurate and efficient time-domain classification with
+    adaptive spiking recurrent neural networks"; the other is the LSNN of Bellec et al. 2018, "Long short-term memory and
+    learning-to-learn in networks of spiking neurons".
+
+    Parameters
+    ----------
+    beta, rho
+        Decay of the membrane and of the adaptation in one step.
+    kappa
+        How much the adaptation raises the threshold.
+    threshold
+        The threshold at rest.
+    normalised
+        Scale the spike by ``1 - rho`` in the adaptation.
+    detach
+        No gradient flows through the reset of the membrane (it does through the adaptation).
+    strict
+        Fire above the threshold, else at or above it.
+    """
+    step = "spike" if strict else "spike_ge"
+    reset = "detach(z)" if detach else "z"
+    return neuron(
+        "ALIF",
+        states={"v": 0.0, "b": 0.0},
+        params={"beta": beta, "rho": rho, "kappa": kappa, "threshold": threshold},
+        equations=f"""
+            z = {step}(v - threshold - kappa*b)
+            b = rho*b + {"(1 - rho)*z" if normalised else "z"}
+            v = beta*v + i - {reset}*threshold
+            s = {step}(v - threshold - kappa*b)
+        """,
+    )

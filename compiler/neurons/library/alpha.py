@@ -1,0 +1,82 @@
+"""A membrane with an alpha-shaped response."""
+
+from __future__ import annotations
+
+import math
+
+from snnc.compiler.errors import NeuronDefinitionError
+from snnc.compiler.neurons.library.resets import clamped
+from snnc.compiler.neurons.neuron import NeuronModel, neuron
+
+_RESETS = {
+    "none": ("exc = e", "inh = h", "v = {tau}*(e + h)"),
+    "zero": ("exc = e - e*r", "inh = h - h*r", "v = m - m*r"),
+    "subtract": ("exc = e - threshold*r", "inh = h - h*r", "v = m + w*r"),
+}
+
+
+def Alpha(  # noqa: N802 - the name of the neuron
+    alpha: float = 0.9,
+    beta: float = 0.8,
+    threshold: float = 1.0,
+    *,
+    reset: str = "zero",
+    detach: bool = True,
+    strict: bool = True,
+    fixed_tau: bool = False,
+    clamp: bool = False,
+) -> NeuronModel:
+    """Alpha membrane: the difference of two decaying currents; snnTorch's ``Alpha`` (Eshraghian et al. 2023).
+
+    ::
+
+        r    = H(v - threshold), detached
+        exc' = alpha exc + i
+        inh' = beta inh - i
+        v'   = tau (exc' + inh'),   tau = log(alpha) / (log(beta) - log(alpha)) + 1
+        s    = H(v' - threshold)
+
+    Where r is 1, ``reset="zero"`` clears exc', inh' and v'; ``"subtract"`` takes the threshold from exc', clears inh' and
+    adds the old inh to v' (as snnTorch does).
+
+    Parameters
+    ----------
+    alpha, beta
+        Decay of the excitatory and of the inhibitory current in one step; alpha > beta.
+    threshold
+        The neuron fires above it.
+    fixed_tau
+        Make ``tau`` a parameter with the value above, which saves three logarithms a neuron and step; no gradient of
+        alpha and beta goes through it.
+    clamp
+        Keep `alpha` and `beta` between 0 and 1.
+    reset, detach, strict
+        As in :class:`~snnc.compiler.neurons.library.resets.Firing`; the reset is always delayed.
+    """
+    if reset not in _RESETS:
+        raise NeuronDefinitionError(f"Alpha: the reset {reset!r} is not known; choose one of {', '.join(_RESETS)}.")
+    if not 0 < beta < alpha <= 1:
+        raise NeuronDefinitionError(f"Alpha: 0 < beta < alpha <= 1 is needed, with beta = {beta:g} and alpha = {alpha:g}.")
+    a, b = clamped("alpha", clamp), clamped("beta", clamp)
+    spike = f"{'spike' if strict else 'spike_ge'}(v - threshold)"
+    tau = "tau" if fixed_tau else f"(log({a})/(log({b}) - log({a})) + 1)"
+    before = {
+        "none": [],
+        "zero": [f"m = {tau}*(e + h)"],
+        "subtract": ["w = inh", f"m = {tau}*(e + h)"],
+    }[reset]
+    lines = [
+        *([f"r = detach({spike})" if detach else f"r = {spike}"] if reset != "none" else []),
+        f"e = {a}*exc + i",
+        f"h = {b}*inh - i",
+        *before,
+        *(line.format(tau=tau) for line in _RESETS[reset]),
+        f"s = {spike}",
+    ]
+    value = math.log(alpha) / (math.log(beta) - math.log(alpha)) + 1
+    return neuron(
+        "Alpha",
+        states={"exc": 0.0, "inh": 0.0, "v": 0.0},
+        params={"alpha": alpha, "beta": beta, **({"tau": value} if fixed_tau else {}), "threshold": threshold},
+        equations="\n".join(lines),
+    )

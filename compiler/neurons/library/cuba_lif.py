@@ -1,0 +1,55 @@
+"""Leaky integrate-and-fire with a synaptic current."""
+
+from __future__ import annotations
+
+from snnc.compiler.neurons.library.resets import Firing, ResetMode, clamped
+from snnc.compiler.neurons.neuron import NeuronModel, neuron
+
+
+def CubaLIF(  # noqa: N802 - the name of the neuron
+    alpha: float = 0.9,
+    beta: float = 0.9,
+    threshold: float = 1.0,
+    *,
+    reset: ResetMode = "subtract",
+    v_reset: float = 0.0,
+    reset_delay: bool = True,
+    detach: bool = True,
+    strict: bool = True,
+    input_kept: bool = False,
+    compensated: bool = False,
+    clamp: bool = False,
+) -> NeuronModel:
+    """Current-based LIF: a synaptic current that decays, and a membrane that it drives.
+
+    With the default options, snnTorch's ``Synaptic`` (Eshraghian et al. 2023; ``reset="zero"`` too)::
+
+        r    = H(v - threshold), detached
+        syn' = alpha syn + i
+        v'   = beta v + syn' - r threshold
+        s    = H(v' - threshold)
+
+    ``RSynaptic`` is this neuron in a network with recurrence. NIR's CubaLIF resets at once (``reset_delay=False``).
+
+    Parameters
+    ----------
+    alpha, beta
+        Decay of the synaptic current and of the membrane in one step.
+    threshold
+        The neuron fires above it.
+    v_reset
+        Membrane after a reset, for ``reset="value"``.
+    clamp
+        Keep `alpha` and `beta` between 0 and 1; worth its cost only where they are learned.
+    reset, reset_delay, detach, strict, input_kept, compensated
+        See :class:`~snnc.compiler.neurons.library.resets.Firing`.
+    """
+    firing = Firing(reset, reset_delay, detach, strict, input_kept, compensated)
+    decay = clamped("beta", clamp)
+    defaults = {"alpha": alpha, "beta": beta, "threshold": threshold, "v_reset": v_reset}
+    return neuron(
+        "CubaLIF",
+        states={"syn": 0.0, "v": 0.0},
+        params={name: defaults[name] for name in ("alpha", "beta", *firing.parameters)},
+        equations=f"syn = {clamped('alpha', clamp)}*syn + i\n" + firing.equations(lambda v: f"{decay}*{v} + syn"),
+    )

@@ -1,0 +1,76 @@
+"""Leaky and perfect integrate-and-fire neurons."""
+
+from __future__ import annotations
+
+from snnc.compiler.neurons.library.resets import Firing, ResetMode, clamped
+from snnc.compiler.neurons.neuron import NeuronModel, neuron
+
+
+def LIF(  # noqa: N802 - the name of the neuron
+    beta: float = 0.9,
+    threshold: float = 1.0,
+    *,
+    reset: ResetMode = "subtract",
+    v_reset: float = 0.0,
+    reset_delay: bool = True,
+    detach: bool = True,
+    strict: bool = True,
+    input_kept: bool = True,
+    compensated: bool = False,
+    clamp: bool = False,
+) -> NeuronModel:
+    """Leaky integrate-and-fire: ``v' = beta v + i``, ``s = H(v' - threshold)``, and a reset.
+
+    With the default options, after Eshraghian et al. 2023, "Training spiking neural networks using lessons from deep
+    learning" (snnTorch's ``Leaky``; ``reset="zero"`` too)::
+
+        r  = H(v - threshold), detached
+        v' = beta v + i - r threshold
+        s  = H(v' - threshold)
+
+    snnTorch's ``RLeaky`` is this neuron in a network with recurrence, with ``input_kept=False``.
+
+    Parameters
+    ----------
+    beta
+        Decay of the membrane in one step.
+    threshold
+        The neuron fires above it.
+    v_reset
+        Membrane after a reset, for ``reset="value"``.
+    clamp
+        Keep `beta` between 0 and 1; worth its cost only where `beta` is learned.
+    reset, reset_delay, detach, strict, input_kept, compensated
+        See :class:`~snnc.compiler.neurons.library.resets.Firing`.
+    """
+    firing = Firing(reset, reset_delay, detach, strict, input_kept, compensated)
+    decay = clamped("beta", clamp)
+    defaults = {"beta": beta, "threshold": threshold, "v_reset": v_reset}
+    return neuron(
+        "LIF",
+        states={"v": 0.0},
+        params={name: defaults[name] for name in ("beta", *firing.parameters)},
+        equations=firing.equations(lambda v: f"{decay}*{v} + i"),
+    )
+
+
+def IF(  # noqa: N802 - the name of the neuron
+    threshold: float = 1.0,
+    *,
+    reset: ResetMode = "subtract",
+    v_reset: float = 0.0,
+    reset_delay: bool = True,
+    detach: bool = True,
+    strict: bool = True,
+    input_kept: bool = True,
+    compensated: bool = False,
+) -> NeuronModel:
+    """Perfect integrate-and-fire: ``v' = v + i``, ``s = H(v' - threshold)``, and a reset; see :func:`LIF`."""
+    firing = Firing(reset, reset_delay, detach, strict, input_kept, compensated)
+    defaults = {"threshold": threshold, "v_reset": v_reset}
+    return neuron(
+        "IF",
+        states={"v": 0.0},
+        params={name: defaults[name] for name in firing.parameters},
+        equations=firing.equations(lambda v: f"{v} + i"),
+    )

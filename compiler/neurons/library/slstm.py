@@ -1,0 +1,46 @@
+"""A spiking LSTM cell."""
+
+from __future__ import annotations
+
+from snnc.compiler.neurons.library.resets import Firing, ResetMode
+from snnc.compiler.neurons.neuron import NeuronModel, neuron
+
+
+def SLSTM(  # noqa: N802 - the name of the neuron
+    threshold: float = 1.0,
+    *,
+    reset: ResetMode = "none",
+    v_reset: float = 0.0,
+    detach: bool = True,
+    strict: bool = True,
+) -> NeuronModel:
+    """LSTM cell (Hochreiter & Schmidhuber 1997, gates as in PyTorch) whose hidden state fires: snnTorch's ``SLSTM``.
+
+    ::
+
+        r    = H(mem - threshold), detached
+        syn' = sigmoid(f) syn + sigmoid(i) tanh(g)
+        mem' = sigmoid(o) tanh(syn')              and its reset by r
+        s    = H(mem' - threshold)
+
+    The four input ports ``i f g o`` are the gates before their nonlinearities: each collects what a dense connection
+    brings from the input and another, with delay 1, from the port ``mem`` of the cells themselves.
+
+    Parameters
+    ----------
+    threshold
+        The cell fires above it.
+    v_reset
+        ``mem`` after a reset, for ``reset="value"``.
+    reset, detach, strict
+        As in :class:`~snnc.compiler.neurons.library.resets.Firing`; the reset is always delayed and acts on ``mem`` only.
+    """
+    firing = Firing(reset, True, detach, strict, input_kept=False)
+    defaults = {"threshold": threshold, "v_reset": v_reset}
+    return neuron(
+        "SLSTM",
+        inputs=("i", "f", "g", "o"),
+        states={"syn": 0.0, "mem": 0.0},
+        params={name: defaults[name] for name in firing.parameters},
+        equations="syn = sigmoid(f)*syn + sigmoid(i)*tanh(g)\n" + firing.equations(lambda _: "sigmoid(o)*tanh(syn)", "mem"),
+    )

@@ -1,0 +1,112 @@
+"""Neuron models as data: states, parameters, input ports and an ordered list of elementwise equations.
+
+A state that is read before the equations assign it has the value of the step before; read after, that of this step.
+Any assigned name, and any state, can be an output port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from snnc.compiler.errors import NeuronDefinitionError
+from snnc.compiler.neurons.expression import FUNCTIONS, Assignment, parse_assignments, symbols
+
+
+@dataclass(frozen=True)
+class NeuronModel:
+    """One kind of neuron.
+
+    Parameters
+    ----------
+    name
+        What reports call it ("LIF"); two models may share it, equality is by value.
+    inputs
+        Input ports; the currents that arrive at a port are summed. The first is the default port.
+    states
+        State names with their default initial values.
+    parameters
+        Parameter names with their default values; a population gives its own, a scalar or one a neuron.
+    equations
+        One time step, in order.
+    outputs
+        Output ports; the first is the default port. Each is a state or an assigned name.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    states: Mapping[str, float]
+    parameters: Mapping[str, float]
+    equations: tuple[Assignment, ...]
+    outputs: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def text(self) -> str:
+        """The equations, a line each."""
+        return "\n".join(map(str, self.equations))
+
+
+def neuron(
+    name: str,
+    *,
+    equations: str,
+    inputs: str | Iterable[str] = "i",
+    states: Mapping[str, float] | None = None,
+    params: Mapping[str, float] | None = None,
+    output: str | Iterable[str] = "s",
+) -> NeuronModel:
+    """Make a model from the text of its equations.
+
+    Raises
+    ------
+    EquationError
+        The text is not in the equation language.
+    NeuronDefinitionError
+        Names are missing, repeated, reserved or unused.
+
+    Examples
+    --------
+    >>> lif = neuron("LIF", states={"v": 0}, params={"beta": 0.9}, equations='''
+    ...     v = beta*v + i
+    ...     s = spike(v - 1)
+    ... ''')
+    >>> lif.outputs
+    ('s',)
+    """
+    return NeuronModel(
+        name,
+        tuple([inputs] if isinstance(inputs, str) else inputs),
+        {k: float(v) for k, v in (states or {}).items()},
+        {k: float(v) for k, v in (params or {}).items()},
+        parse_assignments(equations),
+        tuple([output] if isinstance(output, str) else output),
+    )
+
+
+def _check(model: NeuronModel) -> None:
+    declared = [*model.inputs, *model.states, *model.parameters]
+    where = f"neuron '{model.name}'"
+    repeated = sorted({n for n in declared if declared.count(n) > 1})
+    if repeated:
+        raise NeuronDefinitionError(f"{where}: {', '.join(repeated)} is declared twice; give each port, state and parameter its own name.")
+    for name in [*declared, *(a.target for a in model.equations)]:
+        if not name.isidentifier() or "__" in name or name in FUNCTIONS:
+            raise NeuronDefinitionError(f"{where}: {name!r} cannot be a name (a function, or holds '__').")
+    known = set(declared)
+    for assignment in model.equations:
+        unknown = sorted(set(symbols(assignment.value)) - known)
+        if unknown:
+            raise NeuronDefinitionError(
+                f"{where}: '{assignment}' reads {', '.join(unknown)}, which is no input, state, parameter or earlier assignment."
+            )
+        if assignment.target in model.inputs or assignment.target in model.parameters:
+            raise NeuronDefinitionError(f"{where}: '{assignment}' assigns an input or parameter; use a new name.")
+        known.add(assignment.target)
+    if not model.outputs:
+        raise NeuronDefinitionError(f"{where} has no output; name one in 'output'.")
+    missing = [o for o in model.outputs if o not in known or o in model.inputs or o in model.parameters]
+    if missing:
+        raise NeuronDefinitionError(f"{where}: the output {', '.join(missing)} is neither a state nor assigned.")

@@ -1,0 +1,54 @@
+"""How many operations of each kind straight-line code holds, for cost models."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, transform
+
+KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "add": ("add",),
+    "sub": ("add",),
+    "mul": ("mul",),
+    "div": ("div",),
+    "neg": ("neg",),
+    "pow": ("pow",),
+    "exp": ("exp",),
+    "log": ("log",),
+    "sqrt": ("sqrt",),
+    "abs": ("abs",),
+    "sign": ("compare", "compare", "add"),
+    "tanh": ("tanh",),
+    "sigmoid": ("neg", "exp", "add", "div"),
+    "erf": ("erf",),
+    "sin": ("sin",),
+    "cos": ("cos",),
+    "min": ("compare",),
+    "max": ("compare",),
+    "spike": ("compare",),
+    "spike_ge": ("compare",),
+    "gt": ("compare",),
+    "ge": ("compare",),
+    "where": ("compare", "select"),
+    "detach": (),
+}
+"""What each function of the language counts as, printed as :mod:`snnc.backends.codegen.printing` prints it."""
+
+
+def operation_counts(assignments: Iterable[Assignment]) -> dict[str, int]:
+    """Count operations for one neuron; kinds that do not occur are left out. A ``where`` over a comparison compares once."""
+    counts: Counter[str] = Counter()
+
+    def count(expression: Expression) -> Expression:
+        if isinstance(expression, Call):
+            counts.update(KINDS[expression.function])
+            condition = expression.args[0]
+            if expression.function == "where" and isinstance(condition, Call) and KINDS[condition.function] == ("compare",):
+                counts["compare"] -= condition.function not in ("min", "max")
+        return expression
+
+    for assignment in assignments:
+        transform(assignment.value, count)
+    return {kind: n for kind, n in counts.items() if n}

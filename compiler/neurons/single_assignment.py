@@ -1,0 +1,197 @@
+"""The equations of a neuron as single assignments under canonical names (see :mod:`snnc.compiler.neurons.kernel`).
+
+Every function but sums, products, quotients, constant powers and ``detach`` gets an assignment of its own with plain
+operands, so that the adjoint can refer to its value and to its argument exactly as the forward code computed them.
+:func:`inline` undoes this for printing. The order of the author's operations never changes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from snnc.compiler.errors import NeuronDefinitionError
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol, substitute, symbols, transform
+from snnc.compiler.neurons.neuron import NeuronModel
+
+_ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div", "neg", "detach"})
+_PRODUCTS: Final = frozenset({-2.0, -1.0, 0.5, 1.0, 2.0, 3.0})
+"""Exponents for which products, quotients and roots give what PyTorch's pow gives."""
+_MAX_DEPTH: Final = 12
+"""Sums and products that nest deeper are split, so that sympy's recursion stays shallow."""
+
+
+@dataclass(frozen=True)
+class Equations:
+    """Single assignments, ``detach`` still in them."""
+
+    inputs: tuple[str, ...]
+    states: tuple[str, ...]
+    parameters: tuple[str, ...]
+    outputs: tuple[str, ...]
+    assignments: tuple[Assignment, ...]
+    hoisted: frozenset[str]
+    """Names that the author did not write."""
+    labels: Mapping[str, str]
+
+
+def previous(state: str) -> str:
+    """Return the name of `state` before the step."""
+    return f"{state}_prev"
+
+
+def without_detach(expression: Expression) -> Expression:
+    """Replace ``detach(x)`` by ``x``."""
+    return transform(expression, lambda e: e.args[0] if isinstance(e, Call) and e.function == "detach" else e)
+
+
+def lower(model: NeuronModel, ports: Iterable[str] | None = None) -> Equations:
+    """Bring `model` into single assignments that compute its states and the outputs `ports`.
+
+    Raises
+    ------
+    NeuronDefinitionError
+        A port is neither a state nor assigned.
+    """
+    wanted = tuple(model.outputs if ports is None else ports)
+    inputs = {name: f"i{n}" for n, name in enumerate(model.inputs)}
+    states = {name: f"s{n}" for n, name in enumerate(model.states)}
+    parameters = {name: f"a{n}" for n, name in enumerate(model.parameters)}
+    last = {assignment.target: n for n, assignment in enumerate(model.equations)}
+    unknown = [port for port in wanted if port not in states and port not in last]
+    if unknown:
+        raise NeuronDefinitionError(f"neuron '{model.name}': the output {', '.join(unknown)} is neither a state nor assigned.")
+
+    builder = _Builder(names={**inputs, **{n: previous(s) for n, s in states.items()}, **parameters})
+    for n, assignment in enumerate(model.equations):
+        target = assignment.target
+        if last[target] != n:
+            builder.assign(target, builder.fresh(target))
+        elif target in states:
+            builder.assign(target, states[target])
+        else:
+            builder.assign(target, f"o{wanted.index(target)}" if target in wanted else builder.fresh(target))
+        builder.value(assignment.value)
+    for author, state in states.items():
+        if author not in last:
+            builder.add(Assignment(state, Symbol(previous(state))))
+            builder.names[author] = state
+    outputs = tuple(f"o{n}" for n in range(len(wanted)))
+    for port, output in zip(wanted, outputs, strict=True):
+        if builder.names[port] != output:
+            builder.add(Assignment(output, Symbol(builder.names[port])))
+
+    roots = [*states.values(), *outputs]
+    labels = {canonical: author for names in (inputs, states, parameters) for author, canonical in names.items()}
+    labels |= {previous(state): author for author, state in states.items()}
+    labels |= dict(zip(outputs, wanted, strict=True)) | builder.labels
+    return Equations(
+        tuple(inputs.values()),
+        tuple(states.values()),
+        tuple(parameters.values()),
+        outputs,
+        live(builder.assignments, roots),
+        frozenset(builder.hoisted),
+        labels,
+    )
+
+
+@dataclass
+class _Builder:
+    """Collects single assignments; `names` maps the author's names to the current canonical ones."""
+
+    names: dict[str, str]
+    assignments: list[Assignment] = field(default_factory=list)
+    hoisted: set[str] = field(default_factory=set)
+    labels: dict[str, str] = field(default_factory=dict)
+    _known: dict[Expression, str] = field(default_factory=dict)
+    _count: int = 0
+    _author: str = ""
+    _target: str = ""
+
+    def fresh(self, label: str = "") -> str:
+        self._count += 1
+        name = f"k{self._count - 1}"
+        if label:
+            self.labels[name] = label
+        return name
+
+    def add(self, assignment: Assignment) -> None:
+        self.assignments.append(assignment)
+
+    def assign(self, author: str, target: str) -> None:
+        self._author, self._target = author, target
+
+    def value(self, value: Expression) -> None:
+        flat = self._flatten(substitute(value, {a: Symbol(n) for a, n in self.names.items()}), self._target)
+        if flat != Symbol(self._target):
+            self.add(Assignment(self._target, flat))
+        self.names[self._author] = self._target
+
+    def _flatten(self, expression: Expression, target: str = "") -> Expression:
+        if not isinstance(expression, Call):
+            return expression
+        function, args = expression.function, expression.args
+        if function in _ARITHMETIC:
+            flat: Expression = Call(function, tuple(self._flatten(a) for a in args))
+            return self._named(flat) if _depth(flat) > _MAX_DEPTH else flat
+        if function == "pow" and isinstance(args[1], Number):
+            return self._power(self._flatten(args[0]), args[1])
+        plain = Call(function, tuple(self._plain(self._flatten(a)) for a in args))
+        return self._named(plain, target)
+
+    def _power(self, base: Expression, exponent: Number) -> Expression:
+        if exponent.value not in _PRODUCTS:
+            return Call("pow", (self._plain(base), exponent))
+        if exponent.value == 0.5:
+            return self._named(Call("sqrt", (self._plain(base),)))
+        plain = self._plain(base)
+        product = plain
+        for _ in range(int(abs(exponent.value)) - 1):
+            product = Call("mul", (product, plain))
+        return product if exponent.value > 0 else Call("div", (Number(1.0), product))
+
+    def _plain(self, expression: Expression) -> Expression:
+        return self._named(expression) if isinstance(expression, Call) else expression
+
+    def _named(self, expression: Expression, target: str = "") -> Expression:
+        if expression in self._known:
+            return Symbol(self._known[expression])
+        name = target or self.fresh()
+        if not target:
+            self.hoisted.add(name)
+        self._known[expression] = name
+        self.add(Assignment(name, expression))
+        return Symbol(name)
+
+
+def _depth(expression: Expression) -> int:
+    return 1 + max(map(_depth, expression.args)) if isinstance(expression, Call) else 0
+
+
+def live(assignments: Iterable[Assignment], roots: Iterable[str]) -> tuple[Assignment, ...]:
+    """Keep the assignments that `roots` depend on."""
+    needed = set(roots)
+    kept: list[Assignment] = []
+    for assignment in reversed(tuple(assignments)):
+        if assignment.target in needed:
+            kept.append(assignment)
+            needed.update(symbols(assignment.value))
+    return tuple(reversed(kept))
+
+
+def inline(assignments: Iterable[Assignment], names: Collection[str]) -> tuple[Assignment, ...]:
+    """Put the values of `names` that are read once in the place where they are read."""
+    listed = tuple(assignments)
+    reads = Counter(name for assignment in listed for name in symbols(assignment.value))
+    values: dict[str, Expression] = {}
+    kept: list[Assignment] = []
+    for assignment in listed:
+        value = substitute(assignment.value, values)
+        if assignment.target in names and reads[assignment.target] == 1:
+            values[assignment.target] = value
+        else:
+            kept.append(Assignment(assignment.target, value))
+    return tuple(kept)

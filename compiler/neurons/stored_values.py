@@ -1,0 +1,116 @@
+"""Which arrays a sequence must keep so that its adjoint can be computed: as few as possible.
+
+A forward value can be computed again when it is stored or when all its operands can be. So the stored values must
+cut every path from the inputs and previous states to the values that the adjoint reads. The history of a state is
+one array and gives both its values, before and after the step. The search is exact; it stops at a bound for models
+far larger than neurons are, and then keeps the best cut found so far.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, symbols
+from snnc.compiler.neurons.single_assignment import Equations, previous
+
+MAX_CUTS: Final = 20_000
+_COSTLY: Final = frozenset({"exp", "log", "sqrt", "tanh", "sigmoid", "erf", "sin", "cos", "pow", "div"})
+
+
+@dataclass(frozen=True)
+class Storage:
+    """What a sequence keeps, and what the adjoint computes again from it."""
+
+    history: tuple[str, ...]
+    saved: tuple[str, ...]
+    recomputed: frozenset[str]
+
+
+def choose_storage(equations: Equations, needed: Iterable[str]) -> Storage:
+    """Choose the smallest storage from which all `needed` forward values follow; ties prefer states, then less work."""
+    search = _Search(equations, frozenset(needed) - set(equations.parameters))
+    search.run(frozenset())
+    history = tuple(s for s in equations.states if s in search.best)
+    order = [*equations.inputs, *(a.target for a in equations.assignments)]
+    saved = tuple(n for n in order if n in search.best and n not in history)
+    return Storage(history, saved, search.recomputed(search.best))
+
+
+@dataclass
+class _Search:
+    """Branch and bound: some unstored path must be cut at one of its values; try each."""
+
+    equations: Equations
+    needed: frozenset[str]
+    best: frozenset[str] = frozenset()
+    _cost: tuple[int, int, int] | None = None
+    _seen: set[frozenset[str]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        free = set(self.equations.parameters)
+        self._operands: Mapping[str, tuple[str, ...]] = {
+            a.target: tuple(dict.fromkeys(n for n in symbols(a.value) if n not in free)) for a in self.equations.assignments
+        }
+        self._work = {a.target: _work(a) for a in self.equations.assignments}
+        self._array = {previous(s): s for s in self.equations.states}
+        """The array that holds a value: a history for both values of a state, else the value's own."""
+
+    def run(self, stored: frozenset[str]) -> None:
+        if stored in self._seen or len(self._seen) > MAX_CUTS:
+            return
+        self._seen.add(stored)
+        lower = self._count(stored)
+        if self._cost is not None and lower > self._cost[:2]:
+            return
+        path = self._open_path(stored)
+        if path is None:
+            cost = (*lower, sum(self._work[n] for n in self.recomputed(stored)))
+            if self._cost is None or cost < self._cost:
+                self.best, self._cost = stored, cost
+            return
+        choices = list(dict.fromkeys(self._array.get(n, n) for n in path))
+        for choice in sorted(choices, key=lambda n: n not in self.equations.states):
+            self.run(stored | {choice})
+
+    def recomputed(self, stored: Collection[str]) -> frozenset[str]:
+        """Values that the adjoint computes again."""
+        found: set[str] = set()
+        todo = list(self.needed)
+        while todo:
+            name = todo.pop()
+            if name not in found and not self._is_stored(name, stored):
+                found.add(name)
+                todo.extend(self._operands[name])
+        return frozenset(found)
+
+    def _count(self, stored: frozenset[str]) -> tuple[int, int]:
+        return len(stored), sum(n not in self.equations.states for n in stored)
+
+    def _is_stored(self, name: str, stored: Collection[str]) -> bool:
+        return self._array.get(name, name) in stored
+
+    def _open_path(self, stored: Collection[str]) -> list[str] | None:
+        """Return a shortest path from a needed value back to an input or previous state, none of it stored."""
+        queue = deque([name] for name in sorted(self.needed) if not self._is_stored(name, stored))
+        visited = {path[0] for path in queue}
+        while queue:
+            path = queue.popleft()
+            if path[-1] not in self._operands:
+                return path
+            for operand in self._operands[path[-1]]:
+                if operand not in visited and not self._is_stored(operand, stored):
+                    visited.add(operand)
+                    queue.append([*path, operand])
+        return None
+
+
+def _work(assignment: Assignment) -> int:
+    def count(expression: Expression) -> int:
+        if not isinstance(expression, Call):
+            return 0
+        return (8 if expression.function in _COSTLY else 1) + sum(map(count, expression.args))
+
+    return count(assignment.value)

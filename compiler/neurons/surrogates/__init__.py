@@ -1,0 +1,1 @@
+"""Surrogate derivatives of the spike function."""

@@ -1,0 +1,8 @@
+"""StepProgram x Target -> Plan: placement, schedule, memory and predicted cycles."""
+
+from __future__ import annotations
+
+from snnc.compiler.tiles.mapper import make_plan
+from snnc.compiler.tiles.vertices.cost import CodeletCost, codelet_costs, worker_cycles
+
+__all__ = ["CodeletCost", "codelet_costs", "make_plan", "worker_cycles"]

@@ -1,0 +1,95 @@
+"""Baselines by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.tiles.baselines import at_random, linear, partition
+from snnc.compiler.tiles.baselines.deal import Deal
+from snnc.compiler.tiles.baselines.partition import Flow
+from snnc.compiler.tiles.cycles.block_cycles import step_cycles
+from snnc.compiler.tiles.errors import StrategyError
+from snnc.compiler.tiles.placement.cut import Cut
+from snnc.compiler.tiles.placement.placement import Placement
+from snnc.compiler.tiles.placement.tile_range import ScatteredRange
+from snnc.compiler.tiles.problem import Problem
+
+SNNC: Final = "snnc"
+BASELINES: Final = ("linear", "random", "metis", "greedy")
+SEED: Final = 0
+"""Seed of random deals and of METIS."""
+
+
+def check_strategy(strategy: str) -> None:
+    """Refuse an unknown strategy.
+
+    Raises
+    ------
+    StrategyError
+        With the names that are known.
+    """
+    if strategy not in (SNNC, *BASELINES):
+        raise StrategyError(f"the strategy {strategy!r} is not known; it is {SNNC}, or a baseline: {', '.join(BASELINES)}.")
+
+
+def deals(problem: Problem, strategy: str, tiles: int) -> Iterator[Deal]:
+    """Yield the forms of a baseline on `tiles` tiles, each a deal to be priced.
+
+    Raises
+    ------
+    NoPartitionerError
+        METIS is asked for and not installed.
+    """
+    sizes = tuple(layer.neurons for layer in problem.network.layers)
+    rng = np.random.default_rng(SEED)
+    if strategy == "linear":
+        yield linear.each_layer(sizes, tiles)
+        yield linear.one_after_the_other(sizes, tiles)
+    elif strategy == "random":
+        yield at_random.one_by_one(sizes, tiles, rng)
+        yield at_random.in_runs(sizes, tiles, rng)
+    else:
+        works, flows = _works(problem), _flows(problem)
+        if strategy == "greedy":
+            yield partition.greedy(partition.make_runs(sizes, works, flows, tiles), sizes, tiles, problem.target.tiles_per_chip)
+            return
+        for recursive in (False, True):
+            yield _metis(sizes, works, flows, tiles, recursive=recursive)
+
+
+@lru_cache(maxsize=16)
+def _metis(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[Flow, ...], tiles: int, *, recursive: bool) -> Deal:
+    """METIS takes seconds; windows of other sizes, and machines that differ only in their exchange, ask it the same again."""
+    return partition.metis(partition.make_runs(sizes, works, flows, tiles), flows, sizes, tiles, SEED, recursive=recursive)
+
+
+def place(problem: Problem, deal: Deal) -> Placement:
+    """Make a placement of a deal."""
+    workers, last = problem.target.workers, max(int(share.tiles[-1]) for share in deal)
+    ranges = tuple(ScatteredRange.of_tiles(share.tiles, share.neurons, problem.batch, workers) for share in deal)
+    return Placement(ranges, last // problem.target.tiles_per_chip + 1)
+
+
+def _works(problem: Problem) -> tuple[float, ...]:
+    """Worker cycles of a neuron and step, by layer, when a tile holds as many neurons as it has workers."""
+    workers = problem.target.workers
+    whole = Cut(1, workers)
+    return tuple(float(step_cycles(problem, layer, whole, np.array([workers])).sum()) / workers for layer in problem.network.layers)
+
+
+def _flows(problem: Problem) -> tuple[Flow, ...]:
+    """Ids of spikes (values) that go forward and the deltas that come back, spread over the pairs of neurons that they join."""
+    index = {layer.id: n for n, layer in enumerate(problem.network.layers)}
+    found = []
+    for link in problem.network.links:
+        if link.source.external or link.source.owner == link.target:
+            continue
+        bus = problem.bus[problem.bus_of[link.id]]
+        forward = problem.events(link.source) * bus.id_bytes if bus.events else 4.0 * link.source.width
+        backward = 4.0 * link.outputs if link.input_gradient else 0.0
+        found.append(Flow(index[link.source.owner], index[link.target], forward / link.inputs + backward / link.outputs))
+    return tuple(found)

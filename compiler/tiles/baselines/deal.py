@@ -1,0 +1,36 @@
+"""Which tiles hold how many neurons of each layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from snnc.compiler.tiles.placement.grouping import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """Neurons of one layer: `tiles` in ascending order, and the neurons (1 or more) on each of them.
+
+    Neurons of a layer are alike, so those of a tile are numbered one after the other, whichever were dealt to it.
+    """
+
+    tiles: Ints
+    neurons: Ints
+
+
+Deal: TypeAlias = tuple[Share, ...]
+"""A share for each layer of the network, in order."""
+
+
+def share(tile_of_neuron: Ints) -> Share:
+    """Count the neurons on each tile."""
+    tiles, neurons = np.unique(tile_of_neuron, return_counts=True)
+    return Share(tiles.astype(np.int64), neurons.astype(np.int64))
+
+
+def cut(tile_of_neuron: Ints, sizes: tuple[int, ...]) -> Deal:
+    """Cut the tiles of all neurons, layer after layer, into shares."""
+    return tuple(share(part) for part in np.split(tile_of_neuron, np.cumsum(sizes)[:-1]))

@@ -1,0 +1,130 @@
+"""Tiles as the parts of a graph: nodes are runs of neurons, edges what they send each other."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.tiles.baselines.deal import Deal, cut
+from snnc.compiler.tiles.errors import NoPartitionerError
+from snnc.compiler.tiles.partition.child_process import ask
+from snnc.compiler.tiles.placement.grouping import Floats, Ints
+
+MOST_EDGES: Final = 4_000_000
+"""Edges of a graph; above, runs of neurons get longer."""
+NODES_A_TILE: Final = 4
+"""Runs for each tile, as long as there are neurons and edges enough."""
+UNITS: Final = 1000
+"""Work of an average node in the partitioner's integers."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Bytes a step that one neuron of layer `target` reads of one neuron of layer `source`, forward and backward."""
+
+    source: int
+    target: int
+    size: float
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Nodes: `layer` of each, its `neurons`, its `work`."""
+
+    layer: Ints
+    neurons: Ints
+    work: Floats
+
+
+def make_runs(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[Flow, ...], tiles: int) -> Runs:
+    """Cut layers into runs: about :data:`NODES_A_TILE` for each tile, fewer where a graph would pass :data:`MOST_EDGES`."""
+    length = max(1.0, sum(sizes) / (NODES_A_TILE * tiles))
+    while sum(math.ceil(sizes[f.source] / length) * math.ceil(sizes[f.target] / length) for f in flows) > MOST_EDGES:
+        length *= 1.25
+    layers, neurons = [], []
+    for index, size in enumerate(sizes):
+        parts = math.ceil(size / length)
+        layers.append(np.full(parts, index, dtype=np.int64))
+        bounds: Ints = np.linspace(0, size, parts + 1).astype(np.int64)
+        neurons.append(bounds[1:] - bounds[:-1])
+    layer, count = np.concatenate(layers), np.concatenate(neurons)
+    return Runs(layer, count, count * np.asarray(works)[layer])
+
+
+def make_graph(runs: Runs, flows: tuple[Flow, ...]) -> tuple[Ints, Ints, Ints]:
+    """Return the neighbours of all nodes as (start of each node's list, neighbours, weights)."""
+    from scipy.sparse import coo_array
+
+    sources, targets, sizes = [], [], []
+    for flow in flows:
+        a, b = np.nonzero(runs.layer == flow.source)[0], np.nonzero(runs.layer == flow.target)[0]
+        pairs = np.meshgrid(a, b, indexing="ij")
+        sources.append(pairs[0].ravel())
+        targets.append(pairs[1].ravel())
+        sizes.append(flow.size * np.outer(runs.neurons[a], runs.neurons[b]).ravel())
+    nodes = len(runs.layer)
+    if not flows:
+        return np.zeros(nodes + 1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    one_way = coo_array((np.concatenate(sizes), (np.concatenate(sources), np.concatenate(targets))), shape=(nodes, nodes)).tocsr()
+    both = (one_way + one_way.T).tocsr()
+    both.setdiag(0)
+    both.eliminate_zeros()
+    scale = UNITS / max(float(both.data.max(initial=0.0)), 1e-12)
+    weights = np.maximum(np.rint(both.data * scale), 1).astype(np.int64)
+    return both.indptr.astype(np.int64), both.indices.astype(np.int64), weights
+
+
+def metis(runs: Runs, flows: tuple[Flow, ...], sizes: tuple[int, ...], tiles: int, seed: int, *, recursive: bool) -> Deal:
+    """Let METIS choose the tile of every node.
+
+    Raises
+    ------
+    NoPartitionerError
+        pymetis is not installed.
+    PartitionerCrashError
+        It crashed.
+    """
+    if not has_metis():
+        raise NoPartitionerError(
+            "the strategy 'metis' needs pymetis, which is not installed: pip install 'snnc[partition]'; 'greedy' works without."
+        )
+    start, neighbours, edges = make_graph(runs, flows)
+    work = np.maximum(np.rint(runs.work * UNITS / runs.work.mean()), 1).astype(np.int64)
+    parts = ask(
+        "metis",
+        start=start,
+        neighbours=neighbours,
+        work=work,
+        edges=edges,
+        parts=min(tiles, len(work)),
+        recursive=recursive,
+        seed=seed,
+    )
+    return cut(np.repeat(parts, runs.neurons), sizes)
+
+
+def has_metis() -> bool:
+    """Tell whether pymetis is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("pymetis") is not None
+
+
+def greedy(runs: Runs, sizes: tuple[int, ...], tiles: int, tiles_per_chip: int) -> Deal:
+    """Cut the row of nodes over chips by even work, so that neighbours share one; on each chip the largest node goes to the freest tile."""
+    chips = -(-tiles // tiles_per_chip)
+    middle = np.cumsum(runs.work) - runs.work / 2
+    chip_of = np.minimum((middle / runs.work.sum() * chips).astype(np.int64), chips - 1)
+    parts = np.zeros(len(runs.work), dtype=np.int64)
+    for chip in range(chips):
+        free = [(0.0, tile) for tile in range(chip * tiles_per_chip, min((chip + 1) * tiles_per_chip, tiles))]
+        mine = np.nonzero(chip_of == chip)[0]
+        for node in mine[np.argsort(-runs.work[mine], kind="stable")]:
+            load, tile = heapq.heappop(free)
+            parts[node] = tile
+            heapq.heappush(free, (load + float(runs.work[node]), tile))
+    return cut(np.repeat(parts, runs.neurons), sizes)

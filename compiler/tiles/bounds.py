@@ -1,0 +1,76 @@
+"""Two lower bounds of a training step, over which a prediction is reported.
+
+*Balance bound*: the codelets and supersteps of the plan, dealt out perfectly. With ``A`` tiles (all tiles of the chips that the plan may
+use), ``w_v`` the worker cycles of vertex v, ``r_i`` the bytes that tile i receives (a multicast counts at each of its receivers) and ``e``
+the bytes that a tile receives in a cycle, and c_s the cycles of copies inside the tile that has most of them, superstep s costs::
+
+    bound_s = (sum_v w_v + c_s) / A  +  sum_i r_i / (A e)  +  sync_s          bound_cycles = sum_s runs_s bound_s
+
+A tile issues one worker instruction a cycle, so a worker cycle is a tile cycle when all workers are busy. Compute and exchange of a
+superstep are maxima over tiles of at least these terms, and a maximum is at least a mean: the bound never exceeds the prediction.
+
+*Ideal bound*: what even other code would have to do. One issue for each vector of columns and event (as many fp32 numbers as the
+target's vector instructions take), in the currents, in the weight gradients and, for each row that takes one, in the gradient of the
+source; every id crosses the exchange once, to one receiver; one barrier a time step and direction. Neurons, optimiser, loss, addresses
+and fragments are free::
+
+    ideal_cycles = T (issues / A + id bytes / (A e) + barriers)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from snnc.compiler.ir.plan import Phase
+from snnc.compiler.tiles.network import Link
+from snnc.compiler.tiles.placement.grouping import ceil_div
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.schedule.superstep import Step
+
+VECTOR: Final = 2
+"""Single-precision columns of one issue where the target does not tell: what the emitted codelets work on."""
+
+
+def balance_bound(problem: Problem, steps: Sequence[Step], phases: Sequence[Phase], tiles: int) -> float:
+    """Cycles of a training step when every superstep's work and bytes are spread evenly over `tiles` tiles."""
+    rate = tiles * problem.target.exchange_bytes_per_cycle
+    found = 0.0
+    for step, phase in zip(steps, phases, strict=True):
+        moved = sum(float(traffic.received.sum()) for traffic in (step.traffic, *step.after))
+        found += step.runs * ((float(step.load.total.sum()) + step.local) / tiles + moved / rate + phase.sync)
+    return found
+
+
+def ideal_bound(problem: Problem, tiles: int) -> float:
+    """Cycles of a training step with ideal event loops, ids that move once and one barrier a step and direction."""
+    issues = sum(_issues(problem, link) for link in problem.network.links)
+    moved = sum(_moved_bytes(problem, bus_id) for bus_id in problem.bus) if tiles > 1 else 0.0
+    directions = 2 if problem.training else 1
+    barriers = directions * problem.target.sync_cycles
+    return problem.steps * (issues / tiles + moved / (tiles * problem.target.exchange_bytes_per_cycle) + barriers)
+
+
+def _issues(problem: Problem, link: Link) -> float:
+    """Issues of one connection in a time step of the whole batch, both directions."""
+    rows = problem.window_events(link) if link.events else link.inputs
+    width = problem.target.compute.fp32_width or VECTOR
+    row = ceil_div(link.outputs, width) if link.dense else 1.0 / (1 if link.events else width)
+    if link.indexed is not None:
+        row = link.indexed.values / link.inputs / width
+    found = float(rows * row)
+    if problem.training and link.weight_gradient:
+        found += float(rows * row)
+    if problem.training and link.input_gradient:
+        entries = problem.near_events(problem.bus[problem.bus_of[link.id]]) if problem.returns(link) else link.inputs
+        back = row if link.indexed is not None else ceil_div(link.outputs, width) if link.dense else 1.0 / width
+        found += float(entries * back)
+    return problem.batch * found
+
+
+def _moved_bytes(problem: Problem, bus_id: str) -> float:
+    """Bytes that one bus cannot avoid to move in a time step of the whole batch: its ids, or its values."""
+    bus = problem.bus[bus_id]
+    if not bus.events:
+        return float(problem.batch * bus.window_bytes)
+    return problem.batch * min(problem.events(bus.source), bus.capacity) * bus.id_bytes

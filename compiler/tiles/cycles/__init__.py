@@ -1,0 +1,1 @@
+"""Predicted cycles of every superstep."""

@@ -1,0 +1,237 @@
+"""What tiles compute in a superstep: vertices, dealt to the workers of their tile, in every iteration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.compiler.tiles.placement.grouping import Floats, Ints
+from snnc.compiler.tiles.problem import Problem
+
+SUPERVISOR: Final = 11.0
+"""Tile cycles in which the supervisor starts all workers on one vertex (docs/reference/emulator.md)."""
+DEALT: Final = 300_000
+"""Vertices of all iterations that are dealt to workers one by one; of more, those of some iterations, which tell how well it goes."""
+AT_ONCE: Final = 1 << 21
+"""Cycles of vertices that are copied at a time."""
+
+
+class Work:
+    """Worker cycles of vertices, summed up: tile cycles when all workers of a tile are busy, which no dealing falls below."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.total: Floats = np.zeros(problem.target.tiles)
+
+    def add(self, tiles: Ints | int, cycles: Any, number: Any = 1) -> None:
+        """As :meth:`Load.add`."""
+        np.add.at(self.total, tiles, cycles * number)
+
+
+class Load:
+    """Vertices of one compute set. What is added are worker cycles; what :attr:`cycles` and :attr:`busiest` tell are tile cycles."""
+
+    def __init__(self, problem: Problem, iterations: int | None = None) -> None:
+        """Look at the first `iterations` of a sequence, all by default."""
+        self.problem = problem
+        self.whole = iterations is None
+        self.chosen = problem.timeline.before(iterations)
+        self._tiles: list[Ints] = []
+        self._kinds: list[Ints] = []
+        self._cycles: list[Floats] = []
+        self._shared: list[bool] = []
+        self._number = 0
+
+    def add(self, tiles: Ints | int, cycles: Any, number: Any = 1) -> None:
+        """Give tiles (one may occur several times) `number` vertices each, of so many cycles in every run."""
+        where, each = np.atleast_1d(np.asarray(tiles, dtype=np.int64)), np.asarray(cycles, dtype=np.float64)
+        if np.ndim(number) == 0:
+            times: Any = int(number)
+        else:
+            times = np.broadcast_to(np.asarray(number, dtype=np.int64), where.shape)
+        if each.size == 1:
+            chosen = where if np.ndim(times) == 0 and times == 1 else np.repeat(where, times)
+            self.add_kinds(chosen, np.zeros(len(chosen), dtype=np.int64), each.reshape(1, 1))
+            return
+        different, kind = np.unique(np.broadcast_to(each, where.shape), return_inverse=True)
+        self.add_kinds(np.repeat(where, times), np.repeat(kind.reshape(-1), times), different[:, None])
+
+    def add_kinds(self, tiles: Ints, kind: Ints, cycles: Floats, *, shared: bool = False) -> None:
+        """Add vertices: the tile and the kind of each, and the cycles of every kind in all iterations, [kinds, iterations or 1].
+
+        All workers of a tile share a `shared` vertex, of which the slowest takes so many cycles. Such vertices run one after the other,
+        before those that one worker runs.
+        """
+        self._tiles.append(tiles)
+        self._kinds.append(kind + self._number)
+        self._cycles.append(cycles)
+        self._shared += [shared] * len(cycles)
+        self._number += len(cycles)
+
+    def looked_at(self, cycles: Floats) -> Floats:
+        """Of cycles in all iterations, [kinds, iterations], those in the ones that this set runs in."""
+        return cycles if self.whole else cycles[:, self.chosen]
+
+    @property
+    def tiles(self) -> Ints:
+        """Tiles with a vertex, ascending."""
+        found = np.zeros(self.problem.target.tiles, dtype=bool)
+        for tiles in self._tiles:
+            found[tiles] = True
+        return np.flatnonzero(found)
+
+    @property
+    def vertices(self) -> int:
+        """Number of vertices."""
+        return sum(map(len, self._tiles))
+
+    @cached_property
+    def _all(self) -> tuple[Ints, Ints, Floats]:
+        """Tile and kind of every vertex, and cycles [kinds, iterations]."""
+        if not self._tiles:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros((0, 1))
+        width = max(part.shape[1] for part in self._cycles)
+        cycles = np.concatenate([np.broadcast_to(part, (len(part), width)) for part in self._cycles])
+        return np.concatenate(self._tiles), np.concatenate(self._kinds), cycles
+
+    @cached_property
+    def total(self) -> Floats:
+        """Worker cycles of all vertices of each tile, in the mean over iterations."""
+        tiles, kind, cycles = self._all
+        mean, workers = cycles.mean(axis=1), self.problem.target.workers
+        each = np.where(np.array(self._shared, dtype=bool), workers * mean + SUPERVISOR, mean)
+        found: Floats = np.bincount(tiles, weights=each[kind], minlength=self.problem.target.tiles).astype(np.float64)
+        return found
+
+    @cached_property
+    def cycles(self) -> Floats:
+        """Tile cycles of each tile, in the mean over iterations."""
+        found: Floats = np.zeros(self.problem.target.tiles)
+        found[self._alike.tiles] = self._alike.makespans.mean(axis=1)[self._alike.of_tile]
+        return found
+
+    @cached_property
+    def busiest(self) -> float:
+        """Tile cycles of the tile that takes longest, in the mean over iterations."""
+        if "_alike" in self.__dict__:
+            return float(self._alike.makespans.max(axis=0, initial=0.0).mean())
+        tiles, kind, cycles = self._all
+        if not len(tiles):
+            return 0.0
+        # Where every vertex has a worker of its own, the longest of all tiles decides: such tiles need not be told apart.
+        workers, serial = self.problem.target.workers, np.array(self._shared, dtype=bool)[kind]
+        crowded = np.bincount(tiles[~serial], minlength=self.problem.target.tiles) > workers
+        crowded[tiles[serial]] = True
+        others = crowded[tiles]
+        alone = np.zeros(self._number, dtype=bool)
+        alone[kind[~others]] = True
+        longest: Any = workers * cycles[alone].max(axis=0, initial=0.0)
+        if others.any():
+            longest = np.maximum(longest, self._told_apart(tiles[others], kind[others], cycles).makespans.max(axis=0))
+        return float(longest.mean())
+
+    def first(self, *, backward: bool) -> float:
+        """Tile cycles of the tile that takes longest in the first iteration that runs, where that is among those looked at."""
+        spans = self._alike.makespans.max(axis=0, initial=0.0)
+        each = self.problem.schedule.iterations(self.problem.steps)
+        mine = self.chosen % each == (each - 1 if backward else 0)
+        return float(spans[mine].mean()) if len(spans) == len(mine) and mine.any() else self.busiest
+
+    @property
+    def busiest_tile(self) -> int:
+        """The tile that takes longest in the mean."""
+        return int(self.cycles.argmax())
+
+    @cached_property
+    def _alike(self) -> _Alike:
+        """Tiles with the same vertices need be looked at once."""
+        return self._told_apart(*self._all)
+
+    def _told_apart(self, tiles: Ints, kind: Ints, cycles: Floats) -> _Alike:
+        label = _labels(1 << self._number.bit_length())
+        sums = np.bincount(tiles, weights=label[kind], minlength=self.problem.target.tiles)
+        used = np.flatnonzero(sums)
+        _, one, of_tile = np.unique(sums[used], return_index=True, return_inverse=True)
+        place = np.full(self.problem.target.tiles, -1)
+        place[used[one]] = np.arange(len(one))
+        here = place[tiles]
+        mine = np.flatnonzero(here >= 0)
+        mine = mine[np.argsort(here[mine], kind="stable")]
+        where, vertices = here[mine], kind[mine]
+        serial = np.array(self._shared, dtype=bool)[vertices]
+        workers = self.problem.target.workers
+        spans = workers * makespans(where[~serial], cycles[vertices[~serial]], len(one), workers)
+        if serial.any():
+            spans = spans + np.zeros((len(one), cycles.shape[1]))
+            np.add.at(spans, where[serial], workers * cycles[vertices[serial]] + SUPERVISOR)
+        return _Alike(used, of_tile.reshape(-1), spans)
+
+
+@lru_cache(maxsize=64)
+def _labels(number: int) -> Floats:
+    """Numbers whose sums tell sets of vertices apart, exact as long as no tile has more than 8,192."""
+    found: Floats = np.random.default_rng(0).integers(1, 1 << 40, size=number).astype(np.float64)
+    found.setflags(write=False)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Alike:
+    """Tiles that compute something, what each is alike, and tile cycles [alike, iterations]."""
+
+    tiles: Ints
+    of_tile: Ints
+    makespans: Floats
+
+
+def makespans(where: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
+    """[tiles, iterations]: worker cycles until the last worker is done: each takes the longest vertex that is left (Graham's LPT rule).
+
+    Parameters
+    ----------
+    where
+        Tile of every vertex, ascending.
+    cycles
+        [vertices, iterations].
+    tiles, workers
+        Number of tiles, workers of each.
+    """
+    found: Floats = np.zeros((tiles, cycles.shape[1]))
+    if not len(where):
+        return found
+    counts = np.bincount(where, minlength=tiles)
+    begin = np.cumsum(counts) - counts
+    some = np.flatnonzero(counts)
+    found[some] = np.maximum.reduceat(cycles, begin[some], axis=0)
+    crowded = np.flatnonzero(counts > workers)
+    most = DEALT // max(int(counts[crowded].sum()), 1)
+    for count in np.unique(counts[crowded]).tolist():
+        alike = crowded[counts[crowded] == count]
+        together = max(1, AT_ONCE // (count * cycles.shape[1]))
+        for first in range(0, len(alike), together):
+            chosen = alike[first : first + together]
+            found[chosen] = _dealt(cycles[begin[chosen, None] + np.arange(count)], workers, most)
+    return found
+
+
+def _dealt(cycles: Floats, workers: int, most: int) -> Floats:
+    """The same, [tiles, iterations], for tiles with equally many vertices, [tiles, vertices, iterations].
+
+    Of `most` iterations vertices are dealt one by one.
+    """
+    tiles, vertices, iterations = cycles.shape
+    some = np.unique(np.linspace(0, iterations - 1, min(iterations, max(most, 1))).round().astype(np.int64))
+    ordered = -np.sort(-cycles[:, :, some], axis=1)
+    busy = np.zeros((tiles * len(some), workers))
+    rows = np.arange(len(busy))
+    for vertex in range(vertices):
+        busy[rows, busy.argmin(axis=1)] += ordered[:, vertex].reshape(-1)
+    found: Floats = busy.max(axis=1).reshape(tiles, len(some))
+    if len(some) == iterations:
+        return found
+    even = cycles.sum(axis=1) / workers
+    over = found.sum(axis=1, keepdims=True) / np.maximum(even[:, some].sum(axis=1, keepdims=True), 1.0)
+    dealt: Floats = np.maximum(cycles.max(axis=1), even * over)
+    return dealt

@@ -1,0 +1,501 @@
+"""Predicted cycles of every superstep: the busiest tile computes, all tiles wait for the barrier, the busiest tile receives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.ir.plan import Phase
+from snnc.compiler.tiles.cycles.block_work import add_blocks, limited_sources, round_load
+from snnc.compiler.tiles.cycles.load import Load
+from snnc.compiler.tiles.exchange.traffic import (
+    FLOAT,
+    Layout,
+    Traffic,
+    adjoints_to_blocks,
+    clock_to_boundaries,
+    deltas_to_sources,
+    losses_to_one_tile,
+    masks_to_relays,
+    numbers_of_windows,
+    records_to_loss,
+    returned_to_blocks,
+    windows_to_blocks,
+    with_clock,
+)
+from snnc.compiler.tiles.gradients.balanced_rows import add_dealt
+from snnc.compiler.tiles.gradients.gradient_traffic import (
+    add_last_sums,
+    add_reduction,
+    add_sums_of_rounds,
+    add_sums_to_relays,
+    partials_to_sums,
+)
+from snnc.compiler.tiles.gradients.parameter_copies import local_copy_cycles
+from snnc.compiler.tiles.gradients.update_steps import copy_steps, update_steps
+from snnc.compiler.tiles.host_io.streaming import row_copy
+from snnc.compiler.tiles.indexed.indexed_traffic import deltas_by_rows
+from snnc.compiler.tiles.network import Layer, Source
+from snnc.compiler.tiles.placement.block_shapes import shapes
+from snnc.compiler.tiles.placement.grouping import Floats, ceil_div, mask_unit
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.relays.buses import Bus
+from snnc.compiler.tiles.relays.relay_cycles import MaskRows, boundary_cycles, mask_rows
+from snnc.compiler.tiles.relays.relay_workers import bits_cycles, relay_cycles
+from snnc.compiler.tiles.schedule.superstep import Step
+from snnc.compiler.tiles.schedule.timeline import Sums
+from snnc.compiler.tiles.schedule.window_test import ROOT, asked
+from snnc.compiler.tiles.vertices.cost import CLOCK, worker_cycles
+
+CONTROL: Final = 30.0
+"""Tile cycles of the control program for each superstep and copy [R]; what is left of ``Target.superstep_cycles`` sets up an exchange."""
+
+
+def supersteps(layout: Layout) -> tuple[Step, ...]:
+    """All supersteps of a training step (of a forward pass without training), in order."""
+    problem = layout.problem
+    runs = problem.schedule.iterations(problem.steps)
+    segments = problem.segments
+    found = _forward_steps(layout, runs) if problem.fused is None else _fused_steps(replace(layout, problem=problem.forward))
+    if not problem.training:
+        return tuple(found)
+    sources = relay_load(layout, "backward")
+    add_blocks(layout, sources, "source_gradient", problem.network.layers)
+    add_last_sums(layout, sources)
+    if problem.known:
+        sources.add(ROOT, problem.target.vertex_start_cycles + problem.costs["known"].start)
+    into_relays = with_clock(layout, deltas_to_sources(layout), sources.tiles)
+    deltas_by_rows(layout, into_relays)
+    add_sums_to_relays(layout, into_relays)
+    return (
+        *found,
+        *([_boundary_step(layout, "forward: save", "forward", segments.number - 1)] if segments.reruns else []),
+        *([_row_step(layout, "forward: to streaming memory", "forward")] if segments.rows else []),
+        *_loss_steps(layout),
+        Step("loss: sum", "loss", 1, _sum_load(layout), losses_to_one_tile(layout)),
+        *([_row_step(layout, "backward: from streaming memory", "backward")] if segments.rows else []),
+        *_again_steps(layout),
+        _clock_copy(layout, "backward: start", "backward", segments.number if segments.reruns else 1),
+        Step("backward: relays and source gradients", "backward", runs, sources, into_relays),
+        *_backward_neurons(layout, runs),
+        *_reduction(layout, runs + _rounds(problem, runs, backward=True)),
+        *_overflow_test(layout, "backward", runs),
+        *update_steps(layout),
+        *copy_steps(layout),
+    )
+
+
+def _backward_neurons(layout: Layout, runs: int) -> tuple[Step, ...]:
+    """Neurons and weight gradients; neurons of populations whose weight gradients are dealt over workers go ahead."""
+    problem = layout.problem
+    ahead = [layer for layer in problem.network.layers if layer.id in problem.dealt]
+    others = [layer for layer in problem.network.layers if layer.id not in problem.dealt]
+    neurons = _clocked(layout)
+    add_blocks(layout, neurons, "backward", others)
+    for layer in ahead:
+        add_dealt(problem, layer, layout.range_of(layer), neurons)
+    windows = windows_to_blocks(layout, backward=True)
+    windows.merge(returned_to_blocks(layout, others))
+    whole = Step("backward: neurons", "backward", runs, neurons, with_clock(layout, windows, neurons.tiles))
+    if not ahead:
+        return (whole,)
+    first = Load(problem)
+    add_blocks(layout, first, "backward", ahead)
+    returned = with_clock(layout, returned_to_blocks(layout, ahead), first.tiles)
+    return (Step("backward: neurons ahead", "backward", runs, first, returned), whole)
+
+
+def backward_cycles(layout: Layout, layer: Layer) -> float:
+    """Tile cycles of the neurons and weight gradients of one population where none of them are dealt."""
+    load = Load(layout.problem)
+    add_blocks(layout, load, "backward", [layer])
+    return load.busiest
+
+
+def _initial_states(layout: Layout) -> tuple[Step, ...]:
+    """The states before step 0 are copied to where the first step reads them; with recompute, they are a boundary that is restored."""
+    problem, held = layout.problem, np.zeros(layout.problem.target.tiles)
+    for layer in problem.network.layers:
+        where = layout.range_of(layer)
+        np.add.at(held, where.tiles, FLOAT * len(layer.kernel.states) * where.tile_neurons * where.tile_samples)
+    if problem.segment or not held.any():
+        return ()
+    local = local_copy_cycles(float(held.max()))
+    return (Step("forward: initial states", "forward", 1, Load(problem), Traffic.none(problem), local=local),)
+
+
+def _forward_steps(layout: Layout, runs: int) -> tuple[Step, ...]:
+    """Relays, then neurons."""
+    relays, neurons = relay_load(layout, "masks"), block_load(layout, "forward")
+    return (
+        *_initial_states(layout),
+        _clock_copy(layout, "forward: start", "forward", 1 + (layout.problem.segments.rows > 0)),
+        Step("forward: relays", "forward", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
+        *_joined_windows(layout, runs),
+        *_overflow_test(layout, "forward", runs),
+        Step("forward: neurons", "forward", runs, neurons, with_clock(layout, windows_to_blocks(layout), neurons.tiles)),
+    )
+
+
+def _fused_steps(layout: Layout) -> tuple[Step, ...]:
+    """Relays look for the spikes of the iteration before while neurons compute, in one superstep; `layout` has the forward schedule."""
+    problem, nothing = layout.problem, Traffic.none(layout.problem)
+    runs = problem.schedule.iterations(problem.steps)
+    windows, both = relay_load(layout, "windows"), block_load(layout, "forward")
+    add_relays(layout, windows, "shown")
+    windows.add(layout.clock_tiles, problem.target.vertex_start_cycles + CLOCK)
+    _add_mask_copies(layout, windows)
+    add_relays(layout, both, "masks")
+    relays = np.array([relay.tile for some in layout.relays.values() for relay in some])
+    both.add(relays, problem.target.vertex_start_cycles + CLOCK)
+    moved, counted = with_clock(layout, masks_to_relays(layout), both.tiles), Traffic.none(problem)
+    moved.merge(windows_to_blocks(layout))
+    homes = layout.clock_tiles
+    tiles, number = np.unique(relays[~np.isin(relays, homes)], return_counts=True)
+    counted.add(tiles, FLOAT * number, number)
+    counted.sent[homes[np.unique(tiles // problem.target.tiles_per_chip)]] += FLOAT
+    at_home = int(np.bincount(relays, minlength=problem.target.tiles)[homes].max())
+    return (
+        *_initial_states(layout),
+        _clock_copy(layout, "forward: start", "forward"),
+        Step("forward: counters", "forward", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * at_home)),
+        Step("forward: windows", "forward", runs, windows, nothing),
+        Step("forward: neurons", "forward", runs, both, moved),
+    )
+
+
+def _add_mask_copies(layout: Layout, load: Load) -> None:
+    """All workers of a tile share the copy of each mask that it sends."""
+    problem = layout.problem
+    cost, workers = problem.costs["copy_mask"], problem.target.workers
+    for source in problem.network.sources:
+        if source.external or source.kind != "spikes":
+            continue
+        where = layout.range_by_id(source.owner)
+        pairs = ceil_div(mask_rows(problem, source, where).row_words * where.tile_samples, 2)
+        each, kind = np.unique(ceil_div(pairs, workers), return_inverse=True)
+        cycles = problem.target.vertex_start_cycles + worker_cycles(cost, elements=each.astype(np.float64))
+        load.add_kinds(where.tiles, kind.reshape(-1), cycles[:, None], shared=True)
+
+
+def _again_steps(layout: Layout) -> tuple[Step, ...]:
+    """Recompute: what a segment begins with comes back, and its forward pass runs a second time."""
+    problem, runs = layout.problem, layout.problem.segments.again
+    if problem.segment and not runs:
+        return (_boundary_step(layout, "recompute: restore", "recompute", 1),)
+    if not runs:
+        return ()
+    relays, neurons = relay_load(layout, "masks", runs), block_load(layout, "forward", runs)
+    return (
+        *_counters_kept(layout),
+        _boundary_step(layout, "recompute: restore", "recompute", problem.segments.number),
+        Step("recompute: relays", "recompute", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
+        *_joined_windows(layout, runs, "recompute"),
+        *_overflow_test(layout, "recompute", runs),
+        Step("recompute: neurons", "recompute", runs, neurons, with_clock(layout, windows_to_blocks(layout), neurons.tiles)),
+    )
+
+
+def _row_step(layout: Layout, name: str, part: str) -> Step:
+    """Segments but the last put a row into streaming memory or take it back; before, the number of the row changes."""
+    problem, load = layout.problem, Load(layout.problem)
+    load.add(0, problem.target.vertex_start_cycles + CLOCK)
+    nothing, local = Traffic.none(problem), local_copy_cycles(FLOAT) + CONTROL
+    return Step(name, part, problem.segments.number - 1, load, nothing, local=local, row=row_copy(layout))
+
+
+def _counters_kept(layout: Layout) -> tuple[Step, ...]:
+    """What finds no room is counted in the first run alone: a copy of the counters, and one back."""
+    problem, held = layout.problem, np.zeros(layout.problem.target.tiles)
+    for bus in problem.buses:
+        lost = bus.events and bus.capacity < bus.source.width
+        for relay in layout.relays[bus.source] if lost else ():
+            held[relay.tile] += FLOAT * problem.target.workers
+    if not held.any():
+        return ()
+    local = local_copy_cycles(float(held.max()))
+    return (Step("recompute: counters", "recompute", 2, Load(problem), Traffic.none(problem), local=local),)
+
+
+def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Step:
+    """Blocks copy what a segment begins with to or from a boundary, and relays those steps in their stores that they still show."""
+    problem, load = layout.problem, Load(layout.problem)
+    for layer in problem.network.layers:
+        where, cost = layout.range_of(layer), problem.costs["boundary"]
+        near = [source in problem.windowed for source in layer.sent if source.kind == "spikes"]
+        lists = len(layer.kernel.states) + len(layer.sent) - len(near)
+        if not problem.segments.reruns:
+            near, lists = [], len(layer.kernel.states)
+        for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
+            words = sum(ceil_div(shape.columns, 32) * mask_unit(shape.columns, near=both) for both in near)
+            elements = shape.samples * (lists * shape.columns + words)
+            cycles = worker_cycles(cost, rows=lists + len(near), elements=elements)
+            load.add(where.tiles, problem.target.vertex_start_cycles + cycles, shape.number)
+    for source in problem.sources_behind:
+        relays = layout.relays[source]
+        cycles = boundary_cycles(problem, source, np.array([relay.samples for relay in relays]))
+        load.add(np.array([relay.tile for relay in relays]), cycles)
+    if name.endswith("restore"):
+        load.add(layout.clock_tiles, problem.target.vertex_start_cycles + CLOCK)
+    return Step(name, part, runs, load, clock_to_boundaries(layout))
+
+
+def _reduction(layout: Layout, runs: int) -> tuple[Step, ...]:
+    """Stage one of the sums of partial input gradients, where there are any."""
+    if not layout.reductions:
+        return ()
+    load = Load(layout.problem)
+    add_reduction(layout, load)
+    return (Step("backward: reduction", "backward", runs, load, partials_to_sums(layout)),)
+
+
+def exchange_cycles(layout: Layout, traffic: Traffic) -> Floats:
+    """Cycles that each tile receives or sends: its bytes, and a cost for each fragment that it receives."""
+    target = layout.problem.target
+    moved = np.maximum(traffic.received, traffic.sent) if traffic.received.any() else traffic.received
+    found: Floats = np.ceil(moved / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
+    return found
+
+
+def cycles_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, tuple[int, ...]]:
+    """Cycles in which each tile computes and exchanges in a whole training step."""
+    compute = np.sum([step.runs * step.load.cycles for step in steps], axis=0)
+    exchange = np.sum([step.runs * exchange_cycles(layout, each) for step in steps for each in (step.traffic, *step.after)], axis=0)
+    return {"compute": tuple(compute.astype(np.int64).tolist()), "exchange": tuple(exchange.astype(np.int64).tolist())}
+
+
+def phase(layout: Layout, step: Step, *, roughly: bool = False) -> Phase:
+    """Sum up one superstep; `roughly`: no more than how long it takes."""
+    exchanges = [step.traffic, *step.after]
+    return Phase(
+        name=step.name,
+        part=step.part,
+        runs=step.runs,
+        compute=step.load.busiest + step.local,
+        sync=sum(_barrier(layout, traffic) for traffic in exchanges)
+        + CONTROL * step.executed
+        + step.decisions * _decision(layout)
+        + _row_sync(layout, step),
+        exchange=sum(_exchange(layout, traffic) for traffic in exchanges) + (step.row.transfer if step.row else 0.0),
+        bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
+        busiest_tile=0 if roughly else step.load.busiest_tile,
+        waits=step.decisions > 0 or step.row is not None or any(traffic.flows.bytes for traffic in exchanges),
+        first=None if roughly or step.runs <= 1 else step.load.first(backward=step.part == "backward") + step.local,
+    )
+
+
+def _row_sync(layout: Layout, step: Step) -> float:
+    """Each copy from or to streaming memory waits for all chips."""
+    target = layout.problem.target
+    return step.row.copies * (target.link_sync_cycles + target.superstep_cycles) if step.row else 0.0
+
+
+def _exchange(layout: Layout, traffic: Traffic) -> float:
+    over_links = layout.problem.routes.cycles(traffic.flows)
+    return max(float(exchange_cycles(layout, traffic).max()), float(np.ceil(over_links)))
+
+
+def _barrier(layout: Layout, traffic: Traffic) -> float:
+    """The barrier and the set-up of an exchange; none where nothing moves."""
+    target = layout.problem.target
+    if not traffic.fragments.any():
+        return 0.0
+    return (target.link_sync_cycles if traffic.flows.bytes else target.sync_cycles) + target.superstep_cycles - CONTROL
+
+
+def _decision(layout: Layout) -> float:
+    """All tiles learn how a loop goes on."""
+    target = layout.problem.target
+    return (target.link_sync_cycles if target.chips > 1 else target.sync_cycles) + target.superstep_cycles
+
+
+# ---- who computes what -----------------------------------------------------------------------------------------------
+
+
+def block_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
+    """Blocks of all populations, and the clocks; `iterations` as :class:`Load` takes them."""
+    load = _clocked(layout, iterations)
+    add_blocks(layout, load, part, layout.problem.network.layers)
+    return load
+
+
+def _clocked(layout: Layout, iterations: int | None = None) -> Load:
+    load = Load(layout.problem, iterations)
+    load.add(layout.clock_tiles, layout.problem.target.vertex_start_cycles + CLOCK)
+    return load
+
+
+def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
+    """Relays, one vertex each, and the clocks; `iterations` as :class:`Load` takes them.
+
+    "masks" is what runs when spikes arrive: relays of populations look through masks, all others show windows; "windows", where those
+    relays put together what they found; "backward", where all show windows again.
+    """
+    load = _clocked(layout, iterations) if part != "windows" else Load(layout.problem, iterations)
+    add_relays(layout, load, part)
+    return load
+
+
+def add_relays(layout: Layout, load: Load, part: str) -> None:
+    """Add relays to a superstep; `part` as in :func:`relay_load`.
+
+    Where relays look through masks while neurons compute, "shown" are those that have no masks, and "masks" all others.
+    """
+    problem, fused = layout.problem, layout.problem.schedule.latency > 1
+    for source in problem.network.sources:
+        rows = None if source.external else mask_rows(problem, source, layout.range_by_id(source.owner))
+        searched = rows is not None and source.kind == "spikes"
+        if (part == "windows" and not searched) or (part == "shown" and searched) or (fused and part == "masks" and not searched):
+            continue
+        relays, listed = layout.relays[source], _listed(problem, source, rows, part)
+        tiles, kinds = np.array([relay.tile for relay in relays]), np.arange(len(relays))
+        samples = tuple((relay.sample, relay.samples) for relay in relays)
+        for bus in listed:
+            forward = part != "backward"
+            cycles = problem.kept.get((bus.id, "bits", samples, forward), partial(bits_cycles, problem, bus, samples, forward=forward))
+            load.add_kinds(tiles, kinds, load.looked_at(cycles), shared=True)
+        if source not in problem.bits or (rows and part != "backward"):
+            make = partial(relay_cycles, problem, source, rows if part != "backward" else None, samples, part)
+            cycles = problem.kept.get((source.buffer, rows, part, samples), make)
+            load.add_kinds(tiles, kinds, load.looked_at(cycles), shared=True)
+
+
+def _listed(problem: Problem, source: Source, rows: MaskRows | None, part: str) -> tuple[Bus, ...]:
+    """Buses whose windows are listed from the bits that relays keep; those of a lag of 1 are joined from what was just found."""
+    if source not in problem.bits or part == "windows":
+        return ()
+    return tuple(bus for bus in problem.buses_of(source) if part == "backward" or rows is None or bus.lag != 1)
+
+
+def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[Step, ...]:
+    """What the workers of relays found becomes one list; nothing moves before it."""
+    load = relay_load(layout, "windows", runs)
+    return (Step(f"{part}: windows", part, runs, load, Traffic.none(layout.problem)),) if load.vertices else ()
+
+
+def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
+    """Exact mode with limited windows learns in every iteration how many further ones are needed, and shows those."""
+    problem, backward = layout.problem, part == "backward"
+    if not problem.limited(backward=backward):
+        return ()
+    rounds = _rounds(problem, runs, backward=backward)
+    test = tuple(_test_steps(layout, part, runs)) if problem.asks == ("backward" if backward else "forward") else ()
+    decided = Step(f"{part}: decisions", part, runs + rounds, Load(problem), Traffic.none(problem), decisions=1)
+    if rounds == 0:
+        return (*test, decided)
+    read, shown = _further(layout, part)
+    return (
+        *test,
+        decided,
+        Step(f"{part}: further windows", part, rounds, *read),
+        Step(f"{part}: next windows", part, rounds, *shown),
+    )
+
+
+def _rounds(problem: Problem, runs: int, *, backward: bool) -> int:
+    """Expected further windows of so many iterations."""
+    return round(problem.further_windows(backward=backward) * runs / problem.segments.iterations)
+
+
+def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[Step]:
+    """The test for further windows: tiles find the most of what others say, level by level, and at last one decides."""
+    problem, test = layout.problem, layout.window_test
+    assert test is not None
+    *levels, root = asked(test)
+    start, workers, cost = problem.target.vertex_start_cycles, problem.target.workers, problem.costs["most"]
+    for number, level in enumerate(levels, 1):
+        load = Load(problem)
+        load.add(level.tile, start + worker_cycles(cost, elements=test.words * level.numbers))
+        yield Step(f"{part}: test, level {number}", part, runs, load, numbers_of_windows(layout, level))
+    load, one = Load(problem), np.zeros(1, dtype=np.int64)
+    slowest = start + worker_cycles(cost, elements=test.words * ceil_div(root.numbers[0], workers))
+    load.add_kinds(one, one, np.array([[slowest]], dtype=np.float64), shared=True)
+    answer = CONTROL + workers * (start + worker_cycles(problem.costs["answer"], elements=test.words * workers))
+    yield Step(f"{part}: test for further windows", part, runs, load, numbers_of_windows(layout, root), local=answer)
+
+
+def _further(layout: Layout, part: str) -> tuple[tuple[Load, Traffic], tuple[Load, Traffic]]:
+    """Blocks read further windows; relays show the next ones."""
+    read, shown = round_load(layout, part), _next_load(layout, part)
+    windows = windows_to_blocks(layout, backward=part == "backward")
+    if part == "backward":
+        windows.merge(returned_to_blocks(layout, layout.problem.network.layers))
+    moved = with_clock(layout, Traffic.none(layout.problem), shown.tiles)
+    if part == "backward":
+        add_sums_to_relays(layout, moved, layout.problem.limited(backward=True))
+    return (read, with_clock(layout, windows, read.tiles)), (shown, moved)
+
+
+def fragments_without_runs(layout: Layout) -> Floats:
+    """Fragments of further windows that nobody is expected to need: the program has their exchanges all the same."""
+    problem, found = layout.problem, np.zeros(layout.problem.target.tiles)
+    for backward in (False, True) if problem.training else (False,):
+        if problem.limited(backward=backward) and not round(problem.further_windows(backward=backward)):
+            for _, traffic in _further(layout, "backward" if backward else "forward"):
+                found += traffic.fragments
+    return found
+
+
+def _next_load(layout: Layout, part: str) -> Load:
+    """Relays of limited buses show their next windows."""
+    problem, load, backward = layout.problem, Load(layout.problem), part == "backward"
+    cost, timeline = problem.costs["next_window"], problem.timeline
+    rounds = timeline.further_rounds(backward=backward)
+    for source, buses in limited_sources(problem.limited(backward=backward)).items():
+        relays, samples = layout.relays[source], [(relay.sample, relay.samples) for relay in layout.relays[source]]
+        tiles, kinds = np.array([relay.tile for relay in relays]), np.arange(len(relays))
+        if source in problem.bits:
+            for bus in buses:
+                again = partial(bits_cycles, problem, bus, samples, forward=False)
+                cycles = problem.kept.get((bus.id, "bits", tuple(samples), False), again)
+                load.add_kinds(tiles, kinds, cycles[:, rounds.iteration], shared=True)
+            continue
+        first, count = np.array(samples, dtype=np.int64).T
+        cycles = problem.target.vertex_start_cycles + worker_cycles(cost, samples=count)[:, None]
+        for bus in buses:
+            ids = timeline.in_rounds(bus, rounds, backward=backward, spikes=not backward, later=0 if backward else 1)
+            if backward and bus.id in problem.windowed_buses:
+                before = timeline.in_rounds(bus, rounds, backward=True, spikes=False, later=-1)
+                ids = ids + (before if bus.source.width > 1 << 16 else ceil_div(before, 2))
+            cycles = cycles + cost.element * Sums(ids).over(first, count)
+        load.add_kinds(tiles, kinds, cycles)
+    if backward:
+        add_sums_of_rounds(layout, load, problem.limited(backward=True), rounds)
+    load.add(ROOT, problem.target.vertex_start_cycles + problem.costs["count_down"].start)
+    return load
+
+
+def _sum_load(layout: Layout) -> Load:
+    """The losses of all samples, and the learning rate."""
+    problem, load = layout.problem, Load(layout.problem)
+    cost, start = problem.costs["reduce"], problem.target.vertex_start_cycles
+    load.add(0, start + worker_cycles(cost, elements=problem.batch * problem.loss_parts))
+    load.add(0, start + problem.costs["update"].start)
+    return load
+
+
+def _loss_steps(layout: Layout) -> tuple[Step, ...]:
+    """Workers of the tile of a sample's loss share its classes, where it has scores, then its steps."""
+    problem, arrive = layout.problem, records_to_loss(layout)
+    tiles, workers, start = np.array(layout.loss_tiles), problem.target.workers, problem.target.vertex_start_cycles
+    width, steps, cost = problem.network.loss_width, problem.steps, problem.costs
+    scores, adjoints = Load(problem), Load(problem)
+    own_classes, own_steps = ceil_div(width, workers), ceil_div(steps, workers)
+    slowest = np.array([[start + worker_cycles(cost["loss_scores"], samples=own_classes, elements=own_classes * steps)]], dtype=np.float64)
+    scores.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), slowest, shared=True)
+    slowest = np.array([[start + worker_cycles(cost["loss"], samples=width, rows=own_steps, elements=own_steps * width)]], dtype=np.float64)
+    adjoints.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), slowest, shared=True)
+    back, nothing = (adjoints_to_blocks(layout),), Traffic.none(problem)
+    if problem.network.loss_of_steps:
+        return (Step("loss: adjoints", "loss", 1, adjoints, arrive, back),)
+    return (Step("loss: scores", "loss", 1, scores, arrive), Step("loss: adjoints", "loss", 1, adjoints, nothing, back))
+
+
+def _clock_copy(layout: Layout, name: str, part: str, runs: int = 1) -> Step:
+    """The iteration counters are set by copies inside tiles."""
+    nothing = Traffic.none(layout.problem)
+    return Step(name, part, runs, Load(layout.problem), nothing, local=local_copy_cycles(FLOAT))

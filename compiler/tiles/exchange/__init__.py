@@ -1,0 +1,1 @@
+"""Bytes that tiles and chips exchange before each superstep."""

@@ -1,0 +1,493 @@
+"""Bytes and fragments that the exchange before each superstep brings to every tile.
+
+A fragment is a piece that is contiguous where it is sent and where it is received. Assumed layouts: deltas are stored by column group
+(``[groups][batch][...]``), so a reader takes one fragment from each column group; masks and values by tile (``[tiles][batch][...]``), so a
+relay takes one from each tile; a window is two fragments (ids, counts) from each relay, one for values; copied weights are one fragment
+from each column group. A tile reads the samples of its replica only. Records and their adjoints are stored by column group and sample
+(``[groups][batch][T][...]``), so a sample's loss takes one fragment from each column group.
+Data that lies on the reading tile is not moved.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.ir.plan import Relay
+from snnc.compiler.tiles.exchange.chip_links import Flows
+from snnc.compiler.tiles.gradients.gradient_counts import returned_buses
+from snnc.compiler.tiles.gradients.gradient_windows import Reduction, reductions
+from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated
+from snnc.compiler.tiles.indexed.indexed_owners import Ownership
+from snnc.compiler.tiles.network import Layer, Source, learned_rows, learned_scalars
+from snnc.compiler.tiles.placement.blocks import Blocks, blocks_of, cut_key
+from snnc.compiler.tiles.placement.cut import Cut
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
+from snnc.compiler.tiles.placement.placement import Placement
+from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.relays.buses import Bus
+from snnc.compiler.tiles.relays.relay_cycles import mask_rows
+from snnc.compiler.tiles.schedule.window_test import Asked, WindowTest, window_test
+
+FLOAT = 4
+RATES = 2 * FLOAT
+"""What every update reads: the step size and a correction."""
+Origin: TypeAlias = tuple[int, tuple[int, int], float]
+"""A chip, the samples (first, count) that lie there, and the bytes of each."""
+
+
+@dataclass(eq=False)
+class Traffic:
+    """What one exchange moves: arrays over tiles, and what chips send each other."""
+
+    received: Floats
+    fragments: Floats
+    sent: Floats
+    flows: Flows = field(default_factory=Flows)
+
+    @classmethod
+    def none(cls, problem: Problem) -> Traffic:
+        """No traffic."""
+        tiles = problem.target.tiles
+        return cls(np.zeros(tiles), np.zeros(tiles), np.zeros(tiles))
+
+    def merge(self, other: Traffic) -> None:
+        """Move what `other` moves in the same exchange."""
+        self.received += other.received
+        self.fragments += other.fragments
+        self.sent += other.sent
+        self.flows.merge(other.flows)
+
+    def add(self, tiles: Ints | int, received: Any, fragments: Any) -> None:
+        """Tiles receive bytes in fragments."""
+        self.received[tiles] += received
+        self.fragments[tiles] += fragments
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where everything lies: the problem, the tile ranges, relays and the tile of each sample's loss."""
+
+    problem: Problem
+    placement: Placement
+    relays: Mapping[Source, tuple[Relay, ...]]
+    loss_tiles: tuple[int, ...]
+    exact: bool = True
+    """Whether tables of indexed connections are counted; while placements are compared, they are estimated."""
+
+    @cached_property
+    def window_test(self) -> WindowTest | None:
+        """Who asks whether further windows follow; None where windows hold everything."""
+        problem = self.problem
+        if problem.asks is None:
+            return None
+        tiles = [relay.tile for bus in problem.asked for relay in self.relays[bus.source]]
+        numbers = [problem.numbers_of_relay(bus) for bus in problem.asked for _ in self.relays[bus.source]]
+        return window_test(problem.asks, 1 + problem.asked_for_both, tiles, numbers, problem.target, problem.costs["most"])
+
+    @cached_property
+    def reductions(self) -> Mapping[str, Reduction]:
+        """How the gradients of sources come back in windows, by bus id."""
+        return reductions(self.problem, self.ranges, {source.buffer: relays for source, relays in self.relays.items()})
+
+    @cached_property
+    def ranges(self) -> Mapping[str, TileRange]:
+        """Tile ranges by population id."""
+        return {layer.id: where for layer, where in zip(self.problem.network.layers, self.placement.ranges, strict=True)}
+
+    def cut_of(self, layer: Layer) -> Cut:
+        """How `layer` is cut."""
+        return self.ranges[layer.id].cut
+
+    @cached_property
+    def copied(self) -> tuple[Ownership, ...]:
+        """Indexed connections whose weights are copied from owners after every update."""
+        found = []
+        for link in self.problem.network.indexed if self.problem.training else ():
+            if link.indexed is not None and link.indexed.owned:
+                source = self.ranges[link.source.owner] if link.input_gradient else None
+                found.append(Ownership(link, link.indexed, self.ranges[link.target], source))
+        return tuple(found)
+
+    @cached_property
+    def owned(self) -> tuple[Ownership, ...]:
+        """Those of whose weights training changes some."""
+        return tuple(found for found in self.copied if found.link.weight_gradient)
+
+    def holdings(self, layer: Layer) -> Holdings:
+        """What the tables of the connections of `layer` hold on each of its tiles."""
+        where = self.ranges[layer.id]
+        if self.exact:
+            rate = self.problem.relative_rate
+            return lambda link, side: link.held(side, where, rate(link.op.source.buffer) if side == "target" else None)
+        return estimated(where.tile_neurons, column_groups(where.tile_neurons, where.columns))
+
+    def kind_holdings(self, layer: Layer, blocks: Blocks) -> Holdings:
+        """The same of each kind of its blocks."""
+        where = self.ranges[layer.id]
+        if not self.exact:
+            return lambda link, side: link.estimated(side, blocks.columns, 1)
+        rate = self.problem.relative_rate
+        return lambda link, side: link.held_by(side, where, rate(link.op.source.buffer) if side == "target" else None, blocks.group)
+
+    def apart(self, layer: Layer) -> bool:
+        """Whether no two column groups of `layer` cost the same: tables tell what each of them holds."""
+        return self.exact and any(link.indexed is not None for link in (*layer.incoming, *layer.outgoing))
+
+    def blocks(self, layer: Layer) -> Blocks:
+        """The blocks of `layer`."""
+        where, apart = self.ranges[layer.id], self.apart(layer)
+        workers = self.problem.target.workers
+        return self.problem.kept.get(("blocks", apart, cut_key(where)), lambda: blocks_of(where, workers, apart=apart))
+
+    def range_of(self, layer: Layer) -> TileRange:
+        """Tile range of `layer`."""
+        return self.ranges[layer.id]
+
+    def range_by_id(self, name: str) -> TileRange:
+        """Tile range of the population `name`."""
+        return self.ranges[name]
+
+    def chips_of(self, tiles: Ints) -> Sequence[int]:
+        """Chips of tiles in ascending order."""
+        first, last = self.chip_of(int(tiles[0])), self.chip_of(int(tiles[-1]))
+        if last - first < 2 or tiles[-1] - tiles[0] + 1 == len(tiles):
+            return range(first, last + 1)
+        found: list[int] = np.unique(tiles // self.problem.target.tiles_per_chip).tolist()
+        return found
+
+    def chip_of(self, tile: int) -> int:
+        """Chip of one tile."""
+        return tile // self.problem.target.tiles_per_chip
+
+    def by_chip(self, tiles: Ints, amounts: Any) -> dict[int, float]:
+        """Sum amounts of tiles over their chips."""
+        chips = self.chips_of(tiles)
+        if len(chips) == 1:
+            return {chips[0]: float(np.sum(amounts))}
+        sums = np.bincount(tiles // self.problem.target.tiles_per_chip - chips[0], weights=amounts)
+        return {chip: float(sums[chip - chips[0]]) for chip in chips}
+
+    @cached_property
+    def clock_tiles(self) -> Ints:
+        """The first tile of each chip that computes: it counts iterations for the others."""
+        last = [int(where.tiles.max()) for where in self.placement.ranges] + [r.tile for some in self.relays.values() for r in some]
+        found: Ints = self.problem.target.tiles_per_chip * np.arange(self.chip_of(max(last)) + 1)
+        return found
+
+    @property
+    def several_chips(self) -> bool:
+        """Whether anything may cross chips."""
+        return self.placement.chips > 1
+
+
+def common(a: tuple[int, int], b: tuple[int, int]) -> int:
+    """Samples that two (first, count) have in common."""
+    return max(0, min(a[0] + a[1], b[0] + b[1]) - max(a[0], b[0]))
+
+
+def clock_to_boundaries(layout: Layout) -> Traffic:
+    """Every tile with blocks, or with relays that keep steps at boundaries, reads the number of the iteration."""
+    traffic, used = Traffic.none(layout.problem), np.zeros(layout.problem.target.tiles, dtype=bool)
+    for where in layout.placement.ranges:
+        used[where.tiles] = True
+    for source in layout.problem.sources_behind:
+        used[[relay.tile for relay in layout.relays[source]]] = True
+    return with_clock(layout, traffic, np.flatnonzero(used))
+
+
+def with_clock(layout: Layout, traffic: Traffic, readers: Ints) -> Traffic:
+    """Vertices on the tiles `readers` read the iteration's number: the counter of each chip goes to those of its tiles."""
+    per_chip, homes = layout.problem.target.tiles_per_chip, layout.clock_tiles
+    tiles = readers[readers % per_chip != 0]
+    traffic.add(tiles, FLOAT, 1)
+    traffic.sent[homes[np.unique(tiles // per_chip)]] += FLOAT
+    return traffic
+
+
+def send_to_all(layout: Layout, traffic: Traffic, home: int, tiles: Ints, size: int) -> None:
+    """Each of `tiles` receives the same `size` bytes from the tile `home`."""
+    traffic.add(tiles, size, 1)
+    traffic.sent[home] += size * (len(tiles) > 0)
+    if layout.several_chips:
+        traffic.flows.send(layout.chip_of(home), set((tiles // layout.problem.target.tiles_per_chip).tolist()), size)
+
+
+def masks_to_relays(layout: Layout) -> Traffic:
+    """Before F1: spike masks (values) of populations go to the relays of their samples."""
+    traffic = Traffic.none(layout.problem)
+    for layer in layout.problem.network.layers:
+        where = layout.range_of(layer)
+        for source in layer.sent:
+            row = FLOAT * mask_rows(layout.problem, source, where).row_words
+            ones = np.ones(where.width)
+            chips = [layout.by_chip(where.of(r), ones) for r in range(where.replicas)] if layout.several_chips else []
+            for relay in layout.relays[source]:
+                _gather(layout, traffic, where, relay, row, chips)
+            traffic.sent[where.tiles] += row * where.tile_samples
+    return traffic
+
+
+def _gather(layout: Layout, traffic: Traffic, where: TileRange, relay: Relay, row: int, chips: list[dict[int, float]]) -> None:
+    """A relay receives its samples, `row` bytes each, of all tiles of `where` but its own: one piece from each.
+
+    `chips` are the tiles of each replica on each chip.
+    """
+    samples = (relay.sample, relay.samples)
+    for replica in where.replicas_with(*samples):
+        others = where.width - (where.index_of(replica, relay.tile) is not None)
+        overlap = common(where.samples[replica], samples)
+        traffic.add(relay.tile, overlap * row * others, others)
+        for chip, tiles in chips[replica].items() if chips else ():
+            traffic.flows.send(chip, (layout.chip_of(relay.tile),), overlap * row * tiles)
+
+
+def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
+    """Before F2 and B2: windows go to every tile that reads them (backward: where weight gradients are formed)."""
+    problem, traffic = layout.problem, Traffic.none(layout.problem)
+    for bus in problem.buses:
+        readers = problem.readers(bus, backward=backward)
+        if readers:
+            size = problem.backward_bytes(bus) if backward else bus.window_bytes
+            _multicast(layout, traffic, bus, [layout.range_of(layer) for layer in readers], (size, 2 if bus.events else 1))
+    return traffic
+
+
+def returned_to_blocks(layout: Layout, layers: Iterable[Layer]) -> Traffic:
+    """Before the neurons of `layers`, backward: windows of gradients come back to them."""
+    traffic = Traffic.none(layout.problem)
+    for layer in layers:
+        for bus in returned_buses(layout.problem, layer):
+            _multicast(layout, traffic, bus, [layout.range_of(layer)], (bus.returned_bytes, 3))
+    return traffic
+
+
+def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRange], window: tuple[int, int]) -> None:
+    """Each tile reads its own samples of a bus once, however many of its populations do; `window`: bytes of a sample, pieces of a relay."""
+    size, pieces = window
+    problem, relays = layout.problem, layout.relays[bus.source]
+    homes, first, count = np.array([(r.tile, r.sample, r.samples) for r in relays], dtype=np.int64).T
+    stop = first + count
+    samples, number = np.zeros(problem.target.tiles), np.zeros(problem.target.tiles)
+    held = np.zeros(len(relays), dtype=np.int64)
+    for where in ranges:
+        samples[where.tiles] = np.maximum(samples[where.tiles], where.tile_samples)
+        number[where.tiles] = np.maximum(number[where.tiles], where.windows_read(first, stop))
+        held = np.maximum(held, where.held_on(homes, first, stop))
+    np.subtract.at(samples, homes, held)
+    np.subtract.at(number, homes, held > 0)
+    np.add.at(traffic.sent, homes, count * size)
+    traffic.received += float(size) * samples
+    traffic.fragments += float(pieces) * number
+    if layout.several_chips:
+        origins = [(layout.chip_of(r.tile), (r.sample, r.samples), float(size)) for r in relays]
+        _over_links(layout, traffic, origins, ranges)
+
+
+def _over_links(layout: Layout, traffic: Traffic, origins: Iterable[Origin], readers: Iterable[TileRange]) -> None:
+    """Chips send samples to all chips on which tiles of `readers` handle them."""
+    handled = [(held, layout.chips_of(where.of(replica))) for where in readers for replica, held in enumerate(where.samples)]
+    edges = sorted({edge for (first, count), _ in handled for edge in (first, first + count)})
+    chips: list[set[int]] = [set() for _ in edges]
+    for (first, count), some in handled:
+        for part in range(bisect_left(edges, first), bisect_left(edges, first + count)):
+            chips[part].update(some)
+    for chip, (first, count), size in origins:
+        part = max(bisect_right(edges, first) - 1, 0)
+        while part < len(edges) - 1 and edges[part] < first + count:
+            shared = common((edges[part], edges[part + 1] - edges[part]), (first, count))
+            traffic.flows.send(chip, chips[part], shared * size)
+            part += 1
+
+
+def deltas_to_sources(layout: Layout) -> Traffic:
+    """Before B1: every tile of a source reads the deltas of its targets for its samples."""
+    problem, traffic = layout.problem, Traffic.none(layout.problem)
+    readers: dict[tuple[str, int], list[TileRange]] = {}
+    for layer in problem.network.layers:
+        for target, port in problem.whole_deltas_into(layer):
+            _read_all(layout, traffic, layout.range_of(layer), layout.range_by_id(target))
+            readers.setdefault((target, port), []).append(layout.range_of(layer))
+    for (target, _), ranges in readers.items() if layout.several_chips else ():
+        writer = layout.range_by_id(target)
+        sent = [
+            (chip, samples, FLOAT * neurons)
+            for replica, samples in enumerate(writer.samples)
+            for chip, neurons in layout.by_chip(writer.of(replica), writer.neurons).items()
+        ]
+        _over_links(layout, traffic, sent, ranges)
+    return traffic
+
+
+def _read_all(layout: Layout, traffic: Traffic, reader: TileRange, writer: TileRange) -> None:
+    """Each tile of `reader` reads what all tiles of `writer` hold for its samples, but for what it holds itself."""
+    for r, wanted in enumerate(reader.samples):
+        for w in writer.replicas_with(*wanted):
+            size = FLOAT * common(wanted, writer.samples[w])
+            tiles, sources = reader.of(r), writer.of(w)
+            pieces = np.minimum(writer.neurons, 1) if common(wanted, writer.samples[w]) == writer.samples[w][1] else writer.neurons
+            traffic.add(tiles, size * int(writer.neurons.sum()), int(pieces.sum()))
+            both, _, own = shared_tiles(tiles, sources)
+            traffic.add(both, -size * writer.neurons[own], -pieces[own])
+    traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
+
+
+def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
+    """Tiles that both hold, and where they stand in each."""
+    if a[-1] < b[0] or b[-1] < a[0]:
+        none = np.zeros(0, dtype=np.int64)
+        return none, none, none
+    if int(a[-1] - a[0]) + 1 == len(a) and int(b[-1] - b[0]) + 1 == len(b):
+        begin, end = max(int(a[0]), int(b[0])), min(int(a[-1]), int(b[-1])) + 1
+        return np.arange(begin, end), np.arange(begin, end) - int(a[0]), np.arange(begin, end) - int(b[0])
+    both, first, second = np.intersect1d(a, b, assume_unique=True, return_indices=True)
+    return both, first, second
+
+
+def records_to_loss(layout: Layout) -> Traffic:
+    """Before L1: the records of each sample go to the tile of its loss, one piece for each block that holds it."""
+    return _samples_of_blocks(layout, to_loss=True)
+
+
+def adjoints_to_blocks(layout: Layout) -> Traffic:
+    """Behind L1: the adjoints of the records return to the blocks."""
+    return _samples_of_blocks(layout, to_loss=False)
+
+
+def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> Traffic:
+    problem, traffic = layout.problem, Traffic.none(layout.problem)
+    if problem.network.loss_layer is None:
+        return traffic
+    where = layout.range_by_id(problem.network.loss_layer)
+    size, groups = problem.steps * FLOAT * where.neurons, column_groups(where.neurons, where.columns)
+    for replica, (first, count) in enumerate(where.samples):
+        shares = sample_groups(where.neurons, where.columns, problem.target.workers, count)
+        # Blocks of one sample follow each other in memory.
+        pieces = np.where(shares == count, np.minimum(groups, 1), groups)
+        for tile in layout.loss_tiles[first : first + count]:
+            _sample_of_blocks(layout, traffic, tile, where.of(replica), (size, pieces), to_loss=to_loss)
+    return traffic
+
+
+def _sample_of_blocks(layout: Layout, traffic: Traffic, tile: int, tiles: Ints, held: tuple[Ints, Ints], *, to_loss: bool) -> None:
+    """The record of one sample, of which `tiles` hold (bytes, pieces), goes to the tile of its loss, or its adjoint comes back."""
+    size, pieces = held
+    away = tiles != tile
+    moved = int(size[away].sum())
+    if to_loss:
+        traffic.add(tile, moved, int(pieces[away].sum()))
+        traffic.sent[tiles] += size * away
+    else:
+        traffic.add(tiles, size * away, pieces * away)
+        traffic.sent[tile] += moved
+    for chip, part in layout.by_chip(tiles, size).items() if layout.several_chips else ():
+        source, receiver = (chip, layout.chip_of(tile)) if to_loss else (layout.chip_of(tile), chip)
+        traffic.flows.send(source, (receiver,), part)
+
+
+def losses_to_one_tile(layout: Layout) -> Traffic:
+    """Before L2: the losses of all samples go to tile 0."""
+    traffic = Traffic.none(layout.problem)
+    tiles = np.array(layout.loss_tiles)
+    away = int((tiles != 0).sum())
+    size = FLOAT * layout.problem.loss_parts
+    traffic.add(0, size * away, away)
+    traffic.sent[tiles[tiles != 0]] += size
+    for tile in tiles.tolist():
+        traffic.flows.send(layout.chip_of(tile), (0,), size)
+    return traffic
+
+
+def gradients_to_shares(layout: Layout) -> Traffic:
+    """Before U1: each replica gathers its share of the gradients from all others; every tile reads the learning rate."""
+    problem, traffic = layout.problem, Traffic.none(layout.problem)
+    updates = np.zeros(problem.target.tiles, dtype=bool)
+    for layer in problem.network.layers:
+        if learned_rows(layer):
+            updates[layout.range_of(layer).tiles] = True
+    updates[0] = False
+    send_to_all(layout, traffic, 0, np.flatnonzero(updates), RATES)
+    for layer in problem.network.layers:
+        where = layout.range_of(layer)
+        for each in learned_rows(layer):
+            between_replicas(layout, traffic, where, each, gathers=True)
+        if learned_scalars(layer):
+            groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
+            shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+            away = where.tiles != where.tiles[0]
+            moved = learned_scalars(layer) * FLOAT * int((groups * shares)[away].sum())
+            traffic.add(int(where.tiles[0]), moved, learned_scalars(layer) * int(away.sum()))
+            for chip, size in layout.by_chip(where.tiles, learned_scalars(layer) * FLOAT * groups * shares).items():
+                traffic.flows.send(chip, (layout.chip_of(int(where.tiles[0])),), size)
+    return traffic
+
+
+def between_replicas(layout: Layout, traffic: Traffic, where: TileRange, rows: int, *, gathers: bool) -> None:
+    """Shares of one parameter travel between the replicas of a population: each gathers its own, or sends it to all others."""
+    if where.replicas == 1:
+        return
+    for number, elements in parameter_groups(where, rows):
+        share = shares_of(where, elements)
+        own, some = number * share, number * (share > 0)
+        rest = own.sum(axis=0) - own
+        others = where.replicas - 1
+        received, pieces = (others * own, others * some) if gathers else (rest, some.sum(axis=0) - some)
+        traffic.add(where.tiles, FLOAT * received.ravel(), pieces.ravel())
+        traffic.sent[where.tiles] += FLOAT * (rest if gathers else own).ravel()
+        if layout.several_chips:
+            _replicas_over_links(layout, traffic, where, (FLOAT * own).astype(np.float64), gathers=gathers)
+
+
+def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]:
+    """Column groups of one size on every tile of a replica, and elements of a parameter with `rows` rows in such a group."""
+    groups = np.maximum(column_groups(where.neurons, where.columns), 1)
+    size, larger = where.neurons // groups, where.neurons % groups
+    for columns, number in ((size + 1, larger), (size, groups - larger)):
+        yield number, rows * columns + (rows * columns % 2 if rows > 1 else 0)
+
+
+def shares_of(where: TileRange, elements: Ints) -> Ints:
+    """Elements of each replica's share, [replicas][tiles]: whole pairs as far as they go."""
+    edges = np.minimum(2 * (ceil_div(elements, 2) * np.arange(where.replicas + 1)[:, None] // where.replicas), elements)
+    found: Ints = np.diff(edges, axis=0)
+    return found
+
+
+def _replicas_over_links(layout: Layout, traffic: Traffic, where: TileRange, share: Floats, *, gathers: bool) -> None:
+    """The tile i of each replica sends another share to the tile i of every other replica, or its own share to all of them."""
+    held, shares = np.zeros((2, layout.problem.target.chips, where.width))
+    for replica in range(where.replicas):
+        place = where.of(replica) // layout.problem.target.tiles_per_chip, np.arange(where.width)
+        held[place] += 1
+        shares[place] += share[replica]
+    used = np.flatnonzero(held.any(axis=1)).tolist()
+    if gathers:
+        moved = held @ shares.T
+        for a in used:
+            for b in used:
+                traffic.flows.send(a, (b,), float(moved[a, b]))
+        return
+    some = held > 0
+    changes = np.flatnonzero((some[:, 1:] != some[:, :-1]).any(axis=0)) + 1
+    for part in np.split(np.arange(where.width), changes):
+        receivers = np.flatnonzero(some[:, part[0]]).tolist()
+        for chip in receivers:
+            traffic.flows.send(chip, receivers, float(shares[chip, part].sum()))
+
+
+def numbers_of_windows(layout: Layout, asked: Asked) -> Traffic:
+    """Before a level of the test for further windows: what the tiles that ask receive."""
+    traffic = Traffic.none(layout.problem)
+    traffic.add(asked.tile, asked.received, asked.fragments)
+    np.add.at(traffic.sent, asked.from_tile, asked.sent)
+    if len(asked.tile) == 1:
+        chip = layout.chip_of(int(asked.tile[0]))
+        for source, size in layout.by_chip(asked.from_tile, asked.sent).items() if layout.several_chips else ():
+            traffic.flows.send(source, (chip,), float(size))
+    return traffic

@@ -1,0 +1,1 @@
+"""Gradients on tiles: partial sums, windows, reductions, and the update of parameters."""

@@ -1,0 +1,67 @@
+"""Expected trip counts of what windowed input gradients add to blocks and relays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from snnc.compiler.tiles.network import Layer, Link
+from snnc.compiler.tiles.placement.grouping import Ints
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.relays.buses import Bus
+from snnc.compiler.tiles.vertices.cost import VALUE_SWEEP, column_sweeps
+
+
+def returned_buses(problem: Problem, layer: Layer) -> tuple[Bus, ...]:
+    """Buses over which gradients come back to `layer` in windows."""
+    mine = dict.fromkeys(problem.bus_of[link.id] for link in layer.outgoing if problem.returns(link))
+    return tuple(problem.bus[b] for b in mine)
+
+
+def near_counts(columns: Any, samples: Any, entries: Callable[[Link], float], links: Sequence[Link]) -> dict[str, Any]:
+    """Counts of the backward codelet of a block: partial products of what comes in; `entries` of a sample on each of `links`."""
+    return {
+        "entries": samples * sum(entries(link) for link in links),
+        "sweeps": samples * column_sweeps(columns, VALUE_SWEEP) * len(links),
+        "held": samples * columns * len(links),
+    }
+
+
+def returned_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
+    """Expected counts of a block's own neurons in what comes back."""
+    found: dict[str, Any] = {"samples": 0, "searches": 0.0, "ids": 0.0}
+    for bus in returned_buses(problem, layer):
+        near = problem.near_events(bus)
+        spikes = min(problem.events(bus.source), bus.capacity, near)
+        found["samples"] = found["samples"] + samples
+        found["searches"] = found["searches"] + samples * (expected_halvings(spikes) + expected_halvings(near - spikes))
+        found["ids"] = found["ids"] + samples * columns * near / bus.source.width
+    return found
+
+
+def halvings(ids: Ints) -> Ints:
+    """Halvings of a search in so many ids: the bits of that number."""
+    found: Ints = np.frexp(ids.astype(np.float64))[1].astype(np.int64)
+    return found
+
+
+def expected_halvings(mean: float) -> float:
+    """Expected halvings of a search in N ids, ``floor(log2 N) + 1``, for N of Poisson distribution (normal approximation).
+
+    Examples
+    --------
+    >>> round(expected_halvings(100.0), 2)
+    7.0
+    >>> expected_halvings(0.0)
+    0.0
+    """
+    if mean <= 0:
+        return 0.0
+    found, power = 1.0 - math.exp(-mean), 2
+    while power < 2 * mean + 8:
+        found += 0.5 * math.erfc((power - 0.5 - mean) / math.sqrt(2 * mean))
+        power *= 2
+    return found

@@ -1,0 +1,152 @@
+"""What windowed input gradients move and compute outside of blocks: reduction, last sums on relays, windows back to the sources."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import partial
+
+import numpy as np
+
+from snnc.compiler.tiles.cycles.load import Load
+from snnc.compiler.tiles.exchange.traffic import FLOAT, Layout, Traffic
+from snnc.compiler.tiles.placement.grouping import Floats, Ints
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.relays.buses import Bus
+from snnc.compiler.tiles.relays.relay_workers import Shares
+from snnc.compiler.tiles.schedule.timeline import Rounds
+from snnc.compiler.tiles.vertices.cost import worker_cycles
+
+
+def partials_to_sums(layout: Layout) -> Traffic:
+    """Before B3: partial products go to the tiles that add them; a tile takes one fragment from each producer of each part."""
+    traffic = Traffic.none(layout.problem)
+    for reduction in layout.reductions.values():
+        table = reduction.table
+        for (sample, samples), tiles in reduction.producers.items():
+            here = (table["sample"] >= sample) & (table["sample"] < sample + samples)
+            _partials(layout, traffic, {name: column[here] for name, column in table.items()}, tiles)
+            np.add.at(traffic.sent, tiles, float(FLOAT * samples * reduction.capacity))
+    return traffic
+
+
+def _partials(layout: Layout, traffic: Traffic, table: Mapping[str, Ints], tiles: Ints) -> None:
+    """Partial products of the producers on `tiles`, for one range of samples."""
+    at = _runs(table["tile"], table["part"])
+    tile, first, count = table["tile"][at], table["first"][at], table["producers"][at]
+    size: Floats = np.add.reduceat(FLOAT * table["samples"] * table["entries"], at).astype(np.float64)
+    # The producers [first, first + count) of each piece that a tile takes.
+    rows = np.repeat(np.arange(len(size)), count)
+    source = tiles[np.repeat(first, count) + np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)]
+    own = np.bincount(rows, weights=source == tile[rows], minlength=len(size))
+    np.add.at(traffic.received, tile, size * (count - own))
+    np.add.at(traffic.fragments, tile, count - own)
+    _over_links(layout, traffic, source, tile[rows], size[rows])
+
+
+def add_sums_to_relays(layout: Layout, traffic: Traffic, buses: Collection[Bus] | None = None) -> None:
+    """Before B1, or a further window of some `buses`: the sums of stage one go to the relays of their samples."""
+    for bus_id, reduction in layout.reductions.items():
+        if buses is not None and layout.problem.bus[bus_id] not in buses:
+            continue
+        relays = layout.relays[layout.problem.bus[bus_id].source]
+        table = _by_sample(reduction.table)
+        relay = np.searchsorted([r.sample for r in relays], table["sample"], side="right") - 1
+        to = np.array([r.tile for r in relays])[relay]
+        moved = to != table["tile"]
+        size = FLOAT * table["entries"].astype(np.float64)
+        np.add.at(traffic.received, to[moved], size[moved])
+        np.add.at(traffic.sent, table["tile"][moved], size[moved])
+        pieces = _runs(to, table["part"], table["tile"])
+        np.add.at(traffic.fragments, to[pieces], moved[pieces].astype(np.float64))
+        _over_links(layout, traffic, table["tile"], to, size)
+
+
+def _runs(*columns: Ints) -> Ints:
+    """Where the rows of a table begin that differ from the row before; vertices come job by job, tiles and samples ascending in each."""
+    differs = np.any([np.diff(column) != 0 for column in columns], axis=0)
+    found: Ints = np.concatenate([[0], np.flatnonzero(differs) + 1]).astype(np.int64)
+    return found
+
+
+def _over_links(layout: Layout, traffic: Traffic, source: Ints, to: Ints, size: Floats) -> None:
+    """Bytes that cross chips between tiles, element by element."""
+    if not layout.several_chips:
+        return
+    per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
+    pairs = np.bincount(source // per_chip * chips + to // per_chip, weights=size, minlength=chips * chips)
+    for pair in np.flatnonzero(pairs).tolist():
+        traffic.flows.send(pair // chips, (pair % chips,), float(pairs[pair]))
+
+
+def _by_sample(table: Mapping[str, Ints]) -> dict[str, Ints]:
+    """One row for each sample of each vertex."""
+    rows = np.repeat(np.arange(len(table["tile"])), table["samples"])
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(table["samples"]) - table["samples"], table["samples"])
+    return {**{name: column[rows] for name, column in table.items()}, "sample": table["sample"][rows] + within}
+
+
+def reduced_bytes(layout: Layout) -> Ints:
+    """Bytes of the sums of stage one on every tile."""
+    found = np.zeros(layout.problem.target.tiles, dtype=np.int64)
+    for reduction in layout.reductions.values():
+        table = reduction.table
+        np.add.at(found, table["tile"], FLOAT * table["samples"] * table["entries"])
+    return found
+
+
+def add_reduction(layout: Layout, load: Load) -> None:
+    """Stage one: a vertex for each piece."""
+    problem = layout.problem
+    for reduction in layout.reductions.values():
+        table = reduction.table
+        rows = (table["samples"] * table["entries"] + 1) // 2
+        cycles = worker_cycles(problem.costs["reduce_partials"], rows=rows, products=rows * table["producers"])
+        load.add(table["tile"], problem.target.vertex_start_cycles + cycles)
+
+
+def add_last_sums(layout: Layout, load: Load) -> None:
+    """Stage two, on the relays: all workers of a tile share the entries that were shown."""
+    problem = layout.problem
+    for bus_id, reduction in layout.reductions.items():
+        bus, relays = problem.bus[bus_id], layout.relays[layout.problem.bus[bus_id].source]
+        samples = tuple((relay.sample, relay.samples) for relay in relays)
+        make = partial(last_sums, problem, _pairs_shown(problem, bus), samples, reduction.parts)
+        cycles = problem.kept.get((bus_id, "last sums", samples, reduction.parts), make)
+        load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles, shared=True)
+
+
+def add_sums_of_rounds(layout: Layout, load: Load, buses: Collection[Bus], rounds: Rounds) -> None:
+    """The same of the window before each further one."""
+    problem = layout.problem
+    for bus_id, reduction in layout.reductions.items():
+        bus, relays = problem.bus[bus_id], layout.relays[problem.bus[bus_id].source]
+        if bus in buses:
+            before = problem.timeline.in_rounds(bus, rounds, backward=True, spikes=False, later=-1)
+            samples = tuple((relay.sample, relay.samples) for relay in relays)
+            cycles = last_sums(problem, ((before + 1) // 2).T, samples, reduction.parts)
+            load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles, shared=True)
+
+
+def last_sums(problem: Problem, shown: Ints, relays: tuple[tuple[int, int], ...], parts: int) -> Floats:
+    """[relays, iterations]: worker cycles of the slowest worker; of each relay its first sample and their number.
+
+    `shown` are the pairs of entries of each sample and iteration.
+    """
+    cost, workers, found = problem.costs["gradient_window"], problem.target.workers, np.zeros((len(relays), shown.shape[1]))
+    firsts, counts = np.array(relays, dtype=np.int64).T
+    for samples in np.unique(counts).tolist():
+        here, shares = np.flatnonzero(counts == samples), Shares.of(workers, samples)
+        at = np.flatnonzero(shares.begins)
+        first, end = shares.word[at][:, None], (shares.word[at] + np.diff(np.append(at, len(shares.word))))[:, None]
+        pairs = shown[firsts[here][:, None] + shares.sample[at]]
+        mine = np.add.reduceat(pairs * end // workers - pairs * first // workers, np.searchsorted(at, samples * np.arange(workers)), axis=1)
+        cycles = cost.sample * shares.pieces[:, None] + (cost.row + cost.product * parts) * mine
+        found[here] = problem.target.vertex_start_cycles + cost.start + cycles.max(axis=1)
+    return found
+
+
+def _pairs_shown(problem: Problem, bus: Bus) -> Ints:
+    """[samples, iterations]: pairs of entries of what was shown in the iteration before, which is k + 1."""
+    timeline = problem.timeline
+    found: Ints = timeline.placed((timeline.entries(bus) + 1) // 2, timeline.first(bus) - 1).T
+    return found

@@ -1,0 +1,133 @@
+"""Supersteps of the update: private gradients are summed, the optimiser runs, new weights travel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from snnc.compiler.tiles.cycles.load import Load, Work
+from snnc.compiler.tiles.exchange.traffic import Layout, Traffic, gradients_to_shares, parameter_groups, shares_of
+from snnc.compiler.tiles.gradients.parameter_copies import numbers_to_readers, weights_to_replicas, weights_to_sources
+from snnc.compiler.tiles.indexed.indexed_traffic import gradients_to_owners, owned_by, owned_work
+from snnc.compiler.tiles.network import Layer, learned_rows, learned_scalars
+from snnc.compiler.tiles.placement.block_shapes import shapes
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
+from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.schedule.superstep import Step
+from snnc.compiler.tiles.vertices.cost import SUMMANDS, worker_cycles
+
+
+def update_steps(layout: Layout) -> tuple[Step, ...]:
+    """Private gradients of replicated populations are summed first, those of shared weights by their owners; then the optimiser."""
+    nothing, layers = Traffic.none(layout.problem), layout.problem.network.layers
+    replicated = any(where.replicas > 1 for where in layout.placement.ranges)
+    found = [Step("update: optimiser", "update", 1, _loaded(_add_update, layout), gradients_to_shares(layout))]
+    if layout.owned:
+        found.insert(0, Step("update: shared gradients", "update", 1, _loaded(_add_owners, layout), gradients_to_owners(layout, layers)))
+    if layout.owned or replicated:
+        found.insert(0, Step("update: private gradients", "update", 1, _loaded(_add_private, layout), nothing))
+    return tuple(found)
+
+
+def copy_steps(layout: Layout) -> Iterator[Step]:
+    """New weights go to all replicas, then to all that read them; copies of one kind are one exchange."""
+    replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
+    if replicas is not None:
+        yield Step("update: replicas", "update", 1, Load(layout.problem), replicas)
+    if numbers is not None:
+        yield Step("update: shared numbers", "update", 1, Load(layout.problem), numbers.traffic, local=numbers.local)
+    rows = weights_to_sources(layout)
+    if rows is not None:
+        traffic, load = rows
+        yield Step("update: weight copies", "update", 1, load, traffic)
+
+
+def least_update(layout: Layout, layer: Layer) -> Floats:
+    """What the supersteps of the update take at least on the tiles of one population, as its tables are estimated: [supersteps] cycles."""
+    traffic, target = gradients_to_owners(layout, (layer,)), layout.problem.target
+    exchange = np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
+    found = [float(exchange.max())]
+    for add in (_add_private, _add_owners, _add_update):
+        work = Work(layout.problem)
+        add(layout, (layer,), work)
+        found.append(float(work.total.max()))
+    return np.array(found)
+
+
+def _loaded(add: Callable[[Layout, Sequence[Layer], Load], None], layout: Layout) -> Load:
+    load = Load(layout.problem)
+    add(layout, layout.problem.network.layers, load)
+    return load
+
+
+def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
+    """Owners sum what groups hold of the gradients of their weights."""
+    problem = layout.problem
+    for tiles, count, pieces, values in owned_work(layout, layers):
+        workers = problem.target.workers
+        cost = worker_cycles(problem.costs["sum_pieces"], elements=count, rows=pieces / workers, values=values / workers)
+        load.add(tiles, problem.target.vertex_start_cycles + cost, workers)
+
+
+def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
+    """Each column group of a replicated population sums its private gradients into the first of them."""
+    problem = layout.problem
+    for where, groups, elements in _updated(layout, layers):
+        if where.replicas > 1:
+            shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+            cost = worker_cycles(problem.costs["update"], **_summed(problem, np.tile(elements, where.replicas), shares))
+            number = np.tile(groups, where.replicas) * (shares > 1) * problem.target.workers
+            load.add(where.tiles, problem.target.vertex_start_cycles + cost, number)
+    for found in owned_by(layout, layers):
+        where = found.target
+        shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+        size = layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").largest["size"]
+        cost = worker_cycles(problem.costs["update"], **_summed(problem, size, shares))
+        groups = column_groups(where.tile_neurons, where.columns) * (shares > 1)
+        load.add(where.tiles, problem.target.vertex_start_cycles + cost, groups * problem.target.workers)
+
+
+def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
+    """The first block of each column group sums gradients and updates its share of a parameter; those of all neurons on one tile."""
+    problem = layout.problem
+    cost, start = problem.costs["update"], problem.target.vertex_start_cycles
+    for where, groups, elements in _updated(layout, layers):
+        shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+        parts = shares if where.replicas == 1 else where.replicas
+        mine = shares_of(where, elements).ravel()
+        counts = _summed(problem, mine, parts)
+        cycles = start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, mine), **counts)
+        load.add(where.tiles, cycles, np.tile(groups, where.replicas) * (mine > 0) * problem.target.workers)
+    for layer in layers:
+        where, scalars = layout.range_of(layer), learned_scalars(layer)
+        held = shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers) if scalars else ()
+        blocks = sum(int(shape.number.sum()) for shape in held)
+        cycles = start + worker_cycles(cost, elements=2, **_summed(problem, 1, blocks))
+        load.add(int(where.tiles[0]), cycles, scalars * problem.target.workers)
+    for tiles, count, _, _ in owned_work(layout, layers):
+        counts = _summed(problem, count, problem.target.workers)
+        each = np.broadcast_to(start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, count), **counts), tiles.shape)
+        load.add(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
+
+
+def _summed(problem: Problem, elements: Any, parts: Any) -> dict[str, Any]:
+    """Counts of a worker that adds up `parts` gradients of so many elements."""
+    pairs = _pairs_of_worker(problem, elements)
+    return {"rows": pairs * ceil_div(parts - 1, SUMMANDS), "products": pairs * (parts - 1)}
+
+
+def _pairs_of_worker(problem: Problem, elements: Any) -> Any:
+    """Pairs of elements of one worker, when all workers of a tile share them."""
+    return ceil_div(ceil_div(elements, 2), problem.target.workers)
+
+
+def _updated(layout: Layout, layers: Sequence[Layer]) -> Iterator[tuple[TileRange, Ints, Ints]]:
+    """Every learned parameter with values of each neuron: column groups of one size on every tile of a replica, and a group's elements."""
+    for layer in layers:
+        where = layout.range_of(layer)
+        for rows in learned_rows(layer):
+            for number, elements in parameter_groups(where, rows):
+                yield where, number, elements

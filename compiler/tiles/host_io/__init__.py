@@ -1,0 +1,1 @@
+"""Transfers between host, streaming memory and tiles."""

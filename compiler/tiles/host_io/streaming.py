@@ -1,0 +1,125 @@
+"""Streaming memory: what sequences in segments keep there, and the cycles of copying it.
+
+A row holds what one segment begins with, or its history. It is copied as 32-bit words and, lists of 16-bit ids, as half words: one copy a
+chip of each. A copy waits for all chips and takes the rate of streaming memory, or the time of its busiest tile if that is longer
+(docs/reference/emulator.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.network import Layer, Source
+from snnc.compiler.tiles.placement.block_shapes import shapes
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, mask_words
+from snnc.compiler.tiles.relays.buses import COUNT_BYTES, id_bytes, sequence_bytes
+
+FLOAT: Final = 4
+ROW_BYTES: Final = 1 << 27
+"""The most bytes of a row: longer ones are cut (the documented limit of a stream's buffer; a remote buffer is made of two streams)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """Bytes and contiguous pieces of each tile in a row."""
+
+    bytes: Floats
+    pieces: Floats
+
+    @classmethod
+    def none(cls, tiles: int) -> Share:
+        """Nothing."""
+        return cls(np.zeros(tiles), np.zeros(tiles))
+
+    def add(self, tiles: Ints | int, size: Floats | Ints | float, pieces: Ints | int) -> None:
+        """Add to some tiles."""
+        np.add.at(self.bytes, tiles, size)
+        np.add.at(self.pieces, tiles, pieces)
+
+
+@dataclass(frozen=True)
+class RowCopy:
+    """Predicted cycles of one copy of a row: the copies of all chips follow each other."""
+
+    copies: int
+    transfer: float
+    fragments: Ints | Floats
+
+
+def streaming_bytes(layout: Layout) -> tuple[int, ...]:
+    """Bytes of streaming memory of each chip; empty where none is used."""
+    rows, target = layout.problem.segments.rows, layout.problem.target
+    if not rows:
+        return ()
+    held = sum(share.bytes for share in row_shares(layout))
+    return tuple(int(rows * size) for size in np.reshape(held, (target.chips, -1)).sum(axis=1))
+
+
+def row_copy(layout: Layout) -> RowCopy:
+    """Price one copy of a row from or to streaming memory."""
+    target, copies, cycles = layout.problem.target, 0, 0.0
+    shares = row_shares(layout)
+    rate = target.streaming.bytes_per_second / target.clock_hz if target.streaming is not None else np.inf
+    for share in shares:
+        busy = np.ceil(share.bytes / target.exchange_bytes_per_cycle) + target.fragment_cycles * share.pieces
+        for chip, tiles in zip(share.bytes.reshape(target.chips, -1), busy.reshape(target.chips, -1), strict=True):
+            size = float(chip.sum())
+            copies += int(np.ceil(size / ROW_BYTES))
+            cycles += max(float(np.ceil(size / rate)), float(tiles.max())) if size else 0.0
+    return RowCopy(copies, cycles, np.sum([share.pieces for share in shares], axis=0))
+
+
+def row_shares(layout: Layout) -> tuple[Share, Share]:
+    """What each tile puts in a row: words, and half words."""
+    tiles = layout.problem.target.tiles
+    words, halves = Share.none(tiles), Share.none(tiles)
+    history = layout.problem.segments.streamed == "history"
+    for layer in layout.problem.network.layers:
+        (_add_history if history else _add_boundary)(layout, layer, words)
+    for source, relays in layout.relays.items():
+        where, samples = np.array([r.tile for r in relays]), np.array([r.samples for r in relays])
+        for size, small in _relayed(layout, source, history=history):
+            (halves if small else words).add(where, samples * size, 1)
+    return words, halves
+
+
+def _add_history(layout: Layout, layer: Layer, words: Share) -> None:
+    """States before and behind every step of a segment, and what the adjoint reads."""
+    where, cut = layout.range_of(layer), layout.problem.segments
+    states, saved = (len(layer.kernel.history), len(layer.kernel.saved)) if layer.gradient else (0, 0)
+    each = FLOAT * ((cut.steps_kept + 1) * states + cut.steps_kept * saved)
+    words.add(where.tiles, each * where.tile_neurons * where.tile_samples, states + saved)
+
+
+def _add_boundary(layout: Layout, layer: Layer, words: Share) -> None:
+    """States and what was sent last, of each block apart: its boundary lies behind the start of the sequence."""
+    where, problem = layout.range_of(layer), layout.problem
+    spikes = [source for source in layer.sent if source.kind == "spikes"]
+    lists = len(layer.kernel.states) + len(layer.sent) - len(spikes)
+    masks = sum(mask_words(where.tile_neurons, where.columns, near=source in problem.windowed) for source in spikes)
+    blocks = sum(shape.number for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers))
+    pieces = (lists + len(spikes)) * np.broadcast_to(blocks, where.tiles.shape)
+    words.add(where.tiles, FLOAT * where.tile_samples * (lists * where.tile_neurons + masks), pieces)
+
+
+def _relayed(layout: Layout, source: Source, *, history: bool) -> Iterator[tuple[int, bool]]:
+    """Bytes of a sample in each array of a relay that belongs to a row, and whether its elements are half words."""
+    problem = layout.problem
+    if source.static or (source.external and not history):
+        return
+    slots = problem.steps_stored(source) if history else problem.segments.steps_behind(problem.largest_lag(source))
+    if not slots:
+        return
+    whole = sequence_bytes(source, problem.buses, slots, problem.mode, problem.windowed_buses, problem.bits)
+    if source.kind != "spikes" or source in problem.bits:
+        yield whole, False
+        return
+    counts = 2 if any(bus.id in problem.windowed_buses for bus in problem.buses_of(source)) else 1
+    yield whole - slots * counts * COUNT_BYTES, id_bytes(source) == 2
+    for _ in range(counts):
+        yield slots * COUNT_BYTES, False

@@ -1,0 +1,160 @@
+"""How much the tables of an indexed map hold on each tile: exactly for a given cut, or estimated for any number of neurons on a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.tiles.indexed.tables import Tables
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Cutter: TypeAlias = Callable[[Ints, Ints], Tables]
+"""Cuts a map along the groups (first, count) of one side."""
+
+AMOUNTS: Final = (
+    "span",
+    "keys",
+    "reach",
+    "searched",
+    "ended",
+    "singles",
+    "runs",
+    "values",
+    "bias_singles",
+    "bias_runs",
+    "bias_values",
+    "size",
+    "bytes",
+    "read",
+    "pieces",
+)
+REMEMBERED: Final = 4
+"""Answers that a profile keeps: one for each number of column groups."""
+SIZES: Final = 10
+"""Sizes of groups that a profile measures."""
+SAMPLED: Final = 16
+"""Groups that it measures of each size."""
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Amounts by name, numbers or one for each tile: of the largest group of a tile, and of all its groups.
+
+    span: rows; keys: those that are found by key; reach: sources from the first to the last that has one; searched, ended: 1 where sources
+    lie before these, and behind; singles, runs, values: runs of one value, longer ones and the values of both, without
+    biases; bias_…: those of the biases; size: elements of theta; bytes: of the tables; read, pieces: targets that are read,
+    and the ranges that they form.
+    """
+
+    largest: dict[str, Any]
+    total: dict[str, Any]
+
+
+def amounts(tables: Tables, rate: Floats | None = None) -> dict[str, Any]:
+    """Return the amounts of every group; with `rate`, a number for each source, these count by it: reach, rows, runs and values."""
+    runs, values = tables.runs, tables.elements
+    bias_runs = bias_values = np.zeros_like(runs)
+    if tables.always:
+        first = tables.rows[tables.row_start[1:] - 2] + tables.run_start[:-1]
+        bias_runs = tables.run_start[1:] - first
+        total = np.concatenate([[0], np.cumsum(tables.length)])
+        bias_values = total[tables.run_start[1:]] - total[first]
+    nothing, single = np.zeros_like(runs), tables.single
+    low, high = tables.extent
+    reach: Any = high - low
+    rows: Any = tables.span
+    plain: Any = runs - bias_runs
+    sums: Any = values - bias_values
+    if rate is not None:
+        rows, plain, sums = _by_rate(tables, rate)
+        before = np.concatenate([[0.0], np.cumsum(rate)])
+        reach = before[high] - before[low]
+    return {
+        "span": rows,
+        "keys": np.diff(tables.key_start),
+        "reach": reach,
+        "searched": (low > 0).astype(np.int64),
+        "ended": (high < tables.inputs).astype(np.int64),
+        "singles": plain if single else nothing,
+        "runs": nothing if single else plain,
+        "values": sums,
+        "bias_singles": bias_runs if single else nothing,
+        "bias_runs": nothing if single else bias_runs,
+        "bias_values": bias_values,
+        "size": tables.used.sizes,
+        "bytes": tables.index_bytes() * tables.numbers,
+        "read": tables.targets.sizes,
+        "pieces": np.diff(tables.targets.group),
+    }
+
+
+def _by_rate(tables: Tables, rate: Floats) -> tuple[Floats, Floats, Floats]:
+    """Rows, runs and values of every group, without biases, each times the rate of its source."""
+    groups = len(tables.span)
+    group = np.repeat(np.arange(groups), tables.span)
+    index = np.arange(len(group)) - np.repeat(np.cumsum(tables.span) - tables.span, tables.span)
+    source = tables.keys if tables.keyed else tables.low[group] + index
+    at = tables.row_start[group] + index
+    begin, end = (tables.run_start[group] + tables.rows[at + i] for i in (0, 1))
+    total = np.concatenate([[0], np.cumsum(tables.length)])
+    counts = (np.ones(len(group)), end - begin, total[end] - total[begin])
+    rows, runs, values = (np.bincount(group, rate[source] * count, groups).astype(np.float64) for count in counts)
+    return rows, runs, values
+
+
+def held_exactly(found: dict[str, Any], groups: Ints) -> Held:
+    """What tiles hold of which tile i has the next ``groups[i]`` groups, from the :func:`amounts` of all groups."""
+    start = np.concatenate([[0], np.cumsum(groups)[:-1]])
+    return Held(
+        {name: np.maximum.reduceat(values, start) for name, values in found.items()},
+        {name: np.add.reduceat(values, start) for name, values in found.items()},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Amounts of the largest group of some sizes, ascending: ``largest[a, i]`` is amount a of :data:`AMOUNTS` in groups of ``sizes[i]``."""
+
+    sizes: Ints
+    largest: Floats
+    _known: dict[tuple[bytes, tuple[int, ...]], Floats] = field(default_factory=dict)
+    """The last few answers: the search asks for the same groups again and again."""
+
+    def held(self, neurons: Any, groups: Any) -> Held:
+        """Estimate what tiles hold whose `neurons` are cut into `groups`."""
+        each = np.asarray(-(-np.asarray(neurons) // np.maximum(groups, 1)), np.int64)
+        key = each.tobytes(), each.shape
+        if key not in self._known:
+            if len(self._known) == REMEMBERED:
+                del self._known[next(iter(self._known))]
+            self._known[key] = self._between(each)
+        values = self._known[key]
+        return Held(dict(zip(AMOUNTS, values, strict=True)), dict(zip(AMOUNTS, values * groups, strict=True)))
+
+    def _between(self, each: Ints) -> Floats:
+        """Amounts in groups of `each` neurons, between those of the sizes that were measured."""
+        last = len(self.sizes) - 1
+        below = np.clip(np.searchsorted(self.sizes, each, side="right") - 1, 0, max(last - 1, 0))
+        above = np.minimum(below + 1, last)
+        step = np.maximum(self.sizes[above] - self.sizes[below], 1)
+        share = np.clip((each - self.sizes[below]) / step, 0.0, 1.0)
+        found: Floats = self.largest[:, below] * (1 - share) + self.largest[:, above] * share
+        return found
+
+
+def measure(cutter: Cutter, neurons: int) -> Profile:
+    """Cut a population of `neurons` into groups of several sizes, and look at some groups of each."""
+    sizes = np.unique(np.geomspace(1, neurons, SIZES).round().astype(np.int64))
+    found = []
+    for size in sizes:
+        number = -(-neurons // int(size))
+        chosen = np.unique(np.linspace(0, number - 1, min(number, SAMPLED)).round().astype(np.int64))
+        first = chosen * size
+        largest = amounts(cutter(first, np.minimum(size, neurons - first)))
+        found.append([float(largest[name].max()) for name in AMOUNTS])
+    return Profile(sizes, np.array(found).T)

@@ -1,0 +1,191 @@
+"""Which events reach each column group of an indexed connection, value by value: a region sees its own few, not the mean of all.
+
+A block of a convolution hears the part of the image that its neurons look at. With a handful of events there, the busiest of hundreds of
+blocks has far more than the mean, and blocks of one region have them together. So every group is charged for the events of each step and
+sample that are in its tables: those that were measured, for the spikes of an image lie together; where only counts and rates are known, as
+many values are drawn as were counted, each by its rate.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from functools import lru_cache
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.indexed.tables import Tables
+from snnc.compiler.tiles.network import Link
+from snnc.compiler.tiles.placement.blocks import Blocks, cut_key
+from snnc.compiler.tiles.placement.grouping import Floats, Ints
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.relays.buses import Bus
+from snnc.compiler.tiles.schedule.events import fitted
+from snnc.compiler.tiles.schedule.timeline import Rounds, Timeline
+from snnc.compiler.tiles.vertices.cost import CodeletCost
+
+Windows: TypeAlias = Literal["whole", "first", "last", "further forward", "further backward"]
+"""What blocks read of a step: all spikes, its first window (backward), its last one (forward), or each of its further windows."""
+LARGEST: Final = 40_000_000
+"""Numbers of an array that is made for this; larger connections are charged by the mean."""
+TINY: Final = 1e-9
+"""Rate of values that were never seen to spike."""
+
+
+def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
+    """Whether the events of `link` are drawn, or those of its `further` windows: once tables are known."""
+    if link.indexed is None or not link.events or not layout.exact:
+        return False
+    problem = layout.problem
+    bus, where = problem.bus[problem.bus_of[link.id]], layout.range_by_id(link.target)
+    columns = problem.timeline.spikes(bus.source).size
+    if further is not None:
+        columns = max(columns, len(further.iteration) * problem.batch)
+    return max(link.inputs, where.width * where.columns) * columns <= LARGEST
+
+
+def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, *, backward: bool, further: bool = False) -> Floats:
+    """[kinds, iterations]: worker cycles in which blocks look up what is drawn, and add up the runs that follow.
+
+    Of `further` windows [kinds, rounds], as :meth:`Timeline.further_rounds` has them.
+    """
+    where = layout.range_by_id(link.target)
+    prices = (cost.lookup, cost.found, cost.single, cost.run, cost.choice if link.chooses else cost.value)
+    limited = layout.problem.bus[layout.problem.bus_of[link.id]] in layout.problem.limited(backward=backward)
+    windows: Windows = "whole" if not limited else "first" if backward else "last"
+    if further:
+        windows = "further backward" if backward else "further forward"
+    key = ("drawn cycles", link.id, cut_key(where), prices, windows)
+    before = layout.problem.kept.get(key, lambda: _of_groups(layout, link, prices, windows))
+    found: Floats = before[blocks.group, :, blocks.first + blocks.samples] - before[blocks.group, :, blocks.first]
+    return found
+
+
+def _of_groups(layout: Layout, link: Link, prices: tuple[int, ...], windows: Windows) -> Floats:
+    """[groups, iterations or rounds, samples + 1]: cycles of all samples in front."""
+    problem, indexed = layout.problem, link.indexed
+    assert indexed is not None
+    tables, bus = indexed.tables("target", layout.range_by_id(link.target)), problem.bus[problem.bus_of[link.id]]
+    spikes, column = problem.kept.get(("read spikes", bus.id, windows), lambda: _read(problem, bus, windows))
+    kept = problem.drawn if windows == "whole" else problem.kept
+    seen = kept.get(("seen spikes", bus.id, windows), lambda: _seen(spikes))
+    lookup, *rest = prices
+    walked = _walked(tables, rest) @ spikes
+    low, high = tables.extent
+    cycles = np.zeros((len(low), spikes.shape[1] + 1))  # column 0: no step
+    cycles[:, 1:] = walked.toarray() + lookup * (seen[high] - seen[low])
+    found: Floats = np.zeros((len(low), len(column), column.shape[1] + 1))
+    np.cumsum(cycles[:, column], axis=2, out=found[:, :, 1:])
+    return found
+
+
+def _seen(spikes: Any) -> Array:
+    """[values + 1, columns]: spikes of the first 0, 1, … values."""
+    found = np.zeros((spikes.shape[0] + 1, spikes.shape[1]), dtype=np.int32)
+    np.cumsum(spikes.toarray(), axis=0, out=found[1:])
+    return found
+
+
+def _read(problem: Problem, bus: Bus, windows: Windows) -> tuple[Any, Ints]:
+    """What blocks read: sparse [values, columns], and of every iteration or round and sample 1 + its column, or 0."""
+    from scipy.sparse import csc_array
+
+    timeline = problem.timeline
+    shape = timeline.spikes(bus.source).shape
+    column = timeline.placed(1 + np.arange(math.prod(shape)).reshape(shape), timeline.first(bus))
+    spikes = problem.drawn.get(("drawn spikes", bus.id), lambda: _spikes(problem, bus))
+    if windows == "whole":
+        return spikes, column
+    rounds = _rounds(timeline, windows)
+    column, window = column[rounds.iteration], rounds.window[:, None]
+    place = np.zeros((1 + spikes.shape[1], 1 + int(window.max(initial=0))), dtype=np.int64)
+    place[column, window] = 1 + np.arange(column.size).reshape(column.shape)
+    place[0] = 0
+    every = csc_array(spikes)
+    every.sort_indices()  # windows take ids in ascending order
+    held = np.diff(every.indptr)
+    rank = np.arange(every.nnz) - np.repeat(every.indptr[:-1], held)
+    of = 1 + np.repeat(np.arange(spikes.shape[1]), held)
+    number = rank // timeline.room(bus, backward=windows in ("first", "further backward"))
+    at = np.where(number < place.shape[1], place[of, np.minimum(number, place.shape[1] - 1)], 0)
+    shown = at > 0
+    kept = csc_array((every.data[shown], (every.indices[shown], at[shown] - 1)), shape=(spikes.shape[0], column.size))
+    return kept.tocsr(), place[column, window]
+
+
+def _rounds(timeline: Timeline, windows: Windows) -> Rounds:
+    """Iteration and number of every window that is read."""
+    if windows in ("further forward", "further backward"):
+        return timeline.further_rounds(backward=windows == "further backward")
+    every = np.arange(len(timeline.chosen))
+    return Rounds(every, timeline.rounds(backward=False) if windows == "last" else np.zeros_like(every))
+
+
+def _walked(tables: Tables, prices: list[int]) -> Any:
+    """Sparse [groups, sources]: cycles of the row of a source, without biases."""
+    from scipy.sparse import csr_array
+
+    row, single, run, value = prices
+    groups = len(tables.span)
+    group = np.repeat(np.arange(groups), tables.span)
+    index = np.arange(len(group)) - np.repeat(np.cumsum(tables.span) - tables.span, tables.span)
+    source = tables.keys if tables.keyed else tables.low[group] + index
+    at = tables.row_start[group] + index
+    begin, end = (tables.run_start[group] + tables.rows[at + i] for i in (0, 1))
+    total = np.concatenate([[0], np.cumsum(tables.length)])
+    cycles = row + (single if tables.single else run) * (end - begin) + value * (total[end] - total[begin])
+    return csr_array((cycles.astype(np.float64), (group, source)), shape=(groups, tables.inputs))
+
+
+def _spikes(problem: Problem, bus: Bus) -> Any:
+    """Sparse [values, batches x steps x samples]: 1 where a value spikes, measured or drawn."""
+    measured = problem.patterns.get(bus.source.buffer)
+    return _drawn(problem, bus) if measured is None else _measured(problem, bus, measured)
+
+
+def _measured(problem: Problem, bus: Bus, bits: Array) -> Any:
+    from scipy.sparse import csr_array
+
+    counts = problem.timeline.kept(bus)
+    found = np.unpackbits(fitted(bits, counts.shape).reshape(counts.size, -1), axis=1, count=bus.source.width)
+    if problem.mode == "drop":
+        found &= np.cumsum(found, axis=1, dtype=np.int32) <= counts.reshape(-1, 1)
+    return csr_array(found.T.astype(np.int32))
+
+
+def _drawn(problem: Problem, bus: Bus) -> Any:
+    """As many values as were counted, each by its rate."""
+    source, relative = bus.source, problem.relative_rate(bus.source.buffer)
+    counts = np.ascontiguousarray(problem.timeline.kept(bus).reshape(-1), dtype=np.int64)
+    rates = None if relative is None else np.asarray(relative, dtype=np.float64).tobytes()
+    return _drawn_once(source.buffer, source.width, counts.tobytes(), rates)
+
+
+@lru_cache(maxsize=32)
+def _drawn_once(buffer: str, width: int, counted: bytes, rates: bytes | None) -> Any:
+    """The same of `counted` spikes; plans of one network in other orders, on other machines or on fewer tiles ask for the same."""
+    from scipy.sparse import csr_array
+
+    random = np.random.default_rng(zlib.crc32(f"{buffer} values".encode()))
+    counts = np.frombuffer(counted, dtype=np.int64)
+    scale = np.ones(width) if rates is None else 1 / np.maximum(np.frombuffer(rates, dtype=np.float64), TINY)
+    chosen, most = [], max(int(counts.max(initial=0)), 1)
+    rows = max(1, LARGEST // (8 * width))
+    for first in range(0, len(counts), rows):
+        here = counts[first : first + rows]
+        # The smallest of exponential waiting times: values are drawn one after the other, each by its rate.
+        waiting = random.standard_exponential((len(here), width), dtype=np.float32) * scale.astype(np.float32)
+        chosen.append(_smallest(waiting, min(most, width))[np.arange(min(most, width)) < here[:, None]])
+    column = np.repeat(np.arange(len(counts)), counts)
+    return csr_array((np.ones(len(column), dtype=np.int32), (np.concatenate(chosen), column)), shape=(width, len(counts)))
+
+
+def _smallest(values: Any, number: int) -> Ints:
+    """Places of the `number` smallest of each row, in order."""
+    part = np.argpartition(values, number - 1, axis=1)[:, :number] if number < values.shape[1] else np.argsort(values, axis=1)
+    order = np.argsort(np.take_along_axis(values, part, axis=1), axis=1)
+    found: Ints = np.take_along_axis(part, order, axis=1)
+    return found

@@ -1,0 +1,107 @@
+"""An indexed connection as the mapping sees it: what its tables hold on a tile, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.ir.step_program import Buffer
+from snnc.compiler.tiles.indexed.holdings import Held, Profile, amounts, held_exactly, measure
+from snnc.compiler.tiles.indexed.maps import IndexedMap, IndexedOp, indexed_map
+from snnc.compiler.tiles.indexed.tables import Tables, source_tables, target_tables
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, column_groups, split
+from snnc.compiler.tiles.placement.tile_range import TileRange
+
+KEPT: Final = 4
+"""Cuts whose tables are kept while placements are compared."""
+Side: TypeAlias = Literal["target", "source"]
+
+
+@dataclass(frozen=True, eq=False)
+class IndexedLink:
+    """What an indexed connection joins; `weight_learns` and `bias_learns` tell what training changes."""
+
+    op: IndexedOp
+    buffers: Mapping[str, Buffer]
+    weight_learns: bool
+    bias_learns: bool
+    _tables: dict[tuple[Side, bytes, int], Tables] = field(default_factory=dict)
+    _measured: dict[tuple[Side, bytes, int, bytes | None], dict[str, Any]] = field(default_factory=dict)
+
+    @cached_property
+    def map(self) -> IndexedMap:
+        """Its runs."""
+        return indexed_map(self.op, self.buffers)
+
+    @property
+    def owned(self) -> int:
+        """Elements of theta that tiles own; constants lie with the groups alone."""
+        return self.map.elements if self.map.constants is None else 0
+
+    @property
+    def values(self) -> int:
+        """Pairs of a source's value and a target that it reaches."""
+        return self.map.length * int(np.count_nonzero(self.map.source < self.map.inputs))
+
+    @cached_property
+    def _target(self) -> Profile:
+        return _profile(self.map, "target")
+
+    @cached_property
+    def _source(self) -> Profile:
+        return _profile(self.map, "source")
+
+    def estimated(self, side: Side, neurons: Any, groups: Any) -> Held:
+        """What tiles with `neurons` in `groups` column groups hold, about."""
+        return (self._target if side == "target" else self._source).held(neurons, groups)
+
+    def tables(self, side: Side, where: TileRange) -> Tables:
+        """The tables of one replica of a population that lies there."""
+        key = (side, where.neurons.tobytes(), where.columns)
+        if key not in self._tables:
+            first, count = _groups(where)
+            if len(self._tables) >= KEPT:
+                self._tables.clear()
+            self._tables[key] = (target_tables if side == "target" else source_tables)(self.map, first, count)
+        return self._tables[key]
+
+    def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> Held:
+        """What every tile of `where` holds, replica after replica; `rate`: of each source, where not all send events alike."""
+        one = held_exactly(self._amounts(side, where, rate), column_groups(where.neurons, where.columns))
+        return Held(*({name: np.tile(v, where.replicas) for name, v in some.items()} for some in (one.largest, one.total)))
+
+    def held_by(self, side: Side, where: TileRange, rate: Floats | None, groups: Ints) -> Held:
+        """What each of some column groups of a replica holds."""
+        found = {name: values[groups] for name, values in self._amounts(side, where, rate).items()}
+        return Held(found, found)
+
+    def _amounts(self, side: Side, where: TileRange, rate: Floats | None) -> dict[str, Any]:
+        """Amounts of each column group of a replica."""
+        key = (side, where.neurons.tobytes(), where.columns, None if rate is None else rate.tobytes())
+        if key not in self._measured:
+            if len(self._measured) >= KEPT:
+                self._measured.clear()
+            self._measured[key] = amounts(self.tables(side, where), rate)
+        return self._measured[key]
+
+
+def _groups(where: TileRange) -> tuple[Ints, Ints]:
+    """First neuron and neurons of every column group of a replica."""
+    found, begin = [], 0
+    for neurons, groups in zip(where.neurons.tolist(), column_groups(where.neurons, where.columns).tolist(), strict=True):
+        found += [(begin + first, count) for first, count in split(neurons, groups)]
+        begin += neurons
+    array = np.array(found, dtype=np.int64)
+    return array[:, 0], array[:, 1]
+
+
+@lru_cache(maxsize=64)
+def _profile(found: IndexedMap, side: Side) -> Profile:
+    """Maps of plans of one network are the same objects."""
+    if side == "target":
+        return measure(lambda first, count: target_tables(found, first, count), found.outputs)
+    return measure(lambda first, count: source_tables(found, first, count), found.inputs)

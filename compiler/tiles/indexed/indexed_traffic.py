@@ -1,0 +1,160 @@
+"""What indexed connections exchange: deltas that tiles read row by row, gradients on their way to owners, weights on their way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.tiles.exchange.traffic import Layout, Traffic, common
+from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
+from snnc.compiler.tiles.indexed.indexed_owners import Ownership
+from snnc.compiler.tiles.indexed.owners import owner_count
+from snnc.compiler.tiles.indexed.tables import Pieces
+from snnc.compiler.tiles.network import Layer, Link
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, column_groups
+from snnc.compiler.tiles.placement.tile_range import TileRange
+
+FLOAT: Final = 4
+
+
+def deltas_by_rows(layout: Layout, traffic: Traffic) -> None:
+    """Before B1: add what tiles of sources read of the deltas of the targets that they reach."""
+    for layer in layout.problem.network.layers:
+        for link in layer.outgoing:
+            if link.indexed is None or not link.input_gradient:
+                continue
+            reader, writer = layout.range_of(layer), layout.range_by_id(link.target)
+            if layout.exact:
+                _read_rows(layout, traffic, link, link.indexed, reader, writer)
+            else:
+                held = layout.holdings(layer)(link.indexed, "source").total
+                traffic.add(reader.tiles, FLOAT * reader.tile_samples * held["read"], held["pieces"])
+
+
+def _read_rows(layout: Layout, traffic: Traffic, link: Link, indexed: IndexedLink, reader: TileRange, writer: TileRange) -> None:
+    tile, row = _tile_rows(indexed, reader, link.outputs)
+    home = np.searchsorted(np.cumsum(writer.neurons), row, side="right")
+    begins = np.ones(len(row), bool)  # rows that follow one another on a tile travel as one piece
+    begins[1:] = (np.diff(row) != 1) | (np.diff(tile) != 0) | (np.diff(home) != 0)
+    rows, pieces = (np.bincount(tile[some], minlength=reader.width) for some in (slice(None), begins))
+    times = 2 if link.chooses else 1  # deltas, and for a maximum which entry was chosen
+    for r, wanted in enumerate(reader.samples):
+        for w, held in enumerate(writer.samples):
+            overlap = common(wanted, held)
+            if not overlap:
+                continue
+            whole = overlap == held[1]
+            size = float(times * FLOAT * overlap)
+            traffic.add(reader.of(r), size * rows, times * (pieces if whole else rows))
+            local = home - tile == reader.starts[r] - writer.starts[w]
+            if local.any():
+                own = [np.bincount(tile[local & some], minlength=reader.width) for some in (True, begins if whole else True)]
+                traffic.add(reader.of(r), -size * own[0], -times * own[1])
+            _rows_over_links(layout, traffic, reader.starts[r] + tile, writer.starts[w] + home, row, size)
+    traffic.sent[writer.tiles] += times * FLOAT * writer.tile_samples * writer.tile_neurons
+
+
+def _tile_rows(indexed: IndexedLink, reader: TileRange, outputs: int) -> tuple[Ints, Ints]:
+    """Tile (counted in a replica) and target of every row that some tile reads, each once."""
+    targets = indexed.tables("source", reader).targets
+    tile_of_group = np.repeat(np.arange(reader.width), column_groups(reader.neurons, reader.columns))
+    owner, row = _spread(targets)
+    keys = np.sort(tile_of_group[owner] * outputs + row)
+    tile, found = np.divmod(keys[np.append(True, np.diff(keys) != 0)[: len(keys)]], outputs)
+    return tile, found
+
+
+def _spread(pieces: Pieces) -> tuple[Ints, Ints]:
+    """Group and element of everything that pieces hold."""
+    group = np.repeat(np.arange(len(pieces.group) - 1), np.diff(pieces.group))
+    total = np.cumsum(pieces.count) - pieces.count
+    element = np.arange(int(pieces.count.sum())) - np.repeat(total, pieces.count) + np.repeat(pieces.first, pieces.count)
+    return np.repeat(group, pieces.count), element
+
+
+def _rows_over_links(layout: Layout, traffic: Traffic, to: Ints, origin: Ints, row: Ints, size: float) -> None:
+    """Each row crosses to each other chip once."""
+    if not layout.several_chips:
+        return
+    per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
+    away = to // per_chip != origin // per_chip
+    pairs = np.unique((row[away] * chips + origin[away] // per_chip) * chips + to[away] // per_chip) % (chips * chips)
+    for pair, number in zip(*(found.tolist() for found in np.unique(pairs, return_counts=True)), strict=True):
+        traffic.flows.send(pair // chips, (pair % chips,), size * number)
+
+
+def owned_by(layout: Layout, layers: Sequence[Layer]) -> list[Ownership]:
+    """Learned connections whose weights tiles of some populations own."""
+    ids = {layer.id for layer in layers}
+    return [found for found in layout.owned if found.link.target in ids]
+
+
+def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> Traffic:
+    """Before U1: owners gather the sums of the groups of `layers` that use their weights."""
+    traffic = Traffic.none(layout.problem)
+    for found in owned_by(layout, layers) if not layout.exact else ():
+        tiles, _, pieces, values = _estimated_work(layout, found)
+        traffic.add(tiles, FLOAT * values, pieces)
+    for found in owned_by(layout, layers) if layout.exact else ():
+        for tile, owner, elements in found.uses("target"):
+            moved = (tile != found.owners.tile[owner]) & found.owners.learned[owner]
+            to, size = found.owners.tile[owner][moved], FLOAT * elements[moved]
+            _move(layout, traffic, tile[moved], to, size)
+            traffic.sent += np.bincount(tile[moved], size, len(traffic.sent))
+    return traffic
+
+
+def weights_from_owners(layout: Layout, traffic: Traffic, stays: Floats) -> None:
+    """Behind U1: add what groups of both sides copy from owners, and the bytes that each tile copies from itself."""
+    for found in layout.copied if layout.exact else ():
+        sides: tuple[Side, ...] = ("target", "source") if found.link.input_gradient else ("target",)
+        for side in sides:
+            for tile, owner, elements in found.uses(side):
+                moved = tile != found.owners.tile[owner]
+                _move(layout, traffic, found.owners.tile[owner][moved], tile[moved], FLOAT * elements[moved])
+                stays += np.bincount(tile[~moved], FLOAT * elements[~moved], len(stays))
+        np.add.at(traffic.sent, found.owners.tile, FLOAT * found.owners.count * len(sides))
+
+
+def _move(layout: Layout, traffic: Traffic, origin: Ints, to: Ints, size: Ints) -> None:
+    traffic.received += np.bincount(to, size, len(traffic.received))
+    traffic.fragments += np.bincount(to, minlength=len(traffic.received))
+    if not layout.several_chips:
+        return
+    per_chip, chips = layout.problem.target.tiles_per_chip, layout.problem.target.chips
+    over = np.bincount(origin // per_chip * chips + to // per_chip, size, chips * chips).reshape(chips, chips)
+    for a, b in np.argwhere(over > 0).tolist():
+        traffic.flows.send(a, (b,), float(over[a, b]))
+
+
+def owned_work(layout: Layout, layers: Sequence[Layer]) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
+    """For each learned connection of `layers`: tile of each learning owner, its elements, the pieces that it sums and their elements.
+
+    As long as tables are only estimated, pieces are taken to lie evenly with the owners.
+    """
+    if not layout.exact:
+        for found in owned_by(layout, layers):
+            tiles, *numbers = _estimated_work(layout, found)
+            count, pieces, values = (np.full(len(tiles), number, np.int64) for number in numbers)
+            yield tiles, count, pieces, values
+    for found in owned_by(layout, layers) if layout.exact else ():
+        number = len(found.owners.tile)
+        pieces, values = np.zeros(number, np.int64), np.zeros(number, np.int64)
+        for _, owner, elements in found.uses("target"):
+            pieces += np.bincount(owner, minlength=number)
+            values += np.bincount(owner, elements, number).astype(np.int64)
+        some = found.owners.learned
+        yield found.owners.tile[some], found.owners.count[some], pieces[some], values[some]
+
+
+def _estimated_work(layout: Layout, found: Ownership) -> tuple[Ints, int, int, int]:
+    """Tiles of owners, and what each has about: elements, the pieces that it sums, and their elements."""
+    where, elements = found.target, found.indexed.owned
+    owners = owner_count(elements, len(where.tiles))
+    groups = int(column_groups(where.tile_neurons, where.columns).sum())
+    values = float(np.sum(layout.holdings(layout.problem.by_id[found.link.target])(found.indexed, "target").total["size"]))
+    touched = min(values / groups * owners / elements + 1, owners)
+    tiles = np.sort(where.tiles)[np.arange(owners) * len(where.tiles) // owners]
+    return tiles, -(-elements // owners), round(groups * touched / owners), round(values / owners)

@@ -1,0 +1,79 @@
+"""Which tile owns which weights of an indexed connection: it sums their gradients, keeps their moments, updates them and sends them out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.tiles.indexed.maps import IndexedMap
+from snnc.compiler.tiles.indexed.tables import Pieces
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+GRAIN: Final = 4
+"""Fewest shared weights of an owner: each group's part of a gradient costs a fragment, however small it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Owners:
+    """Ranges ``[first, first + count)`` of theta that cover it once, in order; `tile` owns them; `learned`: it updates them."""
+
+    tile: Ints
+    first: Ints
+    count: Ints
+    learned: npt.NDArray[np.bool_]
+
+    def table(self) -> Ints:
+        """Return [owners, 4]: tile, first, count, learned."""
+        return np.stack([self.tile, self.first, self.count, self.learned.astype(np.int64)], axis=1)
+
+
+def find_owners(found: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints, *, weight_learns: bool, bias_learns: bool) -> Owners:
+    """Deal theta to tiles.
+
+    Parameters
+    ----------
+    found, used
+        The map, and what each group of the target's (first) replica uses of theta.
+    group_tiles, tiles
+        Tile of each of these groups; all tiles of the target.
+    weight_learns, bias_learns
+        Whether training changes weights, and biases.
+
+    Weights that one group alone uses lie with it; others are dealt evenly over all tiles.
+    """
+    owner = np.repeat(np.arange(len(group_tiles)), np.diff(used.group))
+    parts = []
+    for begin, end, learns in ((0, found.weights, weight_learns), (found.weights, found.elements, bias_learns)):
+        inside = (used.first < end) & (used.first + used.count > begin)
+        first = np.maximum(used.first[inside], begin)
+        count = np.minimum((used.first + used.count)[inside], end) - first
+        if end > begin:
+            tile, start, size = _private(first, count, group_tiles[owner[inside]], begin, end) or _even(begin, end, tiles)
+            parts.append(Owners(tile, start, size, np.full(len(tile), learns)))
+    return Owners(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("tile", "first", "count", "learned")))
+
+
+def _private(first: Ints, count: Ints, tile: Ints, begin: int, end: int) -> tuple[Ints, Ints, Ints] | None:
+    """Owners as the groups use the weights; None when two use the same or the pieces are many."""
+    order = np.argsort(first, kind="stable")
+    first, count, tile = first[order], count[order], tile[order]
+    if not len(first) or (first[1:] < (first + count)[:-1]).any() or len(first) > 2 * len(np.unique(tile)) + len(tile) // 2:
+        return None
+    stop = np.append(first[1:], end)
+    first[0] = begin
+    return tile, first, stop - first
+
+
+def owner_count(elements: int, tiles: int) -> int:
+    """Tiles that share `elements` of which all use the same."""
+    return max(1, min(elements // GRAIN, tiles))
+
+
+def _even(begin: int, end: int, tiles: Ints) -> tuple[Ints, Ints, Ints]:
+    parts = owner_count(end - begin, len(tiles))
+    bounds = begin + np.arange(parts + 1) * (end - begin) // parts
+    return tiles[np.arange(parts) * len(tiles) // parts], bounds[:-1], np.diff(bounds)

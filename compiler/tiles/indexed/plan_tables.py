@@ -1,0 +1,88 @@
+"""The tables that a plan needs for its indexed connections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from snnc.compiler.ir.plan import Plan, PopulationPlan
+from snnc.compiler.ir.step_operations import InputGradient
+from snnc.compiler.ir.step_program import ConnectionInfo, StepProgram
+from snnc.compiler.tiles.indexed.maps import IndexedMap, IndexedOp, indexed_map
+from snnc.compiler.tiles.indexed.owners import Owners, find_owners
+from snnc.compiler.tiles.indexed.tables import Tables, source_tables, target_tables
+from snnc.compiler.tiles.placement.grouping import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class IndexedConnection:
+    """An indexed connection of a plan; tables are those of one replica's groups, the same for all replicas."""
+
+    connection: ConnectionInfo
+    map: IndexedMap
+    target: Tables
+    source: Tables | None
+    """With the source, where its gradient is formed."""
+    owners: Owners | None
+    """None where theta holds constants."""
+
+
+def indexed_operations(program: StepProgram) -> Mapping[str, IndexedOp]:
+    """The operations of a program that are indexed, by connection."""
+    return {op.connection: op for op in program.forward if isinstance(op, IndexedOp)}
+
+
+def indexed_connections(program: StepProgram, plan: Plan) -> dict[str, IndexedConnection]:
+    """Cut every indexed connection of `program` as `plan` cuts its populations."""
+    cuts = {p.id: _Cut(p) for p in plan.populations}
+    learned = {op.parameter for op in program.update} if plan.training else set()
+    back = {op.connection for op in program.backward if isinstance(op, InputGradient)} if plan.training else set()
+    found = {}
+    for id_, op in indexed_operations(program).items():
+        connection = next(c for c in program.connections if c.id == id_)
+        made, target = indexed_map(op, program.buffers), cuts[connection.target]
+        tables = target_tables(made, target.first, target.count)
+        source = cuts[connection.source] if id_ in back else None
+        owners = None
+        if made.constants is None:
+            learns = {"weight_learns": connection.weight in learned, "bias_learns": connection.bias in learned}
+            owners = find_owners(made, tables.used, target.tile, target.tiles, **learns)
+        found[id_] = IndexedConnection(
+            connection, made, tables, None if source is None else source_tables(made, source.first, source.count), owners
+        )
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """Groups of the first replica of a population."""
+
+    placed: PopulationPlan
+
+    @cached_property
+    def _groups(self) -> Ints:
+        """[groups, 3]: tile, first, count."""
+        blocks = np.array([(b.tile, b.first, b.count) for b in self.placed.blocks], dtype=np.int64)
+        wraps = np.flatnonzero(np.diff(blocks[:, 1]) < 0)
+        one = blocks[: wraps[0] + 1] if len(wraps) else blocks
+        return one[np.unique(one[:, 1], return_index=True)[1]]
+
+    @property
+    def tile(self) -> Ints:
+        return self._groups[:, 0]
+
+    @property
+    def first(self) -> Ints:
+        return self._groups[:, 1]
+
+    @property
+    def count(self) -> Ints:
+        return self._groups[:, 2]
+
+    @cached_property
+    def tiles(self) -> Ints:
+        """All tiles, those of other replicas too."""
+        return np.array(sorted({b.tile for b in self.placed.blocks}), dtype=np.int64)

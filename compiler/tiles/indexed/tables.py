@@ -1,0 +1,265 @@
+"""Indexed maps cut along groups of neurons: what each group's tables hold.
+
+A *group* is a range of neurons of a population that share weights on a tile. On the target's side a group holds the entries that lead to
+its neurons, found by source (rows); on the source's side those that start from its neurons, found by neuron. Neighbouring entries of one
+row whose targets and weights both follow one another are one *run*. A group numbers the weights that it uses, and on the source's side the
+targets whose deltas it reads, without gaps: runs count in these local numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.tiles.indexed.maps import IndexedMap
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+SPARSE: Final = 4
+"""Rows are found by keys where the sources of a group are fewer than one in so many of those between the first and the last."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Ranges ``[first, first + count)`` of an array that each group uses, one behind the other; `group` points at its first piece."""
+
+    group: Ints
+    first: Ints
+    count: Ints
+
+    @property
+    def sizes(self) -> Ints:
+        """Elements that each group uses."""
+        return _sums(self.count, self.group)
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Runs of all groups, ordered by group, row and place.
+
+    Attributes
+    ----------
+    low, span
+        First row of each group, and the number of its rows. A row is a source on the target's side, a neuron of the group on the source's.
+    keys
+        Where few of the sources between the first and the last reach a group, it has rows for these alone, and this tells their sources,
+        ascending; empty otherwise. `low` is 0 then.
+    rows
+        For each group ``span + 1`` numbers (with biases ``span + 2``: these are a last row): where the runs of a row begin, counted in the
+        group.
+    row_start, run_start
+        Where the numbers of a group begin in `rows`, its runs in the three arrays; one number more than groups.
+    place, weight, length
+        Of each run: first target (local), first weight (local; of a maximum: its entry's number), and how many.
+    used
+        Elements of theta that each group uses.
+    targets
+        Targets that each group reads (source's side; empty on the target's).
+    always
+        Whether there is a row of biases.
+    inputs
+        Values of the source.
+    """
+
+    low: Ints
+    span: Ints
+    keys: Ints
+    rows: Ints
+    row_start: Ints
+    run_start: Ints
+    place: Ints
+    weight: Ints
+    length: Ints
+    used: Pieces
+    targets: Pieces
+    always: bool
+    inputs: int
+
+    @property
+    def extent(self) -> tuple[Ints, Ints]:
+        """Of each group the first row's source, and what follows the last one's; on the source's side its neurons, counted in the group."""
+        if not self.keyed:
+            return self.low, self.low + self.span
+        begin, last = self.key_start[:-1], self.key_start[1:] - 1
+        some, keys = self.span > 0, np.append(self.keys, 0)
+        return np.where(some, keys[np.minimum(begin, len(self.keys))], 0), np.where(some, keys[last] + 1, 0)
+
+    @property
+    def runs(self) -> Ints:
+        """Runs of each group."""
+        return np.diff(self.run_start)
+
+    @property
+    def elements(self) -> Ints:
+        """Values of all runs of each group."""
+        return _sums(self.length, self.run_start)
+
+    @property
+    def single(self) -> bool:
+        """Whether every run holds one value."""
+        return bool((self.length == 1).all())
+
+    @property
+    def keyed(self) -> bool:
+        """Whether rows are found by their keys."""
+        return len(self.keys) > 0
+
+    @property
+    def key_start(self) -> Ints:
+        """Where the keys of each group begin."""
+        found: Ints = np.concatenate([[0], np.cumsum(self.span)]) if self.keyed else np.zeros(len(self.span) + 1, np.int64)
+        return found
+
+    @property
+    def largest(self) -> int:
+        """The largest number in any of the tables."""
+        arrays = (self.keys, self.rows, self.place, self.weight, self.length)
+        return max(int(a.max(initial=0)) for a in arrays)
+
+    def index_bytes(self) -> int:
+        """Bytes of a number in the tables: 16 bits as long as they suffice."""
+        return 2 if self.largest < 1 << 16 else 4
+
+    @property
+    def numbers(self) -> Ints:
+        """Numbers in the tables of each group."""
+        return np.diff(self.row_start) + np.diff(self.key_start) + (2 if self.single else 3) * self.runs
+
+
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    """Entries dealt to groups, ordered by group, row and target."""
+
+    group: Ints
+    row: Ints
+    target: Ints
+    weight: Ints
+    length: Ints
+
+
+def target_tables(found: IndexedMap, first: Ints, count: Ints) -> Tables:
+    """Cut `found` along the target's groups ``[first, first + count)``, which lie in order and do not overlap."""
+    entries = _clipped(found, first, count)
+    plain = entries.row < found.inputs
+    group, source = entries.group[plain], entries.row[plain]
+    low, high = _extent(group, source, len(first))
+    span, keys, index = high - low, np.zeros(0, np.int64), source - low[group]
+    fresh = np.ones(len(group), bool)
+    fresh[1:] = (np.diff(group) != 0) | (np.diff(source) != 0)
+    if SPARSE * np.count_nonzero(fresh) < span.sum():
+        low, keys, span = np.zeros_like(low), source[fresh], np.bincount(group[fresh], minlength=len(first))
+        index = np.cumsum(fresh) - 1 - (np.cumsum(span) - span)[group]
+    row = span[entries.group]
+    row[plain] = index
+    merged = _merged(_Entries(entries.group, row, entries.target - first[entries.group], entries.weight, entries.length))
+    return _tables(found, merged, (low, span, keys), always=found.biases > 0, targets=_nothing(len(first)))
+
+
+def source_tables(found: IndexedMap, first: Ints, count: Ints) -> Tables:
+    """Cut `found` along the source's groups ``[first, first + count)``, which lie in order and do not overlap; biases are left out."""
+    group = np.searchsorted(first, found.source, side="right") - 1
+    inside = (group >= 0) & (found.source < (first + count)[group]) & (found.source < found.inputs)
+    group = group[inside]
+    units, each = found.target[inside] // found.length, found.outputs // found.length
+    numbered, targets = _numbered(group * each + units, each, len(first), found.length)
+    entries = _Entries(
+        group, found.source[inside] - first[group], numbered * found.length, found.weight[inside], np.full(len(group), found.length)
+    )
+    rows = (np.zeros_like(first), count, np.zeros(0, np.int64))
+    return _tables(found, _merged(entries), rows, always=False, targets=targets)
+
+
+def _clipped(found: IndexedMap, first: Ints, count: Ints) -> _Entries:
+    """Deal entries to the groups of their targets; an entry that reaches several groups is cut."""
+    stop = first + count
+    begin = np.searchsorted(stop, found.target, side="right")
+    end = np.searchsorted(first, found.target + found.length, side="left")
+    number = np.maximum(end - begin, 0)
+    entry = np.repeat(np.arange(len(begin)), number)
+    group = np.arange(len(entry)) - np.repeat(np.cumsum(number) - number, number) + begin[entry]
+    order = np.argsort(group, kind="stable")
+    entry, group = entry[order], group[order]
+    target = np.maximum(found.target[entry], first[group])
+    skipped = target - found.target[entry]
+    length = np.minimum(found.target[entry] + found.length, stop[group]) - target
+    return _Entries(group, found.source[entry], target, found.weight[entry] + skipped, length)
+
+
+def _extent(group: Ints, row: Ints, groups: int) -> tuple[Ints, Ints]:
+    """Smallest row of each group, and one more than the largest; 0 and 0 where it has none."""
+    low, high = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
+    begin = np.searchsorted(group, np.arange(groups), side="left")
+    end = np.searchsorted(group, np.arange(groups), side="right")
+    some = end > begin
+    low[some], high[some] = row[begin[some]], row[end[some] - 1] + 1
+    return low, high
+
+
+def _merged(entries: _Entries) -> _Entries:
+    """Join neighbours of one row whose targets and weights follow one another."""
+    e = entries
+    if not len(e.group):
+        return e
+    follows = (
+        (e.group[1:] == e.group[:-1])
+        & (e.row[1:] == e.row[:-1])
+        & (e.target[1:] == e.target[:-1] + e.length[:-1])
+        & (e.weight[1:] == e.weight[:-1] + e.length[:-1])
+    )
+    first = np.flatnonzero(np.concatenate([[True], ~follows]))
+    return _Entries(e.group[first], e.row[first], e.target[first], e.weight[first], np.add.reduceat(e.length, first))
+
+
+def _tables(found: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, targets: Pieces) -> Tables:
+    """Count runs by row; `shape` is (low, span, keys)."""
+    low, span, keys = shape
+    groups = len(low)
+    run_start = np.searchsorted(runs.group, np.arange(groups + 1), side="left")
+    row_start = np.concatenate([[0], np.cumsum(span + 1 + always)])
+    wanted = np.arange(row_start[-1]) - np.repeat(row_start[:-1], np.diff(row_start))
+    of_group = np.repeat(np.arange(groups), np.diff(row_start))
+    wide = int(span.max(initial=0)) + 2
+    rows = np.searchsorted(runs.group * wide + runs.row, of_group * wide + wanted, side="left") - run_start[of_group]
+    local, used = (runs.weight, _nothing(groups)) if found.maximum else _used(runs, groups, found.elements)
+    return Tables(low, span, keys, rows, row_start, run_start, runs.target, local, runs.length, used, targets, always, found.inputs)
+
+
+def _used(runs: _Entries, groups: int, elements: int) -> tuple[Ints, Pieces]:
+    """Number the elements of theta that each group uses; runs stay runs."""
+    spread = np.repeat(runs.group * elements + runs.weight, runs.length)
+    spread += np.arange(len(spread)) - np.repeat(np.cumsum(runs.length) - runs.length, runs.length)
+    numbered, pieces = _numbered(spread, elements, groups, 1)
+    return numbered[np.cumsum(runs.length) - runs.length], pieces
+
+
+def _numbered(keys: Ints, each: int, groups: int, unit: int) -> tuple[Ints, Pieces]:
+    """Number the distinct ``group * each + index`` of every group without gaps, and tell which ranges of ``index * unit`` these are."""
+    order = np.argsort(keys, kind="stable")
+    ascending = keys[order]
+    fresh = np.append(True, np.diff(ascending) != 0)[: len(keys)]
+    distinct, place = ascending[fresh], np.empty(len(keys), np.int64)
+    place[order] = np.cumsum(fresh) - 1
+    of_group, index = np.divmod(distinct, max(each, 1))
+    begin = np.searchsorted(of_group, np.arange(groups + 1), side="left")
+    local = place - begin[of_group[place]]
+    apart = np.ones(len(distinct), bool)
+    apart[1:] = (np.diff(index) != 1) | (np.diff(of_group) != 0)
+    first = np.flatnonzero(apart)
+    count = np.diff(np.append(first, len(distinct)))
+    start = np.searchsorted(of_group[first], np.arange(groups + 1), side="left")
+    return local, Pieces(start, index[first] * unit, count * unit)
+
+
+def _nothing(groups: int) -> Pieces:
+    empty = np.zeros(0, np.int64)
+    return Pieces(np.zeros(groups + 1, np.int64), empty, empty)
+
+
+def _sums(values: Ints, start: Ints) -> Ints:
+    """Sums of the parts of `values` that begin at `start`."""
+    total = np.concatenate([[0], np.cumsum(values)])
+    found: Ints = total[start[1:]] - total[start[:-1]]
+    return found

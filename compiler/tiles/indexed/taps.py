@@ -1,0 +1,88 @@
+"""Which tap of which window reads which value: convolutions and poolings as entries of an indexed map."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.windows import Windows
+from snnc.compiler.sizes import check_size
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Entries: the value that is read, the value that is added to, and what the entry is weighed with."""
+
+    source: Ints
+    target: Ints
+    weight: Ints
+
+
+def _window_places(windows: Windows) -> Places:
+    """Every tap inside the input, of every window, for one channel; `weight` numbers the taps, all in C order."""
+    parts = []
+    for n, k, s, (before, _), d, count in zip(
+        windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True
+    ):
+        tap, window = np.meshgrid(np.arange(k, dtype=np.int64), np.arange(count, dtype=np.int64), indexing="ij")
+        position = window * s - before + tap * d
+        inside = (position >= 0) & (position < n)
+        parts.append((position[inside], window[inside], tap[inside]))
+    sizes = (windows.size, windows.output, windows.kernel)
+    return Places(*(_outer([part[i] for part in parts], size) for i, size in enumerate(sizes)))
+
+
+def _outer(axes: list[Ints], shape: tuple[int, ...]) -> Ints:
+    """Indices in C order of all combinations of what stands on each axis."""
+    found = axes[0]
+    for indices, size in zip(axes[1:], shape[1:], strict=True):
+        found = (found[:, None] * size + indices).reshape(-1)
+    return found
+
+
+def convolution_places(windows: Windows, channels: int, groups: int, grain: int = 1) -> tuple[Places, Ints]:
+    """Entries of a convolution with `channels` output channels, and the weight's element for each weight of theta.
+
+    The last axis of the kernel is turned round where its taps follow one another, because the windows that one value reaches then stand
+    beside weights that follow one another: such entries are merged into runs. Output channels that lie side by side, `grain` of them, have
+    their weights for one tap side by side too.
+
+    Raises
+    ------
+    TooLargeError
+        There would be more entries than can be addressed.
+    """
+    window, (inputs, outputs) = _window_places(windows), (windows.channels // groups, channels // groups)
+    check_size((groups, inputs, outputs, max(1, len(window.source))), "a convolution, written as one entry for each pair of values,")
+    kernel = math.prod(windows.kernel)
+    order = np.arange(channels * inputs * kernel, dtype=np.int64).reshape(channels // grain, grain, inputs, -1, windows.kernel[-1])
+    tap = window.weight
+    if windows.stride[-1] == windows.dilation[-1]:
+        order = order[..., ::-1]
+        tap = tap - tap % windows.kernel[-1] + (windows.kernel[-1] - 1 - tap % windows.kernel[-1])
+    target = np.arange(channels, dtype=np.int64)[:, None, None]
+    inner = np.arange(inputs, dtype=np.int64)[None, :, None]
+    source = (target // outputs * inputs + inner) * math.prod(windows.size) + window.source
+    spread = np.broadcast_to(target * math.prod(windows.output) + window.target, source.shape)
+    weight = ((target // grain * inputs + inner) * kernel + tap) * grain + target % grain
+    return Places(source.reshape(-1), spread.reshape(-1), weight.reshape(-1)), np.moveaxis(order, 1, -1).reshape(-1)
+
+
+def pooling_places(windows: Windows, count_padding: bool) -> tuple[Places, Array]:
+    """Entries of a pooling, and the divisor of each target's average; `weight` numbers the taps."""
+    window = _window_places(windows)
+    check_size((windows.channels, max(1, len(window.source))), "a pooling, written as one entry for each tap,")
+    channel = np.arange(windows.channels, dtype=np.int64)[:, None]
+    source = channel * math.prod(windows.size) + window.source
+    target = channel * math.prod(windows.output) + window.target
+    divisors = windows.taps_inside(count_padding)
+    each = divisors[0] if len(divisors) == 1 else np.multiply.outer(*divisors)
+    tap = np.broadcast_to(window.weight, source.shape)
+    return Places(source.reshape(-1), target.reshape(-1), tap.reshape(-1)), np.tile(each.reshape(-1), windows.channels)

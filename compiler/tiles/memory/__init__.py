@@ -1,0 +1,1 @@
+"""Predicted bytes on every tile."""

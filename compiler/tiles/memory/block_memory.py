@@ -1,0 +1,160 @@
+"""Bytes that the blocks of one population hold on a tile, by category and lifetime, as a function of the neurons there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.tiles.gradients.gradient_counts import returned_buses
+from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, indexed_bytes, owned_estimate, rows_read
+from snnc.compiler.tiles.memory.lifetimes import (
+    AGAIN_NEURONS,
+    BACKWARD,
+    BACKWARD_NEURONS,
+    FORWARD_NEURONS,
+    OPTIMISER,
+    Held,
+    most,
+    stages_of,
+)
+from snnc.compiler.tiles.network import Layer, learned_elements, learned_scalars
+from snnc.compiler.tiles.placement.blocks import cut_key
+from snnc.compiler.tiles.placement.cut import AnyCut, Cut
+from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups, mask_words, sample_groups
+from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.vertices.block_codelets import layer_code_bytes
+
+FLOAT = 4
+Kept: TypeAlias = tuple[str, str]
+"""Category and lifetime."""
+
+
+def block_bytes(
+    problem: Problem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any, holdings: Holdings | None = None, *, owned: bool = True
+) -> dict[Kept, Ints]:
+    """Return (category, lifetime) -> bytes on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
+
+    Categories are those of :class:`snnc.compiler.ir.plan.Plan`, lifetimes those of :mod:`snnc.compiler.tiles.memory.lifetimes`. A replica keeps
+    the optimiser state of its share of the parameters. `holdings` tells what the tables of indexed connections hold; by default it is
+    estimated. With `owned`, a tile's share of the weights of indexed connections that somebody has to update is counted as if all tiles
+    had alike.
+    """
+    groups = column_groups(neurons, cut.columns)
+    shares = sample_groups(neurons, cut.columns, problem.target.workers, samples)
+    learned = sum(learned_elements(layer).values())
+    scalars = layer.scalar_parameters + sum(link.weight_elements == 1 for link in layer.incoming)
+    own, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
+    partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
+    floats: dict[Kept, Any] = {key: each * samples * neurons for key, each in (_states(problem, layer) | _adjoints(problem, layer)).items()}
+    floats["records", "always"] = problem.steps * layer.records * samples * neurons
+    floats["records", "record adjoints"] = problem.steps * bool(layer.adjoint_outputs) * samples * neurons
+    floats["weights", "always"] = own * neurons + scalars
+    floats["weights", "copies of weights"] = copies * neurons
+    floats["optimiser", "always"] = problem.network.moments * ceil_div(learned * neurons, cut.replicas)
+    # The first of a group's gradients is what the host sees; it takes up the others.
+    sent = floats.pop(("gradients", "sent"), 0)
+    floats["gradients", "always"] = learned * neurons + shares * learned_scalars(layer) * groups + sent
+    floats["gradients", "private gradients" if np.all(cut.replicas > 1) else "gradients"] = (shares - 1) * learned * neurons
+    floats["gradients", "backward"] = floats.get(("gradients", "backward"), 0) + samples * partials * groups
+    found: dict[Kept, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
+    masks = masks_bytes(problem, layer, cut, neurons, samples)
+    # Relays look at what was sent before neurons of the first iteration overwrite it, and the copies that they look at are made before.
+    found["history", "always"] = found["history", "always"] + masks
+    copied: Kept = ("history", "always" if problem.segment else "forward")
+    found[copied] = found[copied] + masks * (problem.fused is not None)
+    found["history", "sequence"] = found["history", "sequence"] + masks * problem.segments.boundaries_sent
+    parts = [indexed_bytes(problem, layer, neurons, samples, shares, holdings or estimated(neurons, groups))]
+    parts += [owned_estimate(problem, layer, neurons, cut.replicas)] if owned else []
+    for key, size in (item for part in parts for item in part.items()):
+        found[key] = found.get(key, 0 * groups) + size
+    return found
+
+
+def estimated_bytes(problem: Problem, layer: Layer, where: TileRange) -> dict[Kept, Ints]:
+    """The same on each tile of a population that lies there, as tables are estimated; kept, and not to be changed."""
+
+    def make() -> dict[Kept, Ints]:
+        return block_bytes(problem, layer, where.cut, where.tile_neurons, where.tile_samples)
+
+    return problem.kept.get(("bytes", layer.id, cut_key(where)), make)
+
+
+def masks_bytes(problem: Problem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any) -> Any:
+    """Bytes of the spike masks that a tile sends in a step."""
+    words = sum(mask_words(neurons, cut.columns, near=source in problem.windowed) for source in layer.sent if source.kind == "spikes")
+    return FLOAT * samples * words
+
+
+def most_bytes(problem: Problem, held: Held, more: Mapping[str, Any] | None = None) -> Ints:
+    """Return the most of `held` that is live in any stage of a step, with what `more` adds in some."""
+    return most(held, stages_of(training=problem.training, segment=problem.segment), more)
+
+
+def _weights(layer: Layer) -> int:
+    """Floats a neuron: weights of its connections, its parameters."""
+    return layer.neuron_parameters + sum(link.inputs if link.dense else int(link.weight_elements > 1) for link in layer.incoming)
+
+
+def _copies(problem: Problem, layer: Layer) -> int:
+    """Floats a neuron: the source-side copies of weights."""
+    return sum((link.outputs if link.dense else int(link.weight_elements > 1)) for link in layer.outgoing if problem.copies(link))
+
+
+def _states(problem: Problem, layer: Layer) -> dict[Kept, int]:
+    """Floats a neuron and sample: history, other states, saved values, initial values, states at boundaries, currents, what is sent."""
+    kernel, segments = layer.kernel, problem.segments
+    states, sent = len(kernel.states), sum(source.kind != "spikes" for source in layer.sent)
+    history, saved = (len(kernel.history), len(kernel.saved)) if layer.gradient else (0, 0)
+    # Gathered windows are added to currents that the step before set to zero.
+    limited = any(problem.bus[problem.bus_of[link.id]] in problem.limited() for link in layer.incoming)
+    # Boundaries are brought back into states, which are live from one segment to the next; what is sent is read before it is overwritten.
+    again = problem.segment > 0
+    kept = (segments.steps_kept + 1) * history + segments.steps_kept * saved + segments.boundaries_sent * sent
+    found: dict[Kept, int] = {
+        ("history", "always"): max(1, segments.boundaries) * states + sent,
+        ("history", "sequence"): kept + again * (states - history),
+        ("history", "forward"): (1 - again) * (states - history),
+    }
+    current: Kept = ("history", "always" if limited else "currents")
+    return found | {current: found.get(current, 0) + len(kernel.inputs)}
+
+
+def _adjoints(problem: Problem, layer: Layer) -> dict[Kept, int]:
+    """Floats a neuron and sample: adjoints of the states, output gradients that wait, deltas that are sent, deltas of the currents."""
+    if not (problem.training and layer.gradient):
+        return {}
+    rings = sum(problem.ring_slots(source) for source in layer.sent)
+    sent = len({link.port for link in layer.incoming if link.input_gradient and not problem.returns(link)})
+    # Sources read deltas before targets overwrite them in the first iteration.
+    return {
+        ("gradients", "sent"): sent,
+        ("gradients", "backward"): len(layer.kernel.states) + rings,
+        ("gradients", "deltas"): len(layer.kernel.inputs),
+    }
+
+
+def received_bytes(problem: Problem, layer: Layer, cut: AnyCut, neurons: Any) -> dict[str, Any]:
+    """Return stage -> bytes that a superstep there brings to each tile of `layer`, at most."""
+    samples = cut.samples(problem.batch)
+    windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) + 0 * neurons
+    if not problem.training:
+        return {FORWARD_NEURONS: windows}
+    deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.whole_deltas_into(layer))
+    deltas = deltas + samples * FLOAT * rows_read(layer, estimated(neurons, column_groups(neurons, cut.columns)))
+    back = sum(samples * problem.backward_bytes(bus) for bus in problem.buses_into(layer))
+    back += sum(samples * bus.returned_bytes for bus in returned_buses(problem, layer))
+    elements = sum(learned_elements(layer).values()) * neurons
+    gathered = FLOAT * (elements - elements // cut.replicas)
+    return {FORWARD_NEURONS: windows, AGAIN_NEURONS: windows, BACKWARD: deltas, BACKWARD_NEURONS: back, OPTIMISER: gathered}
+
+
+def code_bytes_estimate(problem: Problem, layer: Layer, cut: Cut) -> int:
+    """Code of a tile of `layer`, before relays and tiles are known: codelets, and a fragment for each relay and each column group."""
+    relays = math.ceil(problem.batch / cut.replicas / problem.target.workers)
+    fragments = 2 * 2 * relays * len(problem.buses_into(layer))
+    fragments += sum(2 * min(problem.by_id[target].neurons, problem.target.tiles) for target, _ in problem.whole_deltas_into(layer))
+    return problem.target.fixed_tile_bytes + layer_code_bytes(problem, layer) + fragments * problem.target.fragment_code_bytes

@@ -1,0 +1,108 @@
+"""When what a tile holds is live: the stages of a training step, and the stages in which each kind of data may not share its room.
+
+A variable is live from where it is overwritten as a whole (or forgotten) to where it is read last, and everywhere when the host sees it;
+docs/decisions/0013-memory-over-time.md tells which variable of the emitted program lives how long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.tiles.placement.grouping import Ints
+
+Held: TypeAlias = Mapping[tuple[str, str], Any]
+"""(category, lifetime) -> bytes, a number or an array."""
+
+FORWARD, FORWARD_NEURONS = "forward", "forward: neurons"
+SCORES, LOSS = "loss: scores", "loss"
+AGAIN, AGAIN_NEURONS = "recompute", "recompute: neurons"
+BACKWARD, BACKWARD_NEURONS = "backward", "backward: neurons"
+PRIVATE_SUMS, SHARED_SUMS, OPTIMISER = "update: private gradients", "update: shared gradients", "update: optimiser"
+REPLICAS, NUMBERS, COPIES = "update: replicas", "update: shared numbers", "update: weight copies"
+
+_INFERENCE: Final = (FORWARD, FORWARD_NEURONS)
+_AGAIN: Final = (AGAIN, AGAIN_NEURONS)
+_BACK: Final = (*_AGAIN, BACKWARD, BACKWARD_NEURONS)
+_SEQUENCE: Final = (*_INFERENCE, SCORES, LOSS, *_BACK)
+STAGES: Final = (*_SEQUENCE, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER, REPLICAS, NUMBERS, COPIES)
+"""Supersteps that hold the same, in order."""
+
+LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        name: frozenset(stages)
+        for name, stages in {
+            "always": STAGES,
+            "sequence": _SEQUENCE,
+            "forward": (*_INFERENCE, *_AGAIN),
+            "windows": (*_INFERENCE, *_BACK),
+            "currents": (FORWARD_NEURONS, AGAIN_NEURONS),
+            "scores": (SCORES, LOSS),
+            "loss": (LOSS,),
+            "record adjoints": (LOSS, *_BACK),
+            "backward": _BACK,
+            "deltas": (BACKWARD_NEURONS,),
+            "private gradients": (*_BACK, PRIVATE_SUMS),
+            "shared gradients": (*_BACK, PRIVATE_SUMS, SHARED_SUMS),
+            "sums of shared gradients": (SHARED_SUMS, OPTIMISER),
+            "gradients": (*_BACK, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER),
+            "copies of weights": (*_SEQUENCE, COPIES),
+            "copies of numbers": (*_SEQUENCE, NUMBERS, COPIES),
+            "copies read forward": (*_INFERENCE, NUMBERS, COPIES),
+        }.items()
+    }
+)
+"""Lifetime -> the stages in which it is live."""
+
+
+def stages_of(*, training: bool, segment: int) -> tuple[str, ...]:
+    """Return the stages that a step has."""
+    return tuple(s for s in STAGES if segment or s not in _AGAIN) if training else _INFERENCE
+
+
+def stage_of(part: str, name: str) -> str:
+    """Return the stage of a superstep: its part, but for those that hold more or less than the rest of it."""
+    if name in STAGES:
+        return name
+    if part in (FORWARD, AGAIN) and name.endswith("neurons"):
+        return f"{part}: neurons"
+    # What is added to gradients behind the neurons needs their deltas, which some have ahead of the others.
+    return BACKWARD_NEURONS if part == "backward" and name.endswith(("windows", "ahead")) else part
+
+
+def bytes_at(held: Held, stage: str) -> Any:
+    """Return what is live in a stage, all categories."""
+    return sum((size for (_, life), size in held.items() if stage in LIVES[life]), start=np.int64(0))
+
+
+def by_stage(held: Held, stages: tuple[str, ...]) -> dict[str, Any]:
+    """Return what is live in each stage, all categories."""
+    lives: dict[str, Any] = {}
+    for (_, life), size in held.items():
+        lives[life] = lives.get(life, 0) + size
+    return {stage: sum((size for life, size in lives.items() if stage in LIVES[life]), start=np.int64(0)) for stage in stages}
+
+
+def most(held: Held, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> Ints:
+    """Return the most that is live in any stage, with what `more` adds in some."""
+    found: Ints = np.max(np.stack(np.broadcast_arrays(*_all(held, stages, more).values())), axis=0)
+    return found
+
+
+def fullest(held: Held, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> tuple[str, dict[str, int]]:
+    """Return the stage in which most is live, and what is live there by category (numbers, no arrays); what is added is "exchange"."""
+    sums = _all(held, stages, more)
+    stage = max(stages, key=lambda each: int(sums[each]))
+    found: dict[str, int] = {}
+    for (category, life), size in held.items():
+        if stage in LIVES[life]:
+            found[category] = found.get(category, 0) + int(size)
+    found["exchange"] = int((more or {}).get(stage, 0))
+    return stage, found
+
+
+def _all(held: Held, stages: tuple[str, ...], more: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {stage: size + (more or {}).get(stage, 0) for stage, size in by_stage(held, stages).items()}

@@ -1,0 +1,43 @@
+"""Bytes of the constants that vertices read: where the parts of masks, pieces of a relay's workers and rows of weights lie."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups
+from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.relays.relay_cycles import mask_rows
+
+WORD: Final = 4
+PIECE: Final = 9
+"""Numbers that tell a worker of a relay which part of a mask to look through."""
+
+
+def constant_bytes(layout: Layout) -> Ints:
+    """Bytes on every tile, without the tables of indexed connections and the places of a loss's classes."""
+    problem, workers = layout.problem, layout.problem.target.workers
+    words: Ints = np.zeros(problem.target.tiles, dtype=np.int64)
+    for source, relays in layout.relays.items():
+        if source.external:
+            continue
+        rows = mask_rows(problem, source, layout.range_by_id(source.owner))
+        for relay in relays:
+            if source.kind != "spikes":
+                words[relay.tile] += rows.tiles + 1
+                continue
+            pieces = sum(ceil_div((w + 1) * relay.samples, workers) - w * relay.samples // workers for w in range(workers))
+            words[relay.tile] += rows.all + 2 * (workers + 1 + PIECE * pieces)
+    for layer in problem.network.layers if problem.training else ():
+        for link in layer.outgoing:
+            if problem.copies(link) and link.dense:
+                words[layout.range_of(layer).tiles] += _runs(layout.range_by_id(link.target))
+    return WORD * words
+
+
+def _runs(where: TileRange) -> int:
+    """Numbers that tell where the rows of weights of a replica's tiles lie: runs of tiles that hold as many neurons each."""
+    first = np.append(True, np.diff(where.neurons) != 0)
+    return int((3 + column_groups(where.neurons, where.columns))[first].sum())

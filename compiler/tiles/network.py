@@ -1,0 +1,321 @@
+"""What the mapping reads of a StepProgram: layers (populations), links (connections) and sources, as sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from snnc.compiler.ir.graph import Kind
+from snnc.compiler.ir.step_operations import (
+    ConvolveBiasGradient,
+    Fill,
+    InputGradient,
+    NeuronStep,
+    RecordAdjoint,
+    RescaleBiasGradient,
+    WeightGradient,
+)
+from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo, StepProgram
+from snnc.compiler.lowering.gradient_support import near_bounds
+from snnc.compiler.lowering.sparse_values import is_quiet
+from snnc.compiler.neurons.kernel import Kernel
+from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
+from snnc.compiler.tiles.indexed.maps import IndexedOp
+
+
+@dataclass(frozen=True)
+class Source:
+    """A buffer that buses move: an input or an output port of a population.
+
+    `width` counts values a sample and step; a static input is the same at every step. Of a `windowed` one, only neurons that spiked or
+    are near the threshold need the gradient that connections send back.
+    """
+
+    buffer: str
+    owner: str
+    width: int
+    kind: Kind
+    external: bool
+    static: bool = False
+    windowed: bool = False
+
+
+@dataclass(frozen=True)
+class Link:
+    """A connection.
+
+    Attributes
+    ----------
+    inputs, outputs
+        Values of the source and of the target that it joins.
+    weight_elements
+        Elements of its weight: inputs x outputs when dense; 0, 1 or `inputs` when one to one; 0 when indexed.
+    weight_gradient, input_gradient
+        Whether the backward step forms them.
+    indexed
+        What it joins, when tables tell that; None when it is dense or one to one.
+    """
+
+    id: str
+    source: Source
+    target: str
+    port: int
+    dense: bool
+    delay: int
+    inputs: int
+    outputs: int
+    weight_elements: int
+    weight_gradient: bool
+    input_gradient: bool
+    indexed: IndexedLink | None = None
+    quiet: bool = False
+    """Whether it is dense and what it reads are sums of spikes, mostly 0."""
+
+    @property
+    def chooses(self) -> bool:
+        """True for a maximum."""
+        return self.indexed is not None and self.indexed.map.maximum
+
+    @property
+    def read_backward(self) -> bool:
+        """True when its target reads its window again: for the gradient of weights, or to tell which entry of a maximum it was."""
+        return self.weight_gradient or (self.input_gradient and self.chooses)
+
+    @property
+    def deals(self) -> bool:
+        """True when its rows of weight gradients, or products with rows of its weights, can be dealt over workers by spikes."""
+        return self.dense and self.events and (self.weight_gradient or self.input_gradient)
+
+    @property
+    def one_to_one(self) -> bool:
+        """True when value i of the source reaches one neuron alone, the next one for i + 1."""
+        return not self.dense and self.indexed is None
+
+    @property
+    def events(self) -> bool:
+        """True when ids of spikes arrive, not values."""
+        return self.source.kind == "spikes"
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A population with its links and its parameters.
+
+    Attributes
+    ----------
+    neuron_parameters, scalar_parameters
+        Number of parameters (biases included) with one value a neuron, and with one value for all.
+    learnable_neuron_parameters, learnable_scalars
+        Those of them that training changes.
+    sent
+        Output buffers that buses move.
+    records
+        Outputs of the network that it writes.
+    adjoint_outputs
+        Its output buffers that receive a gradient from a record.
+    gradient
+        Whether the backward step runs it.
+    """
+
+    id: str
+    label: str
+    neurons: int
+    kernel: Kernel
+    incoming: tuple[Link, ...]
+    outgoing: tuple[Link, ...]
+    neuron_parameters: int
+    scalar_parameters: int
+    learnable_neuron_parameters: int
+    learnable_scalars: int
+    sent: tuple[Source, ...]
+    records: int
+    adjoint_outputs: frozenset[str]
+    gradient: bool
+
+    @property
+    def pairs(self) -> bool:
+        """Whether its time goes into rows of columns in pairs: spikes over dense connections, and no tables whose windows have places."""
+        return any(link.dense and link.events for link in self.incoming) and all(
+            link.indexed is None for link in (*self.incoming, *self.outgoing)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """All layers in order, the inputs, and what training needs."""
+
+    layers: tuple[Layer, ...]
+    inputs: tuple[Source, ...]
+    links: tuple[Link, ...]
+    training: bool
+    loss_layer: str | None
+    loss_width: int
+    loss: str | None
+    """Name of the loss; None without."""
+    moments: int
+    """Optimiser values kept for each parameter (Adam 2, SGD with momentum 1)."""
+
+    @property
+    def loss_of_steps(self) -> bool:
+        """Whether every step has a loss of its own; others take scores of the whole sequence."""
+        return self.loss == "ce_rate"
+
+    @property
+    def indexed(self) -> tuple[Link, ...]:
+        """Links that tables describe."""
+        return tuple(link for link in self.links if link.indexed is not None)
+
+    @property
+    def windowed(self) -> frozenset[Source]:
+        """Sources whose gradients may come back in windows, those of dense connections; others add theirs from deltas.
+
+        None that a maximum reads: which entry it chose is told by windows of spikes alone.
+        """
+        able = frozenset(link.source for link in self.links if link.dense and link.input_gradient and link.source.windowed)
+        return able - {link.source for link in self.links if link.chooses}
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Every buffer that some link reads, inputs first."""
+        return tuple(dict.fromkeys([*self.inputs, *(s for layer in self.layers for s in layer.sent)]))
+
+
+def describe(program: StepProgram, training: bool | None = None) -> Network:
+    """Read sizes and flags off `program`; `training` None means: when it has a loss and an optimizer."""
+    if training is None:
+        training = program.loss is not None and program.optimizer is not None
+    inputs = {i.id: i.static for i in program.inputs}
+    sources = {c.source_buffer: _source(program, c, inputs) for c in program.connections}
+    links = tuple(_link(program, c, sources[c.source_buffer], training) for c in program.connections)
+    loss = next((o for o in program.outputs if o.id == program.loss_output), None)
+    return Network(
+        layers=tuple(_layer(program, p, links, training) for p in program.populations),
+        inputs=tuple(s for s in sources.values() if s.external),
+        links=links,
+        training=training,
+        loss_layer=next((p.id for p in program.populations if loss and loss.source.buffer in _buffers(program, p)), None),
+        loss_width=math.prod(loss.shape) if loss else 0,
+        loss=program.loss.name if program.loss else None,
+        moments=_moments(program) if training else 0,
+    )
+
+
+def _moments(program: StepProgram) -> int:
+    optimizer = program.optimizer
+    if optimizer is None:
+        return 0
+    return 2 if optimizer.name == "adam" else int(getattr(optimizer, "momentum", 0.0) > 0)
+
+
+def _source(program: StepProgram, connection: ConnectionInfo, inputs: Mapping[str, bool]) -> Source:
+    buffer = program.buffers[connection.source_buffer]
+    return Source(
+        buffer.name,
+        connection.source,
+        math.prod(buffer.shape),
+        buffer.kind,
+        connection.source in inputs,
+        inputs.get(connection.source, False),
+        _windowed(program, connection),
+    )
+
+
+def _windowed(program: StepProgram, connection: ConnectionInfo) -> bool:
+    population = next((p for p in program.populations if p.id == connection.source), None)
+    if population is None:
+        return False
+    outputs = _step(program, population).outputs
+    if connection.source_buffer not in outputs or program.buffers[connection.source_buffer].kind != "spikes":
+        return False
+    return near_bounds(population, population.kernel.outputs[outputs.index(connection.source_buffer)]) is not None
+
+
+def _link(program: StepProgram, connection: ConnectionInfo, source: Source, training: bool) -> Link:
+    target = next(p for p in program.populations if p.id == connection.target)
+    backward = program.backward if training else ()
+    mine = [op for op in backward if getattr(op, "connection", None) == connection.id]
+    dense = connection.kind == "dense"
+    op = next((op for op in program.forward if isinstance(op, IndexedOp) and op.connection == connection.id), None)
+    learned = {step.parameter for step in program.update} if training else set()
+    indexed = None if op is None else IndexedLink(op, program.buffers, connection.weight in learned, connection.bias in learned)
+    return Link(
+        id=connection.id,
+        source=source,
+        target=connection.target,
+        port=connection.port,
+        dense=dense,
+        delay=connection.delay,
+        inputs=source.width,
+        outputs=source.width if op is None and not dense else math.prod(target.shape),
+        weight_elements=math.prod(program.buffers[connection.weight].shape) if connection.weight and op is None else 0,
+        weight_gradient=any(isinstance(op, WeightGradient | ConvolveBiasGradient | RescaleBiasGradient) for op in mine),
+        input_gradient=any(isinstance(op, InputGradient) for op in mine),
+        indexed=indexed,
+        quiet=is_quiet(program, connection),
+    )
+
+
+def _buffers(program: StepProgram, population: PopulationInfo) -> set[str]:
+    step = _step(program, population)
+    return {*population.output_buffers.values(), *step.outputs, *step.states}
+
+
+def _step(program: StepProgram, population: PopulationInfo) -> NeuronStep:
+    return next(op for op in program.forward if isinstance(op, NeuronStep) and op.population == population.id)
+
+
+def _parameters(program: StepProgram, population: PopulationInfo) -> tuple[str, ...]:
+    """Parameter buffers of the equations, then the biases of the ports."""
+    biases = [b for op in program.forward if isinstance(op, Fill) and op.target in population.ports for b in op.biases]
+    return (*_step(program, population).parameters, *biases)
+
+
+def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, ...], training: bool) -> Layer:
+    buffers = _buffers(program, population)
+    parameters = _parameters(program, population)
+    neurons = math.prod(population.shape)
+    learned = {op.parameter for op in program.update} if training else set()
+    wide = [name for name in parameters if math.prod(program.buffers[name].shape) > 1 or neurons == 1]
+    backward = program.backward if training else ()
+    sent = dict.fromkeys(link.source for link in links if link.source.owner == population.id)
+    return Layer(
+        id=population.id,
+        label=population.label,
+        neurons=neurons,
+        kernel=population.kernel,
+        incoming=tuple(link for link in links if link.target == population.id),
+        outgoing=tuple(link for link in links if link.source.owner == population.id),
+        neuron_parameters=len(wide),
+        scalar_parameters=len(parameters) - len(wide),
+        learnable_neuron_parameters=sum(name in learned for name in wide),
+        learnable_scalars=sum(name in learned for name in parameters) - sum(name in learned for name in wide),
+        sent=tuple(sent),
+        records=sum(o.source.buffer in buffers for o in program.outputs),
+        adjoint_outputs=frozenset(op.source.buffer for op in backward if isinstance(op, RecordAdjoint) and op.source.buffer in buffers),
+        gradient=any(getattr(op, "population", None) == population.id for op in backward),
+    )
+
+
+def learned_elements(layer: Layer) -> Mapping[str, int]:
+    """Learned elements a neuron of `layer`, by link id (dense: its inputs) and ``"bias"`` (biases and neuron parameters)."""
+    found = {link.id: (link.inputs if link.dense else int(link.weight_elements > 1)) for link in layer.incoming if link.weight_gradient}
+    return {**found, "bias": layer.learnable_neuron_parameters}
+
+
+def learned_rows(layer: Layer) -> list[int]:
+    """Values a neuron of every learned parameter that has some for each neuron: the inputs of a dense connection, else 1."""
+    links = [
+        link.inputs if link.dense else 1
+        for link in layer.incoming
+        if link.weight_gradient and link.indexed is None and (link.dense or link.weight_elements > 1)
+    ]
+    return links + [1] * layer.learnable_neuron_parameters
+
+
+def learned_scalars(layer: Layer) -> int:
+    """Learned parameters with one value for all neurons."""
+    return layer.learnable_scalars + sum(link.weight_gradient and link.one_to_one and link.weight_elements == 1 for link in layer.incoming)
+
+
+__all__ = ["Layer", "Link", "Network", "Source", "describe", "learned_elements", "learned_rows", "learned_scalars"]

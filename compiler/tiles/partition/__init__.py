@@ -1,0 +1,9 @@
+"""Populations with sparse connections in parts: which neurons belong together, the graph of the parts, and the way back."""
+
+from __future__ import annotations
+
+from snnc.compiler.tiles.partition.correspondence import Correspondence, correspond
+from snnc.compiler.tiles.partition.prepare import Prepared, prepare
+from snnc.compiler.tiles.partition.split import Parting, Piece, Split, split
+
+__all__ = ["Correspondence", "Parting", "Piece", "Prepared", "Split", "correspond", "prepare", "split"]

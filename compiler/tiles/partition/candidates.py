@@ -1,0 +1,145 @@
+"""Which populations can be cut into parts, and who sends what to whom in them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array, Edge, Flatten, Graph, Linear, Output, Population, Reshape, Sparse
+from snnc.compiler.ir.shapes import size
+from snnc.compiler.ir.sparse import pattern_of
+from snnc.compiler.tiles.partition.even import even_order
+from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
+from snnc.compiler.tiles.partition.split import Parting
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Populations that can be cut, in the order of the graph.
+
+    Attributes
+    ----------
+    sizes
+        Neurons of each.
+    sources, targets
+        For each entry of a sparse connection between two of them: the neuron that sends and the one that receives, counted through all.
+    fan_in, fan_out
+        Entries of all sparse connections (of inputs and other populations as well) that lead to each neuron, and from it.
+    """
+
+    sizes: Mapping[str, int]
+    sources: Ints
+    targets: Ints
+    fan_in: Floats
+    fan_out: Floats
+
+    @cached_property
+    def first(self) -> dict[str, int]:
+        """Number of the first neuron of each population."""
+        starts = np.cumsum([0, *self.sizes.values()]).tolist()
+        return dict(zip(self.sizes, starts, strict=False))
+
+    @property
+    def neurons(self) -> int:
+        """Of all of them."""
+        return sum(self.sizes.values())
+
+    def hypergraph(self, rates: Mapping[str, Array], work: Floats) -> Hypergraph:
+        """Return the hypergraph of neurons: a net joins a neuron with its targets and weighs its spikes a step.
+
+        Parameters
+        ----------
+        rates
+            Spikes a step of each neuron (arrays), or of any (0-d), by population; 1 where nothing is known.
+        work
+            Of each neuron.
+        """
+        rate = np.concatenate([np.broadcast_to(np.asarray(rates.get(p, 1.0), np.float64).reshape(-1), n) for p, n in self.sizes.items()])
+        sending = np.unique(self.sources)
+        nets = np.concatenate([self.sources, sending])
+        pins = np.concatenate([self.targets, sending])
+        return Hypergraph.of(np.searchsorted(sending, nets), pins, rate[sending], work)
+
+    def parting(self, part: Ints) -> Parting:
+        """Deal the part of every neuron out over the populations; in each part, work is even along the neurons."""
+        mine = {name: slice(first, first + self.sizes[name]) for name, first in self.first.items()}
+        places = {name: self._places(part[some], some) for name, some in mine.items()}
+        return Parting({name: part[some] for name, some in mine.items()}, places)
+
+    def _places(self, part: Ints, some: slice) -> Ints:
+        """Place of each neuron of a population in its part."""
+        work, found = np.stack([self.fan_in[some], self.fan_out[some]]), np.zeros(len(part), dtype=np.int64)
+        for members in Parting({"": part}).members(""):
+            found[members[even_order(work[:, members])]] = np.arange(len(members))
+        return found
+
+
+def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | None:
+    """Find the populations that have Linear and Sparse connections alone, and a Sparse one among themselves.
+
+    Parameters
+    ----------
+    graph
+        It went through the default flow.
+    whole
+        Populations that must stay whole, such as the one that a loss reads.
+
+    Returns
+    -------
+    Candidates or None
+        None when there are none.
+    """
+    able = {name for name, population in graph.of_type(Population) if name not in whole and _is_able(graph, name, population)}
+    ends = {name: (graph.incoming(name)[0].source, graph.outgoing(name)[0].target) for name, _ in graph.of_type(Linear, Sparse)}
+    sparse = [both for name, both in ends.items() if isinstance(graph.operation(name), Sparse)]
+    dense = [both for name, both in ends.items() if isinstance(graph.operation(name), Linear)]
+    able = _joined(able, sparse)
+    able -= {end for both in dense if able.issuperset(both) for end in both}  # whoever sends to all is heard in all parts
+    able = _joined(able, sparse)
+    if not able:
+        return None
+    return _measured(graph, {n: size(p.shape) for n, p in graph.of_type(Population) if n in able}, ends)
+
+
+def _joined(able: set[str], sparse: Sequence[tuple[str, str]]) -> set[str]:
+    """Those with a sparse connection among themselves."""
+    return {end for both in sparse if able.issuperset(both) for end in both}
+
+
+def _is_able(graph: Graph, name: str, population: Population) -> bool:
+    for parameter in population.learnable:
+        if np.ndim(population.parameters.get(parameter, population.model.parameters[parameter])) == 0:
+            return False  # one value that all neurons learn together
+    before = all(isinstance(graph.operation(e.source), Linear | Sparse) for e in graph.incoming(name))
+    return before and bool(graph.incoming(name)) and all(_reads_apart(graph, edge) for edge in graph.outgoing(name))
+
+
+def _reads_apart(graph: Graph, edge: Edge) -> bool:
+    operation = graph.operation(edge.target)
+    if isinstance(operation, Flatten | Reshape):
+        return all(isinstance(graph.operation(after.target), Output) for after in graph.outgoing(edge.target))
+    return isinstance(operation, Linear | Sparse | Output)
+
+
+def _measured(graph: Graph, sizes: Mapping[str, int], ends: Mapping[str, tuple[str, str]]) -> Candidates:
+    first = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
+    neurons = sum(sizes.values())
+    sources, targets = [], []
+    fan_in, fan_out = np.zeros(neurons), np.zeros(neurons)
+    for name, (source, target) in ends.items():
+        operation = graph.operation(name)
+        if not isinstance(operation, Sparse):
+            continue
+        pattern = pattern_of(operation)
+        columns, rows = pattern.indices.astype(np.int64), pattern.rows.astype(np.int64)
+        if target in sizes:
+            fan_in += np.bincount(first[target] + rows, minlength=neurons)
+        if source in sizes:
+            fan_out += np.bincount(first[source] + columns, minlength=neurons)
+        if source in sizes and target in sizes:
+            sources.append(first[source] + columns)
+            targets.append(first[target] + rows)
+    return Candidates(sizes, np.concatenate(sources), np.concatenate(targets), fan_in, fan_out)

@@ -1,0 +1,63 @@
+"""Native partitioners run in a process of their own: one that aborts ends that process, not the one that asked."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from snnc.compiler.tiles.partition.errors import PartitionerCrashError
+from snnc.compiler.tiles.partition.hypergraph import Ints
+
+PROGRAM: Final = Path(__file__).with_name("native.py")
+
+
+def ask(library: Literal["mtkahypar", "metis"], **given: Any) -> Ints:
+    """Return the part of every vertex; `given` is what :mod:`~snnc.compiler.tiles.partition.native` reads for this library.
+
+    Raises
+    ------
+    PartitionerCrashError
+        The library ended its process, or its answer is not a partition.
+    """
+    arrays, vertices = io.BytesIO(), len(given["work"])
+    np.savez(arrays, **given)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-P", str(PROGRAM), library]
+    try:
+        done = subprocess.run(command, input=arrays.getvalue(), capture_output=True, env=environment, check=False)
+    except OSError as error:
+        raise _crash(library, f"cannot be started ({error.strerror or error})") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise _crash(library, f"ended with {_status(done.returncode)}" + (f" ({said[-1][:200]})" if said else ""))
+    try:
+        found: Ints = np.load(io.BytesIO(done.stdout), allow_pickle=False)
+    except (ValueError, EOFError, OSError):
+        raise _crash(library, "gave no answer") from None
+    if found.shape != (vertices,) or (vertices and not 0 <= found.min() <= found.max() < int(given["parts"])):
+        raise _crash(library, f"gave {found.size:,} parts for {vertices:,} vertices, or parts that were not asked for")
+    return found
+
+
+def _status(code: int) -> str:
+    if code > 0:
+        return f"status {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+def _crash(library: str, what: str) -> PartitionerCrashError:
+    hint = "" if Path("/sys/devices/system/cpu").exists() or library != "mtkahypar" else "; it needs /sys, which is not mounted here"
+    return PartitionerCrashError(f"the partitioner {library!r} {what}{hint}. Without it: pip uninstall {_PACKAGES[library]}.")
+
+
+_PACKAGES: Final = {"mtkahypar": "mtkahypar", "metis": "pymetis"}

@@ -1,0 +1,156 @@
+"""Between a program and the program of its parts: parameters, states, results and activity in either order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
+from snnc.compiler.tiles.partition.split import Ints, Split
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where something of the whole program lies: its name there, and which of its elements, counted as in a vector (None: all)."""
+
+    whole: str
+    index: Ints | None
+
+
+@dataclass(frozen=True, eq=False)
+class Correspondence:
+    """Ids and names of the program of the parts, and what they are of the whole program.
+
+    Attributes
+    ----------
+    whole, split
+        The two programs; inputs have the same ids in both.
+    parameters, outputs
+        Place of each parameter and output of `split`, by name and id.
+    populations
+        Place of each population of `split`: id of its whole, and its neurons.
+    buffers
+        Place of each buffer that populations of `split` show to others, and of each input's.
+    inputs
+        Which values of an input those of `split` are, one after the other, where their order is another.
+    """
+
+    whole: StepProgram
+    split: StepProgram
+    parameters: Mapping[str, Place]
+    outputs: Mapping[str, Place]
+    populations: Mapping[str, Place]
+    buffers: Mapping[str, Place]
+    inputs: Mapping[str, Ints] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        """Ids of the parts of each population that was cut, by its label; none of those that only lie in another order."""
+        found: dict[str, tuple[str, ...]] = {}
+        for id_, place in self.populations.items():
+            if place.index is not None:
+                label = next(p.label for p in self.whole.populations if p.id == place.whole)
+                found[label] = (*found.get(label, ()), id_)
+        return {label: ids for label, ids in found.items() if len(ids) > 1}
+
+    def parameters_of_parts(self, values: Mapping[str, Array]) -> dict[str, Array]:
+        """Turn parameters of the whole program into those of the parts."""
+        found = {}
+        for name, place in self.parameters.items():
+            if place.whole in values:
+                found[name] = _taken(np.asarray(values[place.whole]), place, self.split.parameters[name].value.shape)
+        return found
+
+    def parameters_of_whole(self, values: Mapping[str, Array]) -> dict[str, Array]:
+        """Turn parameters (or gradients, where those that are missing are 0) of the parts into those of the whole program."""
+        found: dict[str, Array] = {}
+        for name, place in self.parameters.items():
+            if name in values:
+                shape = self.whole.parameters[place.whole].value.shape
+                if place.whole not in found:
+                    found[place.whole] = np.zeros(shape, values[name].dtype)
+                _put(found[place.whole], values[name], place)
+        return found
+
+    def inputs_of_parts(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Turn inputs, id -> [T, B, *shape] (static ones [B, *shape]), into those of the parts."""
+        if not self.inputs:
+            return inputs
+        shapes = {info.id: info.shape for info in self.whole.inputs}
+        found = dict(inputs)
+        for id_, values in self.inputs.items():
+            if id_ in inputs:
+                given = np.asarray(inputs[id_])
+                lead = given.shape[: given.ndim - len(shapes[id_])]
+                found[id_] = given.reshape(*lead, -1)[..., values].reshape(given.shape)
+        return found
+
+    def records_of_whole(self, records: Mapping[str, Array]) -> dict[str, Array]:
+        """Turn output id -> [T, B, *shape] of the parts into those of the whole program."""
+        infos = {o.id: o for o in self.whole.outputs}
+        found: dict[str, Array] = {}
+        for id_, place in self.outputs.items():
+            record, info = records[id_], infos[place.whole]
+            if place.index is None:
+                found[place.whole] = record
+                continue
+            steps, batch = record.shape[:2]
+            if place.whole not in found:
+                found[place.whole] = np.zeros((steps, batch, *info.shape), record.dtype)
+            found[place.whole].reshape(steps, batch, -1)[:, :, place.index] = record.reshape(steps, batch, -1)
+        return {info.id: found[info.id] for info in self.whole.outputs}
+
+    def initial_of_parts(self, initial: Mapping[tuple[str, str], Array]) -> dict[tuple[str, str], Array]:
+        """Turn initial values, (population id, state or output buffer) -> [B, n], into those of the parts."""
+        found = {}
+        infos = {p.id: p for p in self.whole.populations}
+        for info in self.split.populations:
+            place = self.populations[info.id]
+            for (population, name), values in initial.items():
+                own = _same_place(infos[population], name, info) if population == place.whole else None
+                if own is not None:
+                    found[info.id, own] = values if place.index is None else np.ascontiguousarray(values[:, place.index])
+        return found
+
+
+def _taken(values: Array, place: Place, shape: tuple[int, ...]) -> Array:
+    found: Array = values if place.index is None else values.reshape(-1)[place.index].reshape(shape)
+    return found
+
+
+def _put(whole: Array, values: Array, place: Place) -> None:
+    whole.reshape(-1)[slice(None) if place.index is None else place.index] = values.reshape(-1)
+
+
+def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str | None:
+    """The state or output buffer of `part` that is what `name` is of `whole`; None where nobody reads it there."""
+    if name in whole.kernel.states:
+        labels = {part.kernel.labels[s]: s for s in part.kernel.states}
+        return labels.get(whole.kernel.labels[name])
+    port = next(port for port, buffer in whole.output_buffers.items() if buffer == name)
+    return part.output_buffers.get(port)
+
+
+def correspond(whole: StepProgram, split: StepProgram, found: Split) -> Correspondence:
+    """Find what the names of `split`, the program of ``found.graph``, stand for in `whole`."""
+    ids = {p.label: p for p in whole.populations}
+    by_label = {p.label: p.name for p in whole.parameters.values()}
+    output_ids = {o.label: o.id for o in whole.outputs}
+    parameters, outputs, populations, buffers = {}, {}, {}, {}
+    for parameter in split.parameters.values():
+        piece = found.parameters.get(parameter.label)
+        place = Place(by_label[parameter.label], None) if piece is None else Place(by_label[piece.whole], piece.index)
+        parameters[parameter.name] = place
+    for output in split.outputs:
+        piece = found.outputs.get(output.label)
+        outputs[output.id] = Place(output_ids[output.label], None) if piece is None else Place(output_ids[piece.whole], piece.index)
+    for info in split.populations:
+        piece = found.populations.get(info.label)
+        of, index = (ids[info.label], None) if piece is None else (ids[piece.whole], piece.index)
+        populations[info.id] = Place(of.id, index)
+        buffers.update({own: Place(of.output_buffers[port], index) for port, own in info.output_buffers.items()})
+    buffers.update({f"{i.id}_in": Place(f"{i.id}_in", None) for i in split.inputs})
+    return Correspondence(whole, split, parameters, outputs, populations, buffers)

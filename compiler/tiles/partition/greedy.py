@@ -1,0 +1,160 @@
+"""The partitioner that is always there: greedy growth, or the order of the neurons, then rounds of moves that lessen the cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+
+from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
+
+CLOSE: Final = 0.7
+"""Vertices grow into a part together when they are joined to it at least this much of what the closest is."""
+GROWTH: Final = 0.25
+"""A part grows by no more than this in one go, so that what it is joined to is known afresh."""
+PIECES: Final = 4
+"""Small pieces for each part."""
+ROUNDS: Final = 60
+"""Rounds of moves at most."""
+LEAST: Final = 1e-9
+"""Relative gain below which a round has found nothing."""
+
+
+@dataclass(frozen=True)
+class OwnPartitioner:
+    """Growth and moves; see :class:`~snnc.compiler.tiles.partition.partitioners.Partitioner`."""
+
+    name: ClassVar[str] = "snnc"
+
+    def __call__(self, graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
+        """Return the part of every vertex: the best of three starts after moves."""
+        most = graph.most_work(parts, imbalance)
+        starts = [in_order(graph, parts), grown(graph, parts), joined(graph, parts, seed)]
+        found = [moved(graph, balanced(graph, start, parts, most), parts, most, seed) for start in starts]
+        return min(found, key=lambda part: graph.cut(part, parts))
+
+
+def in_order(graph: Hypergraph, parts: int) -> Ints:
+    """Cut the row of vertices into pieces of even work."""
+    middle = np.cumsum(graph.work) - graph.work / 2
+    found: Ints = np.minimum((middle / graph.work.sum() * parts).astype(np.int64), parts - 1)
+    return found
+
+
+def grown(graph: Hypergraph, parts: int) -> Ints:
+    """Grow one part after the other: from the free vertex that earlier parts are joined to most, by those that it is joined to most."""
+    weight = graph.rate / np.maximum(np.diff(graph.start) - 1, 1)
+    joined, back = graph.incidence, graph.incidence.T.tocsr()
+    degree = np.maximum(back @ (weight * np.diff(graph.start)), 1e-30)
+    part = np.full(graph.vertices, parts - 1, dtype=np.int64)
+    free = np.ones(graph.vertices, bool)
+    for k in range(parts - 1):
+        room = float(graph.work[free].sum()) / (parts - k)
+        taken = (~free).astype(np.float64)
+        start = np.where(free, back @ (weight * (joined @ taken)) / degree, -1.0)
+        grown = np.array([int(np.argmax(start))])
+        score = np.zeros(graph.vertices)
+        members = 0
+        while len(grown):
+            part[grown], free[grown] = k, False
+            room -= float(graph.work[grown].sum())
+            members += len(grown)
+            reached = back[grown].sum(axis=0)
+            nets = np.flatnonzero(reached)
+            score += joined[nets].T @ (weight[nets] * reached[nets]) / degree
+            grown = _closest(graph, np.where(free, score, -1.0), max(1, int(GROWTH * members)), room)
+    return part
+
+
+def joined(graph: Hypergraph, parts: int, seed: int) -> Ints:
+    """Grow small pieces, and cut the hypergraph of these: clusters that are smaller than a part stay whole."""
+    number = min(PIECES * parts, graph.vertices)
+    piece = grown(graph, number)
+    coarse = Hypergraph.of(graph.net_of_pin, piece[graph.pins], graph.rate, np.bincount(piece, graph.work, number).astype(np.float64))
+    most = coarse.most_work(parts, 0.0)
+    found: Ints = moved(coarse, balanced(coarse, grown(coarse, parts), parts, most), parts, most, seed)[piece]
+    return found
+
+
+def _closest(graph: Hypergraph, score: Floats, most: int, room: float) -> Ints:
+    """The vertices of the highest score, at most so many and as much work; free ones without any score come last, in order."""
+    highest = float(score.max())
+    if highest < 0:
+        return np.zeros(0, np.int64)
+    some = np.flatnonzero(score >= CLOSE * highest)
+    some = some[np.argsort(-score[some], kind="stable")][:most]
+    return some[np.cumsum(graph.work[some]) - graph.work[some] / 2 <= room]
+
+
+def balanced(graph: Hypergraph, part: Ints, parts: int, most: float) -> Ints:
+    """Move vertices out of parts that hold more than `most`, those first that cost least."""
+    part = part.copy()
+    load = graph.loads(part, parts)
+    for full in np.argsort(-load, kind="stable").tolist():
+        if load[full] <= most:
+            break
+        gain, target = _best_moves(graph, part, parts, np.where(load < most, 0.0, np.inf))
+        mine = np.flatnonzero(part == full)
+        for vertex in mine[np.argsort(-gain[mine], kind="stable")].tolist():
+            if load[full] <= most:
+                break
+            work = graph.work[vertex]
+            to = int(target[vertex])
+            if to == full or load[to] + work > most:
+                to = int(np.argmin(load))
+            if load[to] + work > most:
+                continue
+            part[vertex] = to
+            load[full] -= work
+            load[to] += work
+    return part
+
+
+def moved(graph: Hypergraph, part: Ints, parts: int, most: float, seed: int) -> Ints:
+    """Move many vertices at once as long as that lessens the cut, in the manner of Fiduccia and Mattheyses (1982) without their buckets."""
+    random = np.random.default_rng(seed)
+    best, least = part, graph.cut(part, parts)
+    share = 0.5
+    for _ in range(ROUNDS):
+        gain, target = _best_moves(graph, best, parts, np.zeros(parts))
+        wanted = np.flatnonzero(gain > LEAST * max(least, 1e-30))
+        if not len(wanted):
+            break
+        wanted = wanted[np.argsort(-gain[wanted], kind="stable")][: max(1, int(share * len(wanted)))]
+        wanted = wanted[random.random(len(wanted)) < 0.75] if share > 0.1 else wanted  # neighbours that change places would undo each other
+        changed = _within(graph, best, wanted, target, parts, most)
+        cut = graph.cut(changed, parts)
+        if cut < least * (1 - LEAST):
+            best, least, share = changed, cut, min(0.5, 1.5 * share)
+        elif share * len(wanted) <= 1:
+            break
+        else:
+            share /= 3
+    return best
+
+
+def _best_moves(graph: Hypergraph, part: Ints, parts: int, closed: Floats) -> tuple[Floats, Ints]:
+    """For each vertex the part where it lessens the cut most (parts with `closed` infinite left out), and by how much."""
+    incidence = graph.incidence
+    shown = np.zeros((graph.vertices, parts))
+    shown[np.arange(graph.vertices), part] = 1.0
+    count = incidence @ shown
+    net = graph.net_of_pin
+    alone = count[net, part[graph.pins]] == 1
+    leave = np.bincount(graph.pins, graph.rate[net] * alone, graph.vertices)
+    enter = incidence.T @ (graph.rate[:, None] * (count == 0)) + closed[None, :]
+    enter[np.arange(graph.vertices), part] = np.inf
+    target = np.argmin(enter, axis=1).astype(np.int64)
+    return leave - enter[np.arange(graph.vertices), target], target
+
+
+def _within(graph: Hypergraph, part: Ints, wanted: Ints, target: Ints, parts: int, most: float) -> Ints:
+    """Move the vertices `wanted` to their targets, in this order, as far as there is room."""
+    found = part.copy()
+    room = most - graph.loads(part, parts)
+    for k in range(parts):
+        mine = wanted[target[wanted] == k]
+        mine = mine[np.cumsum(graph.work[mine]) <= room[k]]
+        found[mine] = k
+    return found

@@ -1,0 +1,122 @@
+"""A program whose populations with channels lie in other orders: it computes the same, and a correspondence leads back to the author's.
+
+Convolutions are written as runs of neighbouring values (:mod:`snnc.compiler.tiles.indexed`). With the channels of a position side by side, runs
+are longer, a range of neurons is a region of the image, and the sources that reach it are a few ranges, its halo. Nothing but the order
+differs: weights of dense connections, parameters with a value for each neuron, inputs, outputs and states are put in order on their way
+in and out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from snnc.compiler.ir.channel_order import ChannelOrder, Ints
+from snnc.compiler.ir.graph import Array, Shape
+from snnc.compiler.ir.step_operations import Convolve, Dense, Fill, NeuronStep, OneToOne, Pooling
+from snnc.compiler.ir.step_program import Parameter, PopulationInfo, StepProgram
+from snnc.compiler.tiles.partition.correspondence import Correspondence, Place
+
+
+def movable(program: StepProgram) -> dict[str, Shape]:
+    """Shapes of the inputs and populations that may lie in another order, by id.
+
+    Those that convolutions or poolings join, but for what the loss reads and what has one-to-one connections, which go by number.
+    """
+    joined = {op.connection for op in program.forward if isinstance(op, Convolve | Pooling)}
+    fixed = {op.connection for op in program.forward if isinstance(op, OneToOne)}
+    wanted, kept = set(), set()
+    for connection in program.connections:
+        ends = {connection.source, connection.target}
+        wanted |= ends if connection.id in joined else set()
+        kept |= ends if connection.id in fixed else set()
+    loss = next((o.source.buffer for o in program.outputs if o.id == program.loss_output), None)
+    kept |= {p.id for p in program.populations if loss in _buffers(program, p)}
+    shapes = {info.id: info.shape for info in program.inputs} | {info.id: info.shape for info in program.populations}
+    return {id_: s for id_, s in shapes.items() if id_ in wanted - kept and len(s) > 1 and s[0] > 1 and math.prod(s[1:]) > 1}
+
+
+def orders(program: StepProgram, grain: int) -> dict[str, ChannelOrder]:
+    """Orders of all movable inputs and populations with up to `grain` channels side by side: the largest divisor of their number."""
+    return {
+        id_: ChannelOrder(shape[0], math.prod(shape[1:]), max(g for g in range(1, min(grain, shape[0]) + 1) if shape[0] % g == 0))
+        for id_, shape in movable(program).items()
+    }
+
+
+def reorder(program: StepProgram, chosen: Mapping[str, ChannelOrder]) -> Correspondence:
+    """Write `program` with the values of some inputs and populations (of :func:`movable`) in `chosen` orders."""
+    owners = _owners(program)
+    of = {buffer: chosen[owner] for buffer, owner in owners.items() if owner in chosen}
+    places = _parameter_places(program, of, chosen)
+    parameters = {name: _taken(p, places.get(name)) for name, p in program.parameters.items()}
+    made = replace(
+        program,
+        buffers={name: replace(buffer, order=of[name]) if name in of else buffer for name, buffer in program.buffers.items()},
+        parameters=parameters,
+        populations=tuple(_population(p, chosen.get(p.id)) for p in program.populations),
+    )
+    values = {id_: order.values() for id_, order in chosen.items()}
+    return Correspondence(
+        whole=program,
+        split=made,
+        parameters={name: Place(name, places.get(name)) for name in program.parameters},
+        outputs={o.id: Place(o.id, values.get(owners.get(o.source.buffer, ""))) for o in program.outputs},
+        populations={p.id: Place(p.id, values.get(p.id)) for p in program.populations},
+        buffers={name: Place(name, values.get(owner)) for name, owner in owners.items() if _shown(program, name)},
+        inputs={info.id: values[info.id] for info in program.inputs if info.id in values},
+    )
+
+
+def _buffers(program: StepProgram, population: PopulationInfo) -> set[str]:
+    step = next(op for op in program.forward if isinstance(op, NeuronStep) and op.population == population.id)
+    return {*population.ports, *population.output_buffers.values(), *step.outputs, *step.states}
+
+
+def _owners(program: StepProgram) -> dict[str, str]:
+    """The input or population that each of their buffers belongs to."""
+    found = {f"{info.id}_in": info.id for info in program.inputs}
+    for population in program.populations:
+        found.update(dict.fromkeys(_buffers(program, population), population.id))
+    return found
+
+
+def _shown(program: StepProgram, buffer: str) -> bool:
+    return any(c.source_buffer == buffer for c in program.connections) or any(buffer == f"{i.id}_in" for i in program.inputs)
+
+
+def _parameter_places(program: StepProgram, of: Mapping[str, ChannelOrder], chosen: Mapping[str, ChannelOrder]) -> dict[str, Ints]:
+    """For each parameter that changes, the author's element at each of its places."""
+    found: dict[str, Ints] = {}
+    for op in program.forward:
+        if isinstance(op, Dense) and (op.source.buffer in of or op.target in of):
+            rows, columns = program.parameters[op.weight].value.shape
+            every = np.arange(rows * columns).reshape(rows, columns)
+            every = every[of[op.target].values()] if op.target in of else every
+            every = every[:, of[op.source.buffer].values()] if op.source.buffer in of else every
+            found[op.weight] = every.reshape(-1)
+        elif isinstance(op, Fill) and op.target in of:
+            found.update(_wide(program, op.biases, of[op.target]))
+        elif isinstance(op, NeuronStep) and op.population in chosen:
+            found.update(_wide(program, op.parameters, chosen[op.population]))
+    return found
+
+
+def _wide(program: StepProgram, names: tuple[str, ...], order: ChannelOrder) -> dict[str, Ints]:
+    """Parameters with a value for each neuron."""
+    return {name: order.values() for name in names if program.parameters[name].value.size == order.channels * order.positions}
+
+
+def _taken(parameter: Parameter, index: Ints | None) -> Parameter:
+    value = parameter.value
+    return parameter if index is None else replace(parameter, value=value.reshape(-1)[index].reshape(value.shape))
+
+
+def _population(info: PopulationInfo, order: ChannelOrder | None) -> PopulationInfo:
+    def moved(value: Array) -> Array:
+        return value if order is None or not np.ndim(value) else value.reshape(-1)[order.values()].reshape(value.shape)
+
+    return replace(info, initial=tuple(map(moved, info.initial)))

@@ -1,0 +1,217 @@
+"""A graph with some of its populations in parts: each part a population, each connection one for every pair of parts that it joins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.ir.graph import Array, Edge, Flatten, Graph, Linear, Output, Population, Reshape, Sparse, StateRef
+from snnc.compiler.lowering.connections import recorded
+from snnc.compiler.passes.edit import add_edge, fresh_name
+from snnc.compiler.tiles.partition.errors import UnreachedPartError
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Between: TypeAlias = Linear | Sparse
+
+
+@dataclass(frozen=True, eq=False)
+class Parting:
+    """Part of every neuron, by population: arrays [neurons] of numbers from 0; populations that it does not name stay whole.
+
+    `places` tell which neurons of a part come first, arrays [neurons] as well; without them they lie in the author's order.
+    """
+
+    parts: Mapping[str, Ints]
+    places: Mapping[str, Ints] = field(default_factory=dict)
+
+    def members(self, name: str) -> tuple[Ints, ...]:
+        """Neurons of each part that has some, in their order there."""
+        number = self.parts[name]
+        place = self.places.get(name, np.zeros(len(number), dtype=np.int64))
+        order = np.lexsort((place, number))
+        return tuple(np.split(order, np.flatnonzero(np.diff(number[order])) + 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Which elements of what the author calls `whole`, counted as in a vector."""
+
+    whole: str
+    index: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The graph of the parts, and what its names stand for.
+
+    Attributes
+    ----------
+    graph
+        It computes the same.
+    populations, outputs
+        Neurons of each part, and what each output records, by their new names.
+    parameters
+        Elements of each weight, bias and parameter that is a part of one, by its label (``"<node>.weight"``).
+    """
+
+    graph: Graph
+    populations: Mapping[str, Piece]
+    outputs: Mapping[str, Piece]
+    parameters: Mapping[str, Piece]
+
+
+def split(graph: Graph, parting: Parting) -> Split:
+    """Cut the populations that `parting` names.
+
+    Parameters
+    ----------
+    graph
+        It went through the default flow; stays as it is. The populations have Linear and Sparse connections alone, as
+        :func:`~snnc.compiler.tiles.partition.candidates.find_candidates` finds them.
+    parting
+        The parts.
+
+    Raises
+    ------
+    UnreachedPartError
+        A part has no connection, or a bias and no entry beside it.
+    """
+    work = _Work(graph, parting)
+    for name in graph.names:
+        work.add(name)
+    for edge in (*work.edges, *filter(work.stays, graph.edges)):
+        add_edge(work.made, edge)
+    _check_reached(work)
+    return Split(work.made, work.populations, work.outputs, work.parameters)
+
+
+@dataclass
+class _Work:
+    graph: Graph
+    parting: Parting
+    populations: dict[str, Piece] = field(default_factory=dict)
+    outputs: dict[str, Piece] = field(default_factory=dict)
+    parameters: dict[str, Piece] = field(default_factory=dict)
+    parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Names of the parts of each population."""
+    joined: set[str] = field(default_factory=set)
+    """Connections and outputs of parts: their edges are among `edges`."""
+    edges: list[Edge] = field(default_factory=list)
+    """Edges of parts; they may lead to nodes that come later."""
+
+    def __post_init__(self) -> None:
+        old = self.graph
+        self.members = {name: self.parting.members(name) for name in self.parting.parts}
+        self.made = Graph(old.name, old.steps)
+        self.made.idle_inputs, self.made.assumptions = dict(old.idle_inputs), list(old.assumptions)
+        for name, members in self.members.items():
+            several = len(members) > 1
+            self.parts[name] = tuple(fresh_name(old, f"{name} part {k}") if several else name for k in range(len(members)))
+        for label, ref in old.state_inputs.items():
+            for k, part in enumerate(self.parts.get(ref.node, (ref.node,))):
+                self.made.state_inputs[label if part == ref.node else f"{label} part {k}"] = StateRef(part, ref.name)
+
+    def add(self, name: str) -> None:
+        """Add what becomes of a node."""
+        operation = self.graph.operation(name)
+        match operation:
+            case Population() if name in self.members:
+                for part, index in zip(self.parts[name], self.members[name], strict=True):
+                    self._population(name, operation, part, index)
+            case Linear() | Sparse() if self._ends(name) != (None, None):
+                self._connection(name, operation)
+            case Output() if (source := recorded(self.graph, name))[0] in self.members:
+                self._outputs(name, operation, *source)
+            case Flatten() | Reshape() if self.graph.incoming(name)[0].source in self.members:
+                pass  # lies before outputs alone, which tell their shape themselves
+            case _:
+                self.made.add(name, operation)
+
+    def stays(self, edge: Edge) -> bool:
+        """Tell whether an edge joins nodes that stay."""
+        return edge.source in self.made.nx and edge.target in self.made.nx and not self.joined & {edge.source, edge.target}
+
+    def _ends(self, name: str) -> tuple[tuple[Ints, ...] | None, tuple[Ints, ...] | None]:
+        """Members of the parts of the source and of the target of a connection, None for one that stays whole."""
+        (before,), (after,) = self.graph.incoming(name), self.graph.outgoing(name)
+        return self.members.get(before.source), self.members.get(after.target)
+
+    def _population(self, whole: str, operation: Population, part: str, index: Ints) -> None:
+        def taken(values: Mapping[str, Array]) -> dict[str, Array]:
+            return {name: np.asarray(v).reshape(-1)[index] if np.ndim(v) else v for name, v in values.items()}
+
+        parameters = taken(operation.parameters)
+        self.made.add(part, replace(operation, shape=(len(index),), parameters=parameters, initial=taken(operation.initial)))
+        self.populations[part] = Piece(whole, index)
+        for name in operation.model.parameters:
+            wide = np.ndim(operation.parameters.get(name, 0.0)) > 0
+            self.parameters[f"{part}.{name}"] = Piece(f"{whole}.{name}", index if wide else np.zeros(1, np.int64))
+
+    def _outputs(self, name: str, operation: Output, source: str, port: str, delay: int) -> None:
+        for part, index in zip(self.parts[source], self.members[source], strict=True):
+            several = len(self.parts[source]) > 1
+            new = self.made.add(fresh_name(self.made, f"{name} of {part}") if several else name, operation)
+            self.edges.append(Edge(part, new, port, "in", delay))
+            self.joined.add(new)
+            self.outputs[new] = Piece(name, index)
+
+    def _connection(self, name: str, operation: Between) -> None:
+        (before,), (after,) = self.graph.incoming(name), self.graph.outgoing(name)
+        sources, targets = self._ends(name)
+        for t, rows in enumerate(targets if targets is not None else (None,)):
+            biased = operation.bias is None
+            for s, columns in enumerate(sources if sources is not None else (None,)):
+                cut = _cut(operation, rows, columns)
+                if cut is None:
+                    continue
+                piece, index = cut
+                where = [f"from part {s}"] * (sources is not None and len(sources) > 1)
+                where += [f"to part {t}"] * (targets is not None and len(targets) > 1)
+                new = self.made.add(
+                    fresh_name(self.made, " ".join([name, *where])) if where else name, piece if not biased else replace(piece, bias=None)
+                )
+                self.parameters[f"{new}.weight"] = Piece(f"{name}.weight", index)
+                if not biased:
+                    every = np.arange(operation.weight.shape[0] if isinstance(operation, Linear) else operation.shape[0])
+                    self.parameters[f"{new}.bias"] = Piece(f"{name}.bias", every if rows is None else rows)
+                biased = True
+                source = before.source if columns is None else self.parts[before.source][s]
+                target = after.target if rows is None else self.parts[after.target][t]
+                self.joined.add(new)
+                self.edges += [replace(before, source=source, target=new), replace(after, source=new, target=target)]
+            if not biased:
+                raise UnreachedPartError(f"part {t} of {after.target!r} has a bias of {name!r} and no entry of it.")
+
+
+def _cut(operation: Between, rows: Ints | None, columns: Ints | None) -> tuple[Between, Ints] | None:
+    """The rows and columns of a weight, and which of its elements these are; None without any."""
+    bias = operation.bias if operation.bias is None or rows is None else operation.bias[rows]
+    if isinstance(operation, Linear):
+        outputs, inputs = operation.weight.shape
+        every = np.arange(outputs * inputs).reshape(outputs, inputs)
+        every = every if rows is None else every[rows]
+        every = every if columns is None else every[:, columns]
+        return replace(operation, weight=operation.weight.reshape(-1)[every], bias=bias), every.reshape(-1)
+    from scipy.sparse import csr_array
+
+    # Entries are numbered from 1: a stored 0 could be taken for none.
+    numbered = csr_array((np.arange(1, len(operation.weight) + 1), operation.indices, operation.indptr), shape=operation.shape)
+    numbered = numbered if rows is None else numbered[rows]
+    numbered = numbered if columns is None else numbered[:, columns]
+    numbered.sort_indices()
+    if not numbered.nnz:
+        return None
+    index = numbered.data.astype(np.int64) - 1
+    indices, indptr = (array.astype(np.int32) for array in (numbered.indices, numbered.indptr))
+    shape = (int(numbered.shape[0]), int(numbered.shape[1]))
+    return Sparse(operation.weight[index], indices, indptr, shape, bias, operation.learnable), index
+
+
+def _check_reached(work: _Work) -> None:
+    for part, piece in work.populations.items():
+        if not work.made.incoming(part):
+            raise UnreachedPartError(f"nothing leads to {part!r}, {len(piece.index)} neurons of {piece.whole!r}.")

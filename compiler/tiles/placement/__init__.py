@@ -1,0 +1,1 @@
+"""Which tiles each population takes, and the search for it."""

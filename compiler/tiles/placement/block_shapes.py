@@ -1,0 +1,44 @@
+"""The blocks of a tile by size: neurons and samples are dealt as evenly as they go, so there are at most four sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from snnc.compiler.tiles.placement.cut import Cut
+from snnc.compiler.tiles.placement.grouping import Ints, column_groups, sample_groups, sample_step
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """Numbers, or arrays over tiles: blocks of `columns` neurons and `samples` samples, `number` of them on each tile.
+
+    `odd` tells whether their first sample is an odd one of the tile's.
+    """
+
+    columns: Any
+    samples: Any
+    number: Any
+    odd: Any = 0
+
+
+def shapes(cut: Cut, neurons: Ints, samples: Ints, workers: int) -> Iterator[Shape]:
+    """Sizes of the blocks of tiles that hold `neurons` for `samples` samples; of none that does not occur."""
+    groups = np.maximum(column_groups(neurons, cut.columns), 1)
+    shares = np.maximum(sample_groups(neurons, cut.columns, workers, samples), 1)
+    twos = sample_step(samples, shares, paired=cut.paired)
+    for columns, wide in _parts(neurons, groups):
+        for count, many in _parts(samples // twos, shares):
+            found = Shape(columns, twos * count, wide * many)
+            if (found.number > 0).any():
+                yield found
+
+
+def _parts(total: Ints, parts: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """(size, number) of the larger and of the smaller parts of `total`."""
+    size, larger = total // parts, total % parts
+    yield size + 1, larger
+    yield size, np.where(size > 0, parts - larger, 0)

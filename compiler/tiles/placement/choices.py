@@ -1,0 +1,203 @@
+"""What each population may do: how it is cut, with the cycles and bytes that follow for any number of neurons on a tile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache, cached_property, partial
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.tiles.cycles.block_cycles import PARTS, step_cycles
+from snnc.compiler.tiles.gradients.gradient_counts import returned_buses
+from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, most_bytes, received_bytes
+from snnc.compiler.tiles.network import Layer, Link
+from snnc.compiler.tiles.placement.cut import Cut, Cuts
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_limits, largest_share
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.relays.buses import Bus
+
+TYPICAL_NEURONS: Final = 6
+"""Neurons on a tile for which a population's work is weighed against that of others."""
+BEFORE: Final = 12
+"""Neurons after which pairs of columns fill all column groups of a tile again."""
+ALIKE: Final = 0.05
+"""Populations of one structure share a table when their expected events differ by no more than about this part."""
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A population cut in one way.
+
+    Attributes
+    ----------
+    cut
+        Replicas and column groups.
+    priced
+        Makes :attr:`parts`, when they are asked for: many cuts need more bytes than there are, and nobody asks.
+    used
+        Bytes of a tile with 1, 2, … neurons on it, never falling.
+    limit
+        How many bytes of a tile blocks may fill.
+    neurons
+        Of the population.
+    pairs
+        As :func:`snnc.compiler.tiles.placement.placement.lay_range` takes it.
+    """
+
+    cut: Cut
+    priced: Callable[[], Floats]
+    used: Ints
+    limit: float
+    neurons: int
+    pairs: bool = False
+
+    @cached_property
+    def parts(self) -> Floats:
+        """Cycles of a step (a row for each part of it) with 1, 2, … neurons on a tile, never falling."""
+        return self.priced()
+
+    @cached_property
+    def cycles(self) -> Ints:
+        """Cycles of a step, all parts."""
+        found: Ints = np.ceil(self.parts.sum(axis=0)).astype(np.int64)
+        return found
+
+    @cached_property
+    def fit(self) -> int:
+        """Neurons that a tile may hold."""
+        return int(np.searchsorted(self.used, self.limit, side="right"))
+
+    def tiles(self, neurons: int) -> int:
+        """Tiles of all replicas with at most `neurons` on each."""
+        return self.cut.replicas * int(ceil_div(self.neurons, neurons))
+
+    @property
+    def fewest_tiles(self) -> int:
+        """Tiles that its memory needs."""
+        return self.tiles(max(self.fit, 1))
+
+    @property
+    def weight(self) -> float:
+        """Work of a step."""
+        some = min(self.neurons, TYPICAL_NEURONS)
+        return float(self.cycles[some - 1]) * self.tiles(some)
+
+    def within(self, limit: float) -> Choice:
+        """The same with another limit on the bytes of a tile."""
+        return replace(self, limit=limit)
+
+
+def cuts(problem: Problem, layer: Layer) -> tuple[Cut, ...]:
+    """Return the ways to cut a population, the undivided batch first."""
+    replicas = dict.fromkeys(int(ceil_div(problem.batch, s)) for s in _sample_counts(problem.batch))
+    room, workers = problem.target.tiles_per_chip, problem.target.workers
+    found = [Cut(r, c) for r in replicas if r <= room for c in column_limits(workers) if c <= max(layer.neurons, 1)]
+    return tuple(other for cut in found for other in (cut, *_unpaired(cut, problem.batch, workers)))
+
+
+def _unpaired(cut: Cut, batch: int, workers: int) -> Iterator[Cut]:
+    """The same with shares of samples that are more even, where there are any on tiles with neurons for all column groups."""
+    samples = cut.samples(batch)
+    shares = min(workers // cut.columns, samples)
+    if largest_share(samples, shares, paired=False) < largest_share(samples, shares, paired=True):
+        yield replace(cut, paired=False)
+
+
+def _sample_counts(batch: int) -> list[int]:
+    """Samples on a tile: the batch over 1, 2, 3, 4, 6, 8, 12, 16, …"""
+    divisors = [d * 2**k for k in range(batch.bit_length()) for d in (1, 1.5) if d * 2**k == int(d * 2**k)]
+    return sorted({max(1, int(ceil_div(batch, int(d)))) for d in divisors if d <= batch}, reverse=True)
+
+
+def all_within(limit: float, some: Sequence[Choice]) -> list[Choice]:
+    """The choices of a population with another limit on the bytes of a tile."""
+    return [choice.within(limit) for choice in some]
+
+
+def choices(problem: Problem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:
+    """Tabulate every population and every way to cut it, for tiles that blocks may fill; populations of one structure share a table.
+
+    Blocks wait for the one with the busiest samples; `even`: every sample is taken to see the mean.
+    """
+    found: dict[object, tuple[Choice, ...]] = {}
+    for layer in problem.network.layers:
+        if (key := _structure(problem, layer)) not in found:
+            found[key] = _choices(problem, layer, even=even)
+    return tuple(found[_structure(problem, layer)] for layer in problem.network.layers)
+
+
+def _structure(problem: Problem, layer: Layer) -> object:
+    """All of a population that its tables depend on, without names."""
+    names = {"id", "label", "kernel", "incoming", "outgoing", "sent", "adjoint_outputs"}
+    kernel = (len(layer.kernel.states), len(layer.kernel.inputs), len(layer.kernel.history), len(layer.kernel.saved))
+    return (
+        tuple(getattr(layer, f.name) for f in fields(layer) if f.name not in names),
+        kernel,
+        tuple(problem.costs.get(f"{part}.{layer.id}") for part in PARTS),
+        tuple((_link(link), _about(problem.window_events(link))) for link in layer.incoming),
+        tuple((_link(link), problem.returns(link)) for link in layer.outgoing),
+        tuple(bus.window_bytes for bus in problem.buses_into(layer)),
+        tuple(problem.by_id[target].neurons for target, _ in problem.deltas_into(layer)),
+        tuple((source.kind, source.width, problem.ring_slots(source), source in problem.windowed) for source in layer.sent),
+        tuple(_returned(problem, problem.bus[problem.bus_of[link.id]]) for link in layer.incoming if problem.returns(link)),
+        tuple(_returned(problem, bus) for bus in returned_buses(problem, layer)),
+        len(layer.adjoint_outputs),
+    )
+
+
+def _returned(problem: Problem, bus: Bus) -> object:
+    return bus.gradient_capacity, bus.source.width, _about(problem.near_events(bus)), _about(problem.events(bus.source))
+
+
+def _about(number: float) -> int:
+    """Numbers in steps of :data:`ALIKE`: what is counted or drawn is never quite the same."""
+    return round(math.log(number) / ALIKE) if number > 0 else -(1 << 30)
+
+
+def _link(link: Link) -> object:
+    sizes = (link.dense, link.indexed, link.inputs, link.outputs, link.weight_elements, link.weight_gradient, link.input_gradient)
+    return (*sizes, link.quiet, link.source.kind)
+
+
+def _choices(problem: Problem, layer: Layer, *, even: bool) -> tuple[Choice, ...]:
+    """Ways to cut a population; cuts with one replica, and with several, are worked out together.
+
+    Tables are for the numbers of neurons that the largest of some equal shares comes to.
+    """
+    able = cuts(problem, layer)
+    largest = np.unique(ceil_div(layer.neurons, np.arange(1, layer.neurons + 1)))
+    # Cycles fall and grow again with the neurons: what they never fall below follows from those just before.
+    shares = np.unique(np.maximum(largest[:, None] - np.arange(BEFORE), 1))
+    of_neurons = np.searchsorted(shares, np.arange(1, layer.neurons + 1), side="right") - 1
+    found: dict[Cut, Choice] = {}
+    for one in (True, False):
+        some = [cut for cut in able if (cut.replicas == 1) == one]
+        if not some:
+            continue
+        table = cache(partial(_parts, problem, layer, Cuts.of(some), shares, even=even))
+        for row, (cut, used) in enumerate(zip(some, _used(problem, layer, some, shares), strict=True)):
+            priced = partial(_row, table, row, of_neurons)
+            found[cut] = Choice(cut, priced, used[of_neurons], problem.target.tile_bytes, layer.neurons, layer.pairs)
+    return tuple(found[cut] for cut in able)
+
+
+def _row(table: Callable[[], Floats], row: int, of_neurons: Ints) -> Floats:
+    return table()[:, row, of_neurons]
+
+
+def _parts(problem: Problem, layer: Layer, several: Cuts, neurons: Ints, *, even: bool) -> Floats:
+    """[parts, cuts, neurons]: cycles of a step, never falling."""
+    found: Floats = np.maximum.accumulate(step_cycles(problem, layer, several, neurons, even=even), axis=2)
+    return found
+
+
+def _used(problem: Problem, layer: Layer, some: Sequence[Cut], neurons: Ints) -> Ints:
+    """[cuts, neurons]: bytes of a tile, never falling."""
+    several = Cuts.of(some)
+    held = block_bytes(problem, layer, several, neurons, several.samples(problem.batch))
+    code = np.array([[code_bytes_estimate(problem, layer, cut)] for cut in some])
+    found: Ints = np.maximum.accumulate(most_bytes(problem, held, received_bytes(problem, layer, several, neurons)) + code, axis=1)
+    return found

@@ -1,0 +1,57 @@
+"""How a population is cut: what placement chooses beside the number of tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.tiles.placement.grouping import Ints, ceil_div
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Replicas that share the batch, and the column groups that a tile's neurons are cut into at most.
+
+    Attributes
+    ----------
+    replicas
+        Groups of tiles with all neurons each; a group handles its share of the samples.
+    columns
+        See :mod:`snnc.compiler.tiles.placement.grouping`.
+    paired
+        As :func:`snnc.compiler.tiles.placement.grouping.split_samples` takes it.
+    """
+
+    replicas: int
+    columns: int
+    paired: bool = True
+
+    def samples(self, batch: int) -> int:
+        """Samples on a tile, at most."""
+        return int(ceil_div(batch, self.replicas))
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Several cuts at once, a row for each: what is worked out for them has a column for each number of neurons."""
+
+    replicas: Ints
+    columns: Ints
+    paired: Any
+
+    @classmethod
+    def of(cls, some: Sequence[Cut]) -> Cuts:
+        """Put cuts below one another."""
+        replicas, columns = (np.array([[getattr(cut, name)] for cut in some], dtype=np.int64) for name in ("replicas", "columns"))
+        return cls(replicas, columns, np.array([[cut.paired] for cut in some]))
+
+    def samples(self, batch: int) -> Ints:
+        """Samples on a tile, at most, of each."""
+        found: Ints = ceil_div(batch, self.replicas)
+        return found
+
+
+AnyCut: TypeAlias = Cut | Cuts

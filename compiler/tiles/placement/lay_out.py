@@ -1,0 +1,82 @@
+"""A placement of populations becomes a layout: relays and losses are dealt over the tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+
+from snnc.compiler.tiles.cycles.block_cycles import block_cycles
+from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.memory.block_memory import estimated_bytes, most_bytes
+from snnc.compiler.tiles.network import Layer
+from snnc.compiler.tiles.placement.blocks import cut_key
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, split
+from snnc.compiler.tiles.placement.placement import Placement
+from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.relays.relays import Room, deal_relays
+
+
+def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
+    """Deal relays and losses over tiles; `near`: relays lie on the chips of their source (of its first reader, for an input)."""
+    held = np.zeros(problem.target.tiles, dtype=np.int64)
+    ranges = {layer.id: where for layer, where in zip(problem.network.layers, placement.ranges, strict=True)}
+    for layer in problem.network.layers:
+        where = ranges[layer.id]
+        held[where.tiles] += most_bytes_of(problem, layer, where)
+    rooms = {}
+    for source in problem.network.sources:
+        owner = source.owner if not source.external else next(link.target for link in problem.network.links if link.source == source)
+        rooms[source] = _rooms(problem, placement, ranges[owner], near=near)
+    relays = deal_relays(problem, held, rooms, ranges, _forward_cycles(problem, ranges))
+    return Layout(problem, placement, relays, _loss_tiles(problem, held, ranges))
+
+
+def most_bytes_of(problem: Problem, layer: Layer, where: TileRange) -> Ints:
+    """The most that the blocks of a population hold at once on each of its tiles, as tables are estimated."""
+    return problem.kept.get(("most bytes", layer.id, cut_key(where)), lambda: most_bytes(problem, estimated_bytes(problem, layer, where)))
+
+
+def _forward_cycles(problem: Problem, ranges: Mapping[str, TileRange]) -> Floats:
+    """Cycles in which blocks compute on each tile while relays look for spikes; 0 where they take turns."""
+    found = np.zeros(problem.target.tiles)
+    for layer in problem.network.layers if problem.fused is not None else ():
+        where = ranges[layer.id]
+        args = (problem, layer, where.cut, where.tile_neurons, where.tile_samples, "forward")
+        cycles = problem.kept.get(("computing", layer.id, cut_key(where)), partial(block_cycles, *args))
+        np.add.at(found, where.tiles, problem.target.workers * np.broadcast_to(cycles, where.tiles.shape))
+    return found
+
+
+def _rooms(problem: Problem, placement: Placement, where: TileRange, *, near: bool) -> list[Room]:
+    """Tiles for the relays of each group of chips: all of them, or those of the chips of `where`."""
+    per_chip, copies = problem.target.tiles_per_chip, placement.copies
+    group = -(-placement.chips // copies) * per_chip
+    each = where.replicas // copies
+    found = []
+    for copy, (sample, samples) in enumerate(split(problem.batch, copies)):
+        first, stop = copy * group, min((copy + 1) * group, placement.chips * per_chip)
+        if near:
+            mine = where.tiles[copy * each * where.width : (copy + 1) * each * where.width]
+            first, stop = int(mine.min()) // per_chip * per_chip, (int(mine.max()) // per_chip + 1) * per_chip
+        found.append(Room(first, stop, sample, samples))
+    return found
+
+
+def _loss_tiles(problem: Problem, held: Ints, ranges: Mapping[str, TileRange]) -> tuple[int, ...]:
+    """Losses go, one sample after the other, to the tiles that hold least, on the chips where their outputs are computed."""
+    if not problem.training or problem.network.loss_layer is None:
+        return ()
+    where, per_chip = ranges[problem.network.loss_layer], problem.target.tiles_per_chip
+    found = np.zeros(problem.batch, dtype=np.int64)
+    dealt: dict[tuple[int, int], int] = {}
+    for replica, (first, count) in enumerate(where.samples):
+        tiles = where.of(replica)
+        room = int(tiles.min()) // per_chip * per_chip, (int(tiles.max()) // per_chip + 1) * per_chip
+        order = np.argsort(held[slice(*room)], kind="stable") + room[0]
+        begin = dealt.get(room, 0)
+        found[first : first + count] = order[(begin + np.arange(count)) % len(order)]
+        dealt[room] = begin + count
+    return tuple(found.tolist())

@@ -1,0 +1,80 @@
+"""What quick looks found, from which full plans of the same request go on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.tiles.placement.placement import Placement
+from snnc.compiler.tiles.placement.search import Search
+
+HOPELESS: Final = 1.15
+"""Quick looks that are slower than another by this factor are not followed: estimates are too low, where they are wrong."""
+Populations: TypeAlias = tuple[tuple[int, ...], tuple[tuple[str, int], ...]]
+"""Sizes of the machine and of a step, and id and neurons of each population."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """The best placement of a full plan, and its cycles."""
+
+    populations: Populations
+    placement: Placement
+    cycles: float
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """A quick look: its arguments, its searches, and those of several ways to lay out the best placements that are worth local search."""
+
+    asked: Mapping[str, Any]
+    found: list[Search]
+    several: list[Search]
+
+
+class Looks:
+    """Searches of quick looks at several programs, and the fastest full plan so far: those who plan several ways keep one of these."""
+
+    def __init__(self) -> None:
+        self._found: list[Look] = []
+        self._cycles: dict[Populations, float] = {}
+        self.rivals: list[Rival] = []
+
+    def keep(self, look: Look) -> None:
+        """Remember a quick look."""
+        self._found.append(look)
+
+    def take(self, asked: Mapping[str, Any]) -> Look | None:
+        """Return the quick look with these arguments, and forget it; None where there was none."""
+        for place, look in enumerate(self._found):
+            if _same(asked, look.asked):
+                del self._found[place]
+                return look
+        return None
+
+    def saw(self, populations: Populations, cycles: float) -> None:
+        """Remember what the best placement of a quick look costs."""
+        self._cycles[populations] = min(cycles, self.fastest(populations))
+
+    def fastest(self, populations: Populations) -> float:
+        """Cycles of the fastest quick look at a program with these populations."""
+        return self._cycles.get(populations, math.inf)
+
+    def rival(self, populations: Populations) -> Rival | None:
+        """Return the fastest plan of a program with these populations."""
+        return min((rival for rival in self.rivals if rival.populations == populations), key=lambda rival: rival.cycles, default=None)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two arguments are the same: arrays and programs when they are one object."""
+    if one is other:
+        return True
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return False
+    return type(one) is type(other) and bool(one == other)

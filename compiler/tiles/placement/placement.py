@@ -1,0 +1,283 @@
+"""Which tiles each population takes.
+
+Inside a group of chips the populations get contiguous tile ranges such that the busiest tile is as fast as can be: for a bound X,
+each population takes the fewest tiles, over all ways to cut it, on which no tile needs more than X cycles a step nor more bytes than
+it has; the smallest X whose ranges fit is found by bisection. A population stays on one chip unless its memory needs several.
+
+With *copies* > 1 the chips are split into that many equal groups, each of which holds the whole network for its share of the batch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.tiles.placement.balance import Balance, Ordered, Tables
+from snnc.compiler.tiles.placement.choices import Choice
+from snnc.compiler.tiles.placement.cut import Cut
+from snnc.compiler.tiles.placement.grouping import neurons_by_pairs, neurons_per_tile, split
+from snnc.compiler.tiles.placement.take import Take
+from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.problem import Problem
+
+ROOMY: Final = 0.3
+"""Tiles that hold less than this part of what they may are not worth spreading over further tiles."""
+BISECTIONS: Final = 40
+CLOSE: Final = 1.002
+"""Bounds on a tile's cycles that differ by less are not told apart."""
+
+
+ShareTiles: TypeAlias = Callable[[list[Take], Sequence[Sequence[Choice]], int, Tables], list[Take]]
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Tile ranges, parallel to the layers of the network, the chips that are used, and how many groups of them share the batch.
+
+    Layers share tiles only where `shared` says so, or where there are fewer tiles than layers.
+    """
+
+    ranges: tuple[TileRange, ...]
+    chips: int
+    copies: int = 1
+    shared: bool = False
+
+
+def chip_counts(problem: Problem, chips: int | None) -> tuple[int, ...]:
+    """Numbers of chips to try: `chips`, or powers of two up to all."""
+    if chips is not None:
+        return (chips,)
+    if problem.target.tiles < len(problem.network.layers):
+        return (problem.target.chips,)
+    return tuple(sorted({*(1 << k for k in range(problem.target.chips.bit_length())), problem.target.chips}))
+
+
+def copy_counts(problem: Problem, chips: int) -> tuple[int, ...]:
+    """Numbers of groups of chips that may share the batch: divisors of both."""
+    if problem.target.tiles < len(problem.network.layers):
+        return (1,)
+    return tuple(n for n in range(1, chips + 1) if chips % n == 0 and problem.batch % n == 0)
+
+
+def placements(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, copies: int = 1) -> Iterator[Placement]:
+    """Placements on at most `chips` chips: with tiles left free for relays, and without.
+
+    Parameters
+    ----------
+    problem
+        What one of the copies computes: its share of the batch.
+    options
+        What each population may do there.
+    chips, copies
+        Chips in all, and groups of them.
+    """
+    if problem.target.tiles < len(problem.network.layers):
+        yield _shared(problem, [some[0] for some in options])
+        return
+    if any(all(choice.fit < 1 for choice in some) for some in options):
+        return
+    fitting, tables = each_once(options, lambda some: [choice for choice in some if choice.fit >= 1]), Tables()
+    relays = len(problem.network.sources) * problem.batch
+    for spare in dict.fromkeys((min(relays, problem.target.tiles_per_chip // 3), min(relays // 4, problem.target.tiles_per_chip // 8), 0)):
+        for share in SHARES:
+            placed = _place(problem, fitting, tables, chips // copies, spare, share)
+            if placed is not None:
+                yield copied(problem, placed, chips // copies, copies)
+
+
+def each_once(options: Sequence[Sequence[Choice]], change: Callable[[Sequence[Choice]], list[Choice]]) -> list[Sequence[Choice]]:
+    """Apply `change` once to each distinct list of choices; populations of one structure share one."""
+    found = {id(some): change(some) for some in options}
+    return [found[id(some)] for some in options]
+
+
+def copied(problem: Problem, placed: Placement, chips: int, copies: int) -> Placement:
+    """Repeat a placement on `chips` chips for `copies` groups of chips that share the batch."""
+    tiles = chips * problem.target.tiles_per_chip
+    used = placed.chips if copies == 1 else (copies - 1) * chips + placed.chips
+    return Placement(tuple(r.repeated(copies, tiles, problem.batch) for r in placed.ranges), used, copies, placed.shared)
+
+
+def _place(
+    problem: Problem, fitting: Sequence[Sequence[Choice]], tables: Tables, chips: int, spare: int, share: ShareTiles
+) -> Placement | None:
+    """Place on `chips` chips, leaving `spare` tiles of each free for relays; None when the memory does not suffice.
+
+    `share` changes what each layer of a chip takes first. More tiles cost fragments, so all of :data:`SHARES` are priced.
+    """
+    per_chip = problem.target.tiles_per_chip
+    groups = _chip_groups(fitting, chips, per_chip - spare)
+    if groups is None:
+        return None
+    ranges: list[TileRange] = []
+    first_chip = 0
+    known: dict[tuple[int, ...], list[Take] | None] = {}  # chips that hold populations of the same structures share their tiles alike
+    for members, width in groups:
+        some = [fitting[m] for m in members]
+        if (key := (width, *map(id, some))) not in known:
+            known[key] = _shared_out(some, tables, width * per_chip - spare, share)
+        takes = known[key]
+        if takes is None:
+            return None
+        first = first_chip * per_chip
+        for take in takes:
+            ranges.append(lay_range(problem.batch, take.choice.neurons, take.choice.cut, take.width, first, pairs=take.choice.pairs))
+            first += take.tiles
+        first_chip += width
+    return Placement(tuple(ranges), first_chip)
+
+
+def _shared_out(options: Sequence[Sequence[Choice]], tables: Tables, tiles: int, share: ShareTiles) -> list[Take] | None:
+    """Tiles of each of some populations; None when their memory needs more than `tiles`."""
+    takes = _allot(options, tables, tiles)
+    return None if takes is None else _spread(share(takes, options, tiles, tables), tiles)
+
+
+def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int, *, pairs: bool = False) -> TileRange:
+    """Put the replicas of a population, `width` tiles each, behind each other from tile `first` on; `pairs`: of columns, where possible."""
+    starts = tuple(first + r * width for r in range(cut.replicas))
+    shares = neurons_by_pairs(neurons, width, cut.columns) if pairs else neurons_per_tile(neurons, width)
+    return TileRange(starts, shares, tuple(split(batch, cut.replicas)), cut.columns, paired=cut.paired)
+
+
+def _allot(options: Sequence[Sequence[Choice]], tables: Tables, tiles: int) -> list[Take] | None:
+    """Tiles of each layer: the fewest for the smallest bound on a tile's cycles; None when memory needs more than `tiles`."""
+    each, members = [tables.of(some) for some in {id(some): some for some in options}.values()], Counter(map(id, options))
+    number = [members[id(one.some)] for one in each]
+    high = float(max(one.cycles.max() for one in each))
+    best = _within(each, number, high, tiles)
+    if best is None:
+        return None
+    low = 0.0
+    for _ in range(BISECTIONS):
+        if high <= low * CLOSE:
+            break
+        middle = (low + high) / 2
+        found = _within(each, number, middle, tiles)
+        if found is not None:
+            best, high = found, middle
+        else:
+            low = middle
+    takes = {id(one.some): one.take(row) for one, row in zip(each, best, strict=True)}
+    return [takes[id(some)] for some in options]
+
+
+def _within(each: Sequence[Ordered], number: Sequence[int], bound: float, tiles: int) -> list[int] | None:
+    """Row of the take of each structure with the fewest tiles and at most `bound` cycles a tile; None where `tiles` do not suffice.
+
+    `number` are the populations of each structure.
+    """
+    rows, used = [], 0
+    for one, members in zip(each, number, strict=True):
+        inside = one.cycles <= bound
+        row = int(inside.argmax())
+        used += members * int(one.tiles[row])
+        if not inside[row] or used > tiles:
+            return None
+        rows.append(row)
+    return rows
+
+
+def _as_taken(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int, tables: Tables) -> list[Take]:
+    """No change."""
+    return takes
+
+
+def _balance(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int, tables: Tables) -> list[Take]:
+    """Take tiles anew so that the parts of the step are short together, then as :func:`_quicken`."""
+    return _quicken(Balance(options, tables).improve(takes, tiles), tiles)
+
+
+def _quicken(takes: list[Take], tiles: int) -> list[Take]:
+    """Give tiles that are left, again and again, to the layer that decides the longest part of the step it can still shorten."""
+    takes = list(takes)
+    while True:
+        longest = np.array([take.choice.parts[:, take.neurons - 1] for take in takes])
+        used = sum(take.tiles for take in takes)
+        for part in np.argsort(-longest.max(axis=0), kind="stable"):
+            worst = int(longest[:, part].argmax())
+            fewer = int(np.searchsorted(takes[worst].choice.parts[part], longest[worst, part], side="left"))
+            more = takes[worst].with_fewer(fewer) if fewer else None
+            if more is not None and used - takes[worst].tiles + more.tiles <= tiles:
+                takes[worst] = more
+                break
+        else:
+            return takes
+
+
+def _spread(takes: list[Take], tiles: int) -> list[Take]:
+    """Give tiles that are left to the layer whose tiles hold most, as long as they hold more than :data:`ROOMY` of what the fullest may."""
+    takes = list(takes)
+    while True:
+        full = [float(t.choice.used[t.neurons - 1] / t.choice.limit) if t.neurons > 1 else 0.0 for t in takes]
+        worst = int(np.argmax(full))
+        if full[worst] <= ROOMY:
+            return takes
+        more = takes[worst].with_fewer(takes[worst].neurons - 1)
+        if sum(take.tiles for take in takes) - takes[worst].tiles + more.tiles > tiles:
+            return takes
+        takes[worst] = more
+
+
+SHARES: Final[tuple[ShareTiles, ...]] = (_as_taken, _balance)
+"""Ways to share the tiles of a chip, each on from the fewest for the smallest bound on a tile's cycles."""
+
+
+def _chip_groups(options: Sequence[Sequence[Choice]], chips: int, per_chip: int) -> list[tuple[list[int], int]] | None:
+    """Cut the layers into consecutive groups, one chip each (more for a layer whose memory needs them), with even work."""
+    weights = [some[0].weight for some in options]
+    tiles = [min(choice.fewest_tiles for choice in some) for some in options]
+    neurons = [some[0].neurons for some in options]
+    low, high = 0.0, sum(weights)
+    best = _cut(weights, tiles, neurons, high, per_chip)
+    if _width(best) > chips:
+        return None
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        groups = _cut(weights, tiles, neurons, middle, per_chip)
+        if _width(groups) <= chips:
+            best, high = groups, middle
+        else:
+            low = middle
+    return best
+
+
+def _width(groups: Sequence[tuple[list[int], int]]) -> int:
+    return sum(width for _, width in groups)
+
+
+def _cut(
+    weights: Sequence[float], fewest: Sequence[int], neurons: Sequence[int], bound: float, per_chip: int
+) -> list[tuple[list[int], int]]:
+    """Fill groups in order, a group closed when its work would pass `bound` or its tiles a chip."""
+    groups: list[tuple[list[int], int]] = []
+    work, tiles = math.inf, 0
+    for index, weight in enumerate(weights):
+        if fewest[index] > per_chip:
+            useful = min(math.ceil(weight / max(bound, 1.0)), neurons[index] // per_chip)
+            groups.append(([index], max(math.ceil(fewest[index] / per_chip), useful)))
+            work = math.inf
+            continue
+        if work + weight > bound or tiles + fewest[index] > per_chip:
+            groups.append(([], 1))
+            work, tiles = 0.0, 0
+        groups[-1][0].append(index)
+        work, tiles = work + weight, tiles + fewest[index]
+    return groups
+
+
+def _shared(problem: Problem, options: Sequence[Choice]) -> Placement:
+    """Fewer tiles than populations: consecutive populations share a tile, with even work."""
+    tiles = problem.target.tiles
+    total, done = sum(option.weight for option in options), 0.0
+    ranges = []
+    for option in options:
+        tile = min(int((done + option.weight / 2) / total * tiles), tiles - 1)
+        ranges.append(TileRange((tile,), neurons_per_tile(option.neurons, 1), ((0, problem.batch),), problem.target.workers))
+        done += option.weight
+    return Placement(tuple(ranges), ranges[-1].starts[0] // problem.target.tiles_per_chip + 1)

@@ -1,0 +1,134 @@
+"""Local search around a placement: other cuts and widths of populations, each laid out and priced as a whole.
+
+Balancing (:mod:`snnc.compiler.tiles.placement.placement`) weighs each population alone. What a cut means for relays, for the number of fragments
+and for the exchange between replicas shows only in the price of the whole. So the best placement is changed a little again and again:
+populations of one structure together get other replicas (on about as many tiles), other column groups, or more or fewer neurons on a
+tile. A change that makes the step faster is kept. The order of changes is fixed and their number bounded, so a plan is the same every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from snnc.compiler.tiles.placement.choices import Choice
+from snnc.compiler.tiles.placement.cut import Cut
+from snnc.compiler.tiles.placement.grouping import ceil_div
+from snnc.compiler.tiles.placement.placement import Placement, lay_range
+from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.problem import Problem
+
+ALIKE: Final = 0.1
+"""Populations whose sizes differ by no more than this part are moved together."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A population in one group of chips that share the batch."""
+
+    cut: Cut
+    width: int
+    chip: int
+    """First chip of the run of chips that it shares with its neighbours."""
+    first: int | None = None
+    """First tile, where populations share tiles; None: the one behind the population in front."""
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of all replicas."""
+        return self.cut.replicas * self.width
+
+
+def shapes_of(problem: Problem, placement: Placement) -> tuple[Shape, ...]:
+    """Read the shapes of all populations off a placement."""
+    found = []
+    for where in placement.ranges:
+        cut = replace(where.cut, replicas=where.replicas // placement.copies)
+        found.append(
+            Shape(cut, where.width, where.starts[0] // problem.target.tiles_per_chip, where.starts[0] if placement.shared else None)
+        )
+    return tuple(found)
+
+
+def placed(problem: Problem, shapes: Sequence[Shape], chips: int, copies: int) -> Placement | None:
+    """Lay shapes one after the other from the first tile of their chip on; None when they do not fit there."""
+    per_chip, group = problem.target.tiles_per_chip, chips // copies * problem.target.tiles_per_chip
+    batch = problem.batch // copies
+    ranges: list[TileRange] = []
+    first, chip = 0, -1
+    for layer, shape in zip(problem.network.layers, shapes, strict=True):
+        if shape.first is not None:
+            if shape.first + shape.tiles > group:
+                return None
+            ranges.append(lay_range(batch, layer.neurons, shape.cut, shape.width, shape.first))
+            continue
+        if shape.chip != chip:
+            if first > shape.chip * per_chip:
+                return None
+            first, chip = shape.chip * per_chip, shape.chip
+        ranges.append(lay_range(batch, layer.neurons, shape.cut, shape.width, first))
+        first += shape.tiles
+    if first > group:
+        return None
+    return Placement(
+        tuple(where.repeated(copies, group, batch) for where in ranges), chips, copies, any(shape.first is not None for shape in shapes)
+    )
+
+
+def changes(problem: Problem, shapes: Sequence[Shape], options: Sequence[Sequence[Choice]]) -> Iterator[tuple[Shape, ...]]:
+    """Shapes that differ in the populations of one structure, those with the most work first; before, in those that are nearly alike."""
+    classes: dict[int, list[int]] = {}
+    for index, some in enumerate(options):
+        classes.setdefault(id(some), []).append(index)
+    work = {index: options[index][0].weight for index in range(len(options))}
+    together = [some for some in _families(problem) if len({id(options[m]) for m in some}) > 1]
+    for groups in (together, list(classes.values())):
+        for members in sorted(groups, key=lambda found: -sum(work[m] for m in found)):
+            yield from _changed(shapes, options, members)
+
+
+def _changed(shapes: Sequence[Shape], options: Sequence[Sequence[Choice]], members: Sequence[int]) -> Iterator[tuple[Shape, ...]]:
+    """Move some populations together, to as many neurons on a tile; those that cannot stay as they are."""
+    for choice, width in _moves(shapes[members[0]], options[members[0]]):
+        neurons, found = int(ceil_div(choice.neurons, width)), list(shapes)
+        for index in members:
+            own = next((some for some in options[index] if some.cut == choice.cut and neurons <= some.fit), None)
+            if own is not None:
+                found[index] = replace(shapes[index], cut=own.cut, width=int(ceil_div(own.neurons, neurons)))
+        yield tuple(found)
+
+
+def _families(problem: Problem) -> list[list[int]]:
+    """Populations with irregular connections that have as good as the same size: parts of one population, in most cases."""
+    found: dict[int, list[int]] = {}
+    for index, layer in enumerate(problem.network.layers):
+        if any(link.indexed is not None for link in layer.incoming):
+            first = next((some[0] for some in found.values() if _near(problem, some[0], index)), index)
+            found.setdefault(first, []).append(index)
+    return list(found.values())
+
+
+def _near(problem: Problem, one: int, other: int) -> bool:
+    a, b = (problem.network.layers[index] for index in (one, other))
+    return a.kernel.states == b.kernel.states and abs(a.neurons - b.neurons) <= ALIKE * a.neurons
+
+
+def _moves(shape: Shape, some: Sequence[Choice]) -> Iterator[tuple[Choice, int]]:
+    """Other neurons on a tile, other column groups, fewer and more replicas."""
+    by_cut = {choice.cut: choice for choice in sorted(some, key=lambda choice: (choice.cut.columns, not choice.cut.paired))}
+    replicas = sorted({choice.cut.replicas for choice in some})
+    mine = by_cut.get(shape.cut)
+    if mine is None:
+        return
+    here = replicas.index(shape.cut.replicas)
+    neurons = int(ceil_div(mine.neurons, shape.width))
+    wanted = [(shape.cut, neurons - 1), (shape.cut, neurons + 1), *((cut, neurons) for cut in by_cut if cut.replicas == shape.cut.replicas)]
+    for r in (*replicas[max(0, here - 2) : here], *replicas[here + 1 : here + 3]):
+        same = int(ceil_div(mine.neurons, max(1, shape.tiles // r)))
+        wanted += [(cut, n) for cut in by_cut if cut.replicas == r for n in (same, same + 1)]
+    for cut, n in wanted:
+        choice = by_cut.get(cut)
+        if choice is None or not 1 <= n <= choice.fit or (cut, n) == (shape.cut, neurons):
+            continue
+        yield choice, int(ceil_div(choice.neurons, n))

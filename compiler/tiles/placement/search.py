@@ -1,0 +1,355 @@
+"""The search for a placement: balanced ranges of tiles on some numbers of chips, each laid out and priced."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import islice
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.ir.plan import Phase
+from snnc.compiler.machines.target import Streaming
+from snnc.compiler.tiles.baselines import deals, place
+from snnc.compiler.tiles.cycles.predict import phase, supersteps
+from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.gradients.parameter_copies import weights_to_replicas
+from snnc.compiler.tiles.gradients.update_steps import least_update
+from snnc.compiler.tiles.host_io.streaming import streaming_bytes
+from snnc.compiler.tiles.memory.memory import Memory, bytes_before_pricing, memory_of
+from snnc.compiler.tiles.network import Layer, learned_rows, learned_scalars
+from snnc.compiler.tiles.placement.blocks import cut_key
+from snnc.compiler.tiles.placement.choices import Choice, all_within, choices
+from snnc.compiler.tiles.placement.cut import Cut
+from snnc.compiler.tiles.placement.grouping import Floats
+from snnc.compiler.tiles.placement.lay_out import lay_out
+from snnc.compiler.tiles.placement.placement import Placement, chip_counts, copy_counts, each_once, placements
+from snnc.compiler.tiles.placement.refine import changes, placed, shapes_of
+from snnc.compiler.tiles.placement.sharing import sharing_tiles
+from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.problem import Problem
+
+NONE: Final = Streaming(0, 1.0)
+"""Streaming memory of a machine that tells of none."""
+BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
+"""Parts of a tile that blocks may fill, tried in this order until relays find room."""
+QUICK_SHARES: Final = (1.0, 0.8, 0.6)
+"""As :data:`BLOCK_SHARES`, where any placement will do."""
+EFFORT: Final = 600_000
+"""Changes that local search tries, times populations, times tiles of the chips in use: a few seconds of a laptop's time."""
+ROOMY: Final = 256
+"""Tiles of a chip from which on populations are tried on tiles that they share: on fewer, all are busy anyway."""
+SETTLED: Final = 8
+"""Placements that are priced exactly where tables of indexed connections were estimated before; estimates are a few per cent off."""
+FEWEST_SETTLED: Final = 5
+"""The same where an exact price takes long, as all tiles of the chips in use look at many iterations."""
+EXACT_WORK: Final = 1_200_000
+"""Workers of the chips in use, times iterations, times exact prices, from which on these are fewer."""
+GLANCED: Final = 2
+"""The same where only a rough look is wanted."""
+SURE: Final = 0.9
+"""Part of a population's tabulated cycles that any placement with it needs: they never fall with its neurons, the exact ones may."""
+BESIDE: Final = (0.5, 0.8)
+"""Part of what placements cost beside the bound of tables (relays and exchange) that changed ones are taken to cost at least: where they
+are priced exactly, and where that is done for the fastest estimates in the end."""
+NEAR: Final = 1.03
+"""Estimates that may be so much slower than the fastest are among those that are priced exactly."""
+FEWEST, MOST = 6, 80
+"""Bounds on the number of changes."""
+MEASURED: Final = 2
+"""Times as many changes where events were counted: samples that differ make cuts differ by more than tables tell."""
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """A layout that fits, with its memory and its predicted phases, which tell no more than how long they take."""
+
+    layout: Layout
+    memory: Memory
+    phases: tuple[Phase, ...]
+
+    @cached_property
+    def cycles(self) -> float:
+        """Predicted cycles of a training step."""
+        return sum(p.runs * (p.compute + p.sync + p.exchange) for p in self.phases)
+
+
+class Search:
+    """The fastest placement so far that fits, and the one that misses by least."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.limit = math.inf
+        """Placements that certainly take as many cycles are not priced."""
+        self._known: dict[tuple[int, bool], tuple[tuple[Choice, ...], ...]] = {}
+        self.best: Priced | None = None
+        self.priced = 0
+        self.misfit: tuple[int, Layout, Memory] | None = None
+        self._estimates: list[Priced] = []
+        self._prices: dict[object, Priced | None] = {}
+        self._exact: dict[int, Priced | None] = {}
+        """What estimates, by their identity, cost exactly."""
+        self._least_known = math.inf
+        """Bytes of the best placement that misses before its supersteps are known; others like it are not priced."""
+
+    def again(self, problem: Problem) -> Search:
+        """Search for another schedule of the same, with the same tables."""
+        found = Search(problem)
+        found._known = self._known
+        return found
+
+    def cycles(self) -> float:
+        """Predicted cycles of a training step with the best placement; infinite without one."""
+        return math.inf if self.best is None else self.best.cycles
+
+    def price(self, placement: Placement, *, near: bool) -> Priced | None:
+        """Lay out and price one placement, once however often it is asked for; None where it does not fit."""
+        self.priced += 1
+        key = (near, *map(_lies, placement.ranges))
+        if key not in self._prices:
+            self._prices[key] = self._price_anew(placement, near=near)
+        return self._prices[key]
+
+    def _price_anew(self, placement: Placement, *, near: bool) -> Priced | None:
+        layout = lay_out(self.problem, placement, near=near)
+        known = bytes_before_pricing(layout)
+        if known > self.problem.target.tile_bytes:
+            if known >= self._least_known:
+                return None
+            self._least_known = known
+        return self._priced(replace(layout, exact=False) if self.problem.network.indexed else layout)
+
+    def _priced(self, layout: Layout) -> Priced | None:
+        """What a layout costs, None when it does not fit."""
+        found = supersteps(layout)
+        memory = memory_of(layout, found)
+        largest = memory.largest
+        if largest > self.problem.target.tile_bytes:
+            if self.misfit is None or largest < self.misfit[0]:
+                self.misfit = largest, layout, memory
+            return None
+        if max(streaming_bytes(layout), default=0) > (self.problem.target.streaming or NONE).bytes_per_chip:
+            return None
+        priced = Priced(layout, memory, tuple(phase(layout, step, roughly=True) for step in found))
+        if not layout.exact:
+            self._estimates.append(priced)
+        if self.best is None or priced.cycles < self.best.cycles:
+            self.best = priced
+        return priced
+
+    def run(self, chips: int | None) -> Search:
+        """Try few chips first and stop once more of them no longer help; give blocks less of a tile where relays do not fit."""
+        for count in chip_counts(self.problem, chips):
+            before = self.best
+            for copies in copy_counts(self.problem, count):
+                self._run_copies(count, copies)
+            if before is not None and self.best is before:
+                break
+        return self
+
+    def run_quickly(self, chips: int | None) -> Search:
+        """Use all chips, give relays the whole machine, and stop at the first placement that fits, however slow it is."""
+        options = self._options(self.problem)
+        for share in QUICK_SHARES:
+            tight = each_once(options, partial(all_within, share * self.problem.target.tile_bytes))
+            for placement in islice(placements(self.problem, tight, chips or self.problem.target.chips), 0, None, 4):
+                if self.price(placement, near=False) is not None:
+                    return self
+        return self
+
+    def run_given(self, found: Iterable[Placement]) -> Search:
+        """Try these placements."""
+        given = list(found)
+        if not self._price_all(given, near=True):
+            self._price_all(given, near=False)
+        return self
+
+    def refine(self, effort: int) -> Search:
+        """Change the best placement a little as long as that helps; see :mod:`snnc.compiler.tiles.placement.refine`."""
+        if self.best is None or self.problem.target.tiles < len(self.problem.network.layers):
+            return self
+        placement = self.best.layout.placement
+        chips, copies = placement.chips, placement.copies
+        part = replace(self.problem, batch=self.problem.batch // copies)
+        options = self._options(part)
+        tiles = chips * self.problem.target.tiles_per_chip
+        more = MEASURED if self.problem.counts else 1
+        most = max(FEWEST, more * min(MOST, effort // (tiles * len(options)))) if effort else 0
+        seen, tried = {shapes := shapes_of(self.problem, placement)}, 0
+        beside = self.best.cycles - self._least_cycles(part, options, placement) if most else 0.0
+        improved = True
+        while improved and tried < most:
+            improved = False
+            for changed in changes(part, shapes, options):
+                where = placed(self.problem, changed, chips, copies) if changed not in seen else None
+                seen.add(changed)
+                if where is None or tried >= most or (least := self._least_cycles(part, options, where)) >= self.best.cycles:
+                    continue
+                tried += 1
+                before = self.best.cycles
+                exact = self.best.layout.exact
+                if least + BESIDE[not exact] * beside >= before * (1.0 if exact else NEAR):
+                    continue
+                found = self.price(where, near=True)
+                beside = min(beside, found.cycles - least) if found is not None else beside
+                if self.best.cycles < before:
+                    shapes, improved = changed, True
+                    break
+        return self
+
+    def settled(self) -> int:
+        """How many estimates a full plan prices exactly."""
+        if self.best is None:
+            return SETTLED
+        problem = self.problem
+        workers = self.best.layout.placement.chips * problem.target.tiles_per_chip * problem.target.workers
+        return max(FEWEST_SETTLED, min(SETTLED, EXACT_WORK // (workers * len(problem.timeline.chosen))))
+
+    def estimate(self) -> float:
+        """Cycles of the fastest estimate."""
+        return min((some.cycles for some in self._estimates), default=self.cycles())
+
+    def estimated(self) -> Search:
+        """Go back to the fastest estimate, where :meth:`settle` has priced some exactly."""
+        if self._estimates:
+            self.best = min(self._estimates, key=lambda some: some.cycles)
+        return self
+
+    def settle(self, most: int = SETTLED) -> Search:
+        """Price the `most` fastest estimates exactly, then half as many that may be faster yet; further ones only as long as none fits.
+
+        What was wrong with one estimate is taken to be as wrong with others, as far as their populations are cut alike.
+        """
+        waiting, known = list(self._estimates), list[tuple[Placement, float]]()
+        if waiting:
+            self.best = None
+        for tried in range(len(waiting)):
+            likely = {id(some): some.cycles * (1.0 if tried < most else _error(some.layout.placement, known)) for some in waiting}
+            priced = min(waiting, key=lambda some: likely[id(some)])
+            if self.best is not None and tried >= most and (tried >= most + most // 2 or likely[id(priced)] >= self.best.cycles):
+                break
+            waiting.remove(priced)
+            if id(priced) not in self._exact:
+                self._exact[id(priced)] = self._priced(replace(priced.layout, exact=True))
+            exact = self._exact[id(priced)]
+            if exact is not None and exact.cycles < self.cycles():
+                self.best = exact
+            if exact is not None:
+                known.append((priced.layout.placement, exact.cycles / priced.cycles))
+        return self
+
+    def run_as(self, placement: Placement) -> Search:
+        """Try as many chips and copies as `placement` has."""
+        self._run_copies(placement.chips, placement.copies)
+        return self
+
+    def run_baseline(self, strategy: str, chips: int | None) -> Search:
+        """Price every form of a baseline, with relays near their source and anywhere; on all numbers of chips, if none is given."""
+        for count in chip_counts(self.problem, chips):
+            for deal in deals(self.problem, strategy, count * self.problem.target.tiles_per_chip):
+                placement = place(self.problem, deal)
+                for near in (True, False):
+                    self.price(placement, near=near)
+        return self
+
+    def _run_copies(self, chips: int, copies: int) -> None:
+        """Try `copies` groups of chips that share the batch."""
+        part = replace(self.problem, batch=self.problem.batch // copies)
+        # Samples that were measured differ so much that what is best for their mean is another good place to begin.
+        for even in (False, True) if self.problem.counts else (False,):
+            self._run_options(part, self._options(part, even=even), chips, copies)
+
+    def _run_options(self, part: Problem, options: Sequence[Sequence[Choice]], chips: int, copies: int) -> None:
+        for share in BLOCK_SHARES:
+            limit = share * part.target.tile_bytes
+            tight = each_once(options, partial(all_within, limit))
+            found = list(placements(part, tight, chips, copies))
+            if part.network.indexed and share == BLOCK_SHARES[0] and part.target.tiles_per_chip >= ROOMY:
+                found += sharing_tiles(part, tight, found, chips, copies)
+            least = {id(placement): self._least_cycles(part, options, placement) for placement in found}
+            found.sort(key=lambda placement: least[id(placement)])
+            if self._price_worth(found, least, near=True) or self._price_worth(found, least, near=False):
+                break
+
+    def _price_worth(self, found: Sequence[Placement], least: Mapping[int, float], *, near: bool) -> bool:
+        """Price those that may be faster than what is known, the promising ones first; tell whether any fits or is too slow anyway."""
+        done = False
+        for placement in found:
+            bound = least[id(placement)]
+            if bound >= min(self.cycles(), self.limit):
+                done = True
+                continue
+            priced = self.price(placement, near=near)
+            if priced is not None:
+                done = True
+        return done
+
+    def work(self) -> float:
+        """Tile cycles of a step of all populations, their batches undivided."""
+        return sum(some[0].weight for some in self._options(self.problem))
+
+    def _least_cycles(self, part: Problem, options: Sequence[Sequence[Choice]], placement: Placement) -> float:
+        """What a placement costs at least: in each part of a step, what the population that decides it needs; relays not counted."""
+        if part.target.tiles < len(options):
+            return 0.0
+        columns: dict[tuple[int, Cut, int], Floats] = {}
+        for some, where in zip(options, placement.ranges, strict=True):
+            key = (id(some), where.cut, neurons := int(where.neurons.max()))
+            if key not in columns:
+                cut = replace(where.cut, replicas=where.replicas // placement.copies)
+                columns[key] = next(choice.parts[:, neurons - 1] for choice in some if choice.cut == cut)
+        parts = part.steps * float(np.max(list(columns.values()), axis=0).sum())
+        return SURE * (parts + self._least_update(placement)) + self._over_links(placement)
+
+    def _least_update(self, placement: Placement) -> float:
+        """Cycles of the update: in each of its supersteps, what the population that decides it needs."""
+        problem, layout = self.problem, Layout(self.problem, placement, {}, (), exact=False)
+        if not problem.training:
+            return 0.0
+        each = [
+            problem.kept.get(("update", _learned(layer), cut_key(where)), partial(least_update, layout, layer))
+            for layer, where in zip(problem.network.layers, placement.ranges, strict=True)
+        ]
+        return float(np.max(each, axis=0).sum())
+
+    def _over_links(self, placement: Placement) -> float:
+        """Cycles in which copies of the network send each other new weights, and gradients before."""
+        if placement.copies == 1:
+            return 0.0
+        traffic = weights_to_replicas(Layout(self.problem, placement, {}, ()))
+        return 0.0 if traffic is None else 2 * self.problem.routes.cycles(traffic.flows)
+
+    def _options(self, part: Problem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:
+        if (part.batch, even) not in self._known:
+            self._known[part.batch, even] = choices(part, even=even)
+        return self._known[part.batch, even]
+
+    def _price_all(self, found: Sequence[Placement], *, near: bool) -> bool:
+        fits = [self.price(placement, near=near) is not None for placement in found]
+        return any(fits)
+
+
+def _error(placement: Placement, known: Sequence[tuple[Placement, float]]) -> float:
+    """Exact over estimated cycles of the placement that is most like this one, nearer to 1 the less they are alike."""
+    alike = [np.mean([_form(a) == _form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in known]
+    most = int(np.argmax(alike)) if alike else 0
+    return 1 + float(alike[most]) * (known[most][1] - 1) if alike else 1.0
+
+
+def _learned(layer: Layer) -> object:
+    """All of a population that its update depends on."""
+    if any(link.indexed is not None for link in layer.incoming):
+        return layer.id
+    return tuple(learned_rows(layer)), learned_scalars(layer)
+
+
+def _lies(where: TileRange) -> object:
+    """All that a price depends on: column groups beyond the neurons of a tile are none."""
+    return where.tiles.tobytes(), cut_key(where)[0], where.samples, min(where.columns, int(where.neurons.max())), where.paired
+
+
+def _form(where: TileRange) -> tuple[Cut, int]:
+    return where.cut, where.width

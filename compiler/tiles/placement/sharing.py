@@ -1,0 +1,273 @@
+"""Populations that share tiles: each on a run of tiles of its own, runs over one another.
+
+A superstep waits for its busiest tile. On tiles of their own, populations are busy in different ones: where a convolution's source gradient
+is formed there may be little to do forward, where currents are summed there is little to do in between. So runs may overlap, and a tile
+does what it has of all populations. From a start, one population at a time gets another cut, width or place as long as this makes the
+step shorter, as the tables of :mod:`snnc.compiler.tiles.placement.choices` tell it::
+
+    sum over parts p of the step of  ( mean over tiles of ( cycles of part p on a tile )^n )^(1/n)
+
+first for a small n, for which all busy tiles count, then for larger ones, for which the busiest does. Starts: every population on as few
+tiles as it can, and the best placement on tiles of their own; from each, populations are changed in their order and in the other: where a
+descent ends depends on both, and on little changes of cost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.tiles.placement.choices import Choice
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div
+from snnc.compiler.tiles.placement.placement import Placement, copied, lay_range
+from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.problem import Problem
+
+POWERS: Final = (2, 3, 4)
+"""The exponents n are 2 to these: squares of squares are quickly taken."""
+ROUNDS: Final = 3
+"""Times that all populations are tried for each of them."""
+MOST: Final = 40
+"""Takes of a population that are tried, evenly over all; then those beside the best of them, down to single ones."""
+BESIDE: Final = 2
+"""Takes on either side of the best one that are tried each time that steps are halved."""
+WORTH: Final = 0.9999
+"""A population takes what costs less than this part of what it has."""
+PLACES: Final = 24
+"""First tiles that are tried, evenly over a chip."""
+REPLICAS: Final = 1
+"""Numbers of replicas, the largest ones, with which all populations are put on all tiles."""
+AT_ONCE: Final = 64
+"""Takes of which those that are no worse than others are sought at a time."""
+LAYERS: Final = 24
+"""With more populations than these nothing is tried: seconds of a laptop's time."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Take:
+    """A population cut in one way, `width` tiles a replica."""
+
+    choice: Choice
+    width: int
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of all replicas."""
+        return self.choice.cut.replicas * self.width
+
+    @cached_property
+    def busiest(self) -> Floats:
+        """Cycles of each part on the fullest tile."""
+        found: Floats = self.choice.parts[:, int(ceil_div(self.choice.neurons, self.width)) - 1]
+        return found
+
+    @property
+    def larger(self) -> int:
+        """Tiles of a replica that hold a neuron more than the others."""
+        return self.choice.neurons % self.width
+
+    @cached_property
+    def two(self) -> Floats:
+        """Cycles of each part, and bytes, of a tile with fewer neurons and of one with more, [parts + 1, 2]."""
+        neurons = np.array([self.choice.neurons // self.width, int(ceil_div(self.choice.neurons, self.width))]) - 1
+        return np.concatenate([self.choice.parts[:, neurons], self.choice.used[None, neurons]])
+
+    @cached_property
+    def load(self) -> Floats:
+        """The same of every tile, [parts + 1, tiles]."""
+        more = (np.arange(self.width) < self.larger).astype(np.int64)
+        return np.tile(self.two[:, more], self.choice.cut.replicas)
+
+
+def sharing_tiles(
+    problem: Problem, options: Sequence[Sequence[Choice]], apart: Iterable[Placement], chips: int, copies: int
+) -> list[Placement]:
+    """Return placements in which populations share tiles, none for groups of several chips.
+
+    Parameters
+    ----------
+    problem, options, chips, copies
+        As :func:`snnc.compiler.tiles.placement.placement.placements` takes them.
+    apart
+        Placements of populations on tiles of their own. One of these begins the search.
+    """
+    if chips != copies or problem.target.tiles < len(options) or len(options) > LAYERS:
+        return []
+    tiles = problem.target.tiles_per_chip
+    takes = [_takes(some, tiles) for some in options]
+    if not all(takes):
+        return []
+    limit = min(some[0].limit for some in options)
+    places = np.unique(np.linspace(0, tiles, PLACES, endpoint=False).astype(np.int64))
+    found = []
+    for start in _starts(options, takes, apart, copies):
+        for order in (range(len(takes)), range(len(takes) - 1, -1, -1)):
+            search = _Descent(takes, tiles, limit, places, start)
+            search.run(order)
+            found.append(_placement(problem, search.state, copies))
+    return found + [_placement(problem, state, copies) for state in _everywhere(options, tiles)]
+
+
+def _placement(problem: Problem, state: Sequence[tuple[_Take, int]], copies: int) -> Placement:
+    ranges = [
+        lay_range(problem.batch, take.choice.neurons, take.choice.cut, take.width, first, pairs=take.choice.pairs) for take, first in state
+    ]
+    return copied(problem, Placement(tuple(ranges), 1, 1, shared=True), 1, copies)
+
+
+def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[list[tuple[_Take, int]]]:
+    """Every population on all tiles, cut in one way: as replicas with few samples each."""
+    known = dict.fromkeys(choice.cut for some in options for choice in some)
+    for cut in known:
+        if cut.replicas not in sorted({c.replicas for c in known})[-REPLICAS:]:
+            continue
+        state = []
+        for some in options:
+            choice = next((c for c in some if c.cut == cut), None)
+            width = 0 if choice is None else min(tiles // cut.replicas, choice.neurons)
+            if choice is not None and width and ceil_div(choice.neurons, width) <= choice.fit:
+                state.append((_Take(choice, width), 0))
+        if len(state) == len(options) and 3 * cut.replicas * max(take.width for take, _ in state) > 2 * tiles:
+            yield state
+
+
+def _takes(some: Sequence[Choice], tiles: int) -> list[_Take]:
+    """What a population may take: no other needs as few tiles and as few cycles in all parts."""
+    all_ = [
+        _Take(choice, int(width))
+        for choice in some
+        for width in np.unique(ceil_div(choice.neurons, np.arange(1, choice.fit + 1)))
+        if choice.cut.replicas * width <= tiles
+    ]
+    all_.sort(key=lambda take: (take.tiles, float(take.busiest.sum())))
+    if not all_:
+        return []
+    return [all_[n] for n in _not_worse(np.array([take.busiest for take in all_]))]
+
+
+def _not_worse(busiest: Floats) -> list[int]:
+    """Rows of [takes, parts] than which no row in front is as small in all parts."""
+    kept: list[int] = []
+    for first in range(0, len(busiest), AT_ONCE):
+        some = busiest[first : first + AT_ONCE]
+        worse = (busiest[kept][:, None] <= some).all(axis=2).any(axis=0)
+        new: list[int] = []
+        for n in np.flatnonzero(~worse).tolist():
+            if not (some[new] <= some[n]).all(axis=1).any():
+                new.append(n)
+        kept += [first + n for n in new]
+    return kept
+
+
+def _starts(
+    options: Sequence[Sequence[Choice]], takes: Sequence[Sequence[_Take]], apart: Iterable[Placement], copies: int
+) -> Iterator[list[tuple[_Take, int]]]:
+    """Yield states to begin with."""
+    yield [(some[0], 0) for some in takes]
+    best, cycles = None, np.inf
+    for placement in apart:
+        state = [_as_placed(some, where, copies) for some, where in zip(options, placement.ranges, strict=True)]
+        longest = float(np.max([take.busiest for take, _ in state], axis=0).sum())
+        if longest < cycles:
+            best, cycles = state, longest
+    if best is not None:
+        yield best
+
+
+def _as_placed(some: Sequence[Choice], where: TileRange, copies: int) -> tuple[_Take, int]:
+    cut = replace(where.cut, replicas=where.replicas // copies)
+    return _Take(next(choice for choice in some if choice.cut == cut), where.width), where.starts[0]
+
+
+class _Descent:
+    """Take and first tile of every population, changed one by one."""
+
+    def __init__(self, takes: Sequence[Sequence[_Take]], tiles: int, limit: float, places: Ints, start: list[tuple[_Take, int]]) -> None:
+        self.takes, self.tiles, self.limit, self.places = takes, tiles, limit, places
+        self.state = list(start)
+        self.total = np.zeros((len(start[0][0].load), tiles))
+        for take, first in start:
+            self.total[:, first : first + take.tiles] += take.load
+        self.scale = max(float(self.total[:-1].max()), 1.0)
+
+    def run(self, order: Sequence[int]) -> None:
+        """Change one population after the other as long as that helps."""
+        for power in POWERS:
+            for _ in range(ROUNDS):
+                before = list(self.state)
+                for index in order:
+                    self._improve(index, power)
+                if self.state == before:
+                    break
+
+    def _improve(self, index: int, power: int) -> None:
+        """Give a population the best take and place, all others staying."""
+        mine, at = self.state[index]
+        rest = self.total.copy()
+        rest[:, at : at + mine.tiles] -= mine.load
+        sums = _sums(_power(rest[:-1] / self.scale, power))
+        found = self._cost(rest, sums, mine, np.array([at]), power)
+        best, (take, place) = self._best_take(index, rest, sums, power)
+        if best >= float(found[0]) * WORTH:
+            take, place = mine, at
+        self.state[index] = take, place
+        rest[:, place : place + take.tiles] += take.load
+        self.total = rest
+
+    def _best_take(self, index: int, rest: Floats, sums: Floats, power: int) -> tuple[float, tuple[_Take, int]]:
+        """Cost, take and place of a population, all others staying."""
+
+        @cache
+        def best_at(number: int) -> tuple[float, int]:
+            take = takes[number]
+            places = np.append(self.places[self.places <= self.tiles - take.tiles], self.tiles - take.tiles)
+            costs = self._cost(rest, sums, take, places, power)
+            return float(costs.min()), int(places[costs.argmin()])
+
+        takes = self.takes[index]
+        step = 1 << max(0, math.ceil(math.log2(len(takes) / MOST)))
+        best = min(range(0, len(takes), step), key=best_at)
+        while step > 1:
+            step //= 2
+            best = min((n for n in range(best - BESIDE * step, best + BESIDE * step + 1, step) if 0 <= n < len(takes)), key=best_at)
+        cost, place = best_at(best)
+        return cost, (takes[best], place)
+
+    def _cost(self, rest: Floats, sums: Floats, take: _Take, places: Ints, power: int) -> Floats:
+        """Cost with a take at each of some places; infinite where a tile cannot hold it."""
+        fewer, more = (_power((rest[:-1] + take.two[:-1, n : n + 1]) / self.scale, power) for n in (0, 1))
+        runs = places[:, None] + take.width * np.arange(take.choice.cut.replicas)
+        here = _between(fewer, places, take.tiles) + _between(more - fewer, runs, take.larger).sum(axis=2)
+        outside = sums[:, -1:] - (sums[:, places + take.tiles] - sums[:, places])
+        cost = (np.maximum(here + outside, 0.0) / self.tiles) ** (0.5**power)
+        found: Floats = cost.sum(axis=0)
+        if rest[-1].max() + take.two[-1].max() > self.limit:
+            held = np.lib.stride_tricks.sliding_window_view(rest[-1], take.tiles)[places] + take.load[-1]
+            found = np.where(held.max(axis=1) <= self.limit, found, np.inf)
+        return found
+
+
+def _between(values: Floats, first: Ints, number: int) -> Floats:
+    """Sums of `number` values of each row from `first` on, [rows, ...]."""
+    sums = _sums(values)
+    found: Floats = sums[:, first + number] - sums[:, first]
+    return found
+
+
+def _sums(values: Floats) -> Floats:
+    """Of each row the sums of its first 0, 1, … values."""
+    found: Floats = np.zeros((len(values), values.shape[1] + 1))
+    np.cumsum(values, axis=1, out=found[:, 1:])
+    return found
+
+
+def _power(values: Floats, power: int) -> Floats:
+    """Raise `values` to 2 to `power`."""
+    for _ in range(power):
+        values = values * values
+    return values

@@ -1,0 +1,160 @@
+"""Where a population lies: tiles of its replicas, neurons and samples on each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from snnc.compiler.tiles.placement.cut import Cut
+from snnc.compiler.tiles.placement.grouping import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class TileRange:
+    """Tiles of a population.
+
+    Replica r holds all neurons for the samples ``samples[r]``, on the contiguous tiles that start at ``starts[r]``; all replicas cut the
+    neurons in the same way.
+
+    Attributes
+    ----------
+    starts
+        First tile of each replica.
+    neurons
+        Neurons on each tile of one replica.
+    samples
+        First sample and number of samples of each replica.
+    columns
+        Column groups that a tile's neurons are cut into, at most; see :mod:`snnc.compiler.tiles.placement.grouping`.
+    paired
+        As :func:`snnc.compiler.tiles.placement.grouping.split_samples` takes it.
+    """
+
+    starts: tuple[int, ...]
+    neurons: Ints
+    samples: tuple[tuple[int, int], ...]
+    columns: int
+    paired: bool = field(default=True, kw_only=True)
+
+    @property
+    def cut(self) -> Cut:
+        """How the population is cut."""
+        return Cut(self.replicas, self.columns, self.paired)
+
+    @property
+    def replicas(self) -> int:
+        """Number of replicas."""
+        return len(self.starts)
+
+    @property
+    def width(self) -> int:
+        """Tiles of one replica."""
+        return len(self.neurons)
+
+    @cached_property
+    def most_samples(self) -> int:
+        """Samples of the largest replica."""
+        return max(count for _, count in self.samples)
+
+    @cached_property
+    def tiles(self) -> Ints:
+        """All tiles, replica after replica."""
+        found: Ints = (np.asarray(self.starts, dtype=np.int64)[:, None] + np.arange(self.width)).ravel()
+        return found
+
+    @cached_property
+    def tile_neurons(self) -> Ints:
+        """Neurons on each of `tiles`."""
+        return np.tile(self.neurons, self.replicas)
+
+    @cached_property
+    def tile_samples(self) -> Ints:
+        """Samples on each of `tiles`."""
+        found: Ints = np.repeat(np.array([count for _, count in self.samples], dtype=np.int64), self.width)
+        return found
+
+    def of(self, replica: int) -> Ints:
+        """Tiles of one replica."""
+        return self.tiles[replica * self.width : (replica + 1) * self.width]
+
+    def index_of(self, replica: int, tile: int) -> int | None:
+        """Place of `tile` among the tiles of a replica, None when it is not one of them."""
+        index = tile - self.starts[replica]
+        return index if 0 <= index < self.width else None
+
+    @cached_property
+    def _order(self) -> tuple[Ints, Ints, Ints]:
+        """First tiles; first samples and what follows the last ones."""
+        first = np.array([first for first, _ in self.samples], dtype=np.int64)
+        counts = np.array([count for _, count in self.samples], dtype=np.int64)
+        return np.asarray(self.starts, dtype=np.int64), first, first + counts
+
+    def replica_of(self, tile: int) -> int | None:
+        """Return the replica that holds `tile`, None when the population does not lie there."""
+        found = int(np.searchsorted(self._order[0], tile, side="right")) - 1
+        return found if found >= 0 and tile < self.starts[found] + self.width else None
+
+    def held_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
+        """Of the samples ``[first, stop)``, how many each of `tiles` handles; arrays of one length."""
+        starts, begin, end = self._order
+        replica = np.maximum(np.searchsorted(starts, tiles, side="right") - 1, 0)
+        there = (tiles >= starts[replica]) & (tiles < starts[replica] + self.width)
+        found: Ints = np.where(there, np.maximum(np.minimum(stop, end[replica]) - np.maximum(first, begin[replica]), 0), 0)
+        return found
+
+    def windows_read(self, first: Ints, stop: Ints) -> Ints:
+        """Of the windows ``[first, stop)`` of samples, in order, how many each of `tiles` reads a part of."""
+        _, begin, end = self._order
+        found: Ints = np.searchsorted(first, end, side="left") - np.searchsorted(stop, begin, side="right")
+        return np.repeat(found, self.width)
+
+    def replicas_with(self, sample: int, samples: int) -> range:
+        """Replicas that hold some of the samples ``[sample, sample + samples)``."""
+        _, first, last = self._order
+        return range(int(np.searchsorted(last, sample, side="right")), int(np.searchsorted(first, sample + samples, side="left")))
+
+    def repeated(self, times: int, tiles: int, batch: int) -> TileRange:
+        """All replicas again, `times` times in all, each time `tiles` further and for the next `batch` samples."""
+        starts = tuple(s + k * tiles for k in range(times) for s in self.starts)
+        samples = tuple((first + k * batch, count) for k in range(times) for first, count in self.samples)
+        return TileRange(starts, self.neurons, samples, self.columns, paired=self.paired)
+
+
+@dataclass(frozen=True, eq=False)
+class ScatteredRange(TileRange):
+    """One replica on any tiles, as baselines of placement have it.
+
+    Attributes
+    ----------
+    places
+        The tiles, in ascending order; `starts` holds the first of them.
+    """
+
+    places: Ints
+
+    @classmethod
+    def of_tiles(cls, places: Ints, neurons: Ints, batch: int, columns: int) -> ScatteredRange:
+        """Put `neurons` on `places`, with all samples."""
+        return cls((int(places[0]),), neurons, ((0, batch),), columns, places)
+
+    @cached_property
+    def tiles(self) -> Ints:
+        """All tiles."""
+        return self.places
+
+    def index_of(self, replica: int, tile: int) -> int | None:
+        """Place of `tile` among the tiles, None when it is not one of them."""
+        del replica
+        index = int(np.searchsorted(self.places, tile))
+        return index if index < len(self.places) and self.places[index] == tile else None
+
+    def held_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
+        """As in :class:`TileRange`: all samples on each of `places`."""
+        found: Ints = np.where(np.isin(tiles, self.places), stop - first, 0)
+        return found
+
+    def replica_of(self, tile: int) -> int | None:
+        """0 when the population lies on `tile`, else None."""
+        return None if self.index_of(0, tile) is None else 0

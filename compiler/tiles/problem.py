@@ -1,0 +1,297 @@
+"""All that is fixed before anything is placed: the network, its schedule and buses, the machine, the size of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.plan import Mode
+from snnc.compiler.ir.segments import Segments, Streamed
+from snnc.compiler.machines.target import Target
+from snnc.compiler.tiles.exchange.chip_links import Routes, find_routes
+from snnc.compiler.tiles.memo import Kept
+from snnc.compiler.tiles.network import Layer, Link, Network, Source
+from snnc.compiler.tiles.placement.grouping import Floats
+from snnc.compiler.tiles.relays.buses import Bus, store_bytes, store_lives
+from snnc.compiler.tiles.schedule.schedule import Schedule
+from snnc.compiler.tiles.schedule.timeline import Timeline
+from snnc.compiler.tiles.schedule.window_test import Direction
+from snnc.compiler.tiles.vertices.cost import CodeletCost
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Input of placement, memory and prediction."""
+
+    network: Network
+    schedule: Schedule
+    buses: tuple[Bus, ...]
+    bus_of: Mapping[str, str]
+    """Connection id to bus id."""
+    costs: Mapping[str, CodeletCost]
+    activity: Mapping[str, float]
+    target: Target
+    steps: int
+    batch: int
+    mode: Mode
+    near: Mapping[str, float] = field(default_factory=dict)
+    """Neurons that take gradient, a value and step, by buffer."""
+    windowed: frozenset[Source] = frozenset()
+    """Sources whose gradient comes back only for neurons that spiked or are near the threshold."""
+    rates: Mapping[str, Array] = field(default_factory=dict)
+    """Spikes a step of every single value of a buffer, where that was measured."""
+    counts: Mapping[str, Array] = field(default_factory=dict)
+    """Spikes of a buffer, [steps, samples], where that was measured."""
+    near_counts: Mapping[str, Array] = field(default_factory=dict)
+    """The same of neurons that take gradient."""
+    patterns: Mapping[str, Array] = field(default_factory=dict)
+    """Which values of a buffer spiked, where that was measured: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
+    segment: int = 0
+    """As in :class:`snnc.compiler.ir.plan.Plan`."""
+    bits: frozenset[Source] = frozenset()
+    """Sources of spikes of which relays keep a bit for each value and step, not ids."""
+    streamed: Streamed = "off"
+    """As in :class:`snnc.compiler.ir.plan.Plan`."""
+    dealt: frozenset[str] = frozenset()
+    """Populations whose weight gradients are dealt over the workers of a tile by the spikes of all its samples, behind their neurons."""
+    fused: Schedule | None = None
+    """Schedule of a forward pass whose relays and neurons are one superstep; None where they take turns."""
+
+    drawn: Kept = field(default_factory=Kept)
+    """What is drawn, or was measured, of single values: the same whatever the schedule and the way of gradients."""
+
+    @cached_property
+    def forward(self) -> Problem:
+        """The same with the schedule of the forward pass."""
+        fused = self.fused
+        if fused is None:
+            return self
+        lags = {self.bus_of[link.id]: fused.lags[link.id] for link in self.network.links}
+        return replace(self, schedule=fused, fused=None, buses=tuple(replace(bus, lag=lags[bus.id]) for bus in self.buses))
+
+    @cached_property
+    def segments(self) -> Segments:
+        """How the iterations are cut."""
+        iterations = self.schedule.iterations(self.steps)
+        return Segments(self.steps, self.schedule.interval, iterations, self.segment, self.streamed)
+
+    @cached_property
+    def kept(self) -> Kept:
+        """What layouts share."""
+        return Kept()
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What every iteration brings."""
+        return Timeline(self)
+
+    def relative_rate(self, buffer: str) -> Floats | None:
+        """Rate of each value of a buffer over their mean; None where it was not measured or nothing was sent."""
+        rate = self.rates.get(buffer)
+        mean = 0.0 if rate is None else float(rate.mean())
+        return None if rate is None or mean == 0 else rate.astype(np.float64) / mean
+
+    def returns(self, link: Link) -> bool:
+        """Whether `link` sends its source's gradient back in windows, as partial products of the target's blocks."""
+        return link.source in self.windowed and link.input_gradient and link.dense
+
+    def deals(self, link: Link) -> bool:
+        """Whether what `link` adds backward is dealt over the workers of a tile, in a superstep of its own."""
+        return link.target in self.dealt and link.deals
+
+    def copies(self, link: Link) -> bool:
+        """Whether the source keeps a copy of the weights of `link` and forms its gradient from all deltas."""
+        return link.input_gradient and not self.returns(link)
+
+    @property
+    def training(self) -> bool:
+        """Whether backward and update run."""
+        return self.network.training
+
+    @property
+    def loss_parts(self) -> int:
+        """Numbers that the loss of a sample is the sum of: what each worker adds where every step has a loss of its own."""
+        return self.target.workers if self.network.loss_of_steps else 1
+
+    def numbers_of_relay(self, bus: Bus) -> int:
+        """Numbers with which a relay says how many further windows of `bus` it needs: each worker its own where it lists bits.
+
+        Of what was just found in masks, one worker joins it.
+        """
+        return self.target.workers if bus.source in self.bits and (bus.source.external or bus.lag != 1) else 1
+
+    @cached_property
+    def asks(self) -> Direction | None:
+        """The pass in which relays say how many further windows they need; the forward pass also for the backward pass."""
+        if self.limited():
+            return "forward"
+        return "backward" if self.training and self.limited(backward=True) else None
+
+    @property
+    def known(self) -> bool:
+        """Whether the forward pass finds how many further windows the backward pass needs."""
+        return self.training and self.asks == "forward" and bool(self.limited(backward=True))
+
+    @cached_property
+    def asked(self) -> tuple[Bus, ...]:
+        """Buses whose relays do."""
+        some = {*self.limited(), *(self.limited(backward=True) if self.training else ())}
+        return tuple(bus for bus in self.buses if bus in some)
+
+    def passes_asked_for(self, bus: Bus, *, forward: bool) -> int:
+        """Of how many passes relays find the further windows of `bus` in the forward (or backward) pass."""
+        if self.asks != ("forward" if forward else "backward") or bus not in self.asked:
+            return 0
+        return 2 if forward and bus.id in self.windowed_buses else 1
+
+    @cached_property
+    def asked_for_both(self) -> bool:
+        """Whether further windows of the two passes are two numbers: some windows hold other entries backward than forward."""
+        return self.asks == "forward" and any(bus.id in self.windowed_buses for bus in self.asked)
+
+    @cached_property
+    def routes(self) -> Routes:
+        """The ways between chips."""
+        return find_routes(self.target)
+
+    @cached_property
+    def bus(self) -> Mapping[str, Bus]:
+        """Buses by id."""
+        return {bus.id: bus for bus in self.buses}
+
+    @cached_property
+    def store_sizes(self) -> Mapping[Source, int]:
+        """Bytes a sample on a relay, by source."""
+        sizes = {source: self.steps_stored(source) for source in self.network.sources}
+        return {s: store_bytes(s, self.buses, steps, self.mode, self.windowed_buses, self.bits) for s, steps in sizes.items()}
+
+    @cached_property
+    def store_lives(self) -> Mapping[Source, Mapping[str, int]]:
+        """The same by lifetime."""
+        steps = {source: self.steps_stored(source) for source in self.network.sources}
+        return {s: store_lives(s, self.buses, n, self.mode, self.windowed_buses, self.bits) for s, n in steps.items()}
+
+    def steps_stored(self, source: Source) -> int:
+        """Steps that a relay has room for: of an input all, or those of a segment; of a population those of a segment and at boundaries."""
+        lag = self.largest_lag(source)
+        if source.external:
+            return self.segments.steps_streamed(min(bus.lag for bus in self.buses_of(source)), lag)
+        return self.segments.steps_relayed(lag) + self.segments.boundaries_behind * self.segments.steps_behind(lag)
+
+    @cached_property
+    def sources_behind(self) -> tuple[Source, ...]:
+        """Sources of which relays keep steps at boundaries."""
+        inner = [source for source in self.network.sources if not source.external]
+        return tuple(source for source in inner if self.segments.steps_behind(self.largest_lag(source)))
+
+    def largest_lag(self, source: Source) -> int:
+        """Iterations for which a step of a source is still shown."""
+        return max(bus.lag for bus in self.buses_of(source))
+
+    @cached_property
+    def windowed_buses(self) -> frozenset[str]:
+        """Ids of the buses over which gradients come back in windows."""
+        return frozenset(self.returned)
+
+    @cached_property
+    def returned(self) -> Mapping[str, tuple[Link, ...]]:
+        """Links that send their source's gradient back in windows, by bus."""
+        found: dict[str, tuple[Link, ...]] = {}
+        for link in self.network.links:
+            if self.returns(link):
+                found[self.bus_of[link.id]] = (*found.get(self.bus_of[link.id], ()), link)
+        return found
+
+    def backward_bytes(self, bus: Bus) -> int:
+        """Bytes of one sample's window that readers of `bus` get in the backward pass."""
+        return bus.near_bytes if bus.id in self.windowed_buses else bus.window_bytes
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Layer]:
+        """Layers by id."""
+        return {layer.id: layer for layer in self.network.layers}
+
+    def buses_of(self, source: Source) -> tuple[Bus, ...]:
+        """Buses that show a source, one for each lag."""
+        return self._buses_by_buffer.get(source.buffer, ())
+
+    @cached_property
+    def _buses_by_buffer(self) -> Mapping[str, tuple[Bus, ...]]:
+        found: dict[str, tuple[Bus, ...]] = {}
+        for bus in self.buses:
+            found[bus.source.buffer] = (*found.get(bus.source.buffer, ()), bus)
+        return found
+
+    def readers(self, bus: Bus, *, backward: bool) -> tuple[Layer, ...]:
+        """Layers that read a bus, in order (backward: where weight gradients are formed)."""
+        return self._readers[backward].get(bus.id, ())
+
+    @cached_property
+    def _readers(self) -> tuple[Mapping[str, tuple[Layer, ...]], Mapping[str, tuple[Layer, ...]]]:
+        found: tuple[dict[str, tuple[Layer, ...]], dict[str, tuple[Layer, ...]]] = ({}, {})
+        for layer in self.network.layers:
+            for backward in (False, True):
+                links = [link for link in layer.incoming if link.read_backward or self.returns(link) or not backward]
+                for bus in dict.fromkeys(self.bus_of[link.id] for link in links):
+                    found[backward][bus] = (*found[backward].get(bus, ()), layer)
+        return found
+
+    def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
+        """Buses whose windows may overflow and are then followed by further ones."""
+        room = {b.id: b.gradient_capacity if backward and b.id in self.windowed_buses else b.capacity for b in self.buses}
+        return tuple(b for b in self.buses if b.events and room[b.id] < b.source.width) if self.mode == "exact" else ()
+
+    def events(self, source: Source) -> float:
+        """Expected events of a sample and step."""
+        return source.width * self.activity.get(source.buffer, 0.0)
+
+    @cached_property
+    def _near_events(self) -> Mapping[str, float]:
+        return {b: float(self.timeline.entries(self.bus[b]).mean()) for b in self.windowed_buses}
+
+    def near_events(self, bus: Bus) -> float:
+        """Expected entries of a sample in the first window of the backward pass."""
+        return self._near_events[bus.id]
+
+    @cached_property
+    def _window_events(self) -> Mapping[str, float]:
+        return {b.id: self.events(b.source) if b.capacity >= b.source.width else self._seen(b) for b in self.buses if b.events}
+
+    def _seen(self, bus: Bus) -> float:
+        return float(np.minimum(self.timeline.kept(bus), bus.capacity).mean())
+
+    def window_events(self, link: Link) -> float:
+        """Expected events of a sample in the first window that `link` reads; none of values."""
+        return self._window_events.get(self.bus_of[link.id], 0.0)
+
+    def further_windows(self, *, backward: bool = False) -> float:
+        """Expected further windows of a sequence in one direction."""
+        return self.timeline.further(backward=backward) if self.limited(backward=backward) else 0.0
+
+    def buses_into(self, layer: Layer) -> tuple[Bus, ...]:
+        """Distinct buses that `layer` reads."""
+        return tuple(self.bus[b] for b in dict.fromkeys(self.bus_of[link.id] for link in layer.incoming))
+
+    def deltas_into(self, layer: Layer) -> tuple[tuple[str, int], ...]:
+        """Distinct (population, port) whose deltas the source gradients of `layer` read."""
+        return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link)))
+
+    def whole_deltas_into(self, layer: Layer) -> tuple[tuple[str, int], ...]:
+        """Those of which every tile of `layer` reads all."""
+        return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link) and link.indexed is None))
+
+    def ring_slots(self, source: Source) -> int:
+        """Steps of output gradient that wait at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""
+        return self._ring_slots.get(source.buffer, 0)
+
+    @cached_property
+    def _ring_slots(self) -> Mapping[str, int]:
+        lags: dict[str, int] = {}
+        for link in self.network.links:
+            if link.input_gradient:
+                lags[link.source.buffer] = max(lags.get(link.source.buffer, 0), self.schedule.lags[link.id])
+        return {buffer: 1 + (lag - 1) // self.schedule.interval for buffer, lag in lags.items()}

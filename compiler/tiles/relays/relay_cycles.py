@@ -1,0 +1,191 @@
+"""What the workers of a relay do in a superstep: all of a tile share the samples that it keeps.
+
+Each worker looks through an equal share of the mask units of all samples; where the share of one sample ends and that of the next begins, a
+new *piece* begins. What they find is then put together, piece behind piece. Windows are copied word by word, in turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from snnc.compiler.tiles.network import Source
+from snnc.compiler.tiles.placement.grouping import ceil_div, mask_unit, mask_units
+from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.relays.buses import Bus, bit_words
+from snnc.compiler.tiles.vertices.cost import WINDOWS_LEFT, CodeletCost, worker_cycles
+
+TOGETHER = 4
+"""Mask words that are looked at at once."""
+
+
+@dataclass(frozen=True)
+class MaskRows:
+    """What a sample of a source sends to its relay: `row` elements from each of `tiles` tiles.
+
+    Of spikes, elements are units of a mask, `unit` words each; of values, neurons.
+    """
+
+    tiles: int
+    row: int
+    unit: int = 1
+
+    @property
+    def all(self) -> int:
+        """Elements of a sample."""
+        return self.tiles * self.row
+
+    @property
+    def row_words(self) -> int:
+        """32-bit words from each tile."""
+        return self.row * self.unit
+
+
+def mask_rows(problem: Problem, source: Source, where: TileRange) -> MaskRows:
+    """How `source`, which lies on `where`, sends a sample to its relay."""
+    most = int(where.neurons.max())
+    if source.kind != "spikes":
+        return MaskRows(where.width, most)
+    count = ceil_div(most, min(most, where.columns))
+    return MaskRows(where.width, int(mask_units(most, where.columns)), int(mask_unit(count, near=source in problem.windowed)))
+
+
+@dataclass(frozen=True)
+class RelayWork:
+    """Worker cycles of the slowest worker in one run of a relay: always, in iterations that follow a step of its source, and while a bus
+    shows a step. Numbers, or arrays over numbers of samples.
+    """
+
+    always: Any
+    compacting: Any
+    shown: Mapping[str, Any]
+
+    @property
+    def cycles(self) -> Any:
+        """All of it."""
+        return self.always + self.compacting + sum(self.shown.values())
+
+
+@lru_cache(maxsize=4096)
+def _most_pieces(samples: int, workers: int) -> int:
+    """Pieces of the worker that has most of them."""
+    return max(-(-(w + 1) * samples // workers) - w * samples // workers for w in range(workers))
+
+
+def _pieces(samples: Any, workers: int) -> Any:
+    if np.ndim(samples) == 0:
+        return _most_pieces(int(samples), workers)
+    return np.array([_most_pieces(int(n), workers) for n in samples])
+
+
+def compact_work(problem: Problem, source: Source, rows: MaskRows, samples: Any) -> RelayWork:
+    """Looking through masks, with `samples` samples (a number or an array), the start of the vertex included."""
+    cost, workers, start = problem.costs["relay_compact"], problem.target.workers, problem.target.vertex_start_cycles
+    units, pieces = ceil_div(samples * rows.all, workers), _pieces(samples, workers)
+    together = TOGETHER // rows.unit
+    one = np.asarray(samples) == 1
+    runs = np.where(one, 1, ceil_div(units, rows.row) + pieces - 1)
+    groups = np.where(one, units // together, units * (rows.row // together) / rows.row)
+    singles = np.where(one, units % together, units * (rows.row % together) / rows.row)
+    rate = _found(problem, source)
+    hit = 1.0 - (1.0 - rate) ** (together * source.width / rows.all)
+    ids = samples * source.width * rate / workers
+    counts = {"samples": pieces, "rows": runs, "words": groups, "singles": singles, "hits": groups * hit, "ids": ids}
+    return RelayWork(start + cost.idle, worker_cycles(cost, **counts) - cost.idle, {})
+
+
+def _found(problem: Problem, source: Source) -> float:
+    """Part of all values that is found in a step."""
+    return problem.near[source.buffer] if source in problem.windowed else problem.activity.get(source.buffer, 0.0)
+
+
+def windows_work(problem: Problem, source: Source, rows: MaskRows | None, samples: Any, *, forward: bool) -> RelayWork:
+    """Showing windows; forward, with the rows that a population sends, its step is first put into the store."""
+    if source.kind != "spikes":
+        return _values_work(problem, source, rows if forward else None, samples)
+    buses = problem.buses_of(source)
+    if source in problem.bits:
+        if rows is None or not forward:
+            return bits_work(problem, buses, samples)
+        buses = tuple(bus for bus in buses if bus.lag == 1)
+    cost, workers = problem.costs["relay_windows"], problem.target.workers
+    pieces = _pieces(samples, workers)
+    always = problem.target.vertex_start_cycles + worker_cycles(cost, samples=pieces * len(buses))
+    shown, joining = {}, 0.0
+    for bus in buses:
+        if forward and rows is not None and bus.lag == 1:
+            joining = joining - cost.sample * pieces
+            shown[bus.id] = 0.0
+        else:
+            shown[bus.id] = _copying(problem, cost, bus, samples, forward=forward)
+    for bus in buses:
+        if problem.passes_asked_for(bus, forward=forward):
+            always = always + cost.choice * samples + WINDOWS_LEFT
+    if forward and rows is not None:
+        rate = _found(problem, source)
+        sharing = np.maximum(workers / np.asarray(samples), 1.0)
+        ids = samples * source.width * rate / workers
+        words = (ids + pieces / 2) / 2 if source.width <= 1 << 16 else ids
+        joining = joining + pieces * (cost.row + cost.value * sharing) + cost.word * words
+        if source in problem.bits:
+            joining = joining + cost.lookup * ids + cost.found * samples * bit_words(source.width) / workers
+    return RelayWork(always, joining, shown)
+
+
+def bits_work(problem: Problem, buses: Sequence[Bus], samples: Any) -> RelayWork:
+    """Listing the bits of a step in the windows of `buses`, one vertex for each of them."""
+    cost, workers, start = problem.costs["relay_bits"], problem.target.workers, problem.target.vertex_start_cycles
+    pieces = _pieces(samples, workers)
+    always, shown = 0.0, {}
+    for bus in buses:
+        words = bit_words(bus.source.width)
+        # A worker with a part of a list counts the bits before its part; the one with the first part, those behind.
+        counted = words * np.where(np.asarray(samples) % workers == 0, 0, np.minimum(pieces, 2))
+        always = always + start + worker_cycles(cost, samples=pieces)
+        read, ids = samples * words / workers, samples * problem.events(bus.source) / workers
+        shown[bus.id] = cost.value * counted + cost.word * read + cost.id * ids
+    return RelayWork(always, 0.0, shown)
+
+
+def _copying(problem: Problem, cost: CodeletCost, bus: Bus, samples: Any, *, forward: bool) -> Any:
+    """Words of ids that the slowest worker copies into the windows of a bus: backward, what takes gradient and what came back."""
+    workers, width = problem.target.workers, bus.source.width
+    near = bus.id in problem.windowed_buses and not forward
+    ids = problem.near_events(bus) if near else min(problem.events(bus.source), bus.capacity)
+    words = copied_words(ids, width)
+    turns = (words + workers / 2) / workers
+    copied = samples * np.where(np.asarray(samples) < workers, turns, words / workers)
+    runs = _pieces(samples, workers) * turns
+    return (2 if near else 1) * (cost.element * copied + cost.run * runs)
+
+
+def _values_work(problem: Problem, source: Source, rows: MaskRows | None, samples: Any) -> RelayWork:
+    cost, workers, buses = problem.costs["relay_values"], problem.target.workers, problem.buses_of(source)
+    size = ceil_div(samples * source.width, workers)
+    late = sum(rows is None or bus.lag != 1 for bus in buses)
+    always = problem.target.vertex_start_cycles + cost.start + cost.element * size * len(buses)
+    joining = 0.0
+    if rows is not None:
+        lines = ceil_div(samples * rows.tiles, workers)
+        joining = lines * (cost.row + cost.value * source.width / rows.tiles) - cost.element * size * (len(buses) - late)
+    return RelayWork(always, joining, {})
+
+
+def copied_words(ids: float, width: int) -> float:
+    """Expected 32-bit words of `ids` ids: two 16-bit ids each, the last half full every second time."""
+    return ids if width > 1 << 16 else (ids + 0.5) / 2 if ids > 0.5 else ids
+
+
+def boundary_cycles(problem: Problem, source: Source, samples: Any) -> Any:
+    """Expected worker cycles of a relay that copies those steps in its store that it still shows to or from a boundary."""
+    steps, start = (problem.largest_lag(source) - 1) / problem.schedule.interval, problem.target.vertex_start_cycles
+    if source.kind != "spikes" or source in problem.bits:
+        row = bit_words(source.width) if source in problem.bits else source.width
+        return start + worker_cycles(problem.costs["boundary"], rows=steps, elements=steps * samples * row)
+    words = steps * samples * copied_words(source.width * _found(problem, source), source.width)
+    return start + worker_cycles(problem.costs["boundary_events"], rows=steps, samples=steps * samples, elements=words)

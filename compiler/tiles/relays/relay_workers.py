@@ -1,0 +1,261 @@
+"""Cycles of the slowest worker of every relay in each iteration, from the events of its samples.
+
+Where in a mask the ids of a sample lie is drawn, by the rate of each value where that was measured; the rest follows from their numbers.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from snnc.compiler.tiles.network import Source
+from snnc.compiler.tiles.placement.grouping import Floats, Ints
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.relays.buses import Bus, bit_words
+from snnc.compiler.tiles.relays.relay_cycles import TOGETHER, MaskRows, windows_work
+from snnc.compiler.tiles.schedule.schedule import INPUT_STAGE
+from snnc.compiler.tiles.vertices.cost import WINDOWS_LEFT, worker_cycles
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """How workers share the lists of some samples: each takes as many of the classes of words (by their number modulo workers).
+
+    Arrays over all classes of all samples: sample, class, and whether a worker or a list begins there.
+    """
+
+    workers: int
+    samples: int
+    sample: Ints
+    word: Ints
+    begins: Ints
+
+    @classmethod
+    def of(cls, workers: int, samples: int) -> Shares:
+        """The classes follow each other, sample after sample, and every worker takes the next `samples` of them."""
+        place = np.arange(workers * samples)
+        begins = ((place % workers == 0) | (place % samples == 0)).astype(np.int64)
+        return cls(workers, samples, place // workers, place % workers, begins)
+
+    def of_workers(self, values: Any) -> Any:
+        """[..., classes, iterations] summed over the classes of each worker."""
+        return values.reshape(*values.shape[:-2], self.workers, self.samples, values.shape[-1]).sum(axis=-2)
+
+    @property
+    def pieces(self) -> Ints:
+        """Lists, or parts of them, of each worker."""
+        found: Ints = self.begins.reshape(self.workers, self.samples).sum(axis=1)
+        return found
+
+    def part_of(self, classes: Floats) -> Floats:
+        """[samples, workers]: part of the events of each list that a worker has where classes hold these parts of them."""
+        found = np.zeros((self.samples, self.workers))
+        np.add.at(found, (self.sample, np.arange(len(self.sample)) // self.samples), classes[self.word])
+        return found
+
+
+def relay_cycles(problem: Problem, source: Source, rows: MaskRows | None, relays: Sequence[tuple[int, int]], part: str) -> Floats:
+    """[relays, iterations]: worker cycles of the slowest worker, the start of the vertex included.
+
+    `relays` are the first sample and the number of samples of each; `part` is "masks" (where relays of populations look through masks,
+    `rows` of them), "windows" (where they put together what they found) or "backward".
+    """
+    found = np.zeros((len(relays), len(problem.timeline.chosen)))
+    first, count = np.array(relays, dtype=np.int64).T
+    for samples in np.unique(count).tolist():
+        here = np.flatnonzero(count == samples)
+        found[here] = _alike(problem, source, rows, first[here], samples, part)
+    return found
+
+
+def _alike(problem: Problem, source: Source, rows: MaskRows | None, first: Ints, samples: int, part: str) -> Any:
+    """Relays with as many samples each."""
+    stage, workers = problem.schedule.stages.get(source.owner, INPUT_STAGE), problem.target.workers
+    finished = problem.timeline.active(stage + (problem.schedule.latency if part == "windows" else 1))
+    if source.kind != "spikes":
+        work = windows_work(problem, source, rows, samples, forward=part != "backward")
+        return work.always + work.compacting * finished
+    shares, chosen = Shares.of(workers, samples), first[:, None] + np.arange(samples)
+    start = problem.target.vertex_start_cycles
+    if part == "masks" and rows is not None:
+        cost = problem.costs["relay_compact"]
+        ids = np.sum([found for _, found in _found(problem, source, rows, shares, chosen, 1)], axis=0)
+        return start + cost.idle + finished * (_looking(problem, rows, shares, ids).max(axis=1) - cost.idle)
+    cost = problem.costs["relay_windows"]
+    forward = part != "backward"
+    cycles: Any = np.full((1, workers, 1), float(cost.start))
+    for bus in problem.buses_of(source):
+        if source in problem.bits and bus.lag != 1:
+            continue
+        joined = forward and rows is not None and bus.lag == problem.schedule.latency
+        each = cost.sample * shares.pieces[:, None] * (1.0 - finished if joined else 1.0)
+        cycles = cycles + each + (0.0 if joined else _copying(problem, bus, shares, chosen, forward=forward))
+        if passes := problem.passes_asked_for(bus, forward=forward):
+            read = samples + (finished * (shares.pieces.sum() - samples) if joined else 0.0)
+            cycles = cycles + (cost.choice * read + WINDOWS_LEFT) * (np.arange(workers) < passes)[:, None]
+    if forward and rows is not None:
+        cycles = cycles + finished * _joining(problem, source, rows, shares, chosen)
+    return start + cycles.max(axis=1)
+
+
+def _found(problem: Problem, source: Source, rows: MaskRows, shares: Shares, chosen: Ints, later: int) -> Iterator[tuple[str, Ints]]:
+    """How many spikes, then how many neurons that only take gradient each worker finds, [relays, workers, iterations], of each sample.
+
+    Those of the step that its source had `later` iterations before.
+    """
+    key = ("found", source.buffer, rows, shares.samples, chosen.tobytes(), later)
+    yield from problem.kept.get(key, lambda: list(_find(problem, source, rows, shares, chosen, later)))
+
+
+def _find(problem: Problem, source: Source, rows: MaskRows, shares: Shares, chosen: Ints, later: int) -> Iterator[tuple[str, Ints]]:
+    timeline, after = problem.timeline, problem.schedule.stages[source.owner] + later
+    spikes = timeline.placed(timeline.spikes(source), after)
+    parts = _before(problem, source)(_looked_through(rows, shares))
+    yield from (("spikes", found) for found in _drawn(f"{source.buffer} spikes", source.width, spikes, chosen, np.diff(parts)))
+    if source in problem.windowed:
+        near = timeline.placed(timeline.near(source), after) - spikes
+        parts = _looked_through(rows, shares)
+        yield from (("near", found) for found in _drawn(f"{source.buffer} near", source.width, near, chosen, np.diff(parts)))
+
+
+def _before(problem: Problem, source: Source) -> Callable[[Floats], Floats]:
+    """Part of the events of a sample that lies before such a part of its values."""
+    rate = problem.relative_rate(source.buffer)
+    if rate is None:
+        return lambda place: place
+    before = np.append(0.0, np.cumsum(rate.reshape(-1)) / rate.sum())
+    return lambda place: np.interp(place, np.linspace(0.0, 1.0, len(before)), before)
+
+
+def _looked_through(rows: MaskRows, shares: Shares) -> Floats:
+    """[samples, workers, 2]: the part of each sample's mask that a worker looks through, from where to where: whole units."""
+    whole = rows.all * shares.samples
+    edges = whole * np.arange(shares.workers + 1) // shares.workers - rows.all * np.arange(shares.samples)[:, None]
+    found = np.clip(edges, 0, rows.all) / rows.all
+    return np.stack([found[:, :-1], found[:, 1:]], axis=-1)
+
+
+def _listed(problem: Problem, source: Source, shares: Shares) -> Floats:
+    """[samples, workers]: part of the events of each sample among the bits that a worker lists: whole words."""
+    edges = 32 * (bit_words(source.width) * np.arange(shares.workers + 1) // shares.workers)
+    return shares.part_of(np.diff(_before(problem, source)(np.minimum(edges / source.width, 1.0))))
+
+
+def _drawn(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> tuple[Ints, ...]:
+    """Of each sample, how many of `counts` [iterations, samples] lie in the part of every worker, [relays, workers, iterations].
+
+    As many of a sample's `width` values, none twice; `parts` [samples, workers, 1 or none] tell how many of those a worker has.
+    """
+    counts = np.ascontiguousarray(counts, dtype=np.int64)
+    return _drawn_once(name, width, counts.tobytes(), counts.shape, chosen.tobytes(), chosen.shape, parts.tobytes(), parts.shape)
+
+
+@lru_cache(maxsize=256)
+def _drawn_once(
+    name: str, width: int, counted: bytes, times: tuple[int, ...], of: bytes, relays: tuple[int, ...], cut: bytes, shape: tuple[int, ...]
+) -> tuple[Ints, ...]:
+    """Other placements, and other orders of the same values, ask for the same."""
+    counts, chosen = (np.frombuffer(data, dtype=np.int64).reshape(size) for data, size in ((counted, times), (of, relays)))
+    parts, found_all = np.frombuffer(cut, dtype=np.float64).reshape(shape), []
+    samples = len(parts)
+    random = np.random.default_rng(zlib.crc32(f"{name} {samples}".encode()))
+    ends = np.rint(width * np.cumsum(parts.reshape(samples, -1), axis=1)).astype(np.int64)
+    for sample, own in enumerate(np.diff(ends, prepend=0)):
+        left = np.minimum(counts.T[chosen[:, sample]], width)
+        found, behind = [], width
+        for values in own.tolist():
+            behind -= values
+            found.append(random.hypergeometric(values, behind, left))
+            left = left - found[-1]
+        found_all.append(np.stack(found, axis=1))
+    return tuple(found_all)
+
+
+def bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]], *, forward: bool) -> Floats:
+    """[relays, iterations]: the same of the vertex that lists the bits of a step in the windows of a bus, the first or a further one.
+
+    Only `forward`, and in the first, it says how many further ones follow.
+    """
+    found = np.zeros((len(relays), len(problem.timeline.chosen)))
+    first, count = np.array(relays, dtype=np.int64).T
+    for samples in np.unique(count).tolist():
+        here = np.flatnonzero(count == samples)
+        shares = Shares.of(problem.target.workers, samples)
+        found[here] = _listing(problem, bus, shares, first[here][:, None] + np.arange(samples))
+    return found + WINDOWS_LEFT * (problem.passes_asked_for(bus, forward=True) if forward else 0)
+
+
+def _listing(problem: Problem, bus: Bus, shares: Shares, chosen: Ints) -> Any:
+    timeline, cost, words = problem.timeline, problem.costs["relay_bits"], bit_words(bus.source.width)
+    at = np.flatnonzero(shares.begins)
+    first, span = shares.word[at], np.diff(np.append(at, len(shares.word)))
+    begin, end = words * first // shares.workers, words * (first + span) // shares.workers
+    walked = cost.value * (begin + (first == 0) * (words - end)) + cost.word * (end - begin)
+    read = np.bincount(at // shares.samples, weights=walked, minlength=shares.workers)
+    counts = timeline.placed(timeline.spikes(bus.source), timeline.first(bus))
+    ids = np.sum(list(_drawn(bus.id, bus.source.width, counts, chosen, _listed(problem, bus.source, shares))), axis=0)
+    fixed = problem.target.vertex_start_cycles + cost.start + cost.sample * shares.pieces[:, None]
+    cycles = fixed + timeline.active(timeline.first(bus)) * read[:, None] + cost.id * ids
+    return cycles.max(axis=1)
+
+
+def _looking(problem: Problem, rows: MaskRows, shares: Shares, ids: Ints) -> Any:
+    """[relays, workers, iterations]: looking through masks for `ids`."""
+    cost = problem.costs["relay_compact"]
+    pieces, runs, groups, singles = (found[:, None] for found in _walked(rows, shares))
+    boxes = np.maximum(groups + singles * rows.unit / TOGETHER, 1.0)
+    hits = groups * (1.0 - (1.0 - 1.0 / boxes) ** ids)
+    return worker_cycles(cost, samples=pieces, rows=runs, words=groups, singles=singles, hits=hits, ids=ids)
+
+
+def _walked(rows: MaskRows, shares: Shares) -> Floats:
+    """[4, workers]: pieces of the mask, runs of units that follow each other, groups of words in them, and units that are left."""
+    together, whole = TOGETHER // rows.unit, rows.all * shares.samples
+    found = np.zeros((4, shares.workers))
+    for worker in range(shares.workers):
+        at, end = whole * worker // shares.workers, whole * (worker + 1) // shares.workers
+        step = whole if shares.samples == 1 else rows.row
+        edges = np.unique([at, end, *range(at - at % step, end, step)])
+        lengths = np.diff(edges[edges >= at])
+        pieces = -(-end // rows.all) - at // rows.all if end > at else 0
+        found[:, worker] = pieces, len(lengths), (lengths // together).sum(), (lengths % together).sum()
+    return found
+
+
+def _joining(problem: Problem, source: Source, rows: MaskRows, shares: Shares, chosen: Ints) -> Any:
+    """[relays, workers, iterations]: putting together what all workers found."""
+    cost, wide, later = problem.costs["relay_windows"], source.width > 1 << 16, problem.schedule.latency
+    parts = np.diff(_looked_through(rows, shares))[..., 0]
+    sharing = (parts > 0) @ np.ones(shares.workers)
+    pieces = cost.row * (parts > 0).sum(axis=0) + cost.value * ((parts > 0) * sharing[:, None]).sum(axis=0)
+    words: Any = 0
+    room = source.width if problem.mode == "exact" else max(bus.capacity for bus in problem.buses_of(source))
+    for kind, drawn in _found(problem, source, rows, shares, chosen, later):
+        end = np.cumsum(drawn, axis=1)
+        kept = np.minimum(end, room) if kind == "spikes" else end
+        begin = np.minimum(end - drawn, kept)
+        words = words + (kept - begin if wide else (kept + 1) // 2 - (begin + 1) // 2)
+    if source in problem.bits:
+        ids = np.sum([drawn for _, drawn in _found(problem, source, rows, shares, chosen, later)], axis=0)
+        pieces = pieces + cost.found * bit_words(source.width) * parts.sum(axis=0)
+        return pieces[:, None] + cost.word * words + cost.lookup * ids
+    return pieces[:, None] + cost.word * words
+
+
+def _copying(problem: Problem, bus: Bus, shares: Shares, chosen: Ints, *, forward: bool) -> Any:
+    """[relays, workers, iterations]: copying the ids of windows; backward, of what takes gradient, those of the window before as well."""
+    timeline, cost, first = problem.timeline, problem.costs["relay_windows"], problem.timeline.first(bus)
+    near = bus.id in problem.windowed_buses and not forward
+    ids = timeline.entries(bus) if near else np.minimum(timeline.kept(bus), bus.capacity)
+    words = ids if bus.source.width > 1 << 16 else (ids + 1) // 2
+    found: Any = 0
+    for begin in (first, first - 1) if near else (first,):
+        lists = timeline.placed(words, begin).T[chosen]
+        turns = np.maximum(-(-(lists[:, shares.sample] - shares.word[:, None]) // shares.workers), 0)
+        found = found + shares.of_workers(turns * (cost.element + cost.run * shares.begins[:, None]))
+    return found

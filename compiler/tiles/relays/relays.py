@@ -1,0 +1,109 @@
+"""Over which tiles the samples of each source are dealt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.compiler.ir.plan import Relay
+from snnc.compiler.tiles.network import Source
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, split
+from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.relays.relay_cycles import MaskRows, compact_work, mask_rows, windows_work
+
+FLOAT: Final = 4
+_TRIED: Final = tuple(sorted({n for k in range(16) for n in (1 << k, 3 << k)}))
+"""Samples of a relay that are tried: 1, 2, 3, 4, 6, 8, 12 …"""
+
+
+def _relay_cycles(problem: Problem, source: Source, rows: MaskRows | None, samples: Ints) -> Floats:
+    """Tile cycles of a relay with so many samples in one iteration, both ways: computing, and receiving what the source sends."""
+    target = problem.target
+    works = [windows_work(problem, source, rows, samples, forward=True)]
+    if rows is not None and source.kind == "spikes":
+        works.append(compact_work(problem, source, rows, samples))
+    if problem.training:
+        works.append(windows_work(problem, source, None, samples, forward=False))
+    found: Floats = sum((target.workers * work.cycles for work in works), np.zeros(len(samples)))
+    if rows is not None:
+        found += samples * FLOAT * rows.all * rows.unit / target.exchange_bytes_per_cycle
+    return found
+
+
+def _share(problem: Problem, source: Source, ranges: Mapping[str, TileRange], most: int, batch: int) -> int:
+    """Samples of one relay, at most `most` of `batch`: the number for which relays and their readers together take least."""
+    rows = None if source.external else mask_rows(problem, source, ranges[source.owner])
+    each = np.array(sorted({most, *(n for n in _TRIED if n <= most)}))
+    cycles = _relay_cycles(problem, source, rows, each)
+    fragments = np.zeros(len(each))
+    if rows is not None:
+        fragments += rows.tiles * _parts_of(each, ranges[source.owner].most_samples)
+    for bus in problem.buses_of(source):
+        for backward in (False, True) if problem.training else (False,):
+            read = [_parts_of(ranges[layer.id].most_samples, each) for layer in problem.readers(bus, backward=backward)]
+            fragments += (2 if bus.events else 1) * np.max(read, axis=0, initial=0)
+    return int(each[int(np.argmin(cycles + fragments * problem.target.fragment_cycles))])
+
+
+def _parts_of(samples: Any, size: Any) -> Any:
+    """In how many ranges of `size` samples, laid end to end, the samples of another range lie, which begin where one of those may."""
+    return np.where(samples % size == 0, samples // size, np.where(size % samples == 0, 1, ceil_div(samples, size) + 1))
+
+
+@dataclass(frozen=True)
+class Room:
+    """Where relays of the samples ``[sample, sample + samples)`` may lie: the tiles ``[first, stop)``."""
+
+    first: int
+    stop: int
+    sample: int
+    samples: int
+
+
+def deal_relays(
+    problem: Problem, held: Ints, rooms: Mapping[Source, Sequence[Room]], ranges: Mapping[str, TileRange], computing: Floats
+) -> dict[Source, tuple[Relay, ...]]:
+    """Deal the samples of every source over the tiles that hold least; adds what they take to `held`.
+
+    A relay takes as many samples as make the step fastest, fewer when they would fill more than half of what a tile has left.
+    Sources are dealt largest first, to tiles with few relays, of these to such as compute least beside them; a tile takes at most one relay
+    of a source. Ties go to the lowest tile.
+
+    Parameters
+    ----------
+    problem
+        What is mapped.
+    held
+        Bytes that each tile holds already; changed.
+    rooms
+        Tiles to use, by source, in the order of samples.
+    ranges
+        Tile ranges of the populations.
+    computing
+        Cycles in which each tile computes something else meanwhile.
+    """
+    found: dict[Source, tuple[Relay, ...]] = {}
+    busy = np.zeros(problem.target.tiles)
+    busy[:: problem.target.tiles_per_chip] = problem.target.vertex_start_cycles
+    for source, size in sorted(problem.store_sizes.items(), key=lambda item: (-item[1], item[0].buffer)):
+        relays: list[Relay] = []
+        for room in rooms[source]:
+            here = slice(room.first, room.stop)
+            left = problem.target.tile_bytes - int(held[here].min())
+            most = max(1, min(room.samples, left // 2 // max(size, 1)))
+            each = _share(problem, source, ranges, most, room.samples)
+            full = 2 * each * size > problem.target.tile_bytes - held[here]
+            order = np.lexsort((held[here], computing[here], busy[here], full))
+            parts = min(ceil_div(room.samples, each), len(order))
+            chosen = sorted((order[:parts] + room.first).tolist())
+            dealt = split(room.samples, parts)
+            relays += [Relay(tile, room.sample + first, count) for tile, (first, count) in zip(chosen, dealt, strict=True)]
+        for relay in relays:
+            held[relay.tile] += relay.samples * size
+            busy[relay.tile] += 1 + relay.samples
+        found[source] = tuple(relays)
+    return found

@@ -1,0 +1,276 @@
+"""What helps a network that does not fit: options, each tried by planning again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, Protocol, TypeAlias
+
+from snnc.compiler.machines import load_target, target_names
+from snnc.compiler.machines.errors import UnreachableChipError
+from snnc.compiler.machines.target import Target
+from snnc.compiler.tiles.errors import Knob
+from snnc.compiler.tiles.exchange.chip_links import find_routes
+from snnc.compiler.tiles.request import Request
+from snnc.compiler.tiles.schedule.capacity import window_capacity
+
+SECONDS: Final = 3.0
+"""Processor time for planning again; what helps is named in any case, but then from a plan made in haste."""
+TRIES: Final = 12
+"""Plans for one number."""
+FEWEST_TRIES: Final = 4
+"""Of these, when the time is over."""
+GALLOP: Final = 8
+"""How many times larger the next number tried may be: small numbers are planned in no time."""
+MOST_KNOBS: Final = 3
+IN_FILE: Final = "chips ="
+"""What to change in the file of a machine that is not among those that snnc knows."""
+PREFERENCE: Final = ("--recompute", "--streaming", "--capacity", "--batch", "--target", IN_FILE, "--mode", "--optimizer", "--steps")
+"""What is turned rather: first what changes no result."""
+WORTH: Final = 0.05
+"""Part of what is missing that a knob has to save to be named when it is not enough."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Bytes on the fullest tile, and the chips used (0: does not fit)."""
+
+    bytes: int
+    chips: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether a plan was found."""
+        return self.chips > 0
+
+
+Options: TypeAlias = tuple[tuple[str, str], ...]
+
+
+class Attempt(Protocol):
+    """Plans a request; quick: the first plan that fits, and no great effort to find one."""
+
+    def __call__(self, request: Request, *, quick: bool) -> Trial:
+        """Plan."""
+        ...
+
+
+def find_knobs(request: Request, needed: int, attempt: Attempt) -> tuple[Knob, ...]:
+    """Return what helps most: what makes the network fit first (what changes no result before what does), then what saves most.
+
+    Each knob is first planned quickly, the best of them then as :func:`snnc.compiler.tiles.make_plan` does while there is time.
+
+    Parameters
+    ----------
+    request
+        What does not fit.
+    needed
+        Bytes of its fullest tile.
+    attempt
+        Plans one.
+    """
+    tries = _Tries(request, needed, attempt, time.process_time() + SECONDS)
+    enough = needed - WORTH * (needed - request.target.tile_bytes)
+    found: list[Turn] = []
+    for turn in tries.all():
+        found += [turn] if turn.trial.fits or turn.trial.bytes <= enough else []
+        if tries.late and len(found) >= MOST_KNOBS:
+            break
+    if len(found) < MOST_KNOBS or not any(turn.trial.fits for turn in found):
+        found += tries.together()
+    best = sorted(found, key=_rank)[:MOST_KNOBS]
+    told = (turn.knob for turn in sorted(map(tries.planned, best), key=_rank))
+    return tuple(knob for knob in told if knob.fits or knob.bytes < needed)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A knob while it is examined: its options, the request that they make, and what planning it gave."""
+
+    options: tuple[tuple[str, str], ...]
+    request: Request
+    trial: Trial
+    exact: bool = False
+
+    @property
+    def knob(self) -> Knob:
+        """What is told of it."""
+        return Knob(self.options, self.trial.bytes, self.trial.fits, self.trial.chips, self.exact)
+
+
+def _rank(turn: Turn) -> tuple[bool, int]:
+    """What fits by PREFERENCE, and behind it several knobs at once; of the rest what saves most."""
+    if not turn.trial.fits:
+        return True, turn.trial.bytes
+    names = {name for name, _ in turn.options}
+    kinds = [PREFERENCE.index(name) for name in names - ({"--capacity"} if "--mode" in names else set())]
+    return False, max(kinds) + (len(PREFERENCE) if len(kinds) > 1 else 0)
+
+
+@dataclass(frozen=True)
+class _Tries:
+    request: Request
+    needed: int
+    attempt: Attempt
+    until: float
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return time.process_time() > self.until
+
+    def planned(self, turn: Turn) -> Turn:
+        """Plan once more with full effort, when there is time."""
+        if self.late:
+            return turn
+        return replace(turn, trial=self.attempt(turn.request, quick=False), exact=True)
+
+    def _turn(self, request: Request, *options: tuple[str, str]) -> Turn:
+        return Turn(options, request, self.attempt(request, quick=True))
+
+    def all(self) -> Iterator[Turn]:
+        """Try every knob by itself, those first that are planned soon."""
+        if self.request.recompute != "auto" and self.request.network.training:
+            yield self._turn(replace(self.request, recompute="auto"), ("--recompute", "auto"))
+        if self.request.streaming != "auto" and self.request.network.training:
+            yield self._turn(replace(self.request, streaming="auto"), ("--streaming", "auto"))
+        yield from self._capacity()
+        yield from self._number("batch", self.request.batch)
+        yield from self._number("steps", self.request.steps)
+        yield from self._dropping()
+        yield from self._optimizer()
+        yield from self._machine()
+
+    def together(self) -> Iterator[Turn]:
+        """Turn one after the other until the network fits: a larger machine, dropping, no moments, fewer samples, fewer steps."""
+        request, options = self.request, list[tuple[str, str]]()
+        machines = larger_targets(request.target)
+        if machines:
+            request = replace(request, target=machines[-1], chips=None)
+            options.append(self._named(machines[-1]))
+        turned: Turn | None = None
+        for change in (self._dropped, self._plain, partial(self._fewer, "batch"), partial(self._fewer, "steps")):
+            found = change(request, tuple(options))
+            if found is not None:
+                turned, request, options = found, found.request, list(found.options)
+            if turned is not None and turned.trial.fits:
+                break
+        if turned is not None and len(options) > 1:
+            yield turned
+
+    def _dropped(self, request: Request, before: Options) -> Turn | None:
+        size = _usual_capacity(request)
+        if request.mode == "drop" or size is None:
+            return None
+        return self._turn(replace(request, capacity=size, mode="drop"), *before, ("--mode", "drop"), ("--capacity", str(size)))
+
+    def _plain(self, request: Request, before: Options) -> Turn | None:
+        return self._turn(_without_moments(request), *before, ("--optimizer", "sgd")) if request.network.moments else None
+
+    def _fewer(self, name: str, request: Request, before: Options) -> Turn | None:
+        now = getattr(request, name)
+        if now == 1:
+            return None
+        value, trial = self._largest(request, name, now)
+        return Turn((*before, (f"--{name}", str(value))), _with(request, name, value), trial)
+
+    def _number(self, name: str, now: int) -> Iterator[Turn]:
+        """The largest number that fits, else 1."""
+        if now > 1:
+            value, trial = self._largest(self.request, name, now)
+            yield Turn(((f"--{name}", str(value)),), _with(self.request, name, value), trial)
+
+    def _largest(self, request: Request, name: str, now: int) -> tuple[int, Trial]:
+        """Bisect; the first guess is where bytes, as a straight line from 1 to `now`, reach what a tile has."""
+        there = request.target.tile_bytes
+        value, best = 1, self.attempt(_with(request, name, 1), quick=True)
+        high = now
+        if not best.fits:
+            return value, best
+        slope = (self.needed - best.bytes) / max(now - 1, 1)
+        guess = int(1 + (there - best.bytes) / slope) if slope > 0 else now // 2
+        for tried in range(TRIES):
+            if high - value <= 1 or (self.late and tried >= FEWEST_TRIES):
+                break
+            middle = min(max(min(guess, GALLOP * value), value + 1), high - 1)
+            trial = self.attempt(_with(request, name, middle), quick=True)
+            if trial.fits:
+                value, best = middle, trial
+            else:
+                high = middle
+            guess = guess if value < guess < high else (value + high) // 2
+        return value, best
+
+    def _machine(self) -> Iterator[Turn]:
+        """The smallest machine of the kind on which the network fits, else the largest there is."""
+        last: Turn | None = None
+        for target in larger_targets(self.request.target):
+            last = self._turn(replace(self.request, target=target, chips=None), self._named(target))
+            if last.trial.fits or self.late:
+                break
+        if last is not None:
+            yield last
+
+    def _named(self, target: Target) -> tuple[str, str]:
+        """How to ask for a larger machine."""
+        return (IN_FILE, str(target.chips)) if target.name == self.request.target.name else ("--target", target.name)
+
+    def _capacity(self) -> Iterator[Turn]:
+        """Smaller windows in mode "exact"."""
+        size = _usual_capacity(self.request)
+        if self.request.mode == "exact" and size is not None:
+            yield self._turn(replace(self.request, capacity=size), ("--capacity", str(size)))
+
+    def _dropping(self) -> Iterator[Turn]:
+        """Smaller windows, and no room for more events than they hold."""
+        events = [bus.capacity for bus in next(self.request.problems()).buses if bus.events]
+        if self.request.mode == "drop" or not events:
+            return
+        size = _usual_capacity(self.request) or max(events)
+        changed = replace(self.request, capacity=size, mode="drop")
+        yield self._turn(changed, ("--mode", "drop"), ("--capacity", str(size)))
+
+    def _optimizer(self) -> Iterator[Turn]:
+        """Plain gradient descent keeps no moments."""
+        if self.request.network.moments:
+            yield self._turn(_without_moments(self.request), ("--optimizer", "sgd"))
+
+
+def larger_targets(mine: Target) -> tuple[Target, ...]:
+    """Machines with more chips of the same kind, the smallest first.
+
+    Those that snnc knows, one of each size; of a machine that it does not know, the same twice and four times as large.
+    """
+    known = [load_target(name) for name in target_names()]
+    kind = [t for t in known if replace(mine, name=t.name, chips=t.chips, links=t.links) == t]
+    if not kind:
+        return tuple(t for t in (replace(mine, chips=2 * mine.chips), replace(mine, chips=4 * mine.chips)) if _is_joined(t))
+    sizes = {t.chips: t for t in sorted(kind, key=lambda t: t.name, reverse=True) if t.chips > mine.chips}
+    return tuple(sizes[chips] for chips in sorted(sizes))
+
+
+def _is_joined(target: Target) -> bool:
+    """Whether the links of a file also join more chips than it describes."""
+    try:
+        find_routes(target)
+    except UnreachableChipError:
+        return False
+    return True
+
+
+def _with(request: Request, name: str, value: int) -> Request:
+    return replace(request, batch=value) if name == "batch" else replace(request, steps=value)
+
+
+def _without_moments(request: Request) -> Request:
+    return replace(request, network=replace(request.network, moments=0))
+
+
+def _usual_capacity(request: Request) -> int | None:
+    """One capacity for all windows that the expected activity would rarely pass; None when they are no larger already."""
+    problem = next(request.problems())
+    buses = [bus for bus in problem.buses if bus.events]
+    size = max((window_capacity(bus.source, problem.activity[bus.source.buffer], None) for bus in buses), default=0)
+    return size if any(bus.capacity > size for bus in buses) else None

@@ -1,0 +1,1 @@
+"""When each population runs, and how many events each superstep brings."""

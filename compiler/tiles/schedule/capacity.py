@@ -1,0 +1,99 @@
+"""How many events a window holds, and how many are expected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from snnc.compiler.tiles.errors import CapacityError
+from snnc.compiler.tiles.network import Network, Source
+
+ASSUMED_ACTIVITY: Final = 0.05
+"""Spikes a value and step where nothing was measured (the middle of the published benchmark grid)."""
+NEAR_RATIO: Final = 2.0
+"""Neurons that take gradient for each that spikes, where nothing was measured: as many near the threshold as spike (the published runs
+with 10 % of all neurons in a window had 1.5 to 1.9)."""
+MARGIN: Final = 4.0
+"""Standard deviations of a binomial count above the mean: about 3 counts in 100,000 are larger if neurons are independent."""
+GRAIN: Final = 4
+"""Capacities are multiples of this: four 16-bit ids fill a 64-bit load."""
+
+
+def expected_near(network: Network, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
+    """Return neurons that take gradient, a value and step, of each source with a gradient window and an activity.
+
+    What was measured, else :data:`NEAR_RATIO` times the activity.
+
+    Raises
+    ------
+    CapacityError
+        A number is not in [0, 1].
+    """
+    for name, value in (given or {}).items():
+        if not 0 <= value <= 1:
+            raise CapacityError(f"the part of {name!r} that takes gradient is {value!r}; it is a number between 0 and 1.")
+    known = sorted(s.buffer for s in network.sources if s.windowed and s.buffer in {*activity, *(given or {})})
+    likely = {name: min(1.0, NEAR_RATIO * activity.get(name, 0.0)) for name in known} | dict(given or {})
+    return {name: max(float(likely[name]), activity.get(name, 0.0)) for name in known}
+
+
+def expected_activity(network: Network, given: Mapping[str, float] | None) -> dict[str, float]:
+    """Return spikes a value and step of each spike source: what was measured, else :data:`ASSUMED_ACTIVITY`.
+
+    Raises
+    ------
+    CapacityError
+        A number is not in [0, 1], or a name is no buffer that sends spikes.
+    """
+    known = {s.buffer for s in network.sources if s.kind == "spikes"}
+    for name, value in (given or {}).items():
+        if not 0 <= value <= 1:
+            raise CapacityError(f"the activity of {name!r} is {value!r}; it is a number of spikes a value and step, between 0 and 1.")
+    return {name: float((given or {}).get(name, ASSUMED_ACTIVITY)) for name in sorted(known)}
+
+
+def window_capacity(source: Source, activity: float | None, given: Mapping[str, int] | int | None) -> int:
+    """Events a sample that one window of `source` holds.
+
+    All values of a source of values. Of a source of spikes: what the user gave; else, from measured activity, the mean and
+    :data:`MARGIN` standard deviations of ``width`` independent values, rounded up to :data:`GRAIN`; else the width, which
+    never overflows.
+    """
+    if source.kind != "spikes":
+        return source.width
+    chosen = given.get(source.buffer) if isinstance(given, Mapping) else given
+    if chosen is not None:
+        if chosen < 1:
+            raise CapacityError(f"the capacity of {source.buffer!r} is {chosen}; a window holds at least 1 event.")
+        return min(int(chosen), source.width)
+    return source.width if activity is None else _room(source, activity)
+
+
+def gradient_capacity(source: Source, capacity: int, near: float | None, given: Mapping[str, int] | int | None) -> int:
+    """Entries a sample that one window of the backward pass holds: spikes, at least `capacity`, and neurons near the threshold.
+
+    0 of a source without a gradient window; else as :func:`window_capacity`, with the part `near` that takes gradient.
+    """
+    if not source.windowed:
+        return 0
+    chosen = given.get(source.buffer) if isinstance(given, Mapping) else given
+    if chosen is not None and chosen < 1:
+        raise CapacityError(f"the gradient capacity of {source.buffer!r} is {chosen}; a window holds at least 1 entry.")
+    room = chosen if chosen is not None else source.width if near is None else _room(source, near)
+    return min(max(int(room), capacity), source.width)
+
+
+def _room(source: Source, share: float) -> int:
+    mean = source.width * share
+    bound = math.ceil(mean + MARGIN * math.sqrt(mean * (1 - share)) + 1)
+    return min(source.width, GRAIN * math.ceil(bound / GRAIN))
+
+
+def check_names(network: Network, *given: Mapping[str, object] | int | None) -> None:
+    """Refuse activities and capacities of buffers that send no spikes."""
+    known = sorted(s.buffer for s in network.sources if s.kind == "spikes")
+    for mapping in given:
+        for name in mapping if isinstance(mapping, Mapping) else ():
+            if name not in known:
+                raise CapacityError(f"{name!r} names no buffer that sends spikes; those are {', '.join(known) or 'none'}.")

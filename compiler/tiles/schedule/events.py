@@ -1,0 +1,64 @@
+"""Events of every sample in every step: measured, or drawn where only a rate is known.
+
+A superstep waits for the block with most events, so how they are spread over steps and samples decides, not their mean. Neurons that
+share their inputs fire together and networks fire in bursts: the variance of a measured count may be ten times that of as many
+independent neurons.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.tiles.network import Source
+from snnc.compiler.tiles.placement.grouping import Ints
+
+STEPS: Final = 512
+"""Steps of all batches together that are looked at, where more samples were measured than a batch has."""
+DRAWN: Final = 100
+"""Steps at least that are drawn for, so that the mean of their largest counts is that of many."""
+
+
+def batches(sources: Iterable[Source], measured: Mapping[str, Array], steps: int, batch: int) -> int:
+    """Batches that counts are known for: all that were measured, or enough to draw for."""
+    samples = [measured[s.buffer].shape[1] // batch for s in sources if s.buffer in measured]
+    most = max(1, STEPS // steps)
+    return max(1, min([most, *samples])) if samples else max(1, min(most, -(-DRAWN // steps)))
+
+
+def spikes_of(source: Source, rate: float, measured: Array | None, shape: tuple[int, int, int]) -> Ints:
+    """[batches, steps, samples]: events of a source; every value fires on its own with `rate` where nothing was measured."""
+    if measured is not None:
+        return fitted(measured, shape).astype(np.int64)
+    found = _random(source, "spikes").binomial(source.width, rate, (shape[0], 1 if source.static else shape[1], shape[2]))
+    return np.broadcast_to(found, shape)
+
+
+def near_of(source: Source, rates: tuple[float, float], measured: Array | None, spikes: Ints) -> Ints:
+    """[batches, steps, samples]: neurons that take gradient, those of `spikes` among them; `rates` of spiking and of taking gradient."""
+    if measured is not None:
+        return np.maximum(fitted(measured, spikes.shape), spikes)
+    rate, near = rates
+    share = (near - rate) / (1.0 - rate) if rate < 1.0 else 0.0
+    found: Ints = spikes + _random(source, "near").binomial(source.width - spikes, min(max(share, 0.0), 1.0))
+    return found
+
+
+def fitted(measured: Array, shape: tuple[int, ...]) -> Array:
+    """[batches, steps, samples, …] of [steps, samples, …]: each batch has samples of its own as far as there are any.
+
+    What is missing is taken from the start again.
+    """
+    steps, samples = measured.shape[:2]
+    chosen = np.arange(shape[0] * shape[2]) % samples
+    found: Array = measured[np.arange(shape[1]) % steps][:, chosen]
+    return found.reshape(shape[1], shape[0], shape[2], *measured.shape[2:]).swapaxes(0, 1)
+
+
+def _random(source: Source, what: str) -> np.random.Generator:
+    """The same numbers for the same source."""
+    return np.random.default_rng(zlib.crc32(f"{source.buffer} {what}".encode()))

@@ -1,0 +1,65 @@
+"""Which lengths of segments are worth trying when the history of all steps finds no room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.ir.segments import Segments, Streamed
+from snnc.compiler.tiles.network import Network, Source
+from snnc.compiler.tiles.placement.grouping import Ints
+from snnc.compiler.tiles.relays.buses import COUNT_BYTES, id_bytes
+from snnc.compiler.tiles.schedule.schedule import Schedule
+
+MOST_DOUBLINGS: Final = 16
+MOST_LENGTHS: Final = 4096
+"""Lengths that are looked at, all where there are fewer than half as many; else some, close where segments are short."""
+FLOAT: Final = 4
+
+
+def segment_lengths(network: Network, schedule: Schedule, steps: int, streamed: Streamed = "off") -> tuple[int, ...]:
+    """Return lengths of segments, in iterations, the longest first: fewer segments run less a second time.
+
+    The numbers of segments are 2, 3, 4, 6, 8, 12, …; the last length is the one for which the whole network holds least. Empty where no
+    length saves anything.
+    """
+    iterations = schedule.iterations(steps)
+    if not network.training or iterations < 2:
+        return ()
+    lengths = np.unique(np.linspace(1, iterations - 1, MOST_LENGTHS // 2).astype(int))
+    lengths = np.union1d(lengths, np.geomspace(1, iterations - 1, MOST_LENGTHS // 2).astype(int))
+    held = _bytes(network, schedule, steps, [Segments(steps, schedule.interval, iterations, int(n), streamed) for n in lengths])
+    least = int(lengths[held.argmin()])
+    if held.min() >= _bytes(network, schedule, steps, [Segments(steps, schedule.interval, iterations, 0)])[0]:
+        return ()
+    numbers = sorted(n * 2**k for n in (2, 3) for k in range(MOST_DOUBLINGS))
+    found = dict.fromkeys(-(-iterations // n) for n in numbers if n <= iterations)
+    return (*(length for length in found if length > least), least)
+
+
+def _bytes(network: Network, schedule: Schedule, steps: int, cuts: Sequence[Segments]) -> Ints:
+    """Bytes of a sample that blocks and relays keep over time, for each way to cut the iterations."""
+    kept = np.array([cut.steps_kept for cut in cuts])
+    boundaries, sent = np.array([cut.boundaries for cut in cuts]), np.array([cut.boundaries_sent for cut in cuts])
+    found: Ints = np.zeros(len(cuts), dtype=np.int64)
+    lags: dict[Source, list[int]] = {}
+    for link in network.links:
+        lags.setdefault(link.source, []).append(schedule.lags[link.id])
+    for layer in network.layers:
+        history, saved = (len(layer.kernel.history), len(layer.kernel.saved)) if layer.gradient else (0, 0)
+        found = found + FLOAT * layer.neurons * (history * (kept + 1) + saved * kept + len(layer.kernel.states) * boundaries)
+    for source, some in lags.items():
+        if source.external:
+            stored = np.array([1 if source.static else cut.steps_streamed(min(some), max(some)) for cut in cuts])
+        else:
+            found = found + (FLOAT * source.width * sent if source.kind != "spikes" else 0)
+            stored = np.array([cut.steps_relayed(max(some)) + cut.boundaries_behind * cut.steps_behind(max(some)) for cut in cuts])
+        found = found + _step_bytes(source) * stored
+    return found
+
+
+def _step_bytes(source: Source) -> int:
+    """Bytes of a sample and step on a relay, with room for all ids."""
+    return FLOAT * source.width if source.kind != "spikes" else id_bytes(source) * source.width + COUNT_BYTES

@@ -1,0 +1,117 @@
+"""When each population runs: the wavefront of Leiserson and Saxe's retiming (1991) on the graph of populations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from snnc.compiler.tiles.errors import NoScheduleError
+from snnc.compiler.tiles.network import Network
+
+INPUT_STAGE: Final = -1
+"""Inputs present step t from iteration ``interval * t`` on: one stage before the first population."""
+
+
+@dataclass(frozen=True)
+class Arc:
+    """A connection between two populations that carries `delay` steps."""
+
+    source: str
+    target: str
+    delay: int
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Population p runs step t in iteration ``interval * t + stages[p]``; `lags` count iterations on each connection, by its id."""
+
+    interval: int
+    stages: Mapping[str, int]
+    lags: Mapping[str, int]
+    latency: int = 1
+    """Iterations that spikes of a population need at least to reach those that read them."""
+
+    def iterations(self, steps: int) -> int:
+        """Iterations of a sequence of `steps` steps."""
+        return self.interval * (steps - 1) + max(self.stages.values(), default=0) + 1
+
+
+def find_stages(names: Sequence[str], arcs: Sequence[Arc]) -> tuple[int, dict[str, int]]:
+    """Return the smallest interval R >= 1 and, for it, the smallest stages >= 0 with ``R*delay + stage[target] - stage[source] >= 1``.
+
+    A larger R never breaks a constraint, and R = number of populations satisfies every cycle that holds a delay, so R is
+    found by bisection.
+
+    Raises
+    ------
+    NoScheduleError
+        A cycle holds no delay.
+    """
+    low, high = 1, max(1, len(names))
+    best = stages_of(names, arcs, high)
+    if best is None:
+        loop = ", ".join(sorted({a.target for a in arcs if a.delay == 0}))
+        raise NoScheduleError(f"a cycle of connections among {loop} holds no delay; give one of them a delay of at least 1 step.")
+    while low < high:
+        middle = (low + high) // 2
+        stages = stages_of(names, arcs, middle)
+        if stages is None:
+            low = middle + 1
+        else:
+            high, best = middle, stages
+    return high, best
+
+
+def stages_of(names: Sequence[str], arcs: Sequence[Arc], interval: int, latency: int = 1) -> dict[str, int] | None:
+    """Return the smallest stages with lags of at least `latency`: Bellman-Ford on edge lengths ``latency - interval * delay``.
+
+    None when a cycle is longer than 0.
+    """
+    stages = dict.fromkeys(names, 0)
+    for _ in range(len(names) + 1):
+        changed = False
+        for arc in arcs:
+            reached = stages[arc.source] + latency - interval * arc.delay
+            if reached > stages[arc.target]:
+                stages[arc.target] = reached
+                changed = True
+        if not changed:
+            return stages
+    return None
+
+
+def make_schedule(network: Network) -> Schedule:
+    """Find the schedule of a network; inputs have stage -1."""
+    interval, stages = find_stages(*_graph(network))
+    return Schedule(interval, stages, _lags(network, interval, stages))
+
+
+FUSED: Final = 2
+"""Latency of a forward pass in which relays look for the spikes of one iteration while neurons compute the next."""
+
+
+def fused_schedule(network: Network, schedule: Schedule) -> Schedule | None:
+    """Return the forward pass of `network` with the latency :data:`FUSED`.
+
+    None where a cycle would need a larger interval, or where connections that share a bus no longer have one lag.
+    """
+    stages = stages_of(*_graph(network), schedule.interval, FUSED)
+    if stages is None:
+        return None
+    lags = _lags(network, schedule.interval, stages)
+    shared = {(link.source, schedule.lags[link.id]): lags[link.id] for link in network.links}
+    if any(shared[link.source, schedule.lags[link.id]] != lags[link.id] for link in network.links):
+        return None
+    return Schedule(schedule.interval, stages, lags, FUSED)
+
+
+def _graph(network: Network) -> tuple[list[str], list[Arc]]:
+    """Populations and the connections between them."""
+    arcs = [Arc(link.source.owner, link.target, link.delay) for link in network.links if not link.source.external]
+    return [layer.id for layer in network.layers], arcs
+
+
+def _lags(network: Network, interval: int, stages: Mapping[str, int]) -> dict[str, int]:
+    """Iterations between a source's step and its use, by connection."""
+    return {link.id: interval * link.delay + stages[link.target] - stages.get(link.source.owner, INPUT_STAGE) for link in network.links}

@@ -1,0 +1,39 @@
+"""A superstep before it is summed up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snnc.compiler.tiles.cycles.load import Load
+from snnc.compiler.tiles.exchange.traffic import Traffic
+from snnc.compiler.tiles.host_io.streaming import RowCopy
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A superstep before it is summed up."""
+
+    name: str
+    part: str
+    runs: int
+    load: Load
+    traffic: Traffic
+    """What moves before it."""
+    after: tuple[Traffic, ...] = ()
+    """Further exchanges, each with a barrier of its own."""
+    local: float = 0.0
+    """Cycles of copies inside tiles."""
+    decisions: int = 0
+    """Loops that go on or end by what it found."""
+    row: RowCopy | None = None
+    """What it copies from or to streaming memory."""
+
+    @property
+    def executed(self) -> bool:
+        """Whether it is a compute set or a copy, not only a decision."""
+        return self.vertices or self.decisions == 0
+
+    @property
+    def vertices(self) -> bool:
+        """Whether it is a compute set, not only copies."""
+        return self.load.vertices > 0

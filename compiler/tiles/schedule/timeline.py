@@ -1,0 +1,217 @@
+"""What every iteration brings: how many events each sample's windows show, and who has a step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
+
+from snnc.compiler.tiles.memo import Kept
+from snnc.compiler.tiles.network import Source
+from snnc.compiler.tiles.placement.grouping import Floats, Ints
+from snnc.compiler.tiles.relays.buses import Bus
+from snnc.compiler.tiles.schedule.events import batches, near_of, spikes_of
+from snnc.compiler.tiles.schedule.schedule import INPUT_STAGE
+
+if TYPE_CHECKING:
+    from snnc.compiler.tiles.problem import Problem
+
+T = TypeVar("T")
+MOST: Final = 512
+"""Iterations of all batches that are looked at: of more, that many chosen at random."""
+
+
+class Sums:
+    """A number of each sample in each iteration, of which ranges of samples are added up."""
+
+    def __init__(self, values: Any) -> None:
+        """Take [iterations, samples]."""
+        whole = np.asarray(values, dtype=np.float64)
+        self._before = np.zeros((whole.shape[1] + 1, whole.shape[0]))
+        np.cumsum(whole.T, axis=0, out=self._before[1:])
+
+    def before(self, first: int, count: int) -> Floats:
+        """[count + 1, iterations]: sums over 0, 1, … samples from `first` on."""
+        found: Floats = self._before[first : first + count + 1] - self._before[first]
+        return found
+
+    def over(self, first: Ints, count: Ints) -> Floats:
+        """[ranges, iterations]: sums over the samples ``[first, first + count)``."""
+        found: Floats = self._before[first + count] - self._before[first]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """Further windows: the iteration (among the chosen ones) and the number of the window of each."""
+
+    iteration: Ints
+    window: Ints
+
+
+class Timeline:
+    """Counts of a problem by iteration, those of all batches in a row.
+
+    Windows of a bus show the source's step t in iteration ``stage + lag + R t``, forward and backward.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._kept = Kept()
+
+    @cached_property
+    def _batches(self) -> int:
+        p = self.problem
+        return batches(p.network.sources, p.counts, p.steps, p.batch)
+
+    @property
+    def _each(self) -> int:
+        return self.problem.schedule.iterations(self.problem.steps)
+
+    @cached_property
+    def chosen(self) -> Ints:
+        """The iterations that are looked at, counted over all batches."""
+        whole = self._batches * self._each
+        if whole <= MOST:
+            return np.arange(whole)
+        return np.sort(np.random.default_rng(0).choice(whole, MOST, replace=False))
+
+    def before(self, iterations: int | None) -> Ints:
+        """Of the chosen ones, those among the first `iterations` of a sequence."""
+        return np.flatnonzero(self.chosen % self._each < (iterations or self._each))
+
+    def spikes(self, source: Source) -> Ints:
+        """[batches, steps, samples]: events that a source sends."""
+        return self._keep("spikes", source.buffer, lambda: self._spikes(source))
+
+    def _spikes(self, source: Source) -> Ints:
+        p = self.problem
+        rate = p.activity.get(source.buffer, 0.0)
+        return spikes_of(source, rate, p.counts.get(source.buffer), (self._batches, p.steps, p.batch))
+
+    def near(self, source: Source) -> Ints:
+        """[batches, steps, samples]: neurons of a windowed source that take gradient, with those that spiked."""
+        return self._keep("near", source.buffer, lambda: self._near(source))
+
+    def _near(self, source: Source) -> Ints:
+        p = self.problem
+        rates = p.activity.get(source.buffer, 0.0), p.near[source.buffer]
+        return near_of(source, rates, p.near_counts.get(source.buffer), self.spikes(source))
+
+    def kept(self, bus: Bus) -> Ints:
+        """Spikes of a step that a relay keeps: in mode "drop" no more than a window holds."""
+        spikes = self.spikes(bus.source)
+        return spikes if self.problem.mode == "exact" else np.minimum(spikes, bus.capacity)
+
+    def all_entries(self, bus: Bus) -> Ints:
+        """[batches, steps, samples]: what the backward pass shows of a step, in one window or several."""
+        if bus.id not in self.problem.windowed_buses:
+            return self.kept(bus)
+        return self.kept(bus) + self.near(bus.source) - self.spikes(bus.source)
+
+    def entries(self, bus: Bus) -> Ints:
+        """[batches, steps, samples]: what the first window of the backward pass holds."""
+        return np.minimum(self.all_entries(bus), self.room(bus, backward=True))
+
+    def room(self, bus: Bus, *, backward: bool) -> int:
+        """What a window of a bus holds."""
+        return bus.gradient_capacity if backward and bus.id in self.problem.windowed_buses else bus.capacity
+
+    # ---- in iterations ----
+
+    def first(self, bus: Bus) -> int:
+        """The iteration that shows the first step of a bus."""
+        return self.problem.schedule.stages.get(bus.source.owner, INPUT_STAGE) + bus.lag
+
+    def placed(self, values: Ints | Floats, first: int) -> Any:
+        """[chosen iterations, samples] of [batches, steps, samples] whose step t belongs to the iteration ``first + R t``; else 0."""
+        p, found = self.problem, np.zeros((self._batches, self._each, values.shape[2]), dtype=values.dtype)
+        where = first + p.schedule.interval * np.arange(p.steps)
+        inside = (where >= 0) & (where < self._each)
+        found[:, where[inside]] = values[:, inside]
+        return found.reshape(-1, values.shape[2])[self.chosen]
+
+    def active(self, first: int) -> Floats:
+        """[chosen iterations]: 1 where ``first + R t`` holds for some step t."""
+        return self._keep("active", str(first), lambda: self._active(first))
+
+    def _active(self, first: int) -> Floats:
+        found: Floats = self.placed(np.ones((self._batches, self.problem.steps, 1)), first)[:, 0]
+        return found
+
+    def sums(self, kind: str, bus: Bus, values: Callable[[], Any]) -> Sums:
+        """Keep sums over the samples of what `values` makes; `kind` names it."""
+        return self._keep(kind, bus.id, lambda: Sums(values()))
+
+    def shown(self, bus: Bus, part: str) -> Sums:
+        """Events that the window shows which the neurons of `part` read: forward the last one of an iteration, backward the first."""
+        if part == "backward":
+            return self.sums(part, bus, lambda: self.window(bus, backward=True))
+        return self.sums(part, bus, lambda: self.window(bus, backward=False, number=self.rounds(backward=False)))
+
+    def window(self, bus: Bus, *, backward: bool, number: Ints | int = 0) -> Ints:
+        """[chosen iterations, samples]: spikes that a window of each iteration shows, the first being number 0."""
+        room, spikes = self.room(bus, backward=backward), self.placed(self.kept(bus), self.first(bus))
+        if bus not in self.problem.limited(backward=backward):
+            number = 0
+        found: Ints = np.clip(spikes - np.asarray(number).reshape(-1, 1) * room, 0, room)
+        return found
+
+    # ---- further windows ----
+
+    def rounds(self, *, backward: bool) -> Ints:
+        """[chosen iterations]: windows beside the first; the busiest sample of any limited bus decides."""
+        return self._keep("rounds", str(backward), lambda: self._rounds(self.problem.limited(backward=backward), backward))
+
+    def _rounds(self, limited: Iterable[Bus], backward: bool) -> Ints:
+        found = np.zeros(len(self.chosen), dtype=np.int64)
+        for bus in limited:
+            all_ = self.all_entries(bus) if backward else self.kept(bus)
+            most = self.placed(all_, self.first(bus)).max(axis=1)
+            found = np.maximum(found, -(-most // self.room(bus, backward=backward)) - 1)
+        return found
+
+    def further_rounds(self, *, backward: bool) -> Rounds:
+        """All further rounds that are looked at: backward the windows from 1 on; forward all but the last."""
+        return self._keep("further", str(backward), lambda: self._further_rounds(backward))
+
+    def _further_rounds(self, backward: bool) -> Rounds:
+        number = self.rounds(backward=backward)
+        iteration = np.repeat(np.arange(len(number)), number)
+        window = np.arange(len(iteration)) - np.repeat(np.cumsum(number) - number, number)
+        return Rounds(iteration, window + backward)
+
+    def in_rounds(self, bus: Bus, rounds: Rounds, *, backward: bool, spikes: bool, later: int = 0) -> Ints:
+        """[rounds, samples]: spikes, or all entries, that the windows `later` than those of `rounds` show."""
+        room, first = self.room(bus, backward=backward), self.first(bus)
+        all_ = self.placed(self.kept(bus) if spikes else self.all_entries(bus), first)[rounds.iteration]
+        found: Ints = np.clip(all_ - (rounds.window + later)[:, None] * room, 0, room)
+        return found
+
+    def further(self, *, backward: bool) -> float:
+        """Expected further windows of a sequence."""
+        return float(self.rounds(backward=backward).mean()) * self._each
+
+    def busiest(self, bus: Bus, part: str, samples: Ints) -> Floats:
+        """What a sample of the busiest of all blocks with so many `samples` each is shown, in the mean over iterations with a step.
+
+        `part` is "forward", "backward" or "entries": spikes, or what the first window of the backward pass holds.
+        """
+        some, place = np.unique(samples, return_inverse=True)
+        found = np.array([self._keep(f"busiest {part} {n}", bus.id, partial(self._busiest, bus, part, int(n))) for n in some])
+        return found[place].reshape(np.shape(samples))
+
+    def _busiest(self, bus: Bus, part: str, samples: int) -> float:
+        first = np.arange(0, self.problem.batch - samples + 1, samples)
+        if part == "entries":
+            shown = self.sums(part, bus, lambda: self.placed(self.entries(bus), self.first(bus)))
+        else:
+            shown = self.shown(bus, part)
+        of_blocks = shown.over(first, np.full(len(first), samples)).max(axis=0)
+        return float(of_blocks.sum() / max(self.active(self.first(bus)).sum(), 1.0)) / samples
+
+    def _keep(self, kind: str, name: str, made: Callable[[], T]) -> T:
+        return self._kept.get((kind, name), made)

@@ -1,0 +1,150 @@
+"""The message for a network that does not fit."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from snnc.compiler.tiles.errors import BaselineTooBigError, Knob, TooBigError
+from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, received_bytes
+from snnc.compiler.tiles.memory.lifetimes import fullest, stages_of
+from snnc.compiler.tiles.memory.memory import Memory, largest_category
+from snnc.compiler.tiles.network import Layer, Source
+from snnc.compiler.tiles.placement.choices import all_within, choices
+from snnc.compiler.tiles.placement.placement import Placement, each_once, placements
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.remedies import Attempt, find_knobs
+from snnc.compiler.tiles.request import Request
+from snnc.compiler.tiles.vertices.block_codelets import layer_code_bytes
+from snnc.compiler.tiles.vertices.codelets import codelet_bytes
+
+GROWTH: Final = 50
+"""Tiles that are tried get larger by this part of their bytes."""
+_WHAT: Final = {
+    "weights": "weights",
+    "tables": "tables of connections that are not dense",
+    "optimiser": "optimiser state",
+    "gradients": "gradients",
+    "history": "history of the states",
+    "relays": "spikes of all steps",
+    "records": "outputs of all steps",
+    "exchange": "received data",
+}
+
+
+def too_big(problem: Problem, misfit: tuple[int, Layout, Memory] | None, again: tuple[Request, Attempt] | None = None) -> TooBigError:
+    """Say what was needed, what is there, where and what takes most; with a request and what plans one, also what helps."""
+    there = problem.target.tile_bytes
+    tile: int | None = None
+    if misfit is not None:
+        _, layout, memory = misfit
+        tile, needed = memory.tile, memory.largest
+        phase = memory.phase_of(tile)
+        category, size = largest_category(memory.at_peak, tile)
+        owners = [layer for layer in problem.network.layers if layout.range_of(layer).replica_of(tile) is not None]
+        label = owners[0].label if owners else ""
+        who = f"tile {tile}" + (f" (layer {label!r})" if owners else _relayed(layout, tile))
+        what = _what(layout, tile, category, size)
+    else:
+        layer, neurons, phase, held = _closest(problem)
+        label, needed = layer.label, sum(held.values())
+        category, size = max(held.items(), key=lambda item: item[1])
+        who = f"each tile of layer {label!r} ({neurons} of {layer.neurons} neurons on a tile)"
+        codelets = layer_code_bytes(problem, layer) + problem.target.fixed_tile_bytes
+        what = _code(size - codelets) if category == "code" else _WHAT[category]
+    knobs = find_knobs(again[0], needed, again[1]) if again is not None else ()
+    return TooBigError(
+        f"the network does not fit on {problem.target.name}: {who} needs {needed:,} bytes and has {there:,} (in {phase!r}). "
+        f"Most of it, {size:,} bytes, is {what}.{_advice(problem, knobs) if again is not None else ''}",
+        needed=needed,
+        available=there,
+        tile=tile,
+        phase=phase,
+        layer=label,
+        category=category,
+        category_bytes=size,
+        knobs=knobs,
+    )
+
+
+def bytes_at_least(problem: Problem) -> int:
+    """Bytes that tiles would have to have for some placement, where none can be made."""
+    return sum(_closest(problem)[3].values())
+
+
+def _advice(problem: Problem, knobs: tuple[Knob, ...]) -> str:
+    """What each knob does, in numbers."""
+    if not knobs:
+        return " No option helps; use a network with fewer neurons."
+    found = []
+    for knob in knobs:
+        many = f"{knob.chips} processors, " if knob.chips > problem.target.chips else ""
+        about, verdict = "" if knob.exact else "about ", "fits" if knob.fits else "still too many"
+        found.append(f"{knob.text} ({many}{about}{knob.bytes:,} bytes: {verdict})")
+    start = "What helps" if any(knob.fits for knob in knobs) else "No option is enough; what helps most"
+    return f" {start}: {'; '.join(found)}."
+
+
+def _what(layout: Layout, tile: int, category: str, size: int) -> str:
+    """Name what takes most of a tile, `size` bytes."""
+    if category == "code":
+        return _code(size - int(codelet_bytes(layout)[0][tile]) - layout.problem.target.fixed_tile_bytes)
+    source = _most_relayed(layout, tile) if category == "relays" else None
+    return _WHAT[category] if source is None or source.kind == "spikes" else "values of all steps"
+
+
+def _code(exchange: int) -> str:
+    """Name code, `exchange` bytes of which are no codelets: they grow with the pieces that a tile reads, not with its classes."""
+    return f"code ({exchange:,} of them for what it reads from other tiles, piece by piece)"
+
+
+def _most_relayed(layout: Layout, tile: int) -> Source | None:
+    """The source whose samples take most of a tile."""
+    sizes = layout.problem.store_sizes
+    held = {source: sizes[source] * r.samples for source, relays in layout.relays.items() for r in relays if r.tile == tile}
+    return max(held, key=lambda s: held[s], default=None)
+
+
+def _relayed(layout: Layout, tile: int) -> str:
+    """Name the source whose samples take most of a tile without blocks, or the losses there."""
+    source = _most_relayed(layout, tile)
+    if source is None:
+        return " (losses of samples)" if tile in layout.loss_tiles else ""
+    layer = layout.problem.by_id.get(source.owner)
+    return f" (relays of {'input ' + source.owner if layer is None else f'layer {layer.label!r}'})"
+
+
+def _closest(problem: Problem) -> tuple[Layer, int, str, dict[str, int]]:
+    """Layer that needs most, its neurons on a tile, when they need most and their bytes then.
+
+    It is of the first placement that can be made as tiles get larger.
+    """
+    options, room = choices(problem), problem.target.tile_bytes
+    found: Placement | None = None
+    while found is None:
+        room += room // GROWTH
+        tight = each_once(options, partial(all_within, room))
+        found = next(placements(problem, tight, problem.target.chips), None)
+    needs = []
+    for layer, where in zip(problem.network.layers, found.ranges, strict=True):
+        cut, neurons = where.cut, int(where.neurons.max())
+        held: dict[tuple[str, str], Any] = dict(block_bytes(problem, layer, cut, neurons, cut.samples(problem.batch)))
+        held["code", "always"] = code_bytes_estimate(problem, layer, cut)
+        stages = stages_of(training=problem.training, segment=problem.segment)
+        needs.append((layer, neurons, *fullest(held, stages, received_bytes(problem, layer, cut, neurons))))
+    return max(needs, key=lambda item: sum(item[3].values()))
+
+
+def baseline_too_big(problem: Problem, strategy: str, misfit: tuple[int, Layout, Memory] | None) -> BaselineTooBigError:
+    """Say how many bytes the form of a baseline needs that misses by least."""
+    assert misfit is not None, "a baseline has one form at least, and none fits"
+    needed, layout, memory = misfit
+    tile = memory.tile
+    name, size = largest_category(memory.at_peak, tile)
+    return BaselineTooBigError(
+        f"the network does not fit on {problem.target.name} by the strategy {strategy!r}: tile {tile} needs {needed:,} bytes and has "
+        f"{problem.target.tile_bytes:,} (in {memory.phase_of(tile)!r}). Most of it, {size:,} bytes, is {_what(layout, tile, name, size)}. "
+        "Try the strategy 'snnc'.",
+        needed,
+    )

@@ -1,0 +1,1 @@
+"""The vertices of a plan: their codelets, fields and costs."""

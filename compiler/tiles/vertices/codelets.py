@@ -1,0 +1,183 @@
+"""The codelets that every tile holds: how many vertices of each, their fields, and the instructions that they take.
+
+A class is told apart by what it is printed from: its cost, the connections or buses that it reads, its equations. Two populations of one
+structure share a class on a tile. Fields are those of the emitted codelets (backends/poplar), of which each takes a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.network import Layer, Source, learned_rows, learned_scalars
+from snnc.compiler.tiles.placement.grouping import Ints, column_groups, sample_groups
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.schedule.window_test import ROOT
+from snnc.compiler.tiles.vertices.block_codelets import block_codelets, dealt_codelet, tables_of
+from snnc.compiler.tiles.vertices.cost import CLOCK, CodeletCost
+from snnc.compiler.tiles.vertices.relay_codelets import Codelet, relay_codelets
+
+WORD: Final = 4
+LISTED: Final = 1
+"""Words of a vertex beside its fields: its place in the list of its compute set."""
+CLOCK_CODE: Final = CodeletCost(start=CLOCK)
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """Vertices of one class: `number` on each of `tiles` (a tile may occur several times), with so many fields."""
+
+    key: Hashable
+    cost: CodeletCost
+    tiles: Any
+    number: Any
+    fields: int
+
+
+def uses(layout: Layout) -> Iterator[Use]:
+    """All codelets of a placement, but for those of the reduction's second stage."""
+    for layer in layout.problem.network.layers:
+        yield from _of_blocks(layout, layer)
+        yield from _of_updates(layout, layer)
+    for source, relays in layout.relays.items():
+        tiles = np.array([relay.tile for relay in relays])
+        made = partial(_of_relays, layout.problem, source)
+        for key, cost, fields, number in layout.problem.kept.get(("relay codelets", source.buffer), made):
+            yield Use(key, cost, tiles, number, fields)
+        if layout.problem.fused is not None:
+            yield Use("clock", CLOCK_CODE, tiles, 1, 3)
+            if not source.external and source.kind == "spikes":
+                yield Use("copy_mask", layout.problem.costs["copy_mask"], layout.range_by_id(source.owner).tiles, 1, 3)
+    yield from _single(layout)
+    yield from _of_losses(layout)
+    yield from _of_reductions(layout)
+    yield from _of_owners(layout)
+
+
+def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
+    problem, where = layout.problem, layout.range_of(layer)
+    groups = column_groups(where.tile_neurons, where.columns)
+    blocks = groups * sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+    structure = problem.kept.get(("structure", layer.id), lambda: _structure(layer))
+    for name, cost, fields, number in problem.kept.get(("codelets", layer.id), lambda: tuple(block_codelets(problem, layer))):
+        key = name if name == "zero" else (name, cost, fields, structure if name in ("forward", "backward", "source_gradient") else None)
+        yield Use(key, cost, where.tiles, number * blocks, fields)
+    if layer.id in problem.dealt:
+        cost, fields = dealt_codelet(problem, layer)
+        yield Use(("dealt", cost, fields, structure), cost, where.tiles, 1, fields)
+
+
+def _of_relays(problem: Problem, source: Source) -> tuple[Codelet, ...]:
+    return tuple(relay_codelets(problem, source))
+
+
+def _structure(layer: Layer) -> Hashable:
+    """What tells classes of blocks apart beside their cost and fields: equations, and how connections join."""
+    links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, tables_of(link)) for link in layer.incoming)
+    return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records)
+
+
+# ---- all others --------------------------------------------------------------------------------------------------------------
+
+
+def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
+    """Sums of private gradients, the update of each parameter, weights that come to sources."""
+    problem, where = layout.problem, layout.range_of(layer)
+    if not problem.training:
+        return
+    groups, rows = column_groups(where.tile_neurons, where.columns), learned_rows(layer)
+    cost, fields = problem.costs["update"], 6 + problem.network.moments
+    if rows:
+        yield Use("update", cost, where.tiles, len(rows) * groups, fields)
+        if where.replicas > 1:
+            shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+            several = np.flatnonzero(shares > 1)
+            yield Use("sum_private", cost, where.tiles[several], len(rows) * groups[several], 4)
+    if learned_scalars(layer):
+        yield Use("update", cost, where.tiles[:1], learned_scalars(layer), fields)
+    copied = sum(problem.copies(link) and link.dense for link in layer.outgoing)
+    if copied:
+        yield Use("weight_rows", problem.costs["weight_rows"], where.tiles, copied, 6)
+
+
+def _single(layout: Layout) -> Iterator[Use]:
+    """Clocks; vertices of tile 0: tests for further windows, the sum of losses and the learning rate."""
+    problem, first = layout.problem, np.zeros(1, dtype=np.int64)
+    yield Use("clock", CLOCK_CODE, layout.clock_tiles, 2 + 2 * problem.training + (problem.segment > 0), 3)
+    yield from _of_tests(layout)
+    if problem.training:
+        yield Use("loss_sum", problem.costs["reduce"], first, 1, 3)
+        yield Use("schedule", problem.costs["update"], first, 1, 3)
+
+
+def _of_tests(layout: Layout) -> Iterator[Use]:
+    """The test for further windows, and what goes on with its answer."""
+    problem, test, root = layout.problem, layout.window_test, np.array([ROOT])
+    if test is None:
+        return
+    for level in test.levels:
+        yield Use(("most", "level"), problem.costs["most"], level.tile, 1, 3)
+    yield Use("most", problem.costs["most"], root, 1, 3)
+    yield Use(("answer", problem.known), problem.costs["answer"], root, 1, 4 + 2 * problem.known)
+    yield Use("count_down", problem.costs["count_down"], root, 1 + problem.known, 2)
+    if problem.known:
+        yield Use("known", problem.costs["known"], root, 1, 5)
+
+
+def _of_losses(layout: Layout) -> Iterator[Use]:
+    problem = layout.problem
+    if not problem.training:
+        return
+    tiles, chosen = np.array(layout.loss_tiles), problem.network.loss == "ce_max_membrane"
+    yield Use("loss", problem.costs["loss"], tiles, 1, 8 + chosen)
+    if not problem.network.loss_of_steps:
+        yield Use("loss_scores", problem.costs["loss_scores"], tiles, 1, 6 + chosen)
+
+
+def _of_reductions(layout: Layout) -> Iterator[Use]:
+    problem = layout.problem
+    limited = {bus.id for bus in problem.limited(backward=True)} if problem.training else set()
+    for bus_id, reduction in layout.reductions.items():
+        yield Use("reduce_partials", problem.costs["reduce_partials"], reduction.table["tile"], 1, 4)
+        relays = layout.relays[problem.bus[bus_id].source]
+        tiles, sets = np.array([relay.tile for relay in relays]), 1 + (bus_id in limited)
+        yield Use("remember", problem.costs["transpose"], tiles, sets, 3)
+        yield Use("gradient_window", problem.costs["gradient_window"], tiles, sets, 6)
+
+
+def _of_owners(layout: Layout) -> Iterator[Use]:
+    """Owners of weights of indexed connections, and groups that sum what several blocks have of their gradients."""
+    problem = layout.problem
+    for found in layout.owned if layout.exact else ():
+        tiles, where = found.owners.tile[found.owners.learned], found.target
+        yield Use("sum_pieces", problem.costs["sum_pieces"], tiles, 1, 5)
+        yield Use("update", problem.costs["update"], tiles, 1, 6 + problem.network.moments)
+        groups = column_groups(where.tile_neurons, where.columns)
+        several = np.flatnonzero(sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples) > 1)
+        yield Use("sum_private", problem.costs["update"], where.tiles[several], groups[several], 4)
+
+
+# ---- bytes -------------------------------------------------------------------------------------------------------------------
+
+
+def codelet_bytes(layout: Layout) -> tuple[Ints, Ints]:
+    """Bytes of code (each class and each loop over columns once) and of the fields of all vertices, on every tile."""
+    target = layout.problem.target
+    vertices: Ints = np.zeros(target.tiles, dtype=np.int64)
+    held: dict[Hashable, tuple[int, Any]] = {}
+    for use in uses(layout):
+        tiles, number = np.asarray(use.tiles), np.broadcast_to(use.number, np.shape(use.tiles))
+        np.add.at(vertices, tiles, WORD * (use.fields + LISTED) * number)
+        here = tiles[number > 0]
+        for key, instructions in ((use.key, use.cost.instructions), *((("loop", name), size) for name, size in use.cost.loops)):
+            _, on = held.setdefault(key, (instructions, np.zeros(target.tiles, dtype=bool)))
+            on[here] = True
+    code: Ints = np.zeros(target.tiles, dtype=np.int64)
+    for instructions, on in held.values():
+        code += target.instruction_bytes * instructions * on
+    return code, vertices

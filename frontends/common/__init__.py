@@ -1,0 +1,1 @@
+"""What several front ends need: a NumPy interpreter of graphs, neuron recognition, notes in files."""

@@ -1,0 +1,230 @@
+"""Notes that snnc leaves among a model file's metadata: the graph that it was written from, so that reading the file gives it back.
+
+The notes are no authority. They come from outside like all of the file, and the front end that reads them compares the network that
+they describe with what the file computes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.errors import GraphDataError
+from snnc.compiler.ir.graph import Array, Conv, Graph, Operation, Pool, Population, Sparse
+from snnc.compiler.ir.graph_data import graph_from_data, graph_to_data
+from snnc.compiler.ir.sparse import check_pattern, entries_of
+
+Home: TypeAlias = Callable[[str, str], Any]
+Held: TypeAlias = Callable[[Any], Array | None]
+
+KEY: Final = "snnc"
+"""The entry of the metadata that holds the notes."""
+LONGEST: Final = 1 << 24
+"""Characters of notes that are written and read."""
+_TYPES: Final = ("float32", "float64", "int32", "int64", "bool")
+
+
+def to_text(notes: dict[str, Any]) -> str | None:
+    """Return notes as JSON, or None where they are too long to be read again."""
+    text = json.dumps(notes, separators=(",", ":"), allow_nan=False)
+    return text if len(text) <= LONGEST else None
+
+
+def from_text(text: object) -> dict[str, Any]:
+    """Undo :func:`to_text`.
+
+    Raises
+    ------
+    GraphDataError
+        It is no JSON object, or too long.
+    """
+    if not isinstance(text, str) or len(text) > LONGEST:
+        raise GraphDataError(f"the description is no text of at most {LONGEST:,} characters.")
+    try:
+        found = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise GraphDataError(f"the description is no JSON ({str(error)[:80]}).") from None
+    if not isinstance(found, dict):
+        raise GraphDataError(f"the description is a JSON {type(found).__name__}, not an object.")
+    return found
+
+
+def array_to_data(array: Array) -> dict[str, Any]:
+    """Return an array that the file does not hold elsewhere as JSON's types."""
+    plain = array if array.dtype.name in _TYPES else array.astype(np.float32)
+    little = np.ascontiguousarray(plain.astype(plain.dtype.newbyteorder("<"), copy=False))
+    return {"type": plain.dtype.name, "shape": list(plain.shape), "base64": base64.b64encode(little.tobytes()).decode("ascii")}
+
+
+def array_from_data(data: object) -> Array:
+    """Undo :func:`array_to_data`.
+
+    Raises
+    ------
+    GraphDataError
+        The data are no array, or another one than they say.
+    """
+    match data:
+        case {"type": str(kind), "shape": list(shape), "base64": str(text), **rest} if kind in _TYPES and not rest:
+            dtype = np.dtype(kind).newbyteorder("<")
+            try:
+                content = base64.b64decode(text, validate=True)
+            except (binascii.Error, ValueError):
+                raise GraphDataError("an array of the description is no base64.") from None
+            sizes = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in shape)
+            if not sizes or math.prod(shape) * dtype.itemsize != len(content) or len(shape) > 32:
+                raise GraphDataError(f"an array of the description holds {len(content):,} bytes, not those of its shape {str(shape)[:60]}.")
+            return np.frombuffer(content, dtype).astype(np.dtype(kind)).reshape(shape)
+    raise GraphDataError("an array of the description is neither one of the file nor written out.")
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+# ---- the description -------------------------------------------------------------------------------------------------
+
+_NODES: Final = 2_048
+_EDGES: Final = 4_096
+_ARRIVING: Final = 1_024
+_WINDOW: Final = 65_536
+"""Most nodes, edges, edges into one node, and numbers that place a window: what checking a graph takes time for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """A graph, names for its nodes' ports (or for the nodes, by the port "") in the file, and a digest of what the file held then."""
+
+    graph: Graph
+    values: Mapping[str, Mapping[str, str]]
+    structure: str
+
+
+def describe(graph: Graph, home: Home, held: Held, values: Mapping[str, Mapping[str, str]], structure: str = "") -> str | None:
+    """Return the description of `graph` as JSON, or None where it would be too long to be read.
+
+    Beside the graph it says where parameters lie that are at their model's defaults, since another tool may change them in the file.
+
+    Parameters
+    ----------
+    graph
+        What was written.
+    home
+        (node, field) -> what says where in the file the array lies, JSON's types but no object; None: nowhere.
+    held
+        That -> the array, as a reader would get it.
+    values
+        Node -> port -> name in the file.
+    structure
+        A digest of what the file holds beside its arrays.
+    """
+
+    def keep(node: str, field: str, array: Array) -> Any:
+        place = home(node, field)
+        there = None if place is None else held(place)
+        if there is None:
+            return array_to_data(array)
+        operation = graph.operation(node)
+        if isinstance(operation, Sparse) and field == "weight" and there.shape == operation.shape:
+            there = entries_of(there, operation)
+        same = there.shape == array.shape and np.array_equal(there.astype(np.float32), array.astype(np.float32))
+        return place if same else array_to_data(array)
+
+    data = graph_to_data(graph, keep)
+    data |= {"values": values, "structure": structure}
+    data["defaults"] = {}
+    for name, population in graph.of_type(Population):
+        left = {p: np.float32(usual) for p, usual in population.model.parameters.items() if p not in population.parameters}
+        places = {p: home(name, f"parameters.{p}") for p in left}
+        found = {p: place for p, place in places.items() if place is not None and np.array_equal(_or_empty(held(place)), left[p])}
+        if found:
+            data["defaults"][name] = found
+    return to_text(data)
+
+
+def _or_empty(array: Array | None) -> Array:
+    return np.zeros((0,)) if array is None else array
+
+
+def read_description(text: object, held: Held) -> Description:
+    """Undo :func:`describe`, with the arrays that the file holds now. The graph is not verified.
+
+    Raises
+    ------
+    SnncError
+        The text is no description, or names arrays that the file does not have.
+    """
+    data = from_text(text)
+    defaults, values = (_rows(data.pop(what, None), what) for what in ("defaults", "values"))
+    structure = data.pop("structure", None)
+    if not isinstance(structure, str) or not all(isinstance(name, str) for row in values.values() for name in row.values()):
+        raise GraphDataError("the values of the description are no names, or its digest is no text.")
+
+    def find(node: str, field: str, reference: Any) -> Array:
+        if isinstance(reference, dict):
+            return array_from_data(reference)
+        found = held(reference)
+        if found is None:
+            raise GraphDataError(f"{field} of {node!r} is {str(reference)[:60]!r}, which the file does not have.")
+        return found
+
+    graph = graph_from_data(data, find)
+    _check_sizes(graph)
+    for name, sparse in list(graph.of_type(Sparse)):
+        _put(graph, name, _with_entries(name, sparse))
+    for name, homes in defaults.items():
+        now = {p: held(place) for p, place in homes.items()}
+        _put(graph, name, _with_changed_defaults(graph.operation(name) if name in graph.nx else None, now))
+    return Description(graph, values, structure)
+
+
+def _rows(data: object, what: str) -> dict[str, dict[str, Any]]:
+    if not isinstance(data, dict) or not all(isinstance(row, dict) for row in data.values()):
+        raise GraphDataError(f"the {what} of the description are no objects by node.")
+    return data
+
+
+def _put(graph: Graph, name: str, operation: Operation) -> None:
+    graph.nx.nodes[name]["operation"] = operation
+
+
+def _check_sizes(graph: Graph) -> None:
+    arriving = Counter(edge.target for edge in graph.edges)
+    if len(graph.names) > _NODES or len(graph.edges) > _EDGES or max(arriving.values(), default=0) > _ARRIVING:
+        raise GraphDataError(
+            f"the description has {len(graph.names):,} nodes and {len(graph.edges):,} edges; at most {_NODES:,} and {_EDGES:,} are read, "
+            f"and {_ARRIVING:,} edges into one node."
+        )
+    for name, windows in graph.of_type(Conv, Pool):
+        numbers = [*windows.stride, *windows.dilation, *(n for pair in windows.padding for n in pair)]
+        numbers += windows.kernel if isinstance(windows, Pool) else []
+        if max(numbers, default=0) > _WINDOW:
+            raise GraphDataError(f"the windows of {name!r} have the number {max(numbers)}; at most {_WINDOW:,} is read.")
+
+
+def _with_entries(name: str, operation: Sparse) -> Sparse:
+    """Take the entries of a dense weight, which is how files hold it."""
+    dense = operation.weight
+    if dense.shape != operation.shape or operation.indices.ndim != 1:
+        raise GraphDataError(f"the weight of {name!r} has the shape {dense.shape} in the file; {operation.shape} is described.")
+    found = replace(operation, weight=np.zeros(operation.indices.shape, np.float32))
+    check_pattern(name, found)
+    return replace(found, weight=entries_of(dense, found))
+
+
+def _with_changed_defaults(operation: Operation | None, now: Mapping[str, Array | None]) -> Population:
+    """Give neurons the parameters that lay at their model's defaults when snnc wrote the file, and do no longer."""
+    if not isinstance(operation, Population) or not now.keys() <= operation.model.parameters.keys():
+        raise GraphDataError("the defaults of the description belong to no population.")
+    with np.errstate(over="ignore"):
+        usual = {p: np.float32(operation.model.parameters[p]) for p in now}
+    changed = {p: a for p, a in now.items() if a is not None and not (a == usual[p]).all()}
+    return replace(operation, parameters={**operation.parameters, **changed})

@@ -1,0 +1,263 @@
+"""Say which neuron of the library recovered equations are, by comparing responses; see :mod:`snnc.frontends.common.response`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.neurons.expression import Assignment, Symbol, call, substitute
+from snnc.compiler.neurons.library import IF, LI, LIF, Alpha, CubaLIF, I
+from snnc.compiler.neurons.neuron import NeuronModel, neuron
+from snnc.frontends.common.response import NotLinearError, Oracle, Response, close, respond
+from snnc.frontends.onnx.flattening.node import Array
+
+_CURRENT_LI: Final = "syn = alpha*syn + i\nv = beta*v + syn"
+_NO_DRIVE: Final = 1e-6
+_PATTERNS: Final = (0b0, 0b1, 0b10, 0b101, 0b110, 0b11111)
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What a recovered neuron is; arrays hold one value a neuron.
+
+    Parameters
+    ----------
+    name
+        Name of the library's model.
+    decay, syn_decay
+        Factors of the membrane and of the synaptic current in one step.
+    gain
+        Factor of the input current.
+    drive
+        Constant added to the current in each step.
+    threshold
+        The neuron fires above it; None for integrators.
+    compare
+        ">" or ">=".
+    reset
+        "subtract", "zero", "value" or "none".
+    reset_delay
+        The reset takes effect in the step after the spike.
+    v_reset
+        Membrane after a reset to a value.
+    """
+
+    name: str
+    decay: Array
+    syn_decay: Array | None
+    gain: Array
+    drive: Array
+    threshold: Array | None = None
+    compare: str = ">"
+    reset: str = "none"
+    reset_delay: bool = True
+    v_reset: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    facts: Facts
+    model: NeuronModel
+    parameters: Mapping[str, Array]
+    start: Array
+    """Membrane before the first step that goes with zero states of the neuron that was recovered."""
+
+
+def recognise(model: NeuronModel, parameters: Mapping[str, Array]) -> Facts | None:
+    """Return what `model` is, or None where the library has no such neuron."""
+    neurons = max((np.size(v) for v in parameters.values()), default=1)
+    try:
+        rest = respond(model, parameters, Oracle(0), _unit(), neurons)
+        for candidate in _candidates(model, rest, parameters):
+            if _same(model, parameters, candidate, neurons):
+                return candidate.facts
+    except NotLinearError:
+        return None
+    return None
+
+
+def _unit() -> tuple[Array, Array]:
+    return np.ones(()), np.zeros(())
+
+
+def _same(model: NeuronModel, parameters: Mapping[str, Array], candidate: _Candidate, neurons: int) -> bool:
+    facts = candidate.facts
+    for pattern in _PATTERNS:
+        oracle = Oracle(pattern)
+        drive = np.zeros(()) if "drive" in candidate.parameters else facts.drive
+        theirs = respond(candidate.model, candidate.parameters, oracle, (facts.gain, drive), neurons, {"v": candidate.start})
+        ours = respond(model, parameters, oracle, _unit(), neurons)
+        if ours.kinds != theirs.kinds or not all(close(a, b) for a, b in zip(ours.membranes, theirs.membranes, strict=True)):
+            return False
+        if not ours.membranes and not _same_values(ours, theirs):
+            return False
+    return True
+
+
+def _same_values(ours: Response, theirs: Response) -> bool:
+    expected = next(iter(theirs.values.values()))
+    return any(all(close(a, b) for a, b in zip(forms, expected, strict=True)) for forms in ours.values.values())
+
+
+def _candidates(model: NeuronModel, rest: Response, parameters: Mapping[str, Array]) -> Iterator[_Candidate]:
+    if rest.membranes:
+        forms, strict = np.stack(rest.membranes), rest.kinds[0] == "spike"
+        impulse = forms[:, 1]
+        thresholds = _thresholds(parameters, forms)
+        for threshold in thresholds:
+            yield from _spiking(impulse, forms, threshold, strict, parameters)
+        return
+    for values in rest.values.values():
+        forms = np.stack(values)
+        yield from _integrators(forms)
+
+
+def _thresholds(parameters: Mapping[str, Array], forms: Array) -> list[Array]:
+    named = [np.asarray(v, np.float64).reshape(-1) for k, v in parameters.items() if k == "threshold"]
+    return [*named, -forms[0, 0]]
+
+
+def _orders(impulse: Array) -> tuple[Array, Array, Array] | None:
+    """Return gain and the two decays of the impulse response ``h_k = gain * sum a^j b^(k-j)``; b is 0 for one decay."""
+    gain, h1, h2, h3 = impulse[:4]
+    if not gain.all():
+        return None
+    with np.errstate(all="ignore"):
+        first = h1 / gain
+        if close(h2, first * h1) and close(h3, first * h2):
+            return gain, first, np.zeros_like(first)
+        total, product = first, first**2 - h2 / gain
+        root = np.sqrt(np.maximum(total**2 - 4 * product, 0.0))
+    if not close(h3, total * h2 - product * h1):
+        return None
+    return gain, (total + root) / 2, (total - root) / 2
+
+
+def _spiking(impulse: Array, forms: Array, threshold: Array, strict: bool, parameters: Mapping[str, Array]) -> Iterator[_Candidate]:
+    orders = _orders(impulse)
+    if orders is None:
+        yield from _alpha(impulse, threshold, strict)
+        return
+    gain, first, second = orders
+    resets = [np.asarray(v, np.float64).reshape(-1) for v in parameters.values()]
+    for decay, syn in _roles(first, second):
+        drive, start = _offset(forms[:2, 0] + threshold, decay)
+        common = {"gain": gain, "drive": drive, "syn_decay": syn, "threshold": threshold, "compare": ">" if strict else ">="}
+        for options in _firings(strict):
+            values = resets if options["reset"] == "value" else [None]
+            for value in values:
+                yield _fire(decay, common, options, value, start)
+
+
+def _roles(first: Array, second: Array) -> Iterator[tuple[Array, Array | None]]:
+    """Yield (membrane, synaptic current) decays; where one of them is the same in all neurons, it goes to one role."""
+    if not second.any():
+        yield first, None
+        return
+    yield first, second
+    yield second, first
+    for shared in (first[0], second[0]):
+        is_first, is_second = np.isclose(first, shared, rtol=1e-4), np.isclose(second, shared, rtol=1e-4)
+        if (is_first | is_second).all() and not (is_first.all() or is_second.all()):
+            other = np.where(is_first, second, first)
+            yield other, np.full_like(other, shared)
+            yield np.full_like(other, shared), other
+
+
+def _firings(strict: bool) -> Iterator[dict[str, object]]:
+    yield {"reset": "subtract", "reset_delay": True, "strict": strict}
+    for kept in (True, False):
+        yield {"reset": "zero", "reset_delay": True, "input_kept": kept, "strict": strict}
+    yield {"reset": "none", "strict": strict}
+    yield {"reset": "subtract", "reset_delay": False, "strict": strict}
+    yield {"reset": "value", "reset_delay": False, "strict": strict}
+    for reset in ("subtract", "zero", "none"):
+        yield {"reset": reset, "reset_delay": False, "compensated": True, "strict": strict}
+
+
+def _offset(rest: Array, decay: Array) -> tuple[Array, Array]:
+    """Return the constant current and the start of a membrane that is ``rest[0]``, then ``rest[1]`` without other currents."""
+    drive = rest[1] - decay * rest[0]
+    if not np.abs(drive).max() > _NO_DRIVE:
+        drive = np.zeros_like(drive)
+    gap = rest[0] - drive
+    with np.errstate(all="ignore"):
+        start = np.where(np.abs(gap) > _NO_DRIVE, gap / decay, 0.0)
+    return drive, start if np.isfinite(start).all() else np.zeros_like(start)
+
+
+def _fire(decay: Array, common: Mapping[str, object], options: dict[str, object], value: Array | None, start: Array) -> _Candidate:
+    syn = common["syn_decay"]
+    perfect = syn is None and bool((np.abs(decay - 1) < 1e-7).all())
+    make = CubaLIF if syn is not None else IF if perfect else LIF
+    model = make(**options)  # type: ignore[arg-type]
+    parameters = {"beta": decay, "alpha": syn, "threshold": common["threshold"], "v_reset": value}
+    drive = np.asarray(common["drive"])
+    if syn is not None and drive.any():
+        model = _driven(model)
+        parameters["drive"] = drive
+    given = {k: np.asarray(v) for k, v in parameters.items() if k in model.parameters}
+    facts = Facts(
+        model.name,
+        decay,
+        reset=str(options["reset"]),
+        reset_delay=bool(options.get("reset_delay", True)),
+        v_reset=value,
+        **common,  # type: ignore[arg-type]
+    )
+    return _Candidate(facts, model, given, start)
+
+
+def _driven(model: NeuronModel) -> NeuronModel:
+    """Return a current-based model whose membrane gets a constant current besides the synaptic one."""
+    lines = tuple(
+        line
+        if line.target == "syn"
+        else Assignment(line.target, substitute(line.value, {"syn": call("add", Symbol("syn"), Symbol("drive"))}))
+        for line in model.equations
+    )
+    return replace(model, parameters={**model.parameters, "drive": 0.0}, equations=lines)
+
+
+def _alpha(impulse: Array, threshold: Array, strict: bool) -> Iterator[_Candidate]:
+    """Try the difference of two decays, ``h_k = tau (a^k - b^k)``."""
+    _, h1, h2, h3 = impulse[:4]
+    h4 = impulse[4]
+    if impulse[0].any() or not h1.all():
+        return
+    with np.errstate(all="ignore"):
+        total = h2 / h1
+        product = total**2 - h3 / h1
+        root = np.sqrt(np.maximum(total**2 - 4 * product, 0.0))
+    if not close(h4, total * h3 - product * h2):
+        return
+    slow, fast = (total + root) / 2, (total - root) / 2
+    if not (fast > 0).all() or not (slow <= 1).all() or not (fast < slow).all():
+        return
+    for reset, (alpha, beta) in itertools.product(("zero", "subtract", "none"), ((slow, fast),)):
+        model = Alpha(reset=reset, strict=strict, fixed_tau=True)
+        tau = h1 / (alpha - beta)
+        facts = Facts(model.name, beta, alpha, np.ones(()), np.zeros(()), threshold, ">" if strict else ">=", reset)
+        yield _Candidate(facts, model, {"alpha": alpha, "beta": beta, "tau": tau, "threshold": threshold}, np.zeros(()))
+
+
+def _integrators(forms: Array) -> Iterator[_Candidate]:
+    orders = _orders(forms[:, 1])
+    if orders is None:
+        return
+    gain, decay, second = orders
+    if not second.any():
+        drive, start = _offset(forms[:2, 0], decay)
+        model = I() if (decay == 1).all() else LI()
+        yield _Candidate(Facts(model.name, decay, None, gain, drive), model, {"beta": decay} if "beta" in model.parameters else {}, start)
+        return
+    model = _driven(neuron("LI", states={"syn": 0, "v": 0}, params={"alpha": 0, "beta": 0}, equations=_CURRENT_LI, output="v"))
+    for membrane, syn in _roles(decay, second):
+        if syn is not None:
+            drive, start = _offset(forms[:2, 0], membrane)
+            parameters = {"alpha": syn, "beta": membrane, "drive": drive}
+            yield _Candidate(Facts("LI", membrane, syn, gain, drive), model, parameters, start)

@@ -1,0 +1,178 @@
+"""The response of a neuron as polynomials in its input currents: a normal form that does not depend on how its states are chosen.
+
+A model runs for a few steps from rest on symbolic currents ``i0, i1, …``. Every value is then linear in the currents, with one
+coefficient a neuron. Spikes are decided by an oracle that knows the arguments asked before, so that two models that ask about the same
+membrane get the same spikes. Two models are the same neuron when all their outputs have the same coefficients, whatever the spikes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol
+from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.frontends.onnx.flattening.node import Array
+
+Form: TypeAlias = Array
+"""Coefficients [1 + steps, neurons]: the constant first, then those of the currents of each step."""
+
+STEPS: Final = 5
+_TOLERANCE: Final = 3e-5
+
+
+class NotLinearError(Exception):
+    """The model is not piecewise linear in its currents."""
+
+
+@dataclass(eq=False)
+class Oracle:
+    """Decides spikes; the same question has the same answer, a new one takes the next bit of `pattern`."""
+
+    pattern: int
+    asked: list[tuple[str, Form, Array]] = field(default_factory=list)
+
+    def __call__(self, kind: str, argument: Form) -> Array:
+        """Return 0 or 1 a neuron for ``argument > 0`` (or >=)."""
+        if not argument[1:].any():
+            return np.asarray(argument[0] > 0 if kind == "spike" else argument[0] >= 0, np.float64)
+        for known, form, answer in self.asked:
+            if known == kind and close(form, argument):
+                return answer
+        bit = float(self.pattern >> len(self.asked) & 1)
+        answer = np.full(argument.shape[1], bit)
+        self.asked.append((kind, argument, answer))
+        return answer
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """Forms of the arguments of output spikes and of the other outputs, step by step."""
+
+    membranes: list[Form]
+    kinds: list[str]
+    values: dict[str, list[Form]]
+
+
+def close(a: Form, b: Form) -> bool:
+    """Tell whether two forms are equal but for rounding."""
+    return bool(np.allclose(a, b, rtol=_TOLERANCE, atol=_TOLERANCE * max(1.0, float(np.abs(b).max(initial=0.0)))))
+
+
+def respond(
+    model: NeuronModel,
+    parameters: Mapping[str, Array],
+    oracle: Oracle,
+    current: tuple[Array, Array],
+    neurons: int,
+    initial: Mapping[str, Array] = MappingProxyType({}),
+) -> Response:
+    """Run `model` on symbolic currents, scaled and shifted by `current`; the currents of all ports are the same sum.
+
+    States begin at `initial`, else at zero.
+
+    Raises
+    ------
+    NotLinearError
+        An equation is not piecewise linear.
+    """
+    scale, shift = current
+    states = {s: _constant(initial.get(s, np.zeros(())), neurons) for s in model.states}
+    fixed = {p: _constant(np.asarray(parameters.get(p, d), np.float64).reshape(-1), neurons) for p, d in model.parameters.items()}
+    found = Response([], [], {})
+    for t in range(STEPS):
+        drive = _constant(shift, neurons)
+        drive[1 + t] = scale
+        scope = {**fixed, **states, model.inputs[0]: drive}
+        scope.update(dict.fromkeys(model.inputs[1:], _constant(np.zeros(()), neurons)))
+        arguments: dict[str, tuple[str, Form]] = {}
+        for line in model.equations:
+            fired = _fired(line.value)
+            if fired is not None:
+                kind, inner = fired
+                argument = _evaluate(inner, scope, oracle)
+                arguments[line.target] = (kind, argument)
+                scope[line.target] = _constant(oracle(kind, argument), neurons)
+            else:
+                scope[line.target] = _evaluate(line.value, scope, oracle)
+        states = {s: scope[s] for s in model.states}
+        _record(model, scope, arguments, found)
+    return found
+
+
+def _record(model: NeuronModel, scope: Mapping[str, Form], arguments: Mapping[str, tuple[str, Form]], found: Response) -> None:
+    spikes = [arguments[line.target] for line in model.equations if line.target in arguments and _fires_now(line.value)]
+    if spikes:
+        found.kinds.append(spikes[-1][0])
+        found.membranes.append(spikes[-1][1])
+    for output in model.outputs:
+        if output not in arguments:
+            found.values.setdefault(output, []).append(scope[output])
+
+
+def _fires_now(e: Expression) -> bool:
+    return isinstance(e, Call) and e.function in ("spike", "spike_ge")
+
+
+def _fired(e: Expression) -> tuple[str, Expression] | None:
+    match e:
+        case Call("detach", (inner,)):
+            return _fired(inner)
+        case Call("spike" | "spike_ge" as kind, (inner,)):
+            return kind, inner
+    return None
+
+
+def _constant(value: Array, neurons: int) -> Form:
+    form = np.zeros((1 + STEPS, neurons))
+    form[0] = value
+    return form
+
+
+def _evaluate(e: Expression, scope: Mapping[str, Form], oracle: Oracle) -> Form:
+    neurons = next(iter(scope.values())).shape[1]
+    match e:
+        case Number(value):
+            return _constant(np.asarray(value), neurons)
+        case Symbol(name):
+            return scope[name]
+        case Call("detach", (inner,)):
+            return _evaluate(inner, scope, oracle)
+        case Call("spike" | "spike_ge" as kind, (inner,)):
+            return _constant(oracle(kind, _evaluate(inner, scope, oracle)), neurons)
+        case Call(function, args):
+            return _apply(function, [_evaluate(a, scope, oracle) for a in args], neurons)
+    raise NotLinearError
+
+
+def _apply(function: str, args: list[Form], neurons: int) -> Form:
+    a, b = args[0], args[-1]
+    match function:
+        case "add":
+            return np.add(a, b)
+        case "sub":
+            return np.subtract(a, b)
+        case "neg":
+            return np.negative(a)
+        case "mul" if not a[1:].any():
+            return np.asarray(np.multiply(a[0], b))
+        case "mul" if not b[1:].any():
+            return np.asarray(np.multiply(a, b[0]))
+        case "div" if not b[1:].any() and b[0].all():
+            return np.asarray(np.divide(a, b[0]))
+    if any(x[1:].any() for x in args):
+        raise NotLinearError
+    values = [x[0] for x in args]
+    match function:
+        case "exp" | "log" | "sqrt" | "abs" | "tanh":
+            with np.errstate(all="ignore"):
+                return _constant(getattr(np, function)(values[0]), neurons)
+        case "min":
+            return _constant(np.minimum(*values), neurons)
+        case "max":
+            return _constant(np.maximum(*values), neurons)
+    raise NotLinearError

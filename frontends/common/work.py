@@ -1,0 +1,45 @@
+"""How many operations a graph takes, before it is run."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Final
+
+from snnc.compiler.ir.graph import Conv, Graph, Linear, Operation, Pool, Population, Sparse
+from snnc.compiler.ir.shapes import PortMap, size
+from snnc.compiler.neurons.expression import Call, Expression
+
+_FACTOR: Final = 16
+_ROOM: Final = 1_000_000
+
+
+def too_much(described: int, nodes: int) -> bool:
+    """Tell whether a description takes far more operations than the nodes that it is to describe."""
+    return described > _FACTOR * nodes + _ROOM
+
+
+def work_of(graph: Graph, ports: PortMap) -> int:
+    """Return the operations of one step of one sample: multiplications of layers, calls of equations, values of the rest."""
+    values = Counter[str]()
+    for (name, _), port in ports.items():
+        values[name] += size(port.shape)
+    return sum(_work(graph.operation(name), values[name]) for name in graph.names)
+
+
+def _work(operation: Operation, values: int) -> int:
+    match operation:
+        case Linear(weight=weight) | Conv(weight=weight):
+            return values * math.prod(weight.shape[1:])
+        case Sparse(shape=shape):
+            return math.prod(shape)
+        case Pool(kernel=kernel):
+            return values * math.prod(kernel)
+        case Population(model=model, shape=shape):
+            return values + size(shape) * sum(_calls(line.value) for line in model.equations)
+        case _:
+            return values
+
+
+def _calls(expression: Expression) -> int:
+    return 1 + sum(map(_calls, expression.args)) if isinstance(expression, Call) else 0

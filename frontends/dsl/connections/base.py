@@ -1,0 +1,144 @@
+"""What all kinds of connections share: how they become operations of the graph, and how their numbers are drawn."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.errors import EmptyShapeError, TooLargeError
+from snnc.compiler.ir.graph import Array, Operation, Shape
+from snnc.compiler.randomness import Stream
+from snnc.compiler.sizes import check_memory, check_size
+from snnc.frontends.dsl.errors import ConnectionShapeError, InitialiserError
+from snnc.frontends.dsl.initialisers import FanIn, Fans, Initialiser, KaimingNormal, KaimingUniform, Orthogonal, XavierNormal, XavierUniform
+
+Weights: TypeAlias = "npt.ArrayLike | Initialiser"
+Seed: TypeAlias = Sequence[int]
+_WEIGHTS_ONLY: Final = (XavierUniform, XavierNormal, KaimingUniform, KaimingNormal, Orthogonal)
+"""Initialisers that PyTorch refuses for a bias."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Operations in a row, read `delay` steps late; what the branches of a connection give is summed."""
+
+    operations: tuple[Operation, ...]
+    delay: int = 0
+
+
+class Connection(ABC):
+    """What becomes of the values of one node on their way to another.
+
+    `source` and `target` are shapes, `where` tells in a message which connection it is.
+    """
+
+    @abstractmethod
+    def shape_after(self, source: Shape, where: str) -> Shape | None:
+        """Return the shape of what arrives, or None where the target alone decides it."""
+
+    @abstractmethod
+    def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
+        """Return its operations; without a `target`, for the shape that :meth:`shape_after` gives.
+
+        Raises
+        ------
+        SnncError
+            A shape, a number or an array does not fit.
+        """
+
+
+def check_target(connection: Connection, source: Shape, target: Shape | None, where: str) -> Shape:
+    """Return the shape of what `connection` gives, which has to be that of the target.
+
+    Raises
+    ------
+    ConnectionShapeError
+        It is another.
+    """
+    found = connection.shape_after(source, where)
+    wanted = found if target is None else target
+    if wanted is None:
+        name = type(connection).__name__
+        advice = "Dense(n)" if name == "Dense" else f"{name}(outputs=n)"
+        raise ConnectionShapeError(f"{where}: {name} does not say how many neurons follow; write {advice} where no population follows.")
+    if found not in (None, wanted):
+        raise ConnectionShapeError(
+            f"{where}: {type(connection).__name__} makes {found} of the source's shape {source}, and the target has shape {wanted}; give "
+            "the target the shape that net.shape_after(source, connection) returns, or change the connection."
+        )
+    return wanted
+
+
+def generator(own: int | None, seed: Seed, where: str) -> Stream:
+    """The random numbers of a connection, from its own seed or from `seed`.
+
+    Raises
+    ------
+    InitialiserError
+        The seed is no whole number of 0 or more.
+    """
+    try:
+        return Stream(list(seed) if own is None else own)
+    except (TypeError, ValueError):
+        raise InitialiserError(f"{where}: the seed is {own!r}; it is a whole number of 0 or more.") from None
+
+
+def check_weights(shape: Shape, what: str) -> None:
+    """Refuse weights that are too many, before memory for them is taken.
+
+    Raises
+    ------
+    ConnectionShapeError
+        They are.
+    """
+    try:
+        check_size(shape, what)
+        check_memory(math.prod(shape), what)
+    except (EmptyShapeError, TooLargeError) as error:
+        raise ConnectionShapeError(error.text) from None
+
+
+def realise(init: Weights, shape: Shape, fans: Fans, rng: np.random.Generator, what: str) -> Array:
+    """Draw from an initialiser, or check given values.
+
+    Raises
+    ------
+    ConnectionShapeError
+        Given values have another shape, or there would be too many.
+    InitialiserError
+        They are no finite numbers.
+    """
+    if isinstance(init, type | str) or callable(init):
+        raise InitialiserError(f"{what}: {init!r} is neither an array nor an initialiser such as snnc.Normal(0.1).")
+    check_weights(shape, what)
+    try:
+        drawn = init.draw(shape, fans, rng) if draws(init) else init  # type: ignore[union-attr]
+        values = np.array(drawn, dtype=np.float32)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise InitialiserError(f"{what} cannot be made: {error}.") from None
+    if values.shape != shape:
+        raise ConnectionShapeError(f"{what} has shape {values.shape}; this connection needs {shape}.")
+    if not np.isfinite(values).all():
+        raise InitialiserError(f"{what} holds NaN or infinity at {int((~np.isfinite(values)).sum())} of {values.size} places.")
+    return values
+
+
+def realise_bias(bias: bool | Weights, init: Weights, outputs: int, fans: Fans, rng: np.random.Generator, where: str) -> Array | None:
+    """The bias of a connection whose weights come from `init`; raises as :func:`realise`."""
+    if not isinstance(bias, bool | np.bool_):
+        return realise(bias, (outputs,), fans, rng, f"the bias of {where}")
+    if not bias:
+        return None
+    own = init if draws(init) and not isinstance(init, _WEIGHTS_ONLY) else FanIn()
+    return realise(own, (outputs,), fans, rng, f"the bias of {where}")
+
+
+def draws(init: object) -> bool:
+    """Tell an initialiser from an array."""
+    return hasattr(init, "draw")

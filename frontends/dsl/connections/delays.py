@@ -1,0 +1,108 @@
+"""A delay for each weight of a connection: one sparse weight for each delay that occurs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.ir import graph as ir
+from snnc.compiler.ir.graph import Array, Shape
+from snnc.compiler.ir.sparse import Pattern
+from snnc.compiler.randomness import Stream
+from snnc.frontends.dsl.errors import SynapticDelayError
+
+
+class DelayInitialiser(Protocol):
+    """Anything that draws whole numbers."""
+
+    def draw_delays(self, shape: Shape, rng: np.random.Generator) -> Array:
+        """Return whole numbers of `shape`, 0 or more."""
+        ...
+
+
+@dataclass(frozen=True)
+class UniformDelay:
+    """Every delay from `low` to `high`, both included, is as likely.
+
+    `seed` is that of the delays alone; None goes on with the random numbers of the connection.
+    """
+
+    low: int = 1
+    high: int = 10
+    seed: int | None = None
+
+    def draw_delays(self, shape: Shape, rng: np.random.Generator) -> Array:
+        """Return whole numbers of `shape`."""
+        own = rng if self.seed is None else Stream(self.seed)
+        return own.integers(operator.index(self.low), operator.index(self.high), shape, endpoint=True)
+
+
+Delays: TypeAlias = "npt.ArrayLike | DelayInitialiser | Any | None"
+"""Whole numbers, an initialiser of such, or a scipy.sparse matrix with the pattern of the weights."""
+
+
+def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.random.Generator, where: str) -> Array | None:
+    """Return the delay of each weight; with a `pattern`, of each of its entries.
+
+    Raises
+    ------
+    SynapticDelayError
+        They have another shape or pattern than the weights, or are no whole numbers of 0 or more.
+    """
+    if delays is None:
+        return None
+    what = f"{where}: delays"
+    try:
+        if hasattr(delays, "draw_delays"):
+            found = np.asarray(delays.draw_delays(shape if pattern is None else pattern.indices.shape, rng))
+        elif hasattr(delays, "tocsr"):
+            found = _of_pattern(delays, shape, pattern, what)
+        else:
+            found = np.asarray(delays)
+            _check_shape(found.shape, shape, what)
+            found = found if pattern is None else found[pattern.rows, pattern.indices]
+        with np.errstate(invalid="ignore"):
+            whole = found.astype(np.int64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SynapticDelayError(f"{what} cannot be made of {delays!r}: {error}; give whole numbers or snnc.UniformDelay(1, 20).") from None
+    if found.dtype.kind not in "iufb" or (whole != found).any() or (whole < 0).any():
+        raise SynapticDelayError(f"{what} go from {found.min()} to {found.max()}; a delay is a whole number of steps, 0 or more.")
+    return whole
+
+
+def by_delay(
+    weight: Array, rows: Array, columns: Array, delays: Array, shape: tuple[int, int], bias: Array | None, learnable: bool
+) -> Iterator[tuple[int, ir.Sparse]]:
+    """Sort entries, given row by row, into one sparse weight a delay; the first of them has the bias."""
+    for delay in np.unique(delays):
+        some = delays == delay
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[some], minlength=shape[0]))]).astype(np.int32)
+        yield int(delay), ir.Sparse(weight[some], columns[some], indptr, shape, bias, learnable)
+        bias = None
+
+
+def _of_pattern(delays: Any, shape: Shape, pattern: Pattern | None, what: str) -> Array:
+    """Delays from a scipy.sparse matrix that has an entry, be it an explicit 0, wherever the weights have one."""
+    matrix = delays.tocsr()
+    _check_shape(matrix.shape, shape, what)
+    matrix = matrix.copy()
+    if not matrix.has_canonical_format:
+        raise SynapticDelayError(f"{what} hold a place twice; call sum_duplicates() of the matrix, or give each once.")
+    same = pattern is not None and np.array_equal(matrix.indptr, pattern.indptr) and np.array_equal(matrix.indices, pattern.indices)
+    if not same:
+        weights = shape[0] * shape[1] if pattern is None else len(pattern.indices)
+        raise SynapticDelayError(
+            f"{what} are a sparse matrix of {matrix.nnz} entries that lie elsewhere than the {weights} weights; give one for each weight."
+        )
+    found: Array = matrix.data
+    return found
+
+
+def _check_shape(found: Shape, wanted: Shape, what: str) -> None:
+    if found != wanted:
+        raise SynapticDelayError(f"{what} have shape {found}; give one for each weight, {wanted}.")

@@ -1,0 +1,86 @@
+"""Weights between all neurons of one node and all of another."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.ir import graph as ir
+from snnc.compiler.ir.graph import Operation, Shape
+from snnc.frontends.dsl.connections.base import Branch, Connection, Seed, Weights, generator, realise, realise_bias
+from snnc.frontends.dsl.connections.delays import Delays, by_delay, drawn_delays
+from snnc.frontends.dsl.errors import ConnectionShapeError
+from snnc.frontends.dsl.initialisers import FanIn, Fans, Initialiser
+
+
+@dataclass(frozen=True, eq=False)
+class Dense(Connection):
+    """Every neuron of the source feeds every neuron of the target: ``current = weight @ x + bias``.
+
+    Parameters
+    ----------
+    outputs
+        Neurons of the target; needed where no population follows at once or its shape is to be found, checked elsewhere.
+    bias
+        Whether to add a learnable bias, its values, or an initialiser. True draws it as the weights, or as torch's layers do
+        (:class:`~snnc.frontends.dsl.initialisers.FanIn`) where these are given or their initialiser makes matrices only.
+    init
+        An initialiser (default: torch's, uniform in ±1/sqrt(inputs)), or the weights themselves, ``[outputs, inputs]``.
+    seed
+        Seed of this connection; None derives one from the network's seed and the connection's position.
+    learnable
+        Whether training changes weight and bias.
+    delays
+        Steps that each weight takes, ``[outputs, inputs]``, or ``snnc.UniformDelay(1, 20)``; None for none. They add to the delay of
+        the connection.
+
+    Examples
+    --------
+    >>> import snnc
+    >>> net = snnc.Network()
+    >>> net.connect(net.input(3), net.population(2, snnc.LIF()), snnc.Dense(delays=[[1, 1, 2], [1, 2, 2]]), name="late")
+    >>> [(edge.target, edge.delay) for edge in net.graph().edges if edge.delay]
+    [('late_1', 1), ('late_2', 2)]
+    """
+
+    outputs: int | None = None
+    bias: bool | npt.ArrayLike | Initialiser = True
+    init: Weights = FanIn()
+    seed: int | None = None
+    learnable: bool = True
+    delays: Delays = None
+
+    def shape_after(self, source: Shape, where: str) -> Shape | None:
+        """Return the number of outputs, where it is given."""
+        return None if self.outputs is None else (self.outputs,)
+
+    def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
+        """Return a Linear, or a Sparse for each delay."""
+        inputs, outputs = math.prod(source), self._outputs(source, target, where)
+        rng, fans = generator(self.seed, seed, where), Fans(inputs, outputs)
+        weight = realise(self.init, (outputs, inputs), fans, rng, f"the weight of {where}")
+        bias = realise_bias(self.bias, self.init, outputs, fans, rng, where)
+        flat: tuple[Operation, ...] = (ir.Flatten(),) if len(source) > 1 else ()
+        delays = drawn_delays(self.delays, (outputs, inputs), None, rng, where)
+        if delays is None or (delays == delays.flat[0]).all():
+            return (Branch((*flat, ir.Linear(weight, bias, self.learnable)), 0 if delays is None else int(delays.flat[0])),)
+        rows = np.repeat(np.arange(outputs, dtype=np.int32), inputs)
+        columns = np.tile(np.arange(inputs, dtype=np.int32), outputs)
+        parts = by_delay(weight.reshape(-1), rows, columns, delays.reshape(-1), weight.shape, bias, self.learnable)
+        return tuple(Branch((*flat, part), delay) for delay, part in parts)
+
+    def _outputs(self, source: Shape, target: Shape | None, where: str) -> int:
+        if target is None and self.outputs is None:
+            raise ConnectionShapeError(f"{where}: Dense() does not say how many neurons follow; write Dense(n).")
+        if target is not None and len(target) != 1:
+            raise ConnectionShapeError(
+                f"{where}: Dense needs a target with one axis, and the target has shape {target} (the source {source}); use "
+                f"({math.prod(target)},)."
+            )
+        outputs = self.outputs if target is None else math.prod(target)
+        if outputs is None or self.outputs not in (None, outputs):
+            raise ConnectionShapeError(f"{where}: Dense({self.outputs}) has {self.outputs} outputs, and the target has {outputs} neurons.")
+        return outputs

@@ -1,0 +1,47 @@
+"""Neuron to neuron."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from snnc.compiler.ir import graph as ir
+from snnc.compiler.ir.graph import Shape
+from snnc.frontends.dsl.connections.base import Branch, Connection, Seed, Weights, draws, generator, realise
+from snnc.frontends.dsl.errors import ConnectionShapeError
+from snnc.frontends.dsl.initialisers import Fans
+
+
+@dataclass(frozen=True, eq=False)
+class OneToOne(Connection):
+    """Neuron k of the source feeds neuron k of the target.
+
+    Parameters
+    ----------
+    weight
+        A number for all, an array of the source's shape, an initialiser, or None for 1.
+    learnable
+        Whether training changes the weight.
+    seed
+        As in :class:`Dense`.
+    """
+
+    weight: Weights | None = None
+    learnable: bool = False
+    seed: int | None = None
+
+    def shape_after(self, source: Shape, where: str) -> Shape:
+        """Return `source`."""
+        return source
+
+    def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
+        """Return a OneToOne."""
+        if target not in (None, source):
+            raise ConnectionShapeError(f"{where}: OneToOne needs equal shapes, and these are {source} and {target}; Dense() joins any two.")
+        if self.weight is None:
+            return (Branch((ir.OneToOne(None, False),)),)
+        scalar = not draws(self.weight) and np.ndim(self.weight) == 0  # type: ignore[arg-type]
+        shape = () if scalar else source
+        weight = realise(self.weight, shape, Fans(1, 1), generator(self.seed, seed, where), f"the weight of {where}")
+        return (Branch((ir.OneToOne(weight, self.learnable),)),)

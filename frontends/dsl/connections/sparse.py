@@ -1,0 +1,175 @@
+"""Connections of which only some weights exist."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.ir import graph as ir
+from snnc.compiler.ir.graph import Array, Operation, Shape
+from snnc.compiler.ir.sparse import Pattern
+from snnc.compiler.randomness import Stream
+from snnc.frontends.dsl.connections.base import Branch, Connection, Seed, Weights, check_weights, generator, realise, realise_bias
+from snnc.frontends.dsl.connections.delays import Delays, by_delay, drawn_delays
+from snnc.frontends.dsl.errors import ConnectionShapeError, SparseMatrixError
+from snnc.frontends.dsl.initialisers import FanIn, Fans, Initialiser
+
+MOST_ROWS: Final = 1 << 22
+"""Neurons whose connections are drawn at random; some microseconds each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse(Connection):
+    """Some neurons of the source feed some of the target; training changes these weights, and no others come to be.
+
+    Give `matrix`, or `density`, or `fan_in`.
+
+    Parameters
+    ----------
+    matrix
+        The weights [outputs, inputs]: any matrix or array of :mod:`scipy.sparse`, whose entries are the connections, or an array, whose
+        values other than 0 are.
+    density
+        Probability with which each connection exists, drawn independently.
+    fan_in
+        Number of sources of each neuron of the target, drawn without repetition.
+    outputs
+        Neurons of the target, as in :class:`Dense`; known from `matrix`.
+    bias
+        As in :class:`Dense`; no bias by default.
+    init
+        Initialiser of the weights of `density` and `fan_in`, and of those of `matrix` where given. Its ``fan_in`` is the mean number of
+        sources.
+    seed, learnable
+        As in :class:`Dense`.
+    delays
+        As in :class:`Dense`; a scipy.sparse matrix of delays has an entry wherever the weights have one.
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> import snnc
+    >>> net = snnc.Network(seed=1)
+    >>> spikes, hidden = net.input(4), net.population(2, snnc.LIF(), name="hidden")
+    >>> net.connect(spikes, hidden, snnc.Sparse(scipy.sparse.csr_array([[0.5, 0, 0, 1.0], [0, 0, 0.2, 0]])))
+    >>> net.connect(hidden, hidden, snnc.Sparse(fan_in=1, init=snnc.LogNormal()), delay=1)
+    >>> net.graph().operation("input_to_hidden").indices
+    array([0, 3, 2], dtype=int32)
+    """
+
+    matrix: Any = None
+    density: float | None = None
+    fan_in: int | None = None
+    outputs: int | None = None
+    bias: bool | npt.ArrayLike | Initialiser = False
+    init: Weights | None = None
+    seed: int | None = None
+    learnable: bool = True
+    delays: Delays = None
+
+    def shape_after(self, source: Shape, where: str) -> Shape | None:
+        """Return the number of outputs, where it is given."""
+        if self.matrix is not None:
+            return _shape_of(self.matrix, where)[:1]
+        return None if self.outputs is None else (self.outputs,)
+
+    def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
+        """Return a Sparse, or one for each delay."""
+        rng, shape = generator(self.seed, seed, where), self._shape(source, target, where)
+        given, pattern = self._entries(shape, rng, where)
+        count, (outputs, inputs) = len(pattern.indices), shape
+        if not count:
+            raise SparseMatrixError(f"{where}: Sparse has no connection among {outputs} x {inputs}; give one or more, or leave it out.")
+        fans = Fans(count / outputs, count / inputs)
+        init = self.init if self.init is not None else FanIn() if given is None else given
+        weight = realise(init, (count,), fans, rng, f"the weight of {where}")
+        bias = realise_bias(self.bias, init, outputs, fans, rng, where)
+        flat: tuple[Operation, ...] = (ir.Flatten(),) if len(source) > 1 else ()
+        delays = drawn_delays(self.delays, shape, pattern, rng, where)
+        if delays is None:
+            return (Branch((*flat, ir.Sparse(weight, pattern.indices, pattern.indptr, shape, bias, self.learnable))),)
+        parts = by_delay(weight, pattern.rows, pattern.indices, delays, shape, bias, self.learnable)
+        return tuple(Branch((*flat, part), delay) for delay, part in parts)
+
+    def _shape(self, source: Shape, target: Shape | None, where: str) -> tuple[int, int]:
+        """Return (outputs, inputs)."""
+        if sum(given is not None for given in (self.matrix, self.density, self.fan_in)) != 1:
+            raise SparseMatrixError(f"{where}: Sparse takes one of a matrix, density=0.1 and fan_in=40.")
+        inputs, known = math.prod(source), self.shape_after(source, where)
+        wanted = known if target is None else target
+        if wanted is None:
+            raise ConnectionShapeError(f"{where}: Sparse does not say how many neurons follow; write outputs=n.")
+        given = None if self.matrix is None else _shape_of(self.matrix, where)
+        if len(wanted) != 1 or known not in (None, wanted) or given not in (None, (*wanted, inputs)):
+            text = f"Sparse(outputs={self.outputs})" if given is None else f"a matrix of shape {given}"
+            raise ConnectionShapeError(
+                f"{where}: {text} between a source of shape {source} and a target of shape {wanted}; it needs (outputs, inputs) = "
+                f"({math.prod(wanted)}, {inputs}), and a target with one axis."
+            )
+        return wanted[0], inputs
+
+    def _entries(self, shape: tuple[int, int], rng: Stream, where: str) -> tuple[Array | None, Pattern]:
+        """Return the weights where `matrix` has them, and the places of all."""
+        if self.matrix is not None:
+            return _of_matrix(self.matrix, shape, where)
+        outputs, inputs = shape
+        if self.fan_in is not None:
+            fan_in = _fan_in(self.fan_in, inputs, where)
+            _check_drawn(outputs, fan_in, where)
+            counts = np.full(outputs, fan_in)
+        else:
+            density = _density(self.density, where)
+            _check_drawn(outputs, density * inputs, where)
+            counts = rng.binomial(inputs, density, outputs)
+        chosen = [rng.distinct(inputs, count) for count in counts]
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        return None, Pattern(np.concatenate(chosen).astype(np.int32), indptr, shape)
+
+
+def _shape_of(matrix: Any, where: str) -> Shape:
+    try:
+        return tuple(int(n) for n in np.shape(matrix))
+    except (TypeError, ValueError) as error:
+        raise SparseMatrixError(f"{where}: {type(matrix).__name__} is no matrix of numbers ({error}); give a scipy.sparse array.") from None
+
+
+def _of_matrix(matrix: Any, shape: tuple[int, int], where: str) -> tuple[Array, Pattern]:
+    from scipy.sparse import csr_array
+
+    try:
+        rows = csr_array(matrix, dtype=np.float32, copy=True)
+    except (TypeError, ValueError) as error:
+        raise SparseMatrixError(f"{where}: {type(matrix).__name__} is no matrix of numbers ({error}); give a scipy.sparse array.") from None
+    rows.sum_duplicates()
+    return rows.data, Pattern(rows.indices.astype(np.int32), rows.indptr.astype(np.int32), shape)
+
+
+def _fan_in(value: int, inputs: int, where: str) -> int:
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = 0
+    if not 1 <= count <= inputs:
+        raise SparseMatrixError(f"{where}: fan_in is {value!r}, and the source has {inputs} neurons; give 1 to {inputs}.")
+    return count
+
+
+def _check_drawn(outputs: int, each: float, where: str) -> None:
+    """Refuse more rows or entries than can be drawn in minutes, before the first is."""
+    if outputs > MOST_ROWS:
+        raise SparseMatrixError(
+            f"{where}: the connections of {outputs:,} neurons are drawn one neuron after the other; give a matrix for "
+            f"more than {MOST_ROWS:,}, or split the population."
+        )
+    check_weights((max(1, round(outputs * each)),), f"the weight of {where}")
+
+
+def _density(value: object, where: str) -> float:
+    if not isinstance(value, int | float | np.number) or not 0 < float(value) <= 1:
+        raise SparseMatrixError(f"{where}: the density is {value!r}; a probability lies above 0 and is 1 at most.")
+    return float(value)

@@ -1,0 +1,405 @@
+"""Networks written in Python: nodes, groups, connections and outputs, checked as they are written."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.errors import CycleWithoutDelayError, DuplicateNodeError, InvalidValueError, UnknownNodeError
+from snnc.compiler.ir.graph import Array, Graph, Input, Kind, Output, Population, Readout, Shape, source_ports
+from snnc.compiler.ir.graph_text import graph_html, graph_text
+from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+from snnc.compiler.passes.edit import fresh_name
+from snnc.compiler.sizes import check_size
+from snnc.frontends.dsl.connections import Connection, Dense
+from snnc.frontends.dsl.errors import ConnectionKindError, EmptyNetworkError, ForeignNodeError, NetworkShapeError, PopulationOptionError
+from snnc.frontends.dsl.nodes import Group, Node, grouped
+from snnc.frontends.dsl.wiring import Wiring, build_chain, part_text, shape_after
+
+ShapeLike: TypeAlias = "int | Iterable[int]"
+
+
+class Network:
+    """A spiking network in Python.
+
+    Parameters
+    ----------
+    name
+        For reports.
+    seed
+        Seed of all initial weights.
+
+    Examples
+    --------
+    >>> import snnc
+    >>> net = snnc.Network("digits")
+    >>> spikes = net.input(64)
+    >>> hidden = net.population(100, snnc.LIF(beta=0.9), name="hidden")
+    >>> net.connect(spikes, hidden, snnc.Dense())
+    >>> net.connect(hidden, hidden, snnc.Dense(bias=False), delay=1)
+    >>> net.graph().names
+    ('input', 'hidden', 'input_to_hidden', 'hidden_to_hidden', 'output')
+    """
+
+    def __init__(self, name: str = "network", seed: int = 0) -> None:
+        self.name = name
+        self.seed = seed
+        self._graph = Graph(name)
+        self._connections = 0
+
+    def input(self, shape: ShapeLike, kind: Kind = "spikes", name: str | None = None) -> Node:
+        """Add an input.
+
+        Parameters
+        ----------
+        shape
+            Values of one sample at one step.
+        kind
+            ``"spikes"`` (0 or 1, moved as events) or ``"values"``.
+        name
+            Name of its array in the data; by default ``"input"``, ``"input2"`` and so on.
+        """
+        if kind not in ("spikes", "values"):
+            raise InvalidValueError(f"the input has kind {kind!r}; an input is 'spikes' or 'values'.")
+        size = _shape(shape, "the input")
+        return self._node(self._graph.add(name or self._free("input"), Input(size, kind)), size)
+
+    def population(
+        self,
+        shape: ShapeLike,
+        model: NeuronModel,
+        name: str | None = None,
+        *,
+        learnable: Iterable[str] = (),
+        parameters: Mapping[str, npt.ArrayLike] | None = None,
+        initial: Mapping[str, npt.ArrayLike] | None = None,
+        surrogate: Surrogate | None = None,
+    ) -> Node:
+        """Add neurons of one model.
+
+        Parameters
+        ----------
+        shape
+            Neurons of one sample.
+        model
+            ``snnc.LIF(...)`` and its like, or ``snnc.Neuron(...)``.
+        name
+            By default the model's name in small letters, with a number when it is taken.
+        learnable
+            Parameters that training changes.
+        parameters
+            Values other than the model's own: a number, or an array with one a neuron.
+        initial
+            Initial states other than the model's own, likewise. A delayed connection that reads a state reads these before the first step.
+        surrogate
+            Derivative of the spike; None takes the one given to :func:`snnc.compile`.
+
+        Raises
+        ------
+        PopulationOptionError
+            A name is not in the model, or an array has another shape.
+        """
+        what = f"population {name!r}" if name else "the population"
+        size = _shape(shape, what)
+        if not isinstance(model, NeuronModel):
+            raise PopulationOptionError(f"{what}: {model!r} is no neuron model; give snnc.LIF(beta=0.9) or snnc.Neuron(...).")
+        label = name or self._free(_plain(model.name))
+        learn = frozenset([learnable] if isinstance(learnable, str) else learnable)
+        _check_names({*learn, *(parameters or {})}, model.parameters, f"{what}: {model.name} has no parameter")
+        _check_names(set(initial or {}), model.states, f"{what}: {model.name} has no state")
+        population = Population(model, size, _values(parameters, size, what), learn, _values(initial, size, what), surrogate)
+        return self._node(self._graph.add(label, population), size)
+
+    def group(self, *nodes: Node, name: str | None = None) -> Group:
+        """Join nodes into one to connect from, to connect to, and to put out.
+
+        As a source, a group gives the values of its nodes behind one another along their first axis; as a target, each of its nodes gets
+        its part of what arrives. Parameters and states stay those of the nodes.
+
+        Parameters
+        ----------
+        nodes
+            Inputs, populations, parts of such (``hidden[:80]``) or groups; their shapes agree but for the first axis.
+        name
+            For messages and names of connections; by default the nodes' names.
+
+        Raises
+        ------
+        GroupError
+            Their shapes do not agree.
+
+        Examples
+        --------
+        >>> import snnc
+        >>> net = snnc.Network()
+        >>> spikes = net.input(10)
+        >>> exciting = net.population(80, snnc.LIF(beta=0.9), name="exciting")
+        >>> inhibiting = net.population(20, snnc.LIF(beta=0.8), name="inhibiting")
+        >>> both = net.group(exciting, inhibiting, name="cortex")
+        >>> net.connect(spikes, both, snnc.Dense())
+        >>> net.connect(both, exciting[:40], snnc.Sparse(density=0.1), delay=1)
+        >>> both.shape
+        (100,)
+        """
+        for node in nodes:
+            self._own(node)
+        return grouped(self, nodes, name)
+
+    def shape_after(self, source: Node, connection: Connection | Sequence[Connection]) -> Shape:
+        """Return the shape of what `connection` makes of `source`, for the population behind it.
+
+        Parameters
+        ----------
+        source
+            A node of this network.
+        connection
+            One, or several that follow one another; each says how many neurons it has (``Dense(100)``).
+
+        Raises
+        ------
+        SnncError
+            They do not fit `source` or one another.
+
+        Examples
+        --------
+        >>> import snnc
+        >>> net = snnc.Network()
+        >>> image = net.input((1, 28, 28))
+        >>> layer = [snnc.Conv(16, 5), snnc.MaxPool(2)]
+        >>> hidden = net.population(net.shape_after(image, layer), snnc.LIF(beta=0.9))
+        >>> net.connect(image, hidden, layer)
+        >>> hidden.shape
+        (16, 12, 12)
+        """
+        self._own(source)
+        where = f"the connection behind {source.name!r}"
+        chain, shape = _chain(connection, where), source.shape
+        for number, part in enumerate(chain):
+            shape = shape_after(part, shape, part_text(where, chain, number))
+        return shape
+
+    def connect(
+        self,
+        source: Node,
+        target: Node,
+        connection: Connection | Sequence[Connection] | None = None,
+        *,
+        delay: int = 0,
+        source_port: str = "",
+        target_port: str = "",
+        name: str | None = None,
+    ) -> None:
+        """Connect two nodes.
+
+        Parameters
+        ----------
+        source, target
+            Inputs, populations, parts of such (``hidden[:80]``) and groups of this network; no input can be a `target`.
+        connection
+            ``snnc.Dense()`` (default), ``Sparse``, ``OneToOne``, ``Conv``, ``MaxPool``, ``AvgPool``, ``SumPool``, ``Flatten``, or a list of
+            such, applied in order.
+        delay
+            Steps between the source's value and its use; a cycle needs 1 or more somewhere.
+        source_port, target_port
+            Which output or state of the source, which input of the target; by default the first.
+        name
+            Under which weights are saved; by default ``"<source>_to_<target>"``. In a list of connections, the kind of each is added
+            (``"input_to_hidden_conv"``), with a delay for each weight a number for each delay, the shortest first.
+
+        Raises
+        ------
+        SnncError
+            A subclass for each fault: sizes do not fit, windows do not fit, an array is no weight, or the connection closes a cycle without
+            delay. The network is as it was.
+        """
+        self._own(source)
+        self._own(target)
+        where = f"the connection {source.name!r} -> {target.name!r}"
+        chain = _chain(Dense() if connection is None else connection, where)
+        steps = _whole(delay, f"{where}: the delay", 0)
+        self._check_port(source, source_port)
+        self._check_target(target, target_port, where)
+        stages = build_chain(chain, source.shape, target.shape, (self.seed, self._connections), where)
+        self._check_cycle(source, target, steps + sum(stage.least_delay for stage in stages))
+        if name is not None and name in self._graph.names:
+            raise DuplicateNodeError(f"{where} is called {name!r}, as another node of the network is; names must differ.")
+        label = name or self._free(f"{source.label}_to_{target.label}")
+        Wiring(self._graph, label).connect(stages, (source, source_port), (target, target_port), steps)
+        self._connections += 1
+
+    def output(self, node: Node, port: str = "", readout: Readout = "all", name: str | None = None) -> str:
+        """Name a result.
+
+        Parameters
+        ----------
+        node
+            A population, a part of one (``hidden[:10]``), or a group.
+        port
+            Which output or state of it (``"v"``); by default the first.
+        readout
+            ``"all"`` steps, or their ``"last"``, ``"sum"``, ``"mean"`` or ``"max"``.
+        name
+            Name of the array in the results; by default ``"output"``, ``"output2"`` and so on.
+
+        Returns
+        -------
+        str
+            The name.
+        """
+        self._own(node)
+        self._check_port(node, port)
+        if readout not in ("all", "last", "sum", "mean", "max"):
+            raise InvalidValueError(f"the readout {readout!r} of {node.name!r} is not known; choose all, last, sum, mean or max.")
+        label = self._graph.add(name or self._free("output"), Output(readout))
+        tap = Wiring(self._graph, label).fetch(node, port)
+        self._graph.connect(tap.name, label, source_port=tap.port)
+        return label
+
+    def graph(self) -> Graph:
+        """Return the network as a graph; without named outputs, populations that nobody else reads become outputs.
+
+        Raises
+        ------
+        EmptyNetworkError
+            There is no input, no population, or nothing to put out.
+        """
+        graph = self._graph.copy()
+        for kind, word in ((Input, "input"), (Population, "population")):
+            if not any(graph.of_type(kind)):
+                raise EmptyNetworkError(f"the network {self.name!r} has no {word}; add one with net.{word}(...).")
+        if not any(graph.of_type(Output)):
+            ends = [name for name, _ in graph.of_type(Population) if not _readers(graph, name)]
+            if not ends:
+                raise EmptyNetworkError(f"every population of {self.name!r} feeds another, so no output is evident; call net.output(...).")
+            for name in ends:
+                label = "output" if len(ends) == 1 else f"{name}_output"
+                graph.add(label if label not in graph.names else f"{label}_", Output())
+                graph.connect(name, graph.names[-1])
+        return graph
+
+    def __repr__(self) -> str:
+        return graph_text(self._graph, "Network")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return graph_html(self._graph, "Network")
+
+    def _node(self, name: str, shape: Shape) -> Node:
+        return Node(name, shape, self)
+
+    def _own(self, node: Node) -> None:
+        if not isinstance(node, Node) or node.network is not self:
+            raise ForeignNodeError(f"{node!r} is not a node of the network {self.name!r}; give what its input() or population() returned.")
+
+    def _free(self, base: str) -> str:
+        return fresh_name(self._graph, base)
+
+    def _check_port(self, node: Node, port: str) -> None:
+        for leaf in node.leaves:
+            ports = source_ports(self._graph.operation(leaf.name))
+            if port and port not in ports:
+                raise PopulationOptionError(f"{leaf.name!r} has no output or state {port!r}; it has {', '.join(ports)}.")
+
+    def _check_target(self, node: Node, port: str, where: str) -> None:
+        for leaf in node.leaves:
+            operation = self._graph.operation(leaf.name)
+            if not isinstance(operation, Population):
+                raise UnknownNodeError(f"{where}: {leaf.name!r} is an input of the network; nothing can be connected in front of it.")
+            if port and port not in operation.model.inputs:
+                raise UnknownNodeError(f"{where}: {leaf.name!r} has no input port {port!r}; it has {', '.join(operation.model.inputs)}.")
+
+    def _check_cycle(self, source: Node, target: Node, delay: int) -> None:
+        if delay:
+            return
+        starts = {leaf.name for leaf in source.leaves}
+        for end in dict.fromkeys(leaf.name for leaf in target.leaves):
+            for start in sorted(starts & _reached_at_once(self._graph, end)):
+                raise CycleWithoutDelayError(
+                    f"the connection {source.name!r} -> {target.name!r} closes a cycle without delay over {end!r} -> {start!r}, so no "
+                    "order of evaluation exists; give it delay=1."
+                )
+
+
+def _reached_at_once(graph: Graph, name: str) -> set[str]:
+    """`name`, and what sees its value within the step."""
+    found, open_ = {name}, [name]
+    while open_:
+        new = {e.target for e in graph.outgoing(open_.pop()) if e.delay == 0} - found
+        found |= new
+        open_ += new
+    return found
+
+
+def _readers(graph: Graph, name: str) -> set[str]:
+    """Populations other than `name` that `name` feeds."""
+    found, open_ = set(), [e.target for e in graph.outgoing(name)]
+    while open_:
+        node = open_.pop()
+        if isinstance(graph.operation(node), Population):
+            found.add(node)
+        else:
+            open_ += [e.target for e in graph.outgoing(node)]
+    return found - {name}
+
+
+def _shape(shape: ShapeLike, what: str) -> Shape:
+    sizes = [shape] if isinstance(shape, int | np.integer) else shape
+    try:
+        found = tuple(operator.index(n) for n in sizes)
+    except TypeError:
+        found = ()
+    if not found or min(found) < 1 or any(isinstance(n, bool) for n in sizes):
+        raise NetworkShapeError(f"{what} has shape {shape!r}; a shape is a positive integer or several.")
+    check_size(found, what)
+    return found
+
+
+def _chain(connection: Connection | Sequence[Connection], where: str) -> list[Connection]:
+    given: Iterable[object] = connection if isinstance(connection, list | tuple) else [connection]
+    for part in given:
+        if not isinstance(part, Connection):
+            raise ConnectionKindError(f"{where} is {part!r}; give snnc.Dense(), another connection, or a list of connections.")
+    chain = [part for part in given if isinstance(part, Connection)]
+    if not chain:
+        raise ConnectionKindError(f"{where} is an empty list; give one connection or more, or snnc.OneToOne().")
+    return chain
+
+
+def _whole(value: int, what: str, least: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise InvalidValueError(f"{what} is {value!r}; it is a whole number of {least} or more.")
+    return number
+
+
+def _values(given: Mapping[str, npt.ArrayLike] | None, shape: Shape, what: str) -> dict[str, Array]:
+    found: dict[str, Array] = {}
+    for name, value in (given or {}).items():
+        try:
+            array = np.array(value, dtype=np.float32)
+        except (TypeError, ValueError):
+            raise PopulationOptionError(f"{what}: {name} is {value!r}, which is no number or array.") from None
+        if array.shape not in ((), shape):
+            raise PopulationOptionError(f"{what}: {name} has shape {array.shape}; give one number or an array of shape {shape}.")
+        if not np.isfinite(array).all():
+            raise PopulationOptionError(f"{what}: {name} holds NaN or infinity.")
+        found[name] = array
+    return found
+
+
+def _check_names(wanted: set[str], known: Iterable[str], what: str) -> None:
+    missing = sorted(wanted - set(known))
+    if missing:
+        raise PopulationOptionError(f"{what} {', '.join(missing)}; it has {', '.join(known) or 'none'}.")
+
+
+def _plain(name: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in name.lower()) or "population"

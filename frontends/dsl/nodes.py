@@ -1,0 +1,149 @@
+"""What a user connects: nodes of a network, parts of them, and groups."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from snnc.compiler.ir.graph import Shape
+from snnc.frontends.dsl.errors import GroupError, ViewError
+
+if TYPE_CHECKING:
+    from snnc.frontends.dsl.network import Network
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """Something to connect; ``node[:80]`` is a part of it.
+
+    Attributes
+    ----------
+    name
+        For messages and the names of connections.
+    shape
+        Of one sample at one step.
+    network
+        To which it belongs.
+    """
+
+    name: str
+    shape: Shape
+    network: Network = field(repr=False)
+
+    def __getitem__(self, index: Any) -> View:
+        """Return a part of the node, to connect from or to, or to put out.
+
+        Parameters
+        ----------
+        index
+            A number or a slice without a step, or several, one an axis from the front. A number keeps its axis, with size 1.
+
+        Raises
+        ------
+        ViewError
+            The index leaves the shape, or selects nothing.
+        """
+        given = index if isinstance(index, tuple) else (index,)
+        if len(given) > len(self.shape):
+            raise ViewError(f"{self.name!r} has shape {self.shape} and is indexed along {len(given)} axes.")
+        ranges = tuple(_range(self, part, axis) for axis, part in enumerate(given))
+        cuts = tuple((axis, *ends) for axis, ends in enumerate(ranges) if ends != (0, self.shape[axis]))
+        shape = (*(stop - start for start, stop in ranges), *self.shape[len(ranges) :])
+        text = ", ".join(f"{start}:{stop}" for start, stop in ranges)
+        return View(f"{self.name}[{text}]", shape, self.network, self, cuts)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(f"{self.name!r} is a node, no sequence; connect it as a whole or a part such as node[:80]")
+
+    @property
+    def label(self) -> str:
+        """The name as a part of others."""
+        return re.sub(r"\W+", "_", self.name).strip("_") if isinstance(self, View) else self.name
+
+    @property
+    def leaves(self) -> tuple[Node, ...]:
+        """Inputs and populations that it consists of."""
+        return (self,)
+
+
+@dataclass(frozen=True, eq=False)
+class View(Node):
+    """A part of a node: for each of `cuts`, (axis, start, stop)."""
+
+    parent: Node
+    cuts: tuple[tuple[int, int, int], ...]
+
+    @property
+    def leaves(self) -> tuple[Node, ...]:
+        """Those of the whole."""
+        return self.parent.leaves
+
+    @property
+    def padding(self) -> tuple[tuple[int, int], ...]:
+        """Zeros (before, after) along each axis that fill the part up to the whole."""
+        ends = {axis: (start, self.parent.shape[axis] - stop) for axis, start, stop in self.cuts}
+        return tuple(ends.get(axis, (0, 0)) for axis in range(len(self.shape)))
+
+
+@dataclass(frozen=True, eq=False)
+class Group(Node):
+    """Nodes behind one another along their first axis."""
+
+    members: tuple[Node, ...]
+
+    @property
+    def leaves(self) -> tuple[Node, ...]:
+        """Those of all members."""
+        return tuple(leaf for member in self.members for leaf in member.leaves)
+
+    @property
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """Where each member lies along the first axis."""
+        found, start = [], 0
+        for member in self.members:
+            found.append((start, start + member.shape[0]))
+            start += member.shape[0]
+        return tuple(found)
+
+
+def grouped(network: Network, members: tuple[Node, ...], name: str | None) -> Group:
+    """Return the group of `members`.
+
+    Raises
+    ------
+    GroupError
+        There is none, or their shapes differ behind the first axis.
+    """
+    if not members:
+        raise GroupError("a group has one node or more; give net.group(a, b).")
+    rest = members[0].shape[1:]
+    for member in members:
+        if member.shape[1:] != rest:
+            raise GroupError(
+                f"{members[0].name!r} of shape {members[0].shape} and {member.name!r} of shape {member.shape} cannot stand behind one "
+                "another; all axes but the first must agree."
+            )
+    shape = (sum(member.shape[0] for member in members), *rest)
+    return Group(name or "_".join(member.name for member in members), shape, network, members)
+
+
+def _range(node: Node, part: Any, axis: int) -> tuple[int, int]:
+    length = node.shape[axis]
+    try:
+        if isinstance(part, slice):
+            start, stop, step = part.indices(length)
+        else:
+            start = operator.index(part)
+            start += length if start < 0 else 0
+            stop, step = start + 1, 1
+    except (TypeError, ValueError):
+        raise ViewError(f"{node.name!r} is indexed by {part!r}; give a number or a slice such as [:80].") from None
+    if step != 1 or not 0 <= start < stop <= length:
+        raise ViewError(
+            f"{node.name!r} of shape {node.shape} is indexed by {part!r} along axis {axis}; give a slice without a step that selects one "
+            f"or more of its {length} places."
+        )
+    return start, stop

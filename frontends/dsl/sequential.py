@@ -1,0 +1,100 @@
+"""A chain of layers in one call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snnc.compiler.ir.graph import Kind, Readout
+from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.frontends.dsl.connections import Connection, Conv, Dense, OneToOne, Sparse
+from snnc.frontends.dsl.errors import SequenceError
+from snnc.frontends.dsl.network import Network, ShapeLike
+from snnc.frontends.dsl.nodes import Node
+
+
+@dataclass(frozen=True, eq=False)
+class Recurrent:
+    """A layer of neurons that also feeds itself, one or more steps later."""
+
+    model: NeuronModel
+    connection: Connection = Dense()
+    delay: int = 1
+
+
+def sequential(
+    shape: ShapeLike,
+    *layers: Connection | NeuronModel | Recurrent,
+    name: str = "network",
+    kind: Kind = "spikes",
+    readout: Readout = "all",
+    port: str = "",
+    seed: int = 0,
+) -> Network:
+    """Make a chain of connections and neurons.
+
+    Parameters
+    ----------
+    shape
+        Of the input.
+    layers
+        Connections such as ``Dense(n)``, ``Conv(channels, kernel)`` and ``MaxPool(2)``, which say what shape they give, and neuron models
+        or ``Recurrent(model)``. Neurons stand behind every connection with weights; pooling may stand anywhere but at the end.
+    name, kind, seed
+        As in :class:`~snnc.frontends.dsl.network.Network`.
+    readout, port
+        What the output gives of the last layer.
+
+    Raises
+    ------
+    SequenceError
+        The layers do not follow one another.
+
+    Examples
+    --------
+    >>> import snnc
+    >>> net = snnc.Sequential(700, snnc.Dense(256), snnc.LIF(beta=0.9), snnc.Dense(20), snnc.LI(beta=0.9))
+    >>> net = snnc.Sequential((1, 28, 28), snnc.Conv(16, 5), snnc.LIF(beta=0.9), snnc.MaxPool(2), snnc.Dense(10), snnc.LI(beta=0.9))
+    """
+    net = Network(name, seed)
+    node = net.input(shape, kind)
+    pending: list[Connection] = []
+    for position, layer in enumerate(layers, 1):
+        match layer:
+            case Connection():
+                _check_order(pending, layer, position)
+                pending.append(layer)
+            case NeuronModel():
+                node, pending = _layer(net, node, pending, layer, position), []
+            case Recurrent(model, connection, delay):
+                node, pending = _layer(net, node, pending, model, position), []
+                net.connect(node, node, connection, delay=delay)
+            case _:
+                raise SequenceError(
+                    f"layer {position} is {layer!r}; a layer is a connection such as Dense(n) or Conv(channels, kernel), a neuron model or "
+                    "Recurrent(model)."
+                )
+    if pending or not layers:
+        raise SequenceError("the last layer has to be neurons, for example snnc.LI(beta=0.9).")
+    net.output(node, port, readout)
+    return net
+
+
+def _check_order(pending: list[Connection], layer: Connection, position: int) -> None:
+    weighted = Dense | Sparse | Conv
+    if isinstance(layer, weighted) and any(isinstance(part, weighted) for part in pending):
+        raise SequenceError(
+            f"layer {position}: a connection with weights follows another, and two such are no more than one; put neurons between them."
+        )
+
+
+def _layer(net: Network, source: Node, pending: list[Connection], model: NeuronModel, position: int) -> Node:
+    chain = pending or [OneToOne()]
+    for part in chain:
+        unknown = isinstance(part, Dense | Sparse) and part.outputs is None and getattr(part, "matrix", None) is None
+        if unknown:
+            name, first = type(part).__name__, position - len(pending) + chain.index(part)
+            advice = "Dense(n)" if name == "Dense" else "Sparse(outputs=n, ...)"
+            raise SequenceError(f"layer {first}: {name} does not say how many neurons follow; write {advice}.")
+    node = net.population(net.shape_after(source, chain), model)
+    net.connect(source, node, chain)
+    return node

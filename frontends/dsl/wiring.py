@@ -1,0 +1,146 @@
+"""How a connection of the DSL becomes nodes and edges of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from snnc.compiler.ir.graph import Add, Concat, Graph, Operation, Pad, Shape, Slice
+from snnc.compiler.passes.edit import fresh_name
+from snnc.frontends.dsl.connections import Connection
+from snnc.frontends.dsl.connections.base import Branch, check_target
+from snnc.frontends.dsl.connections.split import split_rows
+from snnc.frontends.dsl.nodes import Group, Node, View
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One connection of a chain, built: what it is called, what it does, and the steps that its fastest branch takes."""
+
+    kind: str
+    branches: tuple[Branch, ...]
+
+    @property
+    def least_delay(self) -> int:
+        """Steps of the fastest branch."""
+        return min(branch.delay for branch in self.branches)
+
+
+@dataclass(frozen=True)
+class Tap:
+    """A port of the graph, read `delay` steps late."""
+
+    name: str
+    port: str = ""
+    delay: int = 0
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """Adds nodes and edges to `graph`; names that it makes begin with `label`."""
+
+    graph: Graph
+    label: str
+
+    def connect(self, stages: Sequence[Stage], source: tuple[Node, str], target: tuple[Node, str], delay: int) -> None:
+        """Lead a port of `source` through all stages to a port of `target`."""
+        tap = replace(self.fetch(*source), delay=delay)
+        names = self._names(stages)
+        for stage, name in zip(stages[:-1], names[:-1], strict=True):
+            tap = self._total(self._branches(tap, stage.branches, name), name)
+        self._finish(tap, stages[-1].branches, names[-1], *target)
+
+    def _names(self, stages: Sequence[Stage]) -> list[str]:
+        """What each stage is called: the label, in a chain with the kind behind it."""
+        if len(stages) == 1:
+            return [self.label]
+        before = [sum(other.kind == stage.kind for other in stages[:number]) for number, stage in enumerate(stages)]
+        return [f"{self.label}_{stage.kind}{count + 1 if count else ''}" for stage, count in zip(stages, before, strict=True)]
+
+    def _finish(self, tap: Tap, branches: Sequence[Branch], name: str, node: Node, port: str) -> None:
+        """Lead the last connection of a chain to its target; each node of a group gets weights of its own where that is possible."""
+        parts = split_rows(branches, node.ranges) if isinstance(node, Group) else None
+        if parts is not None and isinstance(node, Group):
+            for member, own in zip(node.members, parts, strict=True):
+                self._finish(tap, own, f"{name}_{member.label}", member, port)
+            return
+        taps = self._branches(tap, branches, name)
+        for end in [self._total(taps, name)] if isinstance(node, View | Group) else taps:
+            self.deliver(end, node, port)
+
+    def fetch(self, node: Node, port: str) -> Tap:
+        """Read a node, a part of one or a group."""
+        match node:
+            case View(parent=parent, cuts=cuts):
+                tap = self.fetch(parent, port)
+                for cut in cuts:
+                    tap = self.append(tap, Slice(*cut), f"{self.label}_part")
+                return tap
+            case Group(members=members):
+                taps = [self.fetch(member, port) for member in members]
+                name = self.graph.add(fresh_name(self.graph, f"{self.label}_group"), Concat(0))
+                for number, tap in enumerate(taps):
+                    self.graph.connect(tap.name, name, source_port=tap.port, target_port=str(number))
+                return Tap(name)
+            case _:
+                return Tap(node.name, port)
+
+    def deliver(self, tap: Tap, node: Node, port: str) -> None:
+        """Lead values to a node, a part of one or a group."""
+        match node:
+            case View(parent=parent, padding=padding):
+                whole = self.append(tap, Pad(padding), f"{self.label}_whole") if any(map(any, padding)) else tap
+                self.deliver(whole, parent, port)
+            case Group(members=members, ranges=ranges):
+                for member, ends in zip(members, ranges, strict=True):
+                    self.deliver(self.append(tap, Slice(0, *ends), f"{self.label}_{member.label}"), member, port)
+            case _:
+                self.graph.connect(tap.name, node.name, source_port=tap.port, target_port=port, delay=tap.delay)
+
+    def append(self, tap: Tap, operation: Operation, wanted: str) -> Tap:
+        """Put `operation` behind `tap`."""
+        name = self.graph.add(fresh_name(self.graph, wanted), operation)
+        self.graph.connect(tap.name, name, source_port=tap.port, delay=tap.delay)
+        return Tap(name)
+
+    def _branches(self, tap: Tap, branches: Sequence[Branch], name: str) -> list[Tap]:
+        """Put the branches of one connection behind `tap`; the last operation of each has the weights and the name."""
+        found = []
+        for number, branch in enumerate(branches, 1):
+            own = name if len(branches) == 1 else f"{name}_{number}"
+            now = Tap(tap.name, tap.port, tap.delay + branch.delay)
+            for operation in branch.operations[:-1]:
+                now = self.append(now, operation, f"{own}_flat")
+            found.append(self.append(now, branch.operations[-1], own))
+        return found
+
+    def _total(self, taps: Sequence[Tap], name: str) -> Tap:
+        """Add values up."""
+        if len(taps) == 1:
+            return taps[0]
+        total = self.graph.add(fresh_name(self.graph, f"{name}_sum"), Add())
+        for tap in taps:
+            self.graph.connect(tap.name, total, source_port=tap.port, delay=tap.delay)
+        return Tap(total)
+
+
+def build_chain(chain: Sequence[Connection], source: Shape, target: Shape, seed: Sequence[int], where: str) -> list[Stage]:
+    """Build connections in order, each for the shape that the one before gives; the last gives `target`."""
+    stages, shape = [], source
+    for number, connection in enumerate(chain):
+        last = number + 1 == len(chain)
+        own = (*seed, number) if len(chain) > 1 else seed
+        text = part_text(where, chain, number)
+        stages.append(Stage(type(connection).__name__.lower(), connection.build(shape, target if last else None, own, text)))
+        shape = target if last else shape_after(connection, shape, text)
+    return stages
+
+
+def shape_after(connection: Connection, source: Shape, where: str) -> Shape:
+    """Shape of what `connection` gives, which it has to know."""
+    return check_target(connection, source, None, where)
+
+
+def part_text(where: str, chain: Sequence[Connection], number: int) -> str:
+    """Which part of a chain a message is about."""
+    return where if len(chain) == 1 else f"{where}, part {number + 1} ({type(chain[number]).__name__})"

@@ -1,0 +1,1 @@
+"""A reference interpreter of NIR files."""

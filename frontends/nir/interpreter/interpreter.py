@@ -1,0 +1,205 @@
+"""A reference interpreter of NIR files: the equations of the standard, node by node and step by step, in float64.
+
+It reads a file with the same guarded reader as :func:`~snnc.frontends.nir.load.load_nir`, and shares nothing else with it: neither the
+graph nor the neurons of snnc.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array
+from snnc.frontends.nir.errors import NirSimulationError, NirTimeStepError
+from snnc.frontends.nir.interpreter.node_functions import (
+    Function,
+    Neuron,
+    Reading,
+    function,
+    leaving_shape,
+    own_shape,
+    readable_shape,
+    reading,
+    spread,
+)
+from snnc.frontends.nir.interpreter.wired_graph import (
+    INTEGRATING,
+    SPIKING,
+    Edge,
+    Unfolded,
+    delay_lags,
+    edge_lags,
+    entering_shapes,
+    step_order,
+    unfold,
+)
+from snnc.frontends.nir.reading.reader import read_nir
+
+MAX_DELAY: Final = 65_535
+"""Steps of a delay."""
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """What a file's network did.
+
+    Parameters
+    ----------
+    outputs
+        Output to [T, B, *shape].
+    spikes
+        Node that fires (IF, LIF, CubaLIF, Threshold) to its spikes, [T, B, *shape].
+    states
+        Neuron to state (``v``, ``syn``) to its values after each step, [T, B, *shape].
+    margins
+        Node that fires to its membrane less its threshold at the moment that decides, [T, B, *shape].
+    late
+        Edges that read the step before.
+    """
+
+    outputs: dict[str, Array] = field(default_factory=dict)
+    spikes: dict[str, Array] = field(default_factory=dict)
+    states: dict[str, dict[str, Array]] = field(default_factory=dict)
+    margins: dict[str, Array] = field(default_factory=dict)
+    late: tuple[Edge, ...] = ()
+
+
+def simulate(path: str | Path, arrays: Mapping[str, Array], *, dt: float | None = None, dialect: str = "nir") -> Simulation:
+    """Run the network of a NIR file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    arrays
+        Input to its values, [T, B, *shape].
+    dt
+        Seconds a step; None takes the file's metadata, else what the dialect assumes.
+    dialect
+        Whose reading to follow (nir, snntorch, norse, spikingjelly, spyx).
+
+    Raises
+    ------
+    NirError
+        The file is wrong, or the arrays do not fit its inputs.
+    """
+    how = reading(dialect)
+    file = read_nir(Path(path))
+    step = float(file.metadata.get("dt", how.dt) if dt is None else dt)
+    if not math.isfinite(step) or step <= 0:
+        raise NirTimeStepError(f"dt is {step:g}; it is a number of seconds above 0.")
+    try:
+        return _Machine(unfold(file, past_weights=how.past_weights), step, how).run(arrays)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise NirSimulationError(f"{path} has fields that do not fit together ({type(error).__name__}: {str(error)[:120]}).") from None
+
+
+class _Machine:
+    def __init__(self, unfolded: Unfolded, dt: float, how: Reading) -> None:
+        self.nodes, self.dt, self.how = unfolded.nodes, dt, how
+        self.sources = unfolded.sources()
+        self.lags = delay_lags(unfolded, dt)
+        if any(lag.min() < 0 or lag.max() > MAX_DELAY for lag in self.lags.values()):
+            raise NirSimulationError(f"a delay is negative or longer than {MAX_DELAY:,} steps of {dt:g} s.")
+        self.edges = edge_lags(unfolded, self.lags, late_spikes=how.late_spikes)
+        self.order = step_order(unfolded, self.edges, self.lags)
+        self.shapes = entering_shapes(unfolded, own_shape, leaving_shape, readable_shape)
+        self.lags = {name: spread(lag.astype(np.float64), self.shapes[name]).astype(np.int64) for name, lag in self.lags.items()}
+
+    def run(self, arrays: Mapping[str, Array]) -> Simulation:
+        inputs = {n: self._input(n, arrays) for n, node in self.nodes.items() if node.type == "Input"}
+        if len({x.shape[:2] for x in inputs.values()}) != 1:
+            raise NirSimulationError(f"the inputs have {len({x.shape[:2] for x in inputs.values()})} lengths and batches; they share one.")
+        steps, batch = next(iter(inputs.values())).shape[:2]
+        self._begin(batch)
+        found = Simulation(late=tuple(edge for edge, lag in self.edges.items() if lag))
+        for t in range(steps):
+            self._step({name: x[t] for name, x in inputs.items()})
+            self._note(found, t, steps)
+        return found
+
+    def _input(self, name: str, arrays: Mapping[str, Array]) -> Array:
+        if name not in arrays:
+            raise NirSimulationError(f"the input {name!r} is missing; there are {', '.join(map(repr, arrays))}.")
+        x, shape = np.asarray(arrays[name], np.float64), self.shapes[name]
+        if x.ndim < 2 or math.prod(x.shape[2:]) != math.prod(shape):
+            raise NirSimulationError(f"the input {name!r} has the shape {list(x.shape)}; [T, B, {', '.join(map(str, shape))}] is needed.")
+        return x.reshape(*x.shape[:2], *shape)
+
+    def _begin(self, batch: int) -> None:
+        self.now: dict[str, Array] = {}
+        self.before: dict[str, Array] = {}
+        self.batch = batch
+        self.neurons = {n: Neuron(v, self.shapes[n], batch, self.dt, self.how) for n, v in self.nodes.items() if v.type in INTEGRATING}
+        self.functions: dict[str, Function] = {
+            n: function(node, self.shapes[n], self.how) for n, node in self.nodes.items() if n not in self.neurons
+        }
+        self.past: dict[str, deque[Array]] = {name: deque(maxlen=int(lag.max()) + 1) for name, lag in self.lags.items()}
+        self.margins: dict[str, Array] = {}
+
+    def _step(self, inputs: Mapping[str, Array]) -> None:
+        self.now = dict(inputs)
+        waiting = [name for name, lag in self.lags.items() if lag.min() > 0]
+        for name in self.order:
+            if name in inputs:
+                continue
+            if name in self.lags:
+                if name not in waiting:
+                    self.past[name].append(self._arriving(name))
+                self.now[name] = self._delayed(name, 0 if name in waiting else 1)
+            elif name in self.neurons:
+                self.now[name] = self.neurons[name](self._arriving(name))
+            else:
+                x = self._arriving(name)
+                self.now[name] = self.functions[name](x)
+                if self.nodes[name].type == "Threshold":
+                    self.margins[name] = x - spread(np.asarray(self.nodes[name].fields["threshold"], np.float64), self.shapes[name])
+        for name in waiting:
+            self.past[name].append(self._arriving(name))
+        self.before = self.now
+
+    def _arriving(self, name: str) -> Array:
+        """Return the sum of what the edges to a node carry."""
+        shape = (self.batch, *self.shapes[name])
+        total = np.zeros(shape)
+        for source in self.sources[name]:
+            value = self.before.get(source) if self.edges[source, name] else self.now[source]
+            if value is not None:
+                if math.prod(value.shape) != math.prod(shape):
+                    raise NirSimulationError(f"{source!r} gives {list(value.shape[1:])}, {name!r} takes {list(shape[1:])}.")
+                total = total + value.reshape(shape)
+        return total
+
+    def _delayed(self, name: str, arrived: int) -> Array:
+        """Return what arrived at a Delay as many steps ago as each value is delayed; `arrived` is 1 where this step's values are in."""
+        past, lag = self.past[name], self.lags[name]
+        found = np.zeros((self.batch, *self.shapes[name]))
+        for steps in np.unique(lag).tolist():
+            if steps + arrived <= len(past):
+                found = np.where(lag == steps, past[-steps - arrived], found)
+        return found
+
+    def _note(self, found: Simulation, t: int, steps: int) -> None:
+        """Keep what the step made."""
+
+        def keep(into: dict[str, Array], name: str, value: Array) -> None:
+            if t == 0:
+                into[name] = np.zeros((steps, *value.shape))
+            into[name][t] = value
+
+        for name, node in self.nodes.items():
+            if node.type == "Output":
+                keep(found.outputs, name, self.now[name])
+            if node.type in SPIKING or node.type == "Threshold":
+                keep(found.spikes, name, self.now[name])
+                keep(found.margins, name, self.neurons[name].margin if name in self.neurons else self.margins[name])
+            if name in self.neurons:
+                states = found.states.setdefault(name, {})
+                for state, value in self.neurons[name].states.items():
+                    keep(states, state, value)

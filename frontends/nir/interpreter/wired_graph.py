@@ -1,0 +1,302 @@
+"""The interpreter's own reading of a file: nodes without nesting, lags of edges, an order of one step, and shapes.
+
+It shares nothing with the way that :func:`~snnc.frontends.nir.load.load_nir` goes, so that one can be held against the other.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array, Shape
+from snnc.frontends.nir.errors import NirSimulationError
+from snnc.frontends.nir.reading.fields import NirGraph, NirNode
+
+Edge: TypeAlias = tuple[str, str]
+Place: TypeAlias = tuple[str, ...]
+SUM: Final = "Sum"
+"""Type of an Input or Output of a nested graph: what arrives goes on."""
+SPIKING: Final = frozenset({"IF", "LIF", "CubaLIF"})
+INTEGRATING: Final = SPIKING | {"I", "LI", "CubaLI"}
+
+
+@dataclass(frozen=True, eq=False)
+class Unfolded:
+    """Nodes by name and the edges between them; nothing is nested."""
+
+    nodes: Mapping[str, NirNode]
+    edges: tuple[Edge, ...]
+
+    def sources(self) -> dict[str, list[str]]:
+        """Return where the edges to each node come from, in their order."""
+        found: dict[str, list[str]] = {name: [] for name in self.nodes}
+        for source, target in self.edges:
+            found[target].append(source)
+        return found
+
+    def targets(self) -> dict[str, list[str]]:
+        """Return where the edges out of each node lead, in their order."""
+        found: dict[str, list[str]] = {name: [] for name in self.nodes}
+        for source, target in self.edges:
+            found[source].append(target)
+        return found
+
+
+def unfold(graph: NirGraph, *, past_weights: bool = False) -> Unfolded:
+    """Take the nodes out of nested graphs, and give an Input or an Output to those that have no edge in or out.
+
+    Parameters
+    ----------
+    graph
+        The outermost graph.
+    past_weights
+        The Input of a nested graph that leads to recurrent weights leads to their neurons instead.
+
+    Raises
+    ------
+    NirSimulationError
+        An edge names what is not there, or a nested graph with several inputs or outputs.
+    """
+    places: dict[Place, NirNode] = {}
+    joints: dict[tuple[Place, Place], None] = {}
+    _collect(graph, (), places, joints, past_weights)
+    names: dict[Place, str] = {}
+    nodes: dict[str, NirNode] = {}
+    for place, node in places.items():
+        names[place] = _unused(".".join(place), nodes)
+        nodes[names[place]] = replace(node, type=SUM) if len(place) > 1 and node.type in ("Input", "Output") else node
+    edges = [(names[source], names[target]) for source, target in joints]
+    reached, leaving = {target for _, target in edges}, {source for source, _ in edges}
+    for name, node in list(nodes.items()):
+        if node.type in ("Input", "Output", SUM):
+            continue
+        if name not in reached:
+            end = _unused(f"input_{name}", nodes)
+            nodes[end] = NirNode(end, "Input")
+            edges.append((end, name))
+        if name not in leaving:
+            end = _unused(f"output_{name}", nodes)
+            nodes[end] = NirNode(end, "Output")
+            edges.append((name, end))
+    return Unfolded(nodes, tuple(edges))
+
+
+def _collect(
+    graph: NirGraph, place: Place, places: dict[Place, NirNode], joints: dict[tuple[Place, Place], None], past_weights: bool
+) -> None:
+    for name, member in graph.nodes.items():
+        if isinstance(member, NirGraph):
+            _collect(member, (*place, name), places, joints, past_weights)
+        else:
+            places[*place, name] = member
+    for source, target in graph.edges:
+        end = _neuron_behind(graph, source, target) if place and past_weights else target
+        joints[_end(graph, place, source, "Output"), _end(graph, place, end, "Input")] = None
+
+
+def _end(graph: NirGraph, place: Place, name: str, kind: str) -> Place:
+    """Return the node that an edge to or from `name` means: itself, or the only Input or Output of a graph."""
+    member = graph.nodes.get(name)
+    if member is None:
+        raise NirSimulationError(f"an edge names {name[:60]!r}, which the graph {graph.path!r} does not hold.")
+    if isinstance(member, NirNode):
+        return (*place, name)
+    ends = [inner for inner, node in member.nodes.items() if isinstance(node, NirNode) and node.type == kind]
+    if len(ends) != 1:
+        raise NirSimulationError(f"an edge names the graph {name[:60]!r}, which has {len(ends)} nodes of type {kind} instead of one.")
+    return (*place, name, ends[0])
+
+
+def _neuron_behind(graph: NirGraph, source: str, target: str) -> str:
+    """Return the neuron that `target` feeds where `target` is its recurrent weight matrix and `source` the graph's Input."""
+
+    def type_of(name: str) -> str:
+        member = graph.nodes.get(name)
+        return member.type if isinstance(member, NirNode) else ""
+
+    fed = [t for s, t in graph.edges if s == target]
+    loop = len(fed) == 1 and type_of(fed[0]) in SPIKING and (fed[0], target) in graph.edges
+    return fed[0] if loop and type_of(source) == "Input" and type_of(target) in ("Linear", "Affine") else target
+
+
+def _unused(name: str, taken: Mapping[str, object]) -> str:
+    names = (name if not number else f"{name}_{number}" for number in range(len(taken) + 1))
+    return next(n for n in names if n not in taken)
+
+
+# ---- time -------------------------------------------------------------------------------------------------------------
+
+
+def delay_lags(unfolded: Unfolded, dt: float) -> dict[str, Array]:
+    """Return the delay of each value of each Delay node in whole steps."""
+    return {
+        name: np.rint(np.asarray(node.fields["delay"], np.float64) / dt).astype(np.int64)
+        for name, node in unfolded.nodes.items()
+        if node.type == "Delay"
+    }
+
+
+def edge_lags(unfolded: Unfolded, lags: Mapping[str, Array], *, late_spikes: bool) -> dict[Edge, int]:
+    """Return for each edge whether it reads this step (0) or the one before (1).
+
+    An edge reads the step before when it closes a cycle; with `late_spikes` also when it leaves a spiking neuron.
+
+    Raises
+    ------
+    NirSimulationError
+        A cycle holds neither a neuron nor a delay.
+    """
+    found = {edge: int(late_spikes and unfolded.nodes[edge[0]].type in SPIKING) for edge in unfolded.edges}
+    held = {edge for edge in unfolded.edges if found[edge] or _waits(edge[1], lags)}
+    stateless = [e for e in unfolded.edges if e not in held and not {unfolded.nodes[n].type for n in e} & INTEGRATING]
+    if len(_sorted(unfolded.nodes, stateless)) < len(unfolded.nodes):
+        raise NirSimulationError("a cycle holds neither a neuron nor a delay of a step or more.")
+    sources, targets = unfolded.sources(), unfolded.targets()
+    for edge in list(_back_edges(unfolded, held)):
+        source, target = edge
+        moved = edge
+        while unfolded.nodes[source].type not in INTEGRATING:
+            if len(sources[source]) != 1 or len(targets[source]) != 1 or (sources[source][0], source) in held:
+                moved = edge
+                break
+            source, target = sources[source][0], source
+            moved = (source, target)
+        found[moved] = 1
+    return found
+
+
+def _waits(name: str, lags: Mapping[str, Array]) -> bool:
+    """Tell whether all that leaves a node arrived at least a step earlier."""
+    return name in lags and lags[name].min() > 0
+
+
+def _back_edges(unfolded: Unfolded, held: set[Edge]) -> Iterator[Edge]:
+    """Yield the edges that lead back to a node on the way, walking depth first from the inputs in the order of the file."""
+    targets = unfolded.targets()
+    inputs = [name for name, node in unfolded.nodes.items() if node.type == "Input"]
+    state: dict[str, str] = {}
+    for start in (*inputs, *unfolded.nodes):
+        work = [(start, 0)]
+        while work:
+            name, position = work.pop()
+            if position == 0:
+                if name in state:
+                    continue
+                state[name] = "on the way"
+            if position == len(targets[name]):
+                state[name] = "left"
+                continue
+            work.append((name, position + 1))
+            target = targets[name][position]
+            if (name, target) in held:
+                continue
+            if state.get(target) == "on the way":
+                yield name, target
+            elif target not in state:
+                work.append((target, 0))
+
+
+def step_order(unfolded: Unfolded, edges: Mapping[Edge, int], lags: Mapping[str, Array]) -> list[str]:
+    """Return the nodes so that each comes after all that it reads in the same step."""
+    return _sorted(unfolded.nodes, [edge for edge, lag in edges.items() if not lag and not _waits(edge[1], lags)])
+
+
+def _sorted(nodes: Iterable[str], edges: Iterable[Edge]) -> list[str]:
+    """Return the nodes from the sources on, in their own order where edges leave a choice; those on cycles are missing."""
+    place = {name: number for number, name in enumerate(nodes)}
+    names, behind, open_edges = list(place), defaultdict(list), dict.fromkeys(place, 0)
+    for source, target in edges:
+        behind[source].append(target)
+        open_edges[target] += 1
+    ready = [place[name] for name, count in open_edges.items() if not count]
+    found = []
+    while ready:
+        found.append(names[heapq.heappop(ready)])
+        for target in behind[found[-1]]:
+            open_edges[target] -= 1
+            if not open_edges[target]:
+                heapq.heappush(ready, place[target])
+    return found
+
+
+# ---- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def entering_shapes(
+    unfolded: Unfolded,
+    own: Callable[[NirNode], Shape | None],
+    leaving: Callable[[NirNode, Shape], Shape],
+    readable: Callable[[NirNode, Shape], Shape | None],
+) -> dict[str, Shape]:
+    """Return the shape that each node reads.
+
+    Values travel as they leave a node; one that takes any shape takes what arrives with the most axes, else that of its fields.
+
+    Parameters
+    ----------
+    unfolded
+        The nodes.
+    own
+        The shape that a node can only read, or None.
+    leaving
+        The shape that leaves a node for one that enters.
+    readable
+        The last axes of a shape that a node reads. An Input that declares axes of size 1 in front of them, a batch of the exporter,
+        leaves them out.
+
+    Raises
+    ------
+    NirSimulationError
+        Nothing tells a shape.
+    """
+    sources, targets = unfolded.sources(), unfolded.targets()
+    found: dict[str, Shape] = {}
+    gone: dict[str, Shape] = {}
+
+    def settle(name: str, shape: Shape) -> None:
+        found[name] = shape
+        gone[name] = leaving(unfolded.nodes[name], shape)
+        waiting.extend(targets[name])
+
+    waiting: deque[str] = deque()
+    for name, node in unfolded.nodes.items():
+        if (fixed := own(node)) is not None:
+            read = {readable(unfolded.nodes[t], fixed) for t in targets[name]} if node.type == "Input" else set()
+            rest = read.pop() if len(read) == 1 else None
+            settle(name, rest if rest and math.prod(rest) == math.prod(fixed) else fixed)
+    for name, node in unfolded.nodes.items():
+        if node.type == "Input" and name not in found:
+            given = [s for s in (found.get(t) or fields_shape(unfolded.nodes[t]) for t in targets[name]) if s is not None]
+            if given:
+                settle(name, given[0])
+    fixed_names = set(found)
+    reserve = deque(unfolded.nodes)
+    while waiting or reserve:
+        while waiting:
+            name = waiting.popleft()
+            arriving = [gone[s] for s in sources[name] if s in gone]
+            if name not in fixed_names and (name not in found or max(map(len, arriving)) > len(found[name])):
+                settle(name, max(arriving, key=len))
+        if reserve and (name := reserve.popleft()) not in found and (shape := fields_shape(unfolded.nodes[name])):
+            settle(name, shape)
+    unknown = [name for name in unfolded.nodes if name not in found]
+    if unknown:
+        raise NirSimulationError(f"nothing tells the shape of {', '.join(map(repr, unknown[:6]))}.")
+    return found
+
+
+def fields_shape(node: NirNode) -> Shape | None:
+    """Return the shape of the largest field of a node with one value a neuron, or what a convolution declares; else None."""
+    if node.type in ("Conv1d", "Conv2d") and node.fields.get("input_shape", np.zeros(0)).size:
+        channels = node.fields["weight"].shape[1] * int(node.fields["groups"].reshape(-1)[0])
+        return (channels, *(int(n) for n in node.fields["input_shape"].reshape(-1)))
+    if node.type not in INTEGRATING | {"Threshold", "Scale", "Delay"}:
+        return None
+    largest = max(node.fields.values(), key=lambda array: (array.size, array.ndim))
+    return tuple(largest.shape)

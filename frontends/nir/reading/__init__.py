@@ -1,0 +1,1 @@
+"""NIR files -> flat, checked NIR graphs."""

@@ -1,0 +1,140 @@
+"""NIR files that snnc wrote: the graph that they describe, where it computes what the file's own nodes do.
+
+The description names arrays by the graph that the nodes of the file make: ``[node, field, shape]``, so that weights and time constants
+are those of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.compiler.errors import SnncError
+from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population, Sparse
+from snnc.compiler.ir.verify import verify
+from snnc.frontends.common.execute import Runner
+from snnc.frontends.common.notes import describe, read_description
+from snnc.frontends.common.work import too_much, work_of
+from snnc.frontends.nir.dialects import Dialect
+from snnc.frontends.nir.errors import NirDescriptionError
+from snnc.frontends.onnx.proof.verify import MAX_WORK
+
+_NAME: Final = ""
+_BATCH: Final = 2
+_STEPS: Final = 16
+_DELAYS: Final = 48
+_ROUNDS: Final = 3
+_SMALL_WORK: Final = 1e7
+"""Operations up to which the comparison is made on several inputs."""
+_TOLERANCE: Final = 1e-4
+
+
+def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str | None:
+    """Return the description of `graph`, or None where it would be too long.
+
+    Parameters
+    ----------
+    graph
+        What was written.
+    written
+        What a reader makes of the file's nodes.
+    names
+        Node of `graph` -> node of the file; nodes that the file does without are missing.
+    """
+
+    def home(node: str, field: str) -> list[Any] | None:
+        there = names.get(node)
+        if there is None:
+            return None
+        operation = graph.operation(node)
+        if isinstance(operation, Sparse) and field == "weight":
+            return [there, field, list(operation.shape)]
+        if isinstance(operation, Population):
+            known = field.startswith("parameters.")
+            return [there, field, list(np.shape(operation.parameters.get(field.partition(".")[2], np.zeros(()))))] if known else None
+        return [there, field, list(np.shape(getattr(operation, field)))]
+
+    return describe(graph, home, lambda place: _held(written, place), {node: {_NAME: name} for node, name in names.items()})
+
+
+def described(text: str, graph: Graph, dialect: Dialect) -> Graph:
+    """Return the graph that snnc described in a file whose nodes make `graph`; that graph, and why, where it is another one."""
+    try:
+        if dialect.name != "nir":
+            raise NirDescriptionError(f"the nodes are read as {dialect.name} means them")
+        found = read_description(text, lambda place: _held(graph, place))
+        names = {node: row[_NAME] for node, row in found.values.items() if _NAME in row}
+        _compare(found.graph, graph, names)
+    except Exception as error:  # the description comes from outside, and the nodes say the same
+        reason = error.text if isinstance(error, SnncError) else type(error).__name__
+        graph.assumptions.append(f"The file holds a description of its network by snnc that is not used: {reason}.")
+        return graph
+    return found.graph
+
+
+def _held(graph: Graph, place: Any) -> Array | None:
+    """Return the array at ``[node, field, shape]``."""
+    match place:
+        case [str(node), str(field), list(shape)] if node in graph.nx and all(type(n) is int for n in shape):
+            operation, kind, _, key = graph.operation(node), *field.partition(".")
+            held: Any = getattr(operation, kind, None)
+            found = held.get(key) if isinstance(held, Mapping) else None if key else held
+            if not isinstance(found, np.ndarray | np.generic):
+                return None
+            array: Array = np.asarray(found)
+            if array.shape == tuple(shape):
+                return array
+            alike = array.size > 0 and bool((array == array.flat[0]).all())
+            if shape == [] and alike:
+                return np.asarray(array.reshape(-1)[0])
+            fits = array.ndim == 0 and isinstance(operation, Population) and tuple(shape) == operation.shape
+            return np.broadcast_to(array, tuple(shape)).copy() if fits else None
+    return None
+
+
+def _compare(one: Graph, other: Graph, names: Mapping[str, str]) -> None:
+    """Run the described graph and that of the nodes side by side on random input.
+
+    Raises
+    ------
+    SnncError
+        They differ.
+    """
+    ports = [verify(graph) for graph in (one, other)]
+    for kind in (Input, Output):
+        if sorted(names.get(n, "") for n, _ in one.of_type(kind)) != sorted(n for n, _ in other.of_type(kind)):
+            raise NirDescriptionError("its inputs or outputs are not those of the file")
+    ours, theirs = (work_of(graph, found) for graph, found in zip((one, other), ports, strict=True))
+    if too_much(ours, theirs):
+        raise NirDescriptionError(f"it takes {ours:,} operations a step, and the nodes of the file {theirs:,}")
+    inputs = dict(one.of_type(Input))
+    if any(op.shape != other.operation(names[n]).shape for n, op in inputs.items()):  # type: ignore[union-attr]  # an Input, by its name
+        raise NirDescriptionError("its inputs have other shapes than those of the file")
+    steps = _STEPS + min(_DELAYS, sum(e.delay for e in one.edges))
+    work = _BATCH * steps * theirs
+    if work > MAX_WORK:
+        raise NirDescriptionError(f"{steps} steps take {work:,} operations, too many to compare it with the nodes of the file")
+    for seed in range(_ROUNDS if work < _SMALL_WORK else 1):
+        _run(one, other, names, steps, seed)
+
+
+def _run(one: Graph, other: Graph, names: Mapping[str, str], steps: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    runners = [Runner(graph, _BATCH, {}) for graph in (one, other)]
+    both = [n for n, _ in one.of_type(Population) if n in names and names[n] in dict(other.of_type(Population))]
+    for t in range(steps):
+        given = {n: 1.5 * random.standard_normal((_BATCH, *op.shape)) for n, op in one.of_type(Input)}
+        found, wanted = runners[0].step(given), runners[1].step({names[n]: x for n, x in given.items()})
+        pairs = [(n, found[n], wanted[names[n]]) for n, _ in one.of_type(Output)]
+        pairs += [(n, runners[0].ports[n, _first(one, n)], runners[1].ports[names[n], _first(other, names[n])]) for n in both]
+        for name, ours, theirs in pairs:
+            if ours.size != theirs.size or not np.allclose(ours.reshape(theirs.shape), theirs, _TOLERANCE, _TOLERANCE):
+                raise NirDescriptionError(f"{name!r} computes something else than the nodes of the file, at step {t}")
+
+
+def _first(graph: Graph, name: str) -> str:
+    operation = graph.operation(name)
+    assert isinstance(operation, Population)
+    return operation.model.outputs[0]

@@ -1,0 +1,77 @@
+"""The node types of NIR 1.0.8 and the fields that each has in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from snnc.compiler.ir.graph import Array
+
+TYPES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "Input": (("shape",), ()),
+    "Output": (("shape",), ()),
+    "Affine": (("weight", "bias"), ()),
+    "Linear": (("weight",), ()),
+    "Scale": (("scale",), ()),
+    "Conv1d": (("weight", "stride", "padding", "dilation", "groups", "bias"), ("input_shape",)),
+    "Conv2d": (("weight", "stride", "padding", "dilation", "groups", "bias"), ("input_shape",)),
+    "SumPool2d": (("kernel_size", "stride", "padding"), ()),
+    "AvgPool2d": (("kernel_size", "stride", "padding"), ()),
+    "Flatten": (("start_dim", "end_dim"), ()),
+    "Delay": (("delay",), ()),
+    "Threshold": (("threshold",), ()),
+    "I": (("r",), ()),
+    "IF": (("r", "v_threshold"), ("v_reset",)),
+    "LI": (("tau", "r", "v_leak"), ()),
+    "LIF": (("tau", "r", "v_leak", "v_threshold"), ("v_reset",)),
+    "CubaLI": (("tau_syn", "tau_mem", "r", "v_leak"), ("w_in",)),
+    "CubaLIF": (("tau_syn", "tau_mem", "r", "v_leak", "v_threshold"), ("v_reset", "w_in")),
+}
+"""Node type to its required and its optional fields; files before NIR 1.0.5 have no ``v_reset``."""
+
+IGNORED: Final = frozenset({"type", "metadata", "input_type", "output_type"})
+"""Members of a node that say nothing beyond its fields."""
+NEURONS: Final = frozenset({"I", "IF", "LI", "LIF", "CubaLI", "CubaLIF"})
+"""Types with a state: a cycle through one of them has a meaning."""
+ELEMENTWISE: Final = NEURONS | {"Threshold", "Scale", "Delay"}
+"""Types whose fields hold one value a neuron, or one for all."""
+FIRING: Final = frozenset({"IF", "LIF", "CubaLIF"})
+"""Types that reset."""
+POSITIVE: Final = frozenset({"tau", "tau_syn", "tau_mem"})
+"""Fields that a division needs to be above zero."""
+WHOLE: Final = frozenset({"shape", "input_shape", "stride", "dilation", "groups", "kernel_size", "start_dim", "end_dim", "padding"})
+"""Fields of whole numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class NirNode:
+    """A node as the file holds it.
+
+    Parameters
+    ----------
+    path
+        Where it stands, for messages: names from the outermost graph inwards.
+    type
+        One of :data:`TYPES`.
+    fields
+        Numbers by name.
+    words
+        Text by name (a convolution's padding ``"same"`` or ``"valid"``).
+    """
+
+    path: str
+    type: str
+    fields: Mapping[str, Array] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class NirGraph:
+    """A graph as the file holds it: nodes and graphs by name, edges, the numbers of its metadata, and what snnc noted there, unread."""
+
+    path: str
+    nodes: Mapping[str, NirNode | NirGraph]
+    edges: tuple[tuple[str, str], ...]
+    metadata: Mapping[str, float] = field(default_factory=dict)
+    notes: str | None = None

@@ -1,0 +1,154 @@
+"""Nested graphs -> one flat graph without them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, TypeAlias
+
+from snnc.frontends.nir.errors import NirEdgeError, NirNestingError, NirUnconnectedError
+from snnc.frontends.nir.reading.fields import NirGraph, NirNode
+
+Edge: TypeAlias = tuple[str, str]
+JUNCTION: Final = "Junction"
+"""Type of what is left of a nested graph's Input and Output: values meet and go on."""
+
+
+@dataclass
+class Flat:
+    """Nodes by path, and edges between them; nothing is nested."""
+
+    nodes: dict[str, NirNode] = field(default_factory=dict)
+    edges: list[Edge] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _into: dict[str, list[str]] = field(default_factory=dict)
+    _out_of: dict[str, list[str]] = field(default_factory=dict)
+
+    def connect(self, source: str, target: str) -> None:
+        """Add an edge."""
+        self.edges.append((source, target))
+        self._into.setdefault(target, []).append(source)
+        self._out_of.setdefault(source, []).append(target)
+
+    def into(self, name: str) -> list[str]:
+        """Nodes with an edge to `name`."""
+        return self._into.get(name, [])
+
+    def out_of(self, name: str) -> list[str]:
+        """Nodes that `name` has an edge to."""
+        return self._out_of.get(name, [])
+
+
+def flatten(graph: NirGraph) -> Flat:
+    """Inline nested graphs; an edge to one enters its only Input, an edge from one leaves its only Output.
+
+    Raises
+    ------
+    NirError
+        An edge is wrong, or a nested graph has several inputs or outputs.
+    """
+    flat = Flat()
+    _inline(graph, flat, outermost=True)
+    _add_ends(flat)
+    return flat
+
+
+def _inline(graph: NirGraph, flat: Flat, *, outermost: bool) -> dict[str, tuple[str, str]]:
+    """Copy `graph` into `flat`; return where each of its nodes is entered and left."""
+    ends: dict[str, tuple[str, str]] = {}
+    for name, node in graph.nodes.items():
+        if isinstance(node, NirGraph):
+            inner = _inline(node, flat, outermost=False)
+            ends[name] = (_only(node, "Input", inner, 0), _only(node, "Output", inner, 1))
+            continue
+        if not outermost and node.type in ("Input", "Output"):
+            node = replace(node, type=JUNCTION)  # noqa: PLW2901 - the same node, seen from outside
+        path = _fresh(node.path, flat)
+        flat.nodes[path] = node
+        ends[name] = (path, path)
+    _check_edges(graph, ends)
+    for source, target in graph.edges:
+        flat.connect(_end(graph, source, ends, 1), _end(graph, target, ends, 0))
+    return ends
+
+
+def _only(graph: NirGraph, kind: Literal["Input", "Output"], ends: dict[str, tuple[str, str]], side: int) -> str:
+    """Path of the graph's only Input or Output; empty when it has none or several."""
+    found = [name for name, node in graph.nodes.items() if isinstance(node, NirNode) and node.type == kind]
+    return ends[found[0]][side] if len(found) == 1 else ""
+
+
+def _end(graph: NirGraph, name: str, ends: dict[str, tuple[str, str]], side: int) -> str:
+    path = ends[name][side]
+    if not path:
+        node = graph.nodes[name]
+        kind = "Output" if side else "Input"
+        count = sum(isinstance(n, NirNode) and n.type == kind for n in node.nodes.values()) if isinstance(node, NirGraph) else 0
+        raise NirNestingError(
+            f"the graph {name!r} has {count} nodes of type {kind}, so an edge {'from' if side else 'to'} it has no meaning; "
+            "give it exactly one."
+        )
+    return path
+
+
+def _check_edges(graph: NirGraph, ends: dict[str, tuple[str, str]]) -> None:
+    where = f"the graph {graph.path!r}" if graph.path else "the graph"
+    seen: set[Edge] = set()
+    for edge in graph.edges:
+        source, target = edge
+        for name in edge:
+            if name not in ends:
+                known = ", ".join(sorted(ends)[:20])
+                raise NirEdgeError(
+                    f"the edge {source!r} -> {target!r} of {where} names {name[:100]!r}, which is not among its nodes: {known}."
+                )
+        if edge in seen:
+            raise NirEdgeError(f"the edge {source!r} -> {target!r} of {where} comes twice; NIR has one edge between two nodes at most.")
+        seen.add(edge)
+        for name, kind, role in ((source, "Output", "leaves"), (target, "Input", "enters")):
+            node = graph.nodes[name]
+            if isinstance(node, NirNode) and node.type == kind:
+                raise NirEdgeError(f"the edge {source!r} -> {target!r} of {where} {role} {name!r}, the graph's {kind}; turn it around.")
+
+
+def _add_ends(flat: Flat) -> None:
+    """Put an Input in front of nodes that nothing leads to and an Output behind those that lead nowhere, as the nir package does."""
+    if not flat.edges:
+        raise NirUnconnectedError(f"the graph has {len(flat.nodes)} nodes and no edges; connect an Input with an Output.")
+    for name, node in list(flat.nodes.items()):
+        if node.type in ("Input", "Output", JUNCTION):
+            _check_end(name, node, flat)
+            continue
+        if not flat.into(name):
+            end = _end_node("Input", name, flat)
+            flat.connect(end, name)
+        if not flat.out_of(name):
+            end = _end_node("Output", name, flat)
+            flat.connect(name, end)
+    for kind in ("Input", "Output"):
+        if not any(node.type == kind for node in flat.nodes.values()):
+            raise NirUnconnectedError(f"the graph has no {kind}; add one.")
+
+
+def _end_node(kind: str, name: str, flat: Flat) -> str:
+    end = _fresh(f"{kind.lower()}_{name}", flat)
+    flat.nodes[end] = NirNode(end, kind)
+    flat.notes.append(f"{name!r} has no {kind} in the file; it became the network's {kind.lower()} {end!r}, as in the nir package.")
+    return end
+
+
+def _check_end(name: str, node: NirNode, flat: Flat) -> None:
+    reached, leads = bool(flat.into(name)), bool(flat.out_of(name))
+    if node.type == "Output" and not reached:
+        raise NirUnconnectedError(f"nothing leads to the output {name!r}; connect it or leave it out.")
+    if node.type == "Input" and not leads:
+        raise NirUnconnectedError(f"the input {name!r} leads nowhere; connect it or leave it out.")
+    if node.type == JUNCTION and not (reached and leads):
+        what = "leads nowhere" if reached else "is reached by nothing"
+        raise NirUnconnectedError(f"{name!r}, an end of a nested graph, {what}; connect it.")
+
+
+def _fresh(path: str, flat: Flat) -> str:
+    name, number = path, 1
+    while name in flat.nodes:
+        name, number = f"{path}_{number}", number + 1
+    return name

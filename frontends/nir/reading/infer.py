@@ -1,0 +1,212 @@
+"""Shapes of what enters and leaves each node, without batch and time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from snnc.compiler.errors import SnncError
+from snnc.compiler.ir.graph import Shape
+from snnc.compiler.ir.shapes import size
+from snnc.compiler.sizes import check_size
+from snnc.frontends.nir.errors import NirFieldError, NirShapeError
+from snnc.frontends.nir.reading.fields import ELEMENTWISE, NirNode
+from snnc.frontends.nir.reading.flatten import JUNCTION, Flat
+from snnc.frontends.nir.windows import leaving_shape
+
+
+@dataclass
+class Shapes:
+    """Shape that enters and shape that leaves each node."""
+
+    entering: dict[str, Shape] = field(default_factory=dict)
+    leaving: dict[str, Shape] = field(default_factory=dict)
+
+
+def infer(flat: Flat) -> Shapes:
+    """Find and check all shapes.
+
+    Raises
+    ------
+    NirShapeError
+        They do not fit together, or cannot be found.
+    """
+    shapes = Shapes()
+    waiting, stuck, tried = deque(flat.nodes), deque(flat.nodes), 0
+    while waiting or tried < len(stuck):
+        patient = bool(waiting)
+        name = waiting.popleft() if waiting else stuck.popleft()
+        if name in shapes.entering:
+            continue
+        if _settle(name, flat, shapes, patient=patient):
+            waiting.extend([*flat.out_of(name), *(s for s in flat.into(name) if flat.nodes[s].type == "Input")])
+            tried = 0
+        elif not patient:
+            stuck.append(name)
+            tried += 1
+    left = [name for name in flat.nodes if name not in shapes.entering]
+    if left:
+        raise NirShapeError(
+            f"the shape of {', '.join(map(repr, left[:10]))} cannot be found: neither their fields nor what leads to them tells it; "
+            "give Input its shape, or neurons one value each."
+        )
+    for source, target in flat.edges:
+        _check_edge(flat, shapes, source, target)
+    return shapes
+
+
+def _settle(name: str, flat: Flat, shapes: Shapes, *, patient: bool) -> bool:
+    """Find the shapes of a node; a patient search waits until all that leads to it is known, unless the node tells its shape itself."""
+    node = flat.nodes[name]
+    sources = flat.into(name)
+    known = [shapes.leaving[s] for s in sources if s in shapes.leaving]
+    if patient and len(known) < len(sources) and node.type not in ("Affine", "Linear", "Output"):
+        return False
+    entering = _own(node, known, flat, name, shapes)
+    if entering is None:
+        return False
+    leaving = _leaving(node, entering)
+    for shape in (entering, leaving):
+        _check(shape, node)
+    shapes.entering[name], shapes.leaving[name] = entering, leaving
+    return True
+
+
+def _check(shape: Shape, node: NirNode) -> None:
+    try:
+        check_size(shape, f"{node.path!r} ({node.type})")
+    except SnncError as error:
+        raise NirShapeError(error.text) from None
+
+
+def _own(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shapes: Shapes) -> Shape | None:
+    """Shape that enters `node`: what its fields say, else what arrives."""
+    if node.type in ("Affine", "Linear"):
+        return _columns(node)
+    if node.type in ELEMENTWISE:
+        shape = _field_shape(node)
+        if size(shape) > 1 and not any(size(k) == size(shape) for k in known):
+            return shape
+        return _arriving(known) if known else None
+    if node.type in ("Input", "Output"):
+        declared = _declared(node)
+        if declared is not None:
+            return _without_batch(name, declared, flat) if node.type == "Input" else declared
+        behind = [shapes.entering[t] for t in flat.out_of(name) if t in shapes.entering]
+        found = behind if node.type == "Input" else known
+        return found[0] if found else None
+    if node.type == JUNCTION:
+        return _arriving(known) if known else _declared(node)
+    return _arriving(known) if known else _convolved(node)
+
+
+def _convolved(node: NirNode) -> Shape | None:
+    """Return the channels and the axes that a convolution declares."""
+    declared = node.fields.get("input_shape")
+    rank = node.fields["weight"].ndim - 2 if "weight" in node.fields else 0
+    if declared is None or declared.size != rank:
+        return None
+    channels = int(node.fields["weight"].shape[1] * node.fields["groups"].reshape(-1)[0])
+    return (channels, *(int(n) for n in declared.reshape(-1)))
+
+
+def _arriving(known: Sequence[Shape]) -> Shape:
+    return max(known, key=len)
+
+
+def _columns(node: NirNode) -> Shape:
+    weight = node.fields["weight"]
+    if weight.ndim != 2:
+        raise NirShapeError(f"the weight of {node.path!r} ({node.type}) has the shape {list(weight.shape)}; snnc reads [outputs, inputs].")
+    bias = node.fields.get("bias")
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise NirShapeError(
+            f"the bias of {node.path!r} ({node.type}) has the shape {list(bias.shape)}; "
+            f"its weight {list(weight.shape)} needs [{weight.shape[0]}]."
+        )
+    return weight.shape[1:]
+
+
+def _field_shape(node: NirNode) -> Shape:
+    """Return the shape that the fields of an elementwise node have in common; single values fit any."""
+    found: Shape = ()
+    for name, array in node.fields.items():
+        if array.size > 1 and size(found) > 1 and array.shape != found:
+            raise NirShapeError(
+                f"{name} of {node.path!r} ({node.type}) has the shape {list(array.shape)}, its other fields {list(found)}; "
+                "they must be equal."
+            )
+        if array.size > size(found) or (array.size == 1 and len(array.shape) > len(found) and size(found) == 1):
+            found = array.shape
+    return found
+
+
+def _declared(node: NirNode) -> Shape | None:
+    shape = node.fields.get("shape")
+    if shape is None or shape.size == 0:
+        return None if shape is None else ()
+    if shape.ndim > 1:
+        raise NirFieldError(f"the shape of {node.path!r} ({node.type}) is an array of {shape.ndim} dimensions; a list of sizes is needed.")
+    return tuple(int(n) for n in np.atleast_1d(shape))
+
+
+def _without_batch(name: str, declared: Shape, flat: Flat) -> Shape:
+    """Leave out axes of size 1 that the sample of an exporter had in front of what all readers of an Input take."""
+    readers = [_taken(flat.nodes[target], declared) for target in flat.out_of(name)]
+    taken = readers[0] if readers and readers[0] and readers.count(readers[0]) == len(readers) else declared
+    if taken == declared or declared != (*(1,) * (len(declared) - len(taken)), *taken):
+        return declared
+    flat.notes.append(f"{name!r} declares {list(declared)}, which begins with the exporter's batch of 1; it is read as {list(taken)}.")
+    return taken
+
+
+def _taken(node: NirNode, declared: Shape) -> Shape:
+    """Return the shape that `node` reads whatever arrives, empty where it takes any; a convolution tells its channels."""
+    match node.type:
+        case "Affine" | "Linear":
+            return _columns(node)
+        case "Conv1d" | "Conv2d" if (rank := node.fields["weight"].ndim - 2) in (1, 2):
+            return (int(node.fields["weight"].shape[1] * node.fields["groups"].reshape(-1)[0]), *declared[len(declared) - rank :])
+        case _:
+            return _field_shape(node) if node.type in ELEMENTWISE else ()
+
+
+def _leaving(node: NirNode, entering: Shape) -> Shape:
+    match node.type:
+        case "Affine" | "Linear":
+            return tuple(node.fields["weight"].shape[:1])
+        case "Conv1d" | "Conv2d" | "SumPool2d" | "AvgPool2d":
+            return leaving_shape(node, entering)
+        case "Flatten":
+            return _flattened(node, entering)
+        case _:
+            return entering
+
+
+def _flattened(node: NirNode, entering: Shape) -> Shape:
+    start, end = (int(node.fields[name].reshape(-1)[0]) for name in ("start_dim", "end_dim"))
+    rank = len(entering)
+    first, last = (n + rank if n < 0 else n for n in (start, end))
+    if rank <= 1:
+        return (size(entering),)
+    if not 0 <= first < rank or not first <= last < rank:
+        raise NirShapeError(
+            f"{node.path!r} (Flatten) joins the axes {start} to {end} of {list(entering)}; give axes of one sample, from 0, in order."
+        )
+    return (*entering[:first], size(entering[first : last + 1]), *entering[last + 1 :])
+
+
+def _check_edge(flat: Flat, shapes: Shapes, source: str, target: str) -> None:
+    leaving, entering = shapes.leaving[source], shapes.entering[target]
+    if leaving == entering:
+        return
+    ends = f"{source!r} ({flat.nodes[source].type}) -> {target!r} ({flat.nodes[target].type})"
+    if size(leaving) != size(entering):
+        raise NirShapeError(
+            f"{ends}: the first gives {list(leaving)} ({size(leaving)} values), "
+            f"the second takes {list(entering)} ({size(entering)} values)."
+        )
+    flat.notes.append(f"{ends}: values of shape {list(leaving)} are read as {list(entering)}, in the same order.")

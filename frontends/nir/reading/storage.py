@@ -1,0 +1,218 @@
+"""HDF5 with suspicion: only plain members of the file itself, whose sizes are checked before they are read."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Final
+
+import h5py  # type: ignore[import-untyped]
+import numpy as np
+
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.sizes import MAX_ELEMENTS
+from snnc.frontends.nir.errors import NirEdgeError, NirFieldError, NirLinkError, NirTooLargeError, UnreadableNirError
+from snnc.frontends.nir.reading.heaps import check_heaps
+
+MAX_BYTES: Final = 2**31
+"""Bytes of all datasets of a file together."""
+MAX_MEMBERS: Final = 20_000
+"""Nodes, graphs and fields of a file together."""
+MAX_EDGES: Final = 100_000
+MAX_TEXT: Final = 4_096
+"""Bytes of a name."""
+MAX_CHUNKS: Final = 2**18
+"""Pieces that all datasets of a file are stored in; HDF5 looks each up."""
+MAX_ABSENT: Final = 1_000
+"""Such pieces that were never written."""
+_ADDRESS: Final = 8
+"""Bytes of an address in a file, and of a length."""
+_EXPANSION: Final = 1_100
+"""A byte of deflated data holds at most 1032 bytes; a dataset that claims more was never written."""
+
+
+class Storage:
+    """An open HDF5 file, and what may still be read of it.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self.size = path.stat().st_size
+            check_heaps(path)
+            self.file: Any = h5py.File(path, "r")
+        except OSError as error:
+            raise UnreadableNirError(
+                f"{path} cannot be read as HDF5, the format of NIR files: {_reason(error)}. Write the file again."
+            ) from None
+        if self.file.id.get_create_plist().get_sizes() != (_ADDRESS, _ADDRESS):
+            self.file.close()
+            raise UnreadableNirError(f"{path} has addresses of other than {_ADDRESS} bytes, or is damaged. Write the file again with h5py.")
+        self.bytes = MAX_BYTES
+        self.members = MAX_MEMBERS
+        self.chunks, self.absent = MAX_CHUNKS, MAX_ABSENT
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+    def names(self, group: Any, where: str) -> tuple[str, ...]:
+        """Return the names of the members of `group`, in the order of the file."""
+        self.members -= len(group)
+        if self.members < 0:
+            raise NirTooLargeError(f"{where} brings the file to more than {MAX_MEMBERS:,} nodes and fields; split the network.")
+        found = tuple(group)
+        for name in found:
+            _check_name(name, where)
+        return found
+
+    def member(self, group: Any, name: str, where: str) -> Any:
+        """Return a member of `group`, or None where it has none of this name."""
+        link = group.get(name, getlink=True)
+        if link is None:
+            return None
+        if not isinstance(link, h5py.HardLink):
+            kind = "an external link" if isinstance(link, h5py.ExternalLink) else "a soft link"
+            raise NirLinkError(
+                f"{where}: {name!r} is {kind} to {str(link.path)[:100]!r}; snnc follows no links. Copy what it points to into the file."
+            )
+        return group[name]
+
+    def numbers(self, dataset: Any, where: str) -> Array:
+        """Read a dataset of numbers: integers as int64, all others as float32 or float64.
+
+        Raises
+        ------
+        NirError
+            It is no dataset of numbers, too large, or stored elsewhere.
+        """
+        self._check(dataset, where)
+        if dataset.dtype.kind not in "fiub":
+            raise NirFieldError(f"{where} holds {_kind(dataset.dtype)}; numbers are needed.")
+        array = np.asarray(dataset[()])
+        if array.dtype.kind == "f":
+            return array if array.dtype == np.float32 else array.astype(np.float64)
+        if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+            raise NirFieldError(f"{where} holds {array.max()}, more than a 64-bit integer can be.")
+        return array.astype(np.int64)
+
+    def text(self, dataset: Any, where: str) -> str:
+        """Read a dataset of one string."""
+        self._check(dataset, where)
+        # HDF5 can crash on data of other types that a damaged file declares, so that they are not read
+        readable = h5py.check_string_dtype(dataset.dtype) is not None and dataset.size == 1 and dataset.dtype.itemsize <= MAX_TEXT
+        value = np.asarray(dataset[()], object).reshape(-1)[0] if readable else None
+        found = _decoded(value)
+        if found is None:
+            raise NirFieldError(f"{where} holds {_kind(dataset.dtype)}; one name is needed.")
+        return found
+
+    def long_text(self, dataset: Any, where: str) -> str:
+        """Read a dataset of one string of any length; what is no UTF-8 in it is replaced."""
+        self._check(dataset, where)
+        value = np.asarray(dataset[()], object).reshape(-1)[0]
+        return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+    def is_text(self, dataset: Any) -> bool:
+        """Tell whether a dataset holds one string."""
+        return isinstance(dataset, h5py.Dataset) and dataset.shape == () and h5py.check_string_dtype(dataset.dtype) is not None
+
+    def pairs(self, dataset: Any, where: str) -> tuple[tuple[str, str], ...]:
+        """Read a dataset of pairs of names.
+
+        Raises
+        ------
+        NirEdgeError
+            It is none.
+        """
+        self._check(dataset, where)
+        if dataset.size == 0:
+            return ()
+        if dataset.ndim != 2 or dataset.shape[1] != 2 or h5py.check_string_dtype(dataset.dtype) is None:
+            raise NirEdgeError(
+                f"{where} is {_kind(dataset.dtype)} of shape {list(dataset.shape)}; edges are pairs of node names, [edges, 2]."
+            )
+        if len(dataset) > MAX_EDGES:
+            raise NirTooLargeError(f"{where}: {len(dataset):,} edges are more than the {MAX_EDGES:,} that are read; split the network.")
+        found = []
+        for source, target in dataset[()]:
+            names = _decoded(source), _decoded(target)
+            if names[0] is None or names[1] is None:
+                raise NirEdgeError(f"{where} holds ({source!r:.60}, {target!r:.60}); both must be names in UTF-8.")
+            found.append((names[0], names[1]))
+        return tuple(found)
+
+    def _check(self, dataset: Any, where: str) -> None:
+        if not isinstance(dataset, h5py.Dataset):
+            raise NirFieldError(f"{where} is a group of HDF5; it must be a dataset.")
+        if dataset.is_virtual or dataset.external:
+            raise NirLinkError(f"{where} is stored in another file (a virtual or external dataset); copy its values into this one.")
+        if dataset.shape is None:
+            raise NirFieldError(f"{where} is empty; write its values.")
+        self._check_size(dataset, where)
+
+    def _check_size(self, dataset: Any, where: str) -> None:
+        count, width = math.prod(dataset.shape), max(1, dataset.dtype.itemsize)
+        chunk = math.prod(dataset.chunks) if dataset.chunks else 0
+        if count > MAX_ELEMENTS:
+            raise NirTooLargeError(
+                f"{where} has the shape {list(dataset.shape)}: {count:,} values, more than the {MAX_ELEMENTS:,} that can be "
+                "addressed; split the network."
+            )
+        if max(count, chunk) * width > self.bytes:
+            raise NirTooLargeError(
+                f"{where} of shape {list(dataset.shape)} brings the file to more than {MAX_BYTES:,} bytes; split the network."
+            )
+        if count * width > self.size * _EXPANSION:
+            raise NirTooLargeError(
+                f"{where} has the shape {list(dataset.shape)} ({count * width:,} bytes), but the whole file holds {self.size:,}: "
+                "its values were never written. Write the file again."
+            )
+        self.bytes -= count * width
+        if dataset.chunks and count:
+            self._check_chunks(dataset, where)
+
+    def _check_chunks(self, dataset: Any, where: str) -> None:
+        needed = math.prod(-(-n // c) for n, c in zip(dataset.shape, dataset.chunks, strict=True))
+        self.chunks -= needed
+        if self.chunks < 0:
+            raise NirTooLargeError(
+                f"{where} of shape {list(dataset.shape)} is stored in {needed:,} chunks of {list(dataset.chunks)}, which brings the file "
+                f"to more than {MAX_CHUNKS:,}; write it in larger chunks."
+            )
+        absent = needed - dataset.id.get_num_chunks()
+        self.absent -= absent
+        if self.absent < 0:
+            raise NirTooLargeError(f"{where} is stored in {needed:,} chunks, {absent:,} of which were never written. Write the file again.")
+
+
+def _reason(error: OSError) -> str:
+    """Return what HDF5 says, without its details."""
+    text = error.strerror or str(error)
+    inner = text.partition("(")[2] if text.startswith(("Unable", "[Errno")) else text
+    return (inner or text).partition("\n")[0].partition(", time =")[0].rstrip(")")[:160]
+
+
+def _check_name(name: object, where: str) -> None:
+    """Refuse what h5py hands out as bytes: names that are not UTF-8."""
+    if not isinstance(name, str) or not 0 < len(name.encode("utf-8", "replace")) <= MAX_TEXT:
+        raise NirFieldError(f"{where} has a member whose name is no text in UTF-8 of at most {MAX_TEXT} bytes: {name!r:.60}.")
+
+
+def _decoded(value: object) -> str | None:
+    if isinstance(value, bytes):
+        try:
+            return value.decode("utf-8") if len(value) <= MAX_TEXT else None
+        except UnicodeDecodeError:
+            return None
+    return value if isinstance(value, str) else None
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    if h5py.check_string_dtype(dtype) is not None:
+        return "text"
+    return {"O": "objects or references", "V": "records", "c": "complex numbers"}.get(dtype.kind, f"{dtype}")

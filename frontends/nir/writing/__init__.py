@@ -1,0 +1,1 @@
+"""Graph -> NIR file."""

@@ -1,0 +1,202 @@
+"""Neurons of a graph as neurons of NIR."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array, Population
+from snnc.compiler.neurons.library import Threshold
+from snnc.compiler.neurons.library.resets import Firing
+from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.frontends.common.recognise import Facts, recognise
+from snnc.frontends.common.response import Oracle, close, respond
+from snnc.frontends.nir.dialects import find_dialect
+from snnc.frontends.nir.errors import NotInNirError
+from snnc.frontends.nir.neurons import UPDATES, library, standard
+from snnc.frontends.nir.neurons import population as nir_population
+from snnc.frontends.nir.reading.fields import NirNode
+
+Fields: TypeAlias = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A neuron that NIR can express, and how its equations name what they read."""
+
+    kind: str
+    own: bool
+    """Written with dt, tau and r as the standard is; else with the library's factors."""
+    model: NeuronModel
+
+
+def nir_fields(name: str, population: Population, dt: float) -> tuple[str, Fields]:
+    """Return the type and the fields of the NIR node that `population` is.
+
+    Parameters
+    ----------
+    name
+        Of the population, for messages.
+    population
+        The neurons.
+    dt
+        Seconds a step.
+
+    Raises
+    ------
+    NotInNirError
+        NIR has no such neuron; the message says why.
+    """
+    where = f"{name!r} ({population.model.name})"
+    nonzero = [s for s, v in {**population.model.states, **population.initial}.items() if np.asarray(v).any()]
+    if nonzero:
+        raise NotInNirError(f"{where} starts with {', '.join(nonzero)} other than 0; NIR has no initial states. Start it at 0.")
+    values = {k: np.asarray(v, np.float64) for k, v in {**population.model.parameters, **population.parameters}.items()}
+    form = next((f for f in _forms() if _same(f.model, population.model)), None)
+    if form is None:
+        kind, fields = _recognised(where, population, dt)
+    elif form.kind == "Threshold":
+        kind, fields = form.kind, {"threshold": values["threshold"]}
+    else:
+        kind, fields = form.kind, (_standard if form.own else _from_factors)(form.kind, values, dt, where)
+    return kind, {k: np.ascontiguousarray(np.broadcast_to(v, population.shape)) for k, v in fields.items()}
+
+
+def _forms() -> Iterator[_Form]:
+    yield _Form("Threshold", False, Threshold())
+    for kind in UPDATES:
+        yield _Form(kind, False, library(kind, None))
+        yield _Form(kind, True, standard(kind, None))
+        for detach in (True, False):
+            for firing in (Firing("zero", False, detach), Firing("value", False, detach)):
+                yield _Form(f"{kind}F", False, library(f"{kind}F", firing))
+                yield _Form(f"{kind}F", True, standard(f"{kind}F", firing))
+
+
+def _same(one: NeuronModel, other: NeuronModel) -> bool:
+    """Compare all but names of models and default values."""
+    return (one.inputs, list(one.states), set(one.parameters), one.equations, one.outputs) == (
+        other.inputs,
+        list(other.states),
+        set(other.parameters),
+        other.equations,
+        other.outputs,
+    )
+
+
+def _standard(kind: str, values: Mapping[str, Array], dt: float, where: str) -> Fields:
+    """Fields of equations that have dt, tau and r in them; time constants are scaled where their dt is another."""
+    del where
+    own = values["dt"]
+    scale = np.asarray(1.0) if (own.astype(np.float32) == np.float32(dt)).all() else dt / own
+    fields = {k: v for k, v in values.items() if k not in ("dt", "threshold", "v_reset")}
+    fields = {k: v * scale if k.startswith("tau") else v for k, v in fields.items()}
+    if kind in ("I", "IF"):
+        fields["r"] = fields["r"] / scale
+    return {**fields, **_thresholds(kind, values)}
+
+
+def _from_factors(kind: str, values: Mapping[str, Array], dt: float, where: str) -> Fields:
+    """Fields of equations with a factor a step, gain 1 and leak 0."""
+    fields = _thresholds(kind, values)
+    if kind in ("I", "IF"):
+        return {"r": np.asarray(1 / dt), **fields}
+    tau = _tau(values["beta"], dt, where)
+    fields |= {"r": tau / dt, "v_leak": np.zeros(())}
+    if kind in ("LI", "LIF"):
+        return {"tau": tau, **fields}
+    tau_syn = _tau(values["alpha"], dt, where)
+    return {"tau_mem": tau, "tau_syn": tau_syn, "w_in": tau_syn / dt, **fields}
+
+
+def _thresholds(kind: str, values: Mapping[str, Array]) -> Fields:
+    if "threshold" not in values:
+        return {}
+    return {"v_threshold": values["threshold"], "v_reset": values.get("v_reset", np.zeros(()))}
+
+
+def _tau(factor: Array, dt: float, where: str) -> Array:
+    if (factor >= 1).any():
+        raise NotInNirError(
+            f"{where} keeps {factor.max():g} of its state a step; a time constant of NIR means less than 1. "
+            "Use a neuron without leak (IF, I)."
+        )
+    return np.asarray(dt / (1 - factor))
+
+
+# ---- neurons whose equations are written in another way ---------------------------------------------------------------
+
+_PATTERNS: Final = (0b0, 0b1, 0b10, 0b101, 0b11011)
+"""Spikes that are tried when two neurons are compared."""
+
+
+def _recognised(where: str, population: Population, dt: float) -> tuple[str, Fields]:
+    """Find the neuron of NIR that responds to every current, with and without spikes, as `population` does."""
+    facts = recognise(population.model, population.parameters)
+    if facts is None or facts.name not in ("I", "IF", "LI", "LIF", "CubaLIF"):
+        raise NotInNirError(
+            f"{where} has equations that are none of NIR's neurons (I, IF, LI, LIF, CubaLI, CubaLIF, Threshold): "
+            f"{population.model.text.replace(chr(10), '; ')[:200]}. Adaptation and further states have no words in NIR."
+        )
+    kind = "CubaLI" if facts.name == "LI" and facts.syn_decay is not None else facts.name
+    reason = _reason(facts)
+    if not reason:
+        fields = {k: _spread(v, population) for k, v in _from_facts(kind, facts, dt, where).items()}
+        if _equal(population, nir_population(NirNode("", kind, fields), population.shape, dt, find_dialect("nir"))):
+            return kind, fields
+        reason = "is reset in another way than NIR's neurons, to v_reset at once"
+    raise NotInNirError(f"{where} {reason}. Choose a neuron that NIR has, or keep the model in snnc's own form.")
+
+
+def _reason(facts: Facts) -> str:
+    """Say why NIR cannot express a neuron; empty when it may."""
+    if facts.threshold is None:
+        return ""
+    if facts.compare != ">":
+        return "fires at its threshold too; NIR fires above it only"
+    return {
+        "subtract": "subtracts its threshold at a spike; NIR resets to v_reset",
+        "none": "is not reset by its spikes; NIR resets to v_reset",
+    }.get(facts.reset, "")
+
+
+def _equal(one: Population, other: Population) -> bool:
+    """Compare the responses of the default outputs."""
+    neurons = math.prod(one.shape)
+    for pattern in _PATTERNS:
+        oracle = Oracle(pattern)
+        first, second = (
+            respond(replace(p.model, outputs=p.model.outputs[:1]), p.parameters, oracle, (np.ones(()), np.zeros(())), neurons)
+            for p in (one, other)
+        )
+        if first.kinds != second.kinds or len(first.values) != len(second.values):
+            return False
+        pairs = [(first.membranes, second.membranes), *zip(first.values.values(), second.values.values(), strict=True)]
+        if not all(close(a, b) for ours, theirs in pairs for a, b in zip(ours, theirs, strict=True)):
+            return False
+    return True
+
+
+def _from_facts(kind: str, facts: Facts, dt: float, where: str) -> Fields:
+    fields: Fields = {}
+    if facts.threshold is not None:
+        fields = {"v_threshold": facts.threshold, "v_reset": np.zeros(()) if facts.v_reset is None else facts.v_reset}
+    if kind in ("I", "IF"):
+        if np.any(facts.drive):
+            raise NotInNirError(f"{where} adds a constant in every step; NIR's {kind} has no leak. Put it into the bias in front.")
+        return {"r": facts.gain / dt, **fields}
+    tau = _tau(facts.decay, dt, where)
+    fields["v_leak"] = facts.drive / (1 - facts.decay)
+    if facts.syn_decay is None:
+        return {"tau": tau, "r": facts.gain * tau / dt, **fields}
+    tau_syn = _tau(facts.syn_decay, dt, where)
+    return {"tau_mem": tau, "tau_syn": tau_syn, "w_in": facts.gain * tau_syn / dt, "r": tau / dt, **fields}
+
+
+def _spread(value: Any, population: Population) -> Array:
+    array = np.asarray(value, np.float64)
+    return array.reshape(()) if array.size == 1 else array.reshape(population.shape)

@@ -1,0 +1,290 @@
+"""Write a graph as a NIR file."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import nir  # type: ignore[import-untyped]
+import numpy as np
+
+from snnc.compiler.files.temporary import temporary_folder
+from snnc.compiler.ir.graph import (
+    Add,
+    Array,
+    Conv,
+    Edge,
+    Flatten,
+    Graph,
+    Input,
+    Linear,
+    OneToOne,
+    Output,
+    Pool,
+    Population,
+    Reshape,
+    Scale,
+    Shape,
+    Sparse,
+)
+from snnc.compiler.ir.shapes import PortMap
+from snnc.compiler.ir.sparse import dense_weight
+from snnc.compiler.ir.verify import verify
+from snnc.compiler.neurons.library import Identity
+from snnc.frontends.common.notes import KEY
+from snnc.frontends.nir.errors import NirTimeStepError, NirWriteError, NotInNirError
+from snnc.frontends.nir.load import load_nir
+from snnc.frontends.nir.reading.described import describe_nir
+from snnc.frontends.nir.wiring import Link, dissolve
+from snnc.frontends.nir.writing.closing import plain_links
+from snnc.frontends.nir.writing.invert import nir_fields
+
+_ADVICE: Final = "Write it as .onnx, or change the network."
+
+
+def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
+    """Write `graph` to a NIR file that any reader of the standard understands alike.
+
+    Parameters
+    ----------
+    graph
+        The network.
+    path
+        The file, which appears whole or not at all.
+    dt
+        Seconds a step; it turns factors a step into time constants, and is kept in the file's metadata.
+
+    Returns
+    -------
+    tuple of str
+        What the file does not say, in sentences.
+
+    Raises
+    ------
+    NotInNirError
+        NIR cannot express the network; the message says what and why.
+    """
+    if not math.isfinite(dt) or dt <= 0:
+        raise NirTimeStepError(f"dt is {dt:g}; it is a number of seconds above 0.")
+    writer = _Writer(graph, dt)
+    network, notes = writer.network()
+    path = Path(path)
+    try:
+        with temporary_folder(f".{path.name}.", path.parent) as beside:
+            temporary = beside / path.name
+            nir.write(temporary, network)
+            description = describe_nir(graph, load_nir(temporary), writer.names)
+            if description is not None:
+                network.metadata[KEY] = description
+                nir.write(temporary, network)
+            os.replace(temporary, path)
+    except OSError as error:
+        raise NirWriteError(f"{path} cannot be written: {error.strerror or error}.") from None
+    return notes
+
+
+class _Writer:
+    """Turns operations into nodes and edges into NIR's, which have no delays."""
+
+    def __init__(self, graph: Graph, dt: float) -> None:
+        self.graph, self.dt = graph, dt
+        self.ports: PortMap = verify(graph)
+        self.names: dict[str, str] = {}
+        self.nodes: dict[str, Any] = {}
+        self.notes: list[str] = []
+
+    def network(self) -> tuple[Any, tuple[str, ...]]:
+        """Return the NIRGraph, and what it does not say."""
+        passing = [n for n in self.graph.names if self._hands_on(n)]
+        for edge in self.graph.edges:
+            self._check_port(edge)
+        links, gone = dissolve((Link(e.source, e.target, e.delay) for e in self.graph.edges), passing)
+        kept = [n for n in self.graph.names if n not in gone]
+        for name in kept:
+            self.names[name] = self._fresh(name)
+            self.nodes[self.names[name]] = self._node(name)
+        edges = self._edges(self._reshaped(links))
+        self._say()
+        try:
+            network = nir.NIRGraph(self.nodes, edges, metadata={"dt": self.dt})
+        except (ValueError, TypeError, IndexError) as error:
+            network = nir.NIRGraph(self.nodes, edges, metadata={"dt": self.dt}, type_check=False)
+            self.notes.append(f"The nir package needs type_check=False to read the file ({str(error)[:100]}).")
+        return network, tuple(self.notes)
+
+    def _hands_on(self, name: str) -> bool:
+        operation = self.graph.operation(name)
+        plain = isinstance(operation, Population) and operation.model.equations == Identity().equations
+        return plain or isinstance(operation, Add) or (isinstance(operation, OneToOne) and operation.weight is None)
+
+    def _check_port(self, edge: Edge) -> None:
+        operation = self.graph.operation(edge.source)
+        if isinstance(operation, Population) and edge.source_port != operation.model.outputs[0]:
+            raise NotInNirError(
+                f"the connection {edge.source!r} -> {edge.target!r} reads {edge.source_port!r} of {edge.source!r}; a neuron of NIR gives "
+                f"its output {operation.model.outputs[0]!r} only. {_ADVICE}"
+            )
+
+    # ---- nodes -------------------------------------------------------------------------------------------------------
+
+    def _node(self, name: str) -> Any:
+        operation = self.graph.operation(name)
+        shape = self._entering(name)
+        match operation:
+            case Input(layout=layout):
+                if layout.time_axis is None:
+                    raise NotInNirError(f"the input {name!r} is the same at every step; inputs of NIR are sequences. {_ADVICE}")
+                return nir.Input(np.array(operation.shape))
+            case Output(readout=readout) as output:
+                if output != Output("all", output.layout):
+                    what = readout if readout != "all" else "part from some step on"
+                    raise NotInNirError(f"the output {name!r} is the {what} over time; an Output of NIR gives every step. {_ADVICE}")
+                return nir.Output(np.array(shape))
+            case Sparse() as sparse:
+                dense = dense_weight(sparse)
+                return nir.Linear(dense) if sparse.bias is None else nir.Affine(dense, sparse.bias)
+            case Linear(weight=weight, bias=bias):
+                return nir.Linear(weight) if bias is None else nir.Affine(weight, bias)
+            case Scale(bias=bias) if bias is not None and np.any(bias):
+                raise NotInNirError(f"{name!r} (Scale) adds a bias; NIR's Scale only multiplies. Merge it into the layer in front.")
+            case Scale(weight=weight) | OneToOne(weight=weight) if weight is not None:
+                return nir.Scale(np.ascontiguousarray(np.broadcast_to(weight, shape)))
+            case Flatten() | Reshape():
+                return self._flatten(name, shape)
+            case Conv() as conv:
+                return _convolution(name, conv, shape)
+            case Pool() as pool:
+                return _pooling(name, pool)
+            case Population() as population if not self._hands_on(name):
+                kind, fields = nir_fields(name, population, self.dt)
+                return getattr(nir, kind)(**fields)
+            case _ if self._hands_on(name):
+                return nir.Delay(np.zeros(shape))
+        raise NotInNirError(f"{name!r} is a {type(operation).__name__}, which NIR does not have. {_ADVICE}")
+
+    def _entering(self, name: str) -> Shape:
+        incoming = self.graph.incoming(name)
+        if isinstance(self.graph.operation(name), Population) or not incoming:
+            return self.ports[name, next(p for n, p in self.ports if n == name)].shape
+        return max((self.ports[e.source, e.source_port].shape for e in incoming), key=len)
+
+    def _flatten(self, name: str, shape: Shape) -> Any:
+        leaving = self.ports[name, "out"].shape
+        found = _joined_axes(shape, leaving)
+        if found is None:
+            raise NotInNirError(f"{name!r} makes {leaving} of {shape}; NIR can join axes, but not split them. {_ADVICE}")
+        return nir.Flatten({"input": np.array(shape)}, *found)
+
+    # ---- edges -------------------------------------------------------------------------------------------------------
+
+    def _reshaped(self, links: list[Link]) -> list[Link]:
+        """Put a Flatten where an array is read as a vector."""
+        found = []
+        for link in links:
+            leaving, entering = self._leaving(link.source), self._entering(link.target)
+            target = self.graph.operation(link.target)
+            entering = target.weight.shape[1:] if isinstance(target, Linear) else entering
+            entering = target.shape[1:] if isinstance(target, Sparse) else entering
+            if leaving == entering or not isinstance(target, Linear | Sparse | Population | Add | OneToOne | Scale):
+                found.append(Link(self.names[link.source], self.names[link.target], link.delay))
+                continue
+            joined = _joined_axes(leaving, entering)
+            if joined is None:
+                raise NotInNirError(f"{link.target!r} reads {leaving} of {link.source!r} as {entering}; NIR can only join axes. {_ADVICE}")
+            name = self._fresh(f"{link.source}.flat")
+            self.nodes[name] = nir.Flatten({"input": np.array(leaving)}, *joined)
+            found += [Link(self.names[link.source], name, link.delay), Link(name, self.names[link.target])]
+        return found
+
+    def _leaving(self, name: str) -> Shape:
+        operation = self.graph.operation(name)
+        port = operation.model.outputs[0] if isinstance(operation, Population) else "out"
+        return self.ports[name, port].shape
+
+    def _edges(self, links: list[Link]) -> list[tuple[str, str]]:
+        """Return the edges; a delay that closing a cycle does not mean, and a second edge between two nodes, become Delay nodes."""
+        plain = plain_links(links, self.nodes)
+        edges: dict[tuple[str, str], None] = {}
+        late: dict[tuple[str, int], str] = {}
+        for link in links:
+            key = (link.source, link.delay)
+            if (link.delay and link not in plain) or (link.source, link.target) in edges:
+                if key not in late or (late[key], link.target) in edges:
+                    late[key] = self._fresh(f"{link.source}.late{link.delay}")
+                    self.nodes[late[key]] = nir.Delay(np.full(self._size_of(link.source), link.delay * self.dt))
+                    edges[link.source, late[key]] = None
+                edges[late[key], link.target] = None
+            else:
+                edges[link.source, link.target] = None
+        return list(edges)
+
+    def _size_of(self, node: str) -> Shape:
+        original = {written: name for name, written in self.names.items()}
+        if node in original:
+            return self._leaving(original[node])
+        return tuple(int(n) for n in np.atleast_1d(self.nodes[node].output_type["output"]))
+
+    def _fresh(self, name: str) -> str:
+        clean = re.sub(r"[/\x00]", ".", name)
+        clean = clean if clean.strip(".") else "node"
+        found, number = clean, 1
+        while found in self.nodes:
+            found, number = f"{clean}_{number}", number + 1
+        return found
+
+    def _say(self) -> None:
+        learnt = [n for n, p in self.graph.of_type(Population) if p.learnable]
+        fixed = [n for n, o in self.graph.of_type(Linear, Sparse, Conv) if not o.learnable]
+        if learnt or fixed:
+            self.notes.append(f"NIR does not say what training changes ({', '.join([*learnt, *fixed][:6])}).")
+        if any(p.surrogate is not None for _, p in self.graph.of_type(Population)):
+            self.notes.append("NIR holds no surrogate derivatives.")
+        if self.graph.state_inputs:
+            self.notes.append(f"NIR has no inputs for initial states; {', '.join(list(self.graph.state_inputs)[:6])} are left out.")
+        if any(i.kind == "spikes" for _, i in self.graph.of_type(Input)):
+            self.notes.append("NIR does not say that an input is spikes.")
+
+
+def _joined_axes(shape: Shape, leaving: Shape) -> tuple[int, int] | None:
+    """Return the first and last axis that Flatten has to join to make `leaving` of `shape`."""
+    for first in range(len(shape)):
+        for last in range(first, len(shape)):
+            if (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]) == leaving:
+                return (0, -1) if (first, last) == (0, len(shape) - 1) else (first, last)
+    return None
+
+
+def _convolution(name: str, conv: Conv, shape: Shape) -> Any:
+    rank = conv.weight.ndim - 2
+    ones = (1,) * rank
+    stride, dilation = conv.stride or ones, conv.dilation or ones
+    padding = _padding(conv.padding or ((0, 0),) * rank)
+    if padding is None:
+        same = [(d * (k - 1) // 2, d * (k - 1) - d * (k - 1) // 2) for k, d in zip(conv.weight.shape[2:], dilation, strict=True)]
+        if list(conv.padding) != same or stride != ones:
+            raise NotInNirError(f"{name!r} pads by {conv.padding}; NIR pads both ends alike, or 'same' with stride 1. {_ADVICE}")
+    bias: Array = np.zeros(conv.weight.shape[0], np.float32) if conv.bias is None else conv.bias
+    if rank == 1:
+        return nir.Conv1d(shape[1], conv.weight, stride[0], "same" if padding is None else padding[0], dilation[0], conv.groups, bias)
+    return nir.Conv2d(shape[1:], conv.weight, stride, "same" if padding is None else padding, dilation, conv.groups, bias)
+
+
+def _padding(padding: tuple[tuple[int, int], ...]) -> tuple[int, ...] | None:
+    """Return the padding of each axis where both its ends have the same."""
+    return tuple(before for before, _ in padding) if all(before == after for before, after in padding) else None
+
+
+def _pooling(name: str, pool: Pool) -> Any:
+    padding = _padding(pool.padding or ((0, 0),) * len(pool.kernel))
+    inside = pool.kind == "average" and not pool.count_padding and any(padding or ())
+    odd = pool.ceil or any(d != 1 for d in pool.dilation) or padding is None or inside
+    if pool.kind == "max" or len(pool.kernel) != 2 or odd:
+        raise NotInNirError(
+            f"{name!r} is a {pool.kind} over windows {pool.kernel}; NIR has sums and averages over two axes, with equal padding that "
+            f"counts, without dilation and ceil. {_ADVICE}"
+        )
+    make = nir.SumPool2d if pool.kind == "sum" else nir.AvgPool2d
+    return make(np.array(pool.kernel), np.array(pool.stride or pool.kernel), np.array(padding))

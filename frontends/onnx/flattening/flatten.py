@@ -1,0 +1,220 @@
+"""Run an ONNX graph concolically: shapes are numbers, constants have values, everything else becomes nodes.
+
+Loops and scans unroll; whatever computes shapes vanishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from typing import Final, TypeAlias
+
+from snnc.compiler.errors import SnncError
+from snnc.frontends.onnx.errors import DataDependentError, MalformedGraphError, TooLargeError, UnsupportedOperatorError
+from snnc.frontends.onnx.flattening.node import Array, Level, Node, Pool, Shape, Tensor
+from snnc.frontends.onnx.flattening.operation import Operation, Subgraph
+
+Value: TypeAlias = "Node | tuple[Node, ...] | None"
+"""A tensor, a sequence of tensors, or an optional input that is not given."""
+
+Scope: TypeAlias = dict[str, Value]
+
+
+MAX_OPERATIONS: Final = 1_500_000
+
+
+class Run:
+    """One concolic run: the pool, the operator table, and a budget of operations.
+
+    Parameters
+    ----------
+    pool
+        Where nodes go to.
+    handlers
+        What each operator does.
+    step
+        Which step this run is, where the file is a single one.
+    watch
+        Names of tensors of nested graphs to remember, in `seen`, by name and trip.
+    """
+
+    def __init__(self, pool: Pool, handlers: Mapping[str, Handler], step: int | None = None, watch: Container[str] = frozenset()) -> None:
+        self.pool = pool
+        self._handlers = handlers
+        self._left = MAX_OPERATIONS
+        self._levels: tuple[Level, ...] = ()
+        self._time = step
+        self._watch = watch
+        self.seen: dict[tuple[str, int], Node] = {}
+
+    def inside(self, level: Level, graph: Subgraph, arguments: Scope, outer: Scope) -> list[Value]:
+        """Run a graph that is an attribute of a node; see :meth:`graph`."""
+        self._levels = (*self._levels, level)
+        results = self.graph(graph, arguments, outer)
+        self._levels = self._levels[:-1]
+        return results
+
+    def graph(self, graph: Subgraph, arguments: Scope, outer: Scope | None = None) -> list[Value]:
+        """Run `graph` with its inputs bound; names of the outer scope stay visible.
+
+        Raises
+        ------
+        OnnxError
+            An operator cannot be read, or the graph is wrong.
+        """
+        scope: Scope = dict(outer or {})
+        scope.update({name: self.pool.const(value) for name, value in graph.constants.items()})
+        scope.update(arguments)
+        for operation in graph.operations:
+            self._step(operation, scope)
+        missing = [name for name in graph.outputs if name not in scope]
+        if missing:
+            raise MalformedGraphError(f"the output '{missing[0]}' of graph '{graph.name}' is computed by no node.")
+        return [scope[name] for name in graph.outputs]
+
+    def _step(self, operation: Operation, scope: Scope) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise TooLargeError(f"unrolling the loops takes more than {MAX_OPERATIONS:,} operations; export a single step instead.")
+        handler = self._handlers.get(operation.op)
+        if handler is None:
+            raise UnsupportedOperatorError(
+                f"{operation.where}: snnc does not read the operator {operation.op}; "
+                "docs/reference/onnx.md lists those that it reads. Rewrite the layer with them."
+            )
+        try:
+            arguments = [scope[name] if name else None for name in operation.inputs]
+        except KeyError as error:
+            raise MalformedGraphError(f"{operation.where} reads {error}, which no node, input or initializer defines.") from None
+        try:
+            results = handler(Call(self, operation, arguments, scope))
+        except SnncError:
+            raise
+        except (ValueError, TypeError, IndexError, AttributeError, ArithmeticError) as error:
+            raise MalformedGraphError(
+                f"{operation.where}: its inputs or attributes do not fit the operator ({str(error)[:120]})."
+            ) from None
+        for name, value in zip(operation.outputs, results, strict=False):
+            if name:
+                scope[name] = value
+                if isinstance(value, Node) and value.value is None and value.id not in self.pool.tensors:
+                    self.pool.tensors[value.id] = Tensor(name, self._levels, self._time)
+                if name in self._watch and self._levels and isinstance(value, Node):
+                    self.seen[name, self._levels[-1].trip] = value
+
+
+class Call:
+    """One operator applied: what a handler sees."""
+
+    __slots__ = ("arguments", "operation", "run", "scope")
+
+    def __init__(self, run: Run, operation: Operation, arguments: list[Value], scope: Scope) -> None:
+        self.run = run
+        self.operation = operation
+        self.arguments = arguments
+        self.scope = scope
+
+    @property
+    def pool(self) -> Pool:
+        """The pool that new nodes go to."""
+        return self.run.pool
+
+    @property
+    def where(self) -> str:
+        """How messages name the node."""
+        return self.operation.where
+
+    def has(self, index: int) -> bool:
+        """Tell whether an optional input is given."""
+        return index < len(self.arguments) and self.arguments[index] is not None
+
+    def node(self, index: int) -> Node:
+        """Return a tensor input.
+
+        Raises
+        ------
+        MalformedGraphError
+            The input is missing, or is a sequence.
+        """
+        value = self.arguments[index] if index < len(self.arguments) else None
+        if not isinstance(value, Node):
+            raise MalformedGraphError(f"{self.where}: its input {index} is missing or no tensor.")
+        return value
+
+    def nodes(self) -> list[Node]:
+        """Return all inputs as tensors."""
+        return [self.node(k) for k in range(len(self.arguments))]
+
+    def sequence(self, index: int) -> tuple[Node, ...]:
+        """Return a sequence input."""
+        value = self.arguments[index] if index < len(self.arguments) else None
+        if not isinstance(value, tuple):
+            raise MalformedGraphError(f"{self.where}: its input {index} is no sequence of tensors.")
+        return value
+
+    def array(self, index: int, what: str) -> Array:
+        """Return the value of an input that has to be constant.
+
+        Raises
+        ------
+        DataDependentError
+            It depends on the network's data.
+        """
+        value = self.node(index).value
+        if value is None:
+            raise DataDependentError(f"{self.where}: its {what} depends on the network's data; snnc needs it to be constant.")
+        return value
+
+    def ints(self, index: int, what: str) -> tuple[int, ...]:
+        """Return a constant input as integers."""
+        return tuple(int(v) for v in self.array(index, what).reshape(-1))
+
+    def attribute(self, name: str, default: object = None) -> object:
+        """Return an attribute or its default."""
+        return self.operation.attributes.get(name, default)
+
+    def integer(self, name: str, default: int = 0) -> int:
+        """Return an integer attribute."""
+        value = self.attribute(name, default)
+        if not isinstance(value, int):
+            raise MalformedGraphError(f"{self.where}: its attribute '{name}' is no integer.")
+        return value
+
+    def flag(self, name: str, default: int = 0) -> bool:
+        """Return an attribute that is 0 or 1; others mean different things to different readers."""
+        value = self.integer(name, default)
+        if value not in (0, 1):
+            raise MalformedGraphError(f"{self.where}: its attribute '{name}' is {value}; it is 0 or 1.")
+        return value == 1
+
+    def numbers(self, name: str, default: Shape) -> Shape:
+        """Return an attribute of as many integers as `default` has."""
+        value = self.attribute(name)
+        if value is None:
+            return default
+        if not isinstance(value, tuple) or len(value) != len(default):
+            raise MalformedGraphError(f"{self.where}: its attribute '{name}' is {value}; {len(default)} numbers are needed.")
+        return tuple(int(v) for v in value)
+
+    def axes(self, rank: int, index: int) -> tuple[int, ...] | None:
+        """Return the axes of an operator that takes them as an attribute or, in later opsets, as an input."""
+        if self.has(index):
+            raw: tuple[int, ...] | None = self.ints(index, "axes")
+        else:
+            given = self.attribute("axes")
+            raw = given if isinstance(given, tuple) else None
+        return None if raw is None else tuple(self.axis(a, rank) for a in raw)
+
+    def axis(self, axis: int, rank: int) -> int:
+        """Return a non-negative axis.
+
+        Raises
+        ------
+        MalformedGraphError
+            It is outside the rank.
+        """
+        if not -rank <= axis < rank:
+            raise MalformedGraphError(f"{self.where}: axis {axis} is outside a value of rank {rank}.")
+        return axis % rank
+
+
+Handler: TypeAlias = Callable[[Call], list[Value]]

@@ -1,0 +1,269 @@
+"""Reshape, slice, concat, transpose, expand, put and reduce, with slices pushed down to where they came from.
+
+A slice of an elementwise operation is the operation on slices, a slice of a stack is its part, and so on, so that a
+layer that ran over the whole sequence at once becomes one that runs in every step.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from snnc.frontends.onnx.errors import ShapeError
+from snnc.frontends.onnx.flattening.elementwise import ELEMENTWISE, elementwise
+from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, Pool, Shape, check_size
+from snnc.frontends.onnx.flattening.windowed import push_window
+
+_MAX_PUSH: Final = 150
+
+
+def reshape(pool: Pool, x: Node, shape: Shape) -> Node:
+    """Return `x` with another shape of as many elements.
+
+    Raises
+    ------
+    ShapeError
+        The number of elements differs.
+    """
+    if math.prod(shape) != math.prod(x.shape):
+        raise ShapeError(f"a value of shape {list(x.shape)} cannot be reshaped to {list(shape)}.")
+    if x.shape == shape:
+        return x
+    if x.op == "reshape":
+        return reshape(pool, x.inputs[0], shape)
+    if x.op == "const":
+        return pool.const(np.asarray(x.value).reshape(shape))
+    return pool.make("reshape", (x,), shape, value=None if x.value is None else x.value.reshape(shape))
+
+
+def drop_axis(pool: Pool, x: Node, axis: int) -> Node:
+    """Remove an axis of size 1."""
+    return reshape(pool, x, x.shape[:axis] + x.shape[axis + 1 :])
+
+
+def take(pool: Pool, x: Node, axis: int, index: int) -> Node:
+    """Return `x` at one index of `axis`, without that axis."""
+    return drop_axis(pool, cut(pool, x, axis, index, 1), axis)
+
+
+def concat(pool: Pool, parts: tuple[Node, ...], axis: int) -> Node:
+    """Return `parts` behind one another.
+
+    Raises
+    ------
+    ShapeError
+        The shapes differ beside `axis`.
+    """
+    rest = {p.shape[:axis] + p.shape[axis + 1 :] for p in parts}
+    if len(rest) != 1:
+        raise ShapeError(f"Concat on axis {axis} of the shapes {[list(p.shape) for p in parts][:6]}: they differ beside that axis.")
+    if len(parts) == 1:
+        return parts[0]
+    size = sum(p.shape[axis] for p in parts)
+    shape = (*parts[0].shape[:axis], size, *parts[0].shape[axis + 1 :])
+    check_size(shape, "the result of Concat")
+    if all(p.value is not None for p in parts):
+        return pool.const(np.concatenate([p.value for p in parts if p.value is not None], axis))
+    equal = len({p.shape[axis] for p in parts}) == 1
+    return pool.make("concat", parts, shape, (axis, equal))
+
+
+def transpose(pool: Pool, x: Node, order: tuple[int, ...]) -> Node:
+    """Return `x` with its axes in another order."""
+    if order == tuple(range(len(order))):
+        return x
+    if x.value is not None:
+        return pool.const(x.value.transpose(order))
+    if x.op == "transpose":
+        inner = x.attrs
+        return transpose(pool, x.inputs[0], tuple(int(inner[k]) for k in order))  # type: ignore[call-overload]
+    return pool.make("transpose", (x,), tuple(x.shape[k] for k in order), order)
+
+
+def expand(pool: Pool, x: Node, shape: Shape) -> Node:
+    """Broadcast `x` to `shape`."""
+    try:
+        shape = np.broadcast_shapes(x.shape, shape)
+    except ValueError:
+        raise ShapeError(f"a value of shape {list(x.shape)} cannot be expanded to {list(shape)}.") from None
+    if shape == x.shape:
+        return x
+    check_size(shape, "the result of Expand")
+    if x.value is not None:
+        check_size(shape, "the constant result of Expand", MAX_CONSTANT)
+        return pool.const(np.broadcast_to(x.value, shape))
+    return pool.make("expand", (x,), shape)
+
+
+def put(pool: Pool, base: Node, value: Node, axis: int, start: int) -> Node:
+    """Return `base` with `value` written at `start` of `axis`."""
+    if value.shape == base.shape:
+        return value
+    return pool.make("put", (base, value), base.shape, (axis, start))
+
+
+def reduce(pool: Pool, x: Node, kind: str, axes: tuple[int, ...], keep: bool) -> Node:
+    """Return the "sum", "mean", "max" or "min" of `x` over `axes`."""
+    kept = tuple(1 if k in axes else d for k, d in enumerate(x.shape))
+    shape = kept if keep else tuple(d for k, d in enumerate(x.shape) if k not in axes)
+    if x.value is not None:
+        return pool.const(summary(kind, x.value, axes).reshape(shape).astype(x.value.dtype))
+    return reshape(pool, pool.make("reduce", (x,), kept, (kind, axes)), shape)
+
+
+def cut(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int = 0) -> Node:
+    """Return ``x[start:start+size]`` on `axis`, pushed down as far as it goes."""
+    if start == 0 and size == x.shape[axis]:
+        return x
+    shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
+    if x.value is not None:
+        index = (slice(None),) * axis + (slice(start, start + size),)
+        return pool.const(x.value[index])
+    key = (x.id, axis, start, size)
+    known = pool.cuts.get(key)
+    if known is None:
+        pushed = _push(pool, x, axis, start, size, depth + 1) if depth <= _MAX_PUSH else None
+        known = pool.cuts[key] = pool.make("slice", (x,), shape, (axis, start)) if pushed is None else pushed
+    return known
+
+
+def _push(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+    if x.op in ELEMENTWISE:
+        return elementwise(pool, x.op, *(_operand(pool, n, len(x.shape), axis, start, size, depth) for n in x.inputs))
+    match x.op:
+        case "linear":
+            return _push_linear(pool, x, axis, start, size, depth)
+        case "conv" | "pool":
+            return push_window(pool, x, axis, start, size, cut, depth)
+        case "reshape":
+            return _push_reshape(pool, x, axis, start, size, depth)
+        case "concat":
+            return _push_concat(pool, x, axis, start, size, depth)
+        case "put":
+            return _push_put(pool, x, axis, start, size, depth)
+        case "transpose":
+            order = [int(k) for k in x.attrs]  # type: ignore[call-overload]
+            return transpose(pool, cut(pool, x.inputs[0], order[axis], start, size, depth), tuple(order))
+        case "expand":
+            inner = _operand(pool, x.inputs[0], len(x.shape), axis, start, size, depth)
+            return expand(pool, inner, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
+        case "reduce":
+            kind, axes = x.attrs
+            if axis in axes:  # type: ignore[operator]
+                return None
+            return reduce(pool, cut(pool, x.inputs[0], axis, start, size, depth), str(kind), tuple(axes), True)  # type: ignore[arg-type]
+        case "slice":
+            inner_axis, inner_start = x.attrs
+            if inner_axis == axis:
+                return cut(pool, x.inputs[0], axis, int(inner_start) + start, size, depth)  # type: ignore[call-overload]
+            return _push_slice(pool, x, axis, start, size, depth)
+    return None
+
+
+def _push_slice(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+    """Swap two slices on different axes where that brings the outer one closer to the input."""
+    source = x.inputs[0]
+    own, own_start = (int(k) for k in x.attrs)  # type: ignore[call-overload]
+    single = source.op == "input" and size == 1 and x.shape[own] != 1
+    inner = cut(pool, source, axis, start, size, depth)
+    if inner.op == "slice" and inner.inputs[0] is source and not single:
+        return None
+    return cut(pool, inner, own, own_start, x.shape[own], depth)
+
+
+def _operand(pool: Pool, n: Node, rank: int, axis: int, start: int, size: int, depth: int) -> Node:
+    own = axis - (rank - len(n.shape))
+    if own < 0 or n.shape[own] == 1:
+        return n
+    return cut(pool, n, own, start, size, depth)
+
+
+def _push_linear(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> Node:
+    if axis < len(x.shape) - 1:
+        return linear(pool, cut(pool, x.inputs[0], axis, start, size, depth), *x.inputs[1:])
+    return linear(pool, x.inputs[0], *(cut(pool, n, 0, start, size, depth) for n in x.inputs[1:]))
+
+
+def _push_reshape(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+    source = x.inputs[0]
+    outer, block = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+    target = (*x.shape[:axis], size, *x.shape[axis + 1 :])
+    for own in range(len(source.shape)):
+        inner = math.prod(source.shape[own + 1 :])
+        if math.prod(source.shape[:own]) != outer or not inner or (start * block) % inner or (size * block) % inner:
+            continue
+        if source.shape[own] * inner == x.shape[axis] * block:
+            return reshape(pool, cut(pool, source, own, start * block // inner, size * block // inner, depth), target)
+    return None
+
+
+def _push_concat(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+    own, equal = x.attrs
+    if own != axis:
+        return concat(pool, tuple(cut(pool, p, axis, start, size, depth) for p in x.inputs), int(own))  # type: ignore[call-overload]
+    if equal:
+        width = x.inputs[0].shape[axis]
+        part, offset = divmod(start, width)
+        if offset + size <= width:
+            return cut(pool, x.inputs[part], axis, offset, size, depth)
+    parts: list[Node] = []
+    position = 0
+    for p in x.inputs:
+        low, high = max(start, position), min(start + size, position + p.shape[axis])
+        if low < high:
+            parts.append(cut(pool, p, axis, low - position, high - low, depth))
+        position += p.shape[axis]
+    return concat(pool, tuple(parts), axis)
+
+
+def _push_put(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+    while x.op == "put" and x.attrs[0] == axis:
+        base, value = x.inputs
+        at, width = int(x.attrs[1]), value.shape[axis]  # type: ignore[call-overload]
+        if at <= start and start + size <= at + width:
+            return cut(pool, value, axis, start - at, size, depth)
+        if start < at + width and at < start + size:
+            return None
+        x = base
+    return None if x.op == "put" else cut(pool, x, axis, start, size, depth)
+
+
+def linear(pool: Pool, x: Node, weight: Node, bias: Node | None = None) -> Node:
+    """Return ``x @ weight.T + bias`` over the last axis; weight [outputs, inputs] and bias are constants.
+
+    Raises
+    ------
+    ShapeError
+        The sizes differ.
+    """
+    if not x.shape or x.shape[-1] != weight.shape[1] or (bias is not None and bias.shape != weight.shape[:1]):
+        has = f", bias {list(bias.shape)}" if bias is not None else ""
+        raise ShapeError(f"a matrix product of {list(x.shape)} with a weight of {list(weight.shape)} (outputs, inputs){has}: sizes differ.")
+    inputs = (x, weight) if bias is None else (x, weight, bias)
+    shape = x.shape[:-1] + weight.shape[:1]
+    check_size(shape, "the result of a matrix product")
+    value: Array | None = None
+    if x.value is not None:
+        check_size(shape, "the constant result of a matrix product", MAX_CONSTANT)
+        value = evaluate_linear(x.value, *(n.value for n in inputs[1:] if n.value is not None))
+    return pool.make("linear", inputs, shape, value=value)
+
+
+def evaluate_linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
+    """Evaluate :func:`linear`."""
+    product = x @ weight.T
+    return product if bias is None else product + bias
+
+
+def summary(kind: str, x: Array, axes: tuple[int, ...]) -> Array:
+    """Evaluate :func:`reduce`, keeping the axes."""
+    match kind:
+        case "sum":
+            return np.asarray(x.sum(axes, keepdims=True))
+        case "mean":
+            return np.asarray(x.mean(axes, keepdims=True))
+        case "max":
+            return np.asarray(x.max(axes, keepdims=True))
+    return np.asarray(x.min(axes, keepdims=True))

@@ -1,0 +1,83 @@
+"""Convolution and pooling: shapes, and values for the checks of the importer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from snnc.frontends.onnx.errors import ShapeError
+from snnc.frontends.onnx.flattening.node import Array, Shape
+
+Pairs: TypeAlias = tuple[tuple[int, int], ...]
+MAX_DIMENSIONS: Final = 2
+
+
+def counts(size: Shape, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, ceil: bool = False) -> Shape:
+    """Return how many windows there are in each dimension; a last one that sticks out starts inside the padded input.
+
+    Raises
+    ------
+    ShapeError
+        No window fits, or a number is out of range.
+    """
+    if min((*kernel, *stride, *dilation), default=1) < 1 or min((p for pair in padding for p in pair), default=0) < 0:
+        raise ShapeError(f"windows of {list(kernel)} with strides {list(stride)}, dilations {list(dilation)}, pads {list(padding)}.")
+    found = []
+    for n, k, s, (before, after), d in zip(size, kernel, stride, padding, dilation, strict=True):
+        room = n + before + after - (k - 1) * d - 1
+        windows = (room + (s - 1 if ceil else 0)) // s + 1
+        if ceil and (windows - 1) * s >= n + before:
+            windows -= 1
+        if windows < 1:
+            raise ShapeError(f"no window {list(kernel)} of a convolution or pooling fits into {list(size)} with pads {list(padding)}.")
+        found.append(windows)
+    return tuple(found)
+
+
+def convolve(x: Array, weight: Array, bias: Array | None, stride: Shape, padding: Pairs, dilation: Shape, groups: int) -> Array:
+    """Return the cross-correlation of `x` [batch, channels, *size] with `weight` [out, channels / groups, *kernel]."""
+    size, kernel = x.shape[2:], weight.shape[2:]
+    found = counts(size, kernel, stride, padding, dilation)
+    parts = x.reshape(x.shape[0], groups, -1, *size)
+    out = weight.shape[0] // groups
+    taps = np.stack(list(_taps(parts, 3, kernel, stride, padding, dilation, found, 0.0)), 3)
+    columns = taps.reshape(x.shape[0], groups, -1, math.prod(found))
+    product = weight.reshape(groups, out, -1) @ columns
+    y = product.reshape(x.shape[0], weight.shape[0], *found)
+    return y if bias is None else np.asarray(y + bias.reshape(-1, *(1,) * len(size)))
+
+
+def pool(x: Array, kind: str, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, ceil: bool, count_padding: bool) -> Array:
+    """Return the "average", "sum" or "max" of the windows of `x` [batch, channels, *size]."""
+    size = x.shape[2:]
+    found = counts(size, kernel, stride, padding, dilation, ceil)
+    if kind == "max":
+        return np.asarray(np.maximum.reduce(list(_taps(x, 2, kernel, stride, padding, dilation, found, -np.inf))))
+    total = np.add.reduce(list(_taps(x, 2, kernel, stride, padding, dilation, found, 0.0)))
+    if kind == "sum":
+        return np.asarray(total)
+    if count_padding:
+        inside = np.pad(np.ones(tuple(n + a + b for n, (a, b) in zip(size, padding, strict=True))), [(0, 0)] * len(size))
+        divisor = np.add.reduce(list(_taps(inside, 0, kernel, stride, ((0, 0),) * len(size), dilation, found, 0.0)))
+    else:
+        divisor = np.add.reduce(list(_taps(np.ones(size), 0, kernel, stride, padding, dilation, found, 0.0)))
+    return np.asarray(total / divisor)
+
+
+def _taps(
+    x: Array, first: int, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, found: Shape, fill: float
+) -> Iterator[Array]:
+    """Yield, for each position of the kernel, what all windows read there."""
+    size = x.shape[first:]
+    extra = [
+        max(0, (c - 1) * s + (k - 1) * d + 1 - n - a)
+        for c, s, k, d, n, (a, _) in zip(found, stride, kernel, dilation, size, padding, strict=True)
+    ]
+    if any(extra) or any(a for a, _ in padding):
+        x = np.pad(x, [(0, 0)] * first + [(a, e) for (a, _), e in zip(padding, extra, strict=True)], constant_values=fill)
+    for position in np.ndindex(*kernel):
+        index = tuple(slice(p * d, p * d + (c - 1) * s + 1, s) for p, d, c, s in zip(position, dilation, found, stride, strict=True))
+        yield x[(slice(None),) * first + index]

@@ -1,0 +1,201 @@
+"""Handlers of activation functions and of rounding: each becomes primitives of the equation language."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.frontends.onnx.errors import NotYetError, UnsupportedOperatorError
+from snnc.frontends.onnx.flattening.elementwise import elementwise
+from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
+from snnc.frontends.onnx.flattening.node import Node
+
+_LEVELS: Final = 64
+"""Whole numbers that a rounded value may take; each costs one comparison."""
+
+
+class _Writer:
+    """Elementwise operations on nodes and numbers."""
+
+    def __init__(self, call: Call) -> None:
+        self._pool = call.pool
+
+    def __call__(self, op: str, *operands: Node | float) -> Node:
+        nodes = (n if isinstance(n, Node) else self._pool.const(np.array(n, np.float32)) for n in operands)
+        return elementwise(self._pool, op, *nodes)
+
+
+def _number(call: Call, name: str, default: float) -> float:
+    return float(call.attribute(name, default))  # type: ignore[arg-type]
+
+
+def _softplus(call: Call) -> list[Value]:
+    return [_softplus_of(_Writer(call), call.node(0))]
+
+
+def _softplus_of(w: _Writer, x: Node) -> Node:
+    """``log(1 + exp(x))``, written so that nothing overflows and the derivative at 0 is 1/2."""
+    return w("add", w("mul", w("add", x, w("abs", x)), 0.5), w("log", w("add", w("exp", w("neg", w("abs", x))), 1.0)))
+
+
+def _softsign(call: Call) -> list[Value]:
+    w, x = _Writer(call), call.node(0)
+    return [w("div", x, w("add", w("abs", x), 1.0))]
+
+
+def _leaky_relu(call: Call) -> list[Value]:
+    w, x = _Writer(call), call.node(0)
+    slope = call.node(1) if call.operation.op == "PRelu" else _number(call, "alpha", 0.01)
+    return [w("add", w("max", 0.0, x), w("mul", w("min", x, 0.0), slope))]
+
+
+def _elu(call: Call) -> list[Value]:
+    w, x = _Writer(call), call.node(0)
+    celu, selu = call.operation.op == "Celu", call.operation.op == "Selu"
+    alpha = _number(call, "alpha", 1.67326319217681884765625 if selu else 1.0)
+    low = w("min", x, 0.0)
+    negative = w("mul", w("sub", w("exp", w("div", low, alpha) if celu else low), 1.0), alpha)
+    result = w("add", w("max", 0.0, x), negative)
+    return [w("mul", result, _number(call, "gamma", 1.05070102214813232421875)) if selu else result]
+
+
+def _hard_sigmoid_of(w: _Writer, x: Node, alpha: float, beta: float) -> Node:
+    return w("min", w("max", w("add", w("mul", x, alpha), beta), 0.0), 1.0)
+
+
+def _hard_sigmoid(call: Call) -> list[Value]:
+    return [_hard_sigmoid_of(_Writer(call), call.node(0), _number(call, "alpha", 0.2), _number(call, "beta", 0.5))]
+
+
+def _hard_swish(call: Call) -> list[Value]:
+    w, x = _Writer(call), call.node(0)
+    return [w("mul", x, _hard_sigmoid_of(w, x, 1 / 6, 0.5))]
+
+
+def _gelu(call: Call) -> list[Value]:
+    w, x = _Writer(call), call.node(0)
+    if call.attribute("approximate", "none") == "tanh":
+        cubed = w("mul", w("mul", x, x), x)
+        inner = w("tanh", w("mul", w("add", x, w("mul", cubed, 0.044715)), math.sqrt(2 / math.pi)))
+    else:
+        inner = w("erf", w("mul", x, math.sqrt(0.5)))
+    return [w("mul", w("mul", x, 0.5), w("add", inner, 1.0))]
+
+
+def _mish(call: Call) -> list[Value]:
+    w, x = _Writer(call), call.node(0)
+    return [w("mul", x, w("tanh", _softplus_of(w, x)))]
+
+
+def _swish(call: Call) -> list[Value]:
+    w, x = _Writer(call), call.node(0)
+    alpha = _number(call, "alpha", 1.0)
+    return [w("mul", x, w("sigmoid", x if alpha == 1.0 else w("mul", x, alpha)))]
+
+
+def _thresholded_relu(call: Call) -> list[Value]:
+    w, x = _Writer(call), call.node(0)
+    return [w("where", w("gt", x, _number(call, "alpha", 1.0)), x, 0.0)]
+
+
+# ---- rounding --------------------------------------------------------------------------------------------------------
+
+_ROUNDING: Final[Mapping[str, Callable[..., Any]]] = {"Floor": np.floor, "Ceil": np.ceil, "Round": np.round}
+
+
+def _round(call: Call) -> list[Value]:
+    x, kind = call.node(0), call.operation.op
+    if x.value is not None:
+        return [call.pool.const(_ROUNDING[kind](x.value).astype(x.value.dtype))]
+    low, high = _range(x)
+    if math.isfinite(low) and math.isfinite(high):
+        first, last = (int(_ROUNDING[kind](b)) for b in (low, high))
+        return [_levels(call, kind, x, first, last)]
+    return [call.pool.make(kind.lower(), (x,), x.shape)]
+
+
+def _range(x: Node) -> tuple[float, float]:
+    """Return the bounds that clipping gives a value."""
+    low, high = -math.inf, math.inf
+    while x.op in ("min", "max"):
+        bound = next((n.value for n in x.inputs if n.value is not None and n.value.size == 1), None)
+        inner = next((n for n in x.inputs if n.value is None), None)
+        if bound is None or inner is None:
+            break
+        number = float(bound.reshape(-1)[0])
+        if x.op == "min":
+            high, low = min(high, number), min(low, number)
+        else:
+            low, high = max(low, number), max(high, number)
+        x = inner
+    return low, high
+
+
+def clipped_round(call: Call, x: Node, low: Node | None, high: Node | None) -> Node | None:
+    """Return a rounded value that is clipped to whole numbers as a sum of steps; None where `x` is something else."""
+    kind = x.op.capitalize()
+    if kind not in _ROUNDING or low is None or high is None or low.value is None or high.value is None:
+        return None
+    bounds = [float(n.value.reshape(-1)[0]) for n in (low, high) if n.value is not None and n.value.size == 1]
+    if len(bounds) < 2 or any(b != int(b) for b in bounds):
+        return None
+    return _levels(call, kind, x.inputs[0], int(bounds[0]), int(bounds[1]))
+
+
+def _levels(call: Call, kind: str, x: Node, first: int, last: int) -> Node:
+    """Write rounding as a sum of steps: ``floor(x) = first + (x >= first + 1) + …``; halves are rounded to even numbers."""
+    if last - first > _LEVELS:
+        raise NotYetError(f"{call.where}: it rounds to {last - first + 1} levels; at most {_LEVELS} are read. Clip to fewer.")
+    w = _Writer(call)
+    steps = []
+    for level in range(first + 1, last + 1):
+        at = {"Floor": level, "Ceil": level - 1, "Round": level - 0.5}[kind]
+        strict = kind == "Ceil" or (kind == "Round" and level % 2 == 1)
+        steps.append(w("gt" if strict else "ge", x, float(at)))
+    if not steps:
+        return call.pool.const(np.full(x.shape, first, np.float32))
+    total = reduce(lambda a, b: w("add", a, b), steps)
+    return w("add", total, float(first)) if first else total
+
+
+def _refused(call: Call) -> list[Value]:
+    raise UnsupportedOperatorError(
+        f"{call.where}: {call.operation.op} ties the neurons of a layer together, or is no function of the equation language; snnc reads "
+        "neurons that compute elementwise. Leave it out of the exported model, or apply it to what snnc returns."
+    )
+
+
+HANDLERS: Final[Mapping[str, Handler]] = {
+    "Softplus": _softplus,
+    "Softsign": _softsign,
+    "LeakyRelu": _leaky_relu,
+    "PRelu": _leaky_relu,
+    "Elu": _elu,
+    "Selu": _elu,
+    "Celu": _elu,
+    "HardSigmoid": _hard_sigmoid,
+    "HardSwish": _hard_swish,
+    "Gelu": _gelu,
+    "Mish": _mish,
+    "Swish": _swish,
+    "ThresholdedRelu": _thresholded_relu,
+    **dict.fromkeys(_ROUNDING, _round),
+    **dict.fromkeys(
+        (
+            "Softmax",
+            "LogSoftmax",
+            "Hardmax",
+            "LayerNormalization",
+            "GroupNormalization",
+            "InstanceNormalization",
+            "TopK",
+            "ArgMax",
+            "ArgMin",
+        ),
+        _refused,
+    ),
+}

@@ -1,0 +1,14 @@
+"""Handlers for files whose network snnc describes: sines need values there, but no equation that tells neurons apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from snnc.frontends.onnx.flattening.elementwise import elementwise
+from snnc.frontends.onnx.flattening.flatten import Handler
+
+HANDLERS: Final[Mapping[str, Handler]] = {
+    "Sin": lambda call: [elementwise(call.pool, "sin", *call.nodes())],
+    "Cos": lambda call: [elementwise(call.pool, "cos", *call.nodes())],
+}

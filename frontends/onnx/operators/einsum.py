@@ -1,0 +1,167 @@
+"""Handlers of tensor products: Einsum, and MatMul with constants of more than two axes, as matrix products along axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from snnc.frontends.onnx.errors import MalformedGraphError, ShapeError, UnsupportedOperatorError
+from snnc.frontends.onnx.flattening import shaping
+from snnc.frontends.onnx.flattening.elementwise import elementwise
+from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
+from snnc.frontends.onnx.flattening.node import Array, Node, Pool
+
+_MAX_BLOCKS: Final = 256
+_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _einsum(call: Call) -> list[Value]:
+    text, nodes = str(call.attribute("equation", "")).replace(" ", ""), call.nodes()
+    terms, result = _terms(call, text, [len(n.shape) for n in nodes])
+    for term, node in zip(terms, nodes, strict=True):
+        if len(set(term)) != len(term):
+            raise UnsupportedOperatorError(f"{call.where}: the equation {text!r} reads a diagonal; snnc does not.")
+        _check_sizes(call, terms, nodes, term, node)
+    if len(nodes) > 2:
+        raise UnsupportedOperatorError(
+            f"{call.where}: the equation {text!r} multiplies {len(nodes)} values; snnc reads one or two. Split it."
+        )
+    if len(nodes) == 1:
+        return [_arranged(call.pool, *_summed(call.pool, nodes[0], terms[0], result), result)]
+    (a, b), (x, y) = nodes, terms
+    if a.value is not None and b.value is not None:
+        return [call.pool.const(np.einsum(f"{x},{y}->{result}", a.value, b.value).astype(a.value.dtype))]
+    if a.value is not None:
+        a, b, x, y = b, a, y, x
+    if b.value is not None:
+        return [contract(call.pool, a, x, b.value, y, result)]
+    return [_product(call.pool, a, x, b, y, result)]
+
+
+def _terms(call: Call, text: str, ranks: list[int]) -> tuple[list[str], str]:
+    """Return the letters of each operand and of the result, with letters in place of an ellipsis."""
+    left, arrow, result = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise MalformedGraphError(f"{call.where}: the equation {text!r} names {len(terms)} operands and has {len(ranks)}.")
+    hidden = max((r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True) if "..." in t), default=0)
+    free = [c for c in _LETTERS if c not in text][: max(0, hidden)]
+    terms = [t.replace("...", "".join(free[len(free) - (r - len(t.replace("...", ""))) :])) for t, r in zip(terms, ranks, strict=True)]
+    if not arrow:
+        letters = "".join(terms)
+        result = "..." + "".join(sorted(c for c in set(letters) if letters.count(c) == 1 and c not in free))
+    result = result.replace("...", "".join(free))
+    if (
+        any(len(t) != r for t, r in zip(terms, ranks, strict=True))
+        or not set(result) <= set("".join(terms))
+        or not "".join(terms).isalpha()
+    ):
+        raise MalformedGraphError(f"{call.where}: the equation {text!r} does not fit operands of {ranks} axes.")
+    return terms, result
+
+
+def _check_sizes(call: Call, terms: list[str], nodes: list[Node], term: str, node: Node) -> None:
+    for letter, size in zip(term, node.shape, strict=True):
+        for other, n in zip(terms, nodes, strict=True):
+            if letter in other and n.shape[other.index(letter)] != size:
+                raise ShapeError(f"{call.where}: the axis '{letter}' has {size} and {n.shape[other.index(letter)]} entries.")
+
+
+def _summed(pool: Pool, x: Node, letters: str, kept: str) -> tuple[Node, str]:
+    """Sum over the axes that are not kept."""
+    axes = tuple(k for k, c in enumerate(letters) if c not in kept)
+    if not axes:
+        return x, letters
+    return shaping.reduce(pool, x, "sum", axes, False), "".join(c for c in letters if c in kept)
+
+
+def _arranged(pool: Pool, x: Node, letters: str, result: str) -> Node:
+    return shaping.transpose(pool, x, tuple(letters.index(c) for c in result))
+
+
+def _product(pool: Pool, a: Node, x: str, b: Node, y: str, result: str) -> Node:
+    """Multiply two values of the network elementwise, and sum."""
+    a, x = _summed(pool, a, x, y + result)
+    b, y = _summed(pool, b, y, x + result)
+    both = "".join(dict.fromkeys(x + y))
+    wide = []
+    for node, letters in ((a, x), (b, y)):
+        own = "".join(c for c in both if c in letters)
+        moved = _arranged(pool, node, letters, own)
+        wide.append(shaping.reshape(pool, moved, tuple(moved.shape[own.index(c)] if c in own else 1 for c in both)))
+    return _arranged(pool, *_summed(pool, elementwise(pool, "mul", *wide), both, result), result)
+
+
+def contract(pool: Pool, x: Node, letters: str, weight: Array, axes: str, result: str) -> Node:
+    """Return ``einsum("letters,axes->result", x, weight)`` for a constant weight.
+
+    Axes that both have and the result keeps are blocks, each multiplied by its own part of the weight.
+    """
+    x, letters = _summed(pool, x, letters, axes + result)
+    extra = tuple(k for k, c in enumerate(axes) if c not in letters + result)
+    if extra:
+        weight, axes = weight.sum(extra), "".join(c for c in axes if c in letters + result)
+    blocks = [c for c in letters if c in axes and c in result]
+    inner = [c for c in letters if c in axes and c not in result]
+    outer = [c for c in axes if c not in letters]
+    if not inner and not outer:
+        own = "".join(c for c in letters if c in axes)
+        shape = tuple(weight.shape[axes.index(c)] if c in own else 1 for c in letters)
+        factor = np.transpose(weight, tuple(axes.index(c) for c in own)).reshape(shape)
+        return _arranged(pool, elementwise(pool, "mul", x, pool.const(np.ascontiguousarray(factor))), letters, result)
+    free = [c for c in letters if c not in axes]
+    size = dict(zip(letters, x.shape, strict=True)) | dict(zip(axes, weight.shape, strict=True))
+    x = _arranged(pool, x, letters, "".join([*blocks, *free, *inner]))
+    ordered = np.transpose(weight, tuple(axes.index(c) for c in (*blocks, *outer, *inner)))
+    count = math.prod(size[c] for c in blocks)
+    if count > _MAX_BLOCKS:
+        raise UnsupportedOperatorError(
+            f"a product with {count} blocks of weights; at most {_MAX_BLOCKS} are read. Use a convolution with groups."
+        )
+    rows, columns = math.prod(size[c] for c in outer), math.prod(size[c] for c in inner)
+    middle = tuple(size[c] for c in free)
+    parts = []
+    stacked = shaping.reshape(pool, x, (count, *middle, columns))
+    for k, block in enumerate(ordered.reshape(count, rows, columns)):
+        part = shaping.take(pool, stacked, 0, k) if count > 1 else shaping.drop_axis(pool, stacked, 0)
+        made = shaping.linear(pool, part, pool.const(np.ascontiguousarray(block, np.float32)))
+        parts.append(shaping.reshape(pool, made, (1, *made.shape)))
+    joined = shaping.concat(pool, tuple(parts), 0)
+    spread = shaping.reshape(pool, joined, (*(size[c] for c in blocks), *middle, *(size[c] for c in outer)))
+    return _arranged(pool, spread, "".join([*blocks, *free, *outer]), result)
+
+
+def matmul(call: Call, a: Node, b: Node) -> Node | None:
+    """Return the product of a value with a constant of any number of axes; None where none of them is constant."""
+    if (a.value is None) == (b.value is None):
+        return None
+    left, right = a.shape, b.shape
+    rank = max(len(left), len(right), 2)
+    names = _LETTERS[: rank - 2]
+    x = ("" if len(left) < 2 else names[rank - len(left) :] + "y") + "z"
+    y = "z" if len(right) < 2 else names[rank - len(right) :] + "zw"
+    if left[-1] != right[-1 if len(right) < 2 else -2]:
+        raise ShapeError(f"{call.where}: the shapes {list(left)} and {list(right)} cannot be multiplied.")
+    result = names + ("" if len(left) < 2 else "y") + ("" if len(right) < 2 else "w")
+    node, letters, value, axes = (a, x, b.value, y) if b.value is not None else (b, y, a.value, x)
+    if value is None:
+        return None
+    shape = dict(zip(letters, node.shape, strict=True))
+    keep = [k for k, c in enumerate(axes) if not (c in names and value.shape[k] == 1)]
+    value, axes = value.reshape([value.shape[k] for k in keep]), "".join(axes[k] for k in keep)
+    ones = [k for k, c in enumerate(letters) if c in names and shape[c] == 1 and c in axes]
+    node = shaping.reshape(call.pool, node, tuple(d for k, d in enumerate(node.shape) if k not in ones))
+    letters = "".join(c for k, c in enumerate(letters) if k not in ones)
+    sizes = dict(zip(axes, value.shape, strict=True))
+    if any(c in axes and shape[c] != sizes[c] for c in letters):
+        raise ShapeError(f"{call.where}: the shapes {list(left)} and {list(right)} cannot be multiplied.")
+    present = "".join(c for c in result if c in letters + axes)
+    made = contract(call.pool, node, letters, value, axes, present)
+    found = dict(zip(present, made.shape, strict=True))
+    return shaping.reshape(call.pool, made, tuple(found.get(c, 1) for c in result))
+
+
+HANDLERS: Final[Mapping[str, Handler]] = {"Einsum": _einsum}

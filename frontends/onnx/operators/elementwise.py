@@ -1,0 +1,162 @@
+"""Handlers of elementwise operators: each becomes primitives of the equation language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Final
+
+import numpy as np
+import onnx
+
+from snnc.frontends.onnx.errors import MalformedGraphError, UnsupportedOperatorError
+from snnc.frontends.onnx.flattening.elementwise import elementwise
+from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
+from snnc.frontends.onnx.flattening.node import Node
+from snnc.frontends.onnx.operators.activation import clipped_round
+from snnc.frontends.onnx.recovery.detaching import MARK, PARAMETER
+
+DIRECT: Final[Mapping[str, str]] = {
+    "Add": "add",
+    "Sub": "sub",
+    "Mul": "mul",
+    "Div": "div",
+    "Neg": "neg",
+    "Pow": "pow",
+    "Exp": "exp",
+    "Log": "log",
+    "Sqrt": "sqrt",
+    "Abs": "abs",
+    "Sign": "sign",
+    "Tanh": "tanh",
+    "Sigmoid": "sigmoid",
+    "Erf": "erf",
+    "Greater": "gt",
+    "GreaterOrEqual": "ge",
+    "Where": "where",
+    "And": "mul",
+    "Or": "max",
+}
+"""ONNX operators that are one primitive."""
+
+_VARIADIC: Final[Mapping[str, str]] = {"Sum": "add", "Max": "max", "Min": "min"}
+
+
+def _scalar(call: Call, value: float) -> Node:
+    return call.pool.const(np.array(value, np.float32))
+
+
+def _direct(call: Call) -> list[Value]:
+    nodes = call.nodes()
+    if call.operation.op in ("And", "Or"):
+        nodes = [_as_float(call, n) for n in nodes]
+    return [elementwise(call.pool, DIRECT[call.operation.op], *nodes)]
+
+
+def _as_float(call: Call, n: Node) -> Node:
+    return call.pool.const(n.value.astype(np.float32)) if n.value is not None and n.value.dtype.kind in "bi" else n
+
+
+def _variadic(call: Call) -> list[Value]:
+    nodes = call.nodes()
+    if not nodes:
+        raise MalformedGraphError(f"{call.where} has no input.")
+    return [reduce(lambda a, b: elementwise(call.pool, _VARIADIC[call.operation.op], a, b), nodes)]
+
+
+def _less(call: Call) -> list[Value]:
+    return [elementwise(call.pool, "gt" if call.operation.op == "Less" else "ge", call.node(1), call.node(0))]
+
+
+def _equal(call: Call) -> list[Value]:
+    a, b = call.node(0), call.node(1)
+    at_least = elementwise(call.pool, "ge", a, b)
+    return [elementwise(call.pool, "mul", at_least, elementwise(call.pool, "ge", b, a))]
+
+
+def _not(call: Call) -> list[Value]:
+    return [elementwise(call.pool, "sub", _scalar(call, 1.0), _as_float(call, call.node(0)))]
+
+
+def _mod(call: Call) -> list[Value]:
+    a, b = call.node(0).value, call.node(1).value
+    if a is None or b is None:
+        raise UnsupportedOperatorError(f"{call.where}: snnc reads Mod of sizes and other constants, not of values of the network.")
+    remainder = np.fmod if call.integer("fmod", 0) else np.mod
+    return [call.pool.const(np.asarray(remainder(a, b), a.dtype))]
+
+
+def _relu(call: Call) -> list[Value]:
+    return [elementwise(call.pool, "max", _scalar(call, 0.0), call.node(0))]
+
+
+def _reciprocal(call: Call) -> list[Value]:
+    return [elementwise(call.pool, "div", _scalar(call, 1.0), call.node(0))]
+
+
+def _clip(call: Call) -> list[Value]:
+    x = call.node(0)
+    steps = clipped_round(call, x, *(call.node(k) if call.has(k) else None for k in (1, 2)))
+    if steps is not None:
+        return [steps]
+    if call.has(1):
+        x = elementwise(call.pool, "max", x, call.node(1))
+    if call.has(2):
+        x = elementwise(call.pool, "min", x, call.node(2))
+    return [x]
+
+
+def _identity(call: Call) -> list[Value]:
+    return [call.arguments[0]]
+
+
+def marked_identity(call: Call) -> list[Value]:
+    """Identity of a file that carries marks: it may stop the gradient, or name what training changes."""
+    name = call.operation.name
+    if name.startswith(MARK):
+        return [elementwise(call.pool, "detach", call.node(0))]
+    x = call.node(0)
+    if name.startswith(PARAMETER) and x.value is not None:
+        return [call.pool.make("parameter", (x,), x.shape, (name.removeprefix(PARAMETER),), x.value)]
+    return [x]
+
+
+def _cast(call: Call) -> list[Value]:
+    x = call.node(0)
+    if call.operation.op == "CastLike":
+        like = call.node(1).value
+        target = np.dtype(np.float32) if like is None else like.dtype
+    else:
+        target = _dtype(call, call.integer("to"))
+    if x.value is not None:
+        same = x.value.dtype == target or (target.kind == "f" and x.value.dtype.kind == "f")
+        return [x if same else call.pool.const(x.value.astype(target))]
+    if target.kind != "f" and x.op not in ("gt", "ge", "reshape", "slice", "mul", "max", "sub", "detach"):
+        raise UnsupportedOperatorError(f"{call.where}: it rounds values of the network to {target}; snnc computes in float32.")
+    return [x]
+
+
+def _dtype(call: Call, code: int) -> np.dtype[np.generic]:
+    try:
+        target = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code))
+    except (KeyError, ValueError, TypeError):
+        raise MalformedGraphError(f"{call.where}: the data type {code} is unknown.") from None
+    return np.dtype(np.float32) if target.kind == "f" else target
+
+
+HANDLERS: Final[Mapping[str, Handler]] = {
+    **dict.fromkeys(DIRECT, _direct),
+    **dict.fromkeys(_VARIADIC, _variadic),
+    "Less": _less,
+    "LessOrEqual": _less,
+    "Equal": _equal,
+    "Not": _not,
+    "Mod": _mod,
+    "Relu": _relu,
+    "Reciprocal": _reciprocal,
+    "Clip": _clip,
+    "Identity": _identity,
+    "Dropout": _identity,
+    "Cast": _cast,
+    "CastLike": _cast,
+}

@@ -1,0 +1,260 @@
+"""Handlers of operators that pad, repeat and shuffle values: Pad, Resize, DepthToSpace, SpaceToDepth, ConvTranspose, CumSum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from snnc.frontends.onnx.errors import MalformedGraphError, NotYetError, ShapeError, TooLargeError, UnsupportedOperatorError
+from snnc.frontends.onnx.flattening import shaping
+from snnc.frontends.onnx.flattening.elementwise import elementwise
+from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
+from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, Pool, check_size
+from snnc.frontends.onnx.flattening.windowed import convolution
+
+_MAX_PIECES: Final = 4096
+
+
+def choose(pool: Pool, x: Node, axis: int, index: Array) -> Node:
+    """Return the entries `index` of an axis, runs of them in one piece.
+
+    Raises
+    ------
+    TooLargeError
+        There are too many pieces.
+    """
+    ends = [0, *(np.flatnonzero(np.diff(index) != 1) + 1).tolist(), len(index)]
+    if len(ends) > _MAX_PIECES:
+        raise TooLargeError(f"{len(ends) - 1} separate pieces of an axis of {x.shape[axis]} are joined; at most {_MAX_PIECES} are read.")
+    parts = tuple(shaping.cut(pool, x, axis, int(index[a]), b - a) for a, b in pairwise(ends))
+    return shaping.concat(pool, parts, axis)
+
+
+def _filled(pool: Pool, x: Node, axis: int, count: int, value: float) -> Node:
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+    check_size(shape, "a padding", MAX_CONSTANT)
+    return pool.const(np.full(shape, value, np.float32))
+
+
+def pad(pool: Pool, x: Node, axis: int, before: int, after: int, value: float = 0.0) -> Node:
+    """Return `x` with constants around it along one axis."""
+    parts = [_filled(pool, x, axis, n, value) for n in (before,) if n] + [x] + [_filled(pool, x, axis, n, value) for n in (after,) if n]
+    return shaping.concat(pool, tuple(parts), axis)
+
+
+def _pad(call: Call) -> list[Value]:
+    x, mode = call.node(0), str(call.attribute("mode", "constant"))
+    rank = len(x.shape)
+    pads = call.ints(1, "pads")
+    axes = tuple(call.axis(a, rank) for a in call.ints(3, "axes")) if call.has(3) else tuple(range(rank))
+    if len(pads) != 2 * len(axes):
+        raise MalformedGraphError(f"{call.where}: {len(pads)} pads for {len(axes)} axes; give two for each.")
+    value = float(call.array(2, "constant").reshape(-1)[0]) if call.has(2) else 0.0
+    for k, axis in enumerate(axes):
+        before, after = pads[k], pads[k + len(axes)]
+        x = _cropped(call, x, axis, before, after)
+        before, after = max(0, before), max(0, after)
+        if not before and not after:
+            continue
+        check_size((before + x.shape[axis] + after,), call.where, MAX_CONSTANT)
+        if mode == "constant":
+            x = pad(call.pool, x, axis, before, after, value)
+        else:
+            x = choose(call.pool, x, axis, _around(call, mode, x.shape[axis], before, after))
+    return [x]
+
+
+def _cropped(call: Call, x: Node, axis: int, before: int, after: int) -> Node:
+    """Cut off what negative pads take away."""
+    low, high = max(0, -before), x.shape[axis] - max(0, -after)
+    if high <= low:
+        raise ShapeError(f"{call.where}: pads of {before} and {after} leave nothing of axis {axis} of {list(x.shape)}.")
+    return shaping.cut(call.pool, x, axis, low, high - low)
+
+
+def _around(call: Call, mode: str, size: int, before: int, after: int) -> Array:
+    """Return which entries stand where an axis is padded with its own values."""
+    place = np.arange(-before, size + after)
+    match mode:
+        case "edge":
+            return place.clip(0, size - 1)
+        case "wrap":
+            return np.asarray(place % size)
+        case "reflect" if max(before, after) < size:
+            return np.asarray(size - 1 - np.abs(size - 1 - np.abs(place)))
+        case "reflect":
+            raise ShapeError(f"{call.where}: it reflects {max(before, after)} of {size} entries; at most {size - 1} can be.")
+    raise MalformedGraphError(f"{call.where}: its attribute 'mode' is {mode!r}.")
+
+
+# ---- space -----------------------------------------------------------------------------------------------------------
+
+
+def _depth_to_space(call: Call) -> list[Value]:
+    x, b = call.node(0), call.integer("blocksize")
+    n, c, *size = x.shape
+    if len(size) != 2 or b < 1 or c % (b * b):
+        raise ShapeError(f"{call.where}: blocks of {b} do not fit a value of shape {list(x.shape)}.")
+    h, w = size
+    first = call.attribute("mode", "DCR") == "DCR"
+    inner = (n, b, b, c // (b * b), h, w) if first else (n, c // (b * b), b, b, h, w)
+    order = (0, 3, 4, 1, 5, 2) if first else (0, 1, 4, 2, 5, 3)
+    moved = shaping.transpose(call.pool, shaping.reshape(call.pool, x, inner), order)
+    return [shaping.reshape(call.pool, moved, (n, c // (b * b), h * b, w * b))]
+
+
+def _space_to_depth(call: Call) -> list[Value]:
+    x, b = call.node(0), call.integer("blocksize")
+    n, c, *size = x.shape
+    if len(size) != 2 or b < 1 or size[0] % b or size[1] % b:
+        raise ShapeError(f"{call.where}: blocks of {b} do not fit a value of shape {list(x.shape)}.")
+    h, w = size
+    split = shaping.reshape(call.pool, x, (n, c, h // b, b, w // b, b))
+    return [shaping.reshape(call.pool, shaping.transpose(call.pool, split, (0, 3, 5, 1, 2, 4)), (n, c * b * b, h // b, w // b))]
+
+
+def _resize(call: Call) -> list[Value]:
+    x = call.node(0)
+    mode = str(call.attribute("mode", "nearest"))
+    rank = len(x.shape)
+    given = call.attribute("axes")
+    axes = tuple(call.axis(a, rank) for a in given) if isinstance(given, tuple) else tuple(range(rank))
+    if call.has(3):
+        sizes = call.ints(3, "sizes")
+        scales = [s / x.shape[a] for s, a in zip(sizes, axes, strict=True)]
+    else:
+        scales = [float(s) for s in call.array(2, "scales").reshape(-1)] if call.has(2) else []
+        if len(scales) != len(axes):
+            raise MalformedGraphError(f"{call.where}: {len(scales)} scales for {len(axes)} axes.")
+        sizes = tuple(math.floor(x.shape[a] * s) for a, s in zip(axes, scales, strict=True))
+    if min(sizes, default=1) < 1:
+        raise ShapeError(f"{call.where}: the sizes {list(sizes)} hold nothing.")
+    if mode not in ("nearest", "linear") or call.flag("antialias"):
+        raise NotYetError(f"{call.where}: Resize by '{mode}' is not read yet; snnc reads 'nearest' and 'linear' without antialiasing.")
+    for axis, size, scale in zip(axes, sizes, scales, strict=True):
+        if size != x.shape[axis] or scale != 1.0:
+            check_size((*x.shape[:axis], size, *x.shape[axis + 1 :]), call.where)
+            place = _places(call, x.shape[axis], size, scale)
+            x = _nearest(call, x, axis, place) if mode == "nearest" else _interpolated(call, x, axis, place)
+    return [x]
+
+
+def _places(call: Call, old: int, new: int, scale: float) -> Array:
+    """Return where each new entry lies on the old axis."""
+    k = np.arange(new, dtype=np.float64)
+    mode = call.attribute("coordinate_transformation_mode", "half_pixel")
+    match mode:
+        case "half_pixel":
+            return np.asarray((k + 0.5) / scale - 0.5)
+        case "pytorch_half_pixel":
+            return np.asarray((k + 0.5) / scale - 0.5) if new > 1 else np.zeros(1)
+        case "align_corners":
+            return k * (old - 1) / (new - 1) if new > 1 else np.zeros(1)
+        case "asymmetric":
+            return k / scale
+    raise NotYetError(f"{call.where}: Resize with coordinates '{mode}' is not read yet.")
+
+
+def _nearest(call: Call, x: Node, axis: int, place: Array) -> Node:
+    mode = call.attribute("nearest_mode", "round_prefer_floor")
+    roundings: dict[str, Callable[[Array], Array]] = {
+        "floor": np.floor,
+        "ceil": np.ceil,
+        "round_prefer_floor": lambda p: np.ceil(p - 0.5),
+        "round_prefer_ceil": lambda p: np.floor(p + 0.5),
+    }
+    rounding = roundings.get(str(mode))
+    if rounding is None:
+        raise MalformedGraphError(f"{call.where}: its attribute 'nearest_mode' is {mode!r}.")
+    return choose(call.pool, x, axis, rounding(place).clip(0, x.shape[axis] - 1).astype(np.int64))
+
+
+def _interpolated(call: Call, x: Node, axis: int, place: Array) -> Node:
+    """Interpolate along an axis: a matrix product over it."""
+    size = x.shape[axis]
+    check_size((len(place), size), call.where, MAX_CONSTANT)
+    low = np.floor(place)
+    share = place - low
+    weight = np.zeros((len(place), size), np.float64)
+    rows = np.arange(len(place))
+    for at, factor in ((low, 1 - share), (low + 1, share)):
+        np.add.at(weight, (rows, at.clip(0, size - 1).astype(np.int64)), factor)
+    last = tuple(k for k in range(len(x.shape)) if k != axis)
+    back = tuple(int(k) for k in np.argsort((*last, axis)))
+    product = shaping.linear(call.pool, shaping.transpose(call.pool, x, (*last, axis)), call.pool.const(weight.astype(np.float32)))
+    return shaping.transpose(call.pool, product, back)
+
+
+# ---- transposed convolution ------------------------------------------------------------------------------------------
+
+
+def _conv_transpose(call: Call) -> list[Value]:
+    """Write a transposed convolution as a convolution of its input with zeros between the values."""
+    x, weight = call.node(0), call.node(1)
+    bias = call.node(2) if call.has(2) else None
+    if weight.value is None or (bias is not None and bias.value is None):
+        raise UnsupportedOperatorError(f"{call.where}: snnc reads transposed convolutions with constant weights.")
+    kernel, ones = weight.shape[2:], (1,) * len(weight.shape[2:])
+    if len(x.shape) != len(kernel) + 2 or not kernel:
+        raise ShapeError(f"{call.where}: a kernel of {list(kernel)} over a value of shape {list(x.shape)}.")
+    if call.attribute("auto_pad", "NOTSET") not in ("NOTSET", "", "VALID") or call.attribute("output_shape") is not None:
+        raise NotYetError(f"{call.where}: ConvTranspose with 'auto_pad' or 'output_shape' is not read yet; give 'pads'.")
+    stride, dilation, extra = (
+        call.numbers(n, d) for n, d in (("strides", ones), ("dilations", ones), ("output_padding", (0,) * len(kernel)))
+    )
+    pads = call.numbers("pads", (0,) * (2 * len(kernel)))
+    if min((*stride, *dilation)) < 1 or min((*pads, *extra)) < 0:
+        raise MalformedGraphError(f"{call.where}: strides and dilations are 1 or more, pads 0 or more.")
+    groups = call.integer("group", 1)
+    if groups < 1 or weight.shape[0] % groups or x.shape[1] != weight.shape[0]:
+        raise ShapeError(f"{call.where}: {x.shape[1]} channels, a weight of {list(weight.shape)} and {groups} group(s) do not fit.")
+    for k, s in enumerate(stride):
+        x = _spread(call.pool, x, k + 2, s)
+    for k, (n, d, e) in enumerate(zip(kernel, dilation, extra, strict=True)):
+        reach = (n - 1) * d
+        before, after = reach - pads[k], reach - pads[k + len(kernel)] + e
+        x = pad(call.pool, _cropped(call, x, k + 2, before, after), k + 2, max(0, before), max(0, after))
+    flipped = weight.value.reshape(groups, weight.shape[0] // groups, *weight.shape[1:]).swapaxes(1, 2)
+    flipped = np.flip(flipped, tuple(range(3, flipped.ndim))).reshape(groups * weight.shape[1], weight.shape[0] // groups, *kernel)
+    made = call.pool.const(np.ascontiguousarray(flipped))
+    return [convolution(call.pool, x, made, bias, ones, ((0, 0),) * len(kernel), dilation, groups)]
+
+
+def _spread(pool: Pool, x: Node, axis: int, stride: int) -> Node:
+    """Put ``stride - 1`` zeros between the values of an axis."""
+    if stride == 1:
+        return x
+    size = x.shape[axis]
+    check_size((*x.shape[:axis], size * stride, *x.shape[axis + 1 :]), "the input of a transposed convolution")
+    column = shaping.reshape(pool, x, (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :]))
+    wide = pad(pool, column, axis + 1, 0, stride - 1)
+    return shaping.cut(
+        pool, shaping.reshape(pool, wide, (*x.shape[:axis], size * stride, *x.shape[axis + 1 :])), axis, 0, (size - 1) * stride + 1
+    )
+
+
+def _cumulative(call: Call) -> list[Value]:
+    x = call.node(0)
+    axis = call.axis(call.ints(1, "axis")[0], len(x.shape))
+    if call.flag("reverse") or call.flag("exclusive"):
+        raise NotYetError(f"{call.where}: CumSum is read from the first entry on, each entry included; not reversed, not exclusive.")
+    if x.shape[axis] > _MAX_PIECES:
+        raise TooLargeError(f"{call.where}: it adds up {x.shape[axis]} entries; at most {_MAX_PIECES} are read.")
+    parts = [shaping.cut(call.pool, x, axis, 0, 1)]
+    for k in range(1, x.shape[axis]):
+        parts.append(elementwise(call.pool, "add", parts[-1], shaping.cut(call.pool, x, axis, k, 1)))
+    return [shaping.concat(call.pool, tuple(parts), axis)]
+
+
+HANDLERS: Final[Mapping[str, Handler]] = {
+    "Pad": _pad,
+    "DepthToSpace": _depth_to_space,
+    "SpaceToDepth": _space_to_depth,
+    "Resize": _resize,
+    "ConvTranspose": _conv_transpose,
+    "CumSum": _cumulative,
+}

@@ -1,0 +1,276 @@
+"""Handlers of operators that move values: reshape, slice, concat and their kin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from snnc.frontends.onnx.errors import DataDependentError, MalformedGraphError, ShapeError, TimeMixingError, UnsupportedOperatorError
+from snnc.frontends.onnx.flattening import shaping
+from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
+from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, check_size
+
+_MAX_PICKS: Final = 4096
+
+
+def _constant(call: Call) -> list[Value]:
+    for name in ("value", "value_float", "value_int", "value_floats", "value_ints"):
+        value = call.attribute(name)
+        if value is not None:
+            kind = np.float32 if "float" in name else np.int64
+            return [call.pool.const(value if isinstance(value, np.ndarray) else np.array(value, kind))]
+    raise UnsupportedOperatorError(f"{call.where}: it holds no tensor and no number.")
+
+
+def _constant_of_shape(call: Call) -> list[Value]:
+    shape = call.ints(0, "shape")
+    if min(shape, default=0) < 0:
+        raise ShapeError(f"{call.where}: the shape {list(shape)} is negative.")
+    check_size(shape, call.where, MAX_CONSTANT)
+    value = call.attribute("value")
+    fill: Array = value if isinstance(value, np.ndarray) else np.zeros(1, np.float32)
+    return [call.pool.const(np.full(shape, fill.reshape(-1)[0], fill.dtype))]
+
+
+def _shape(call: Call) -> list[Value]:
+    shape = call.node(0).shape
+    end = call.attribute("end")
+    part = shape[call.integer("start") : end if isinstance(end, int) else None]
+    return [call.pool.const(np.array(part, np.int64))]
+
+
+def _size(call: Call) -> list[Value]:
+    return [call.pool.const(np.array(math.prod(call.node(0).shape), np.int64))]
+
+
+def _range(call: Call) -> list[Value]:
+    start, limit, delta = (call.array(k, "bounds").reshape(-1)[0] for k in range(3))
+    if delta == 0:
+        raise MalformedGraphError(f"{call.where}: the step of Range is 0.")
+    check_size((max(0, int((limit - start) / delta) + 1),), call.where, MAX_CONSTANT)
+    return [call.pool.const(np.arange(start, limit, delta))]
+
+
+def _reshape(call: Call) -> list[Value]:
+    x = call.node(0)
+    wanted = list(call.ints(1, "shape"))
+    if not call.flag("allowzero"):
+        wanted = [x.shape[k] if d == 0 and k < len(x.shape) else d for k, d in enumerate(wanted)]
+    if wanted.count(-1) == 1:
+        rest = math.prod(d for d in wanted if d != -1)
+        if not rest or math.prod(x.shape) % rest:
+            raise ShapeError(f"{call.where}: a value of shape {list(x.shape)} cannot be reshaped to {wanted}.")
+        wanted[wanted.index(-1)] = math.prod(x.shape) // rest
+    return [shaping.reshape(call.pool, x, tuple(wanted))]
+
+
+def _flatten(call: Call) -> list[Value]:
+    x = call.node(0)
+    axis = call.integer("axis", 1)
+    axis = axis + len(x.shape) if axis < 0 else axis
+    return [shaping.reshape(call.pool, x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))]
+
+
+def _squeeze(call: Call) -> list[Value]:
+    x = call.node(0)
+    axes = call.axes(len(x.shape), 1)
+    if axes is None:
+        axes = tuple(k for k, d in enumerate(x.shape) if d == 1)
+    wrong = [k for k in axes if x.shape[k] != 1]
+    if wrong:
+        raise ShapeError(f"{call.where}: axis {wrong[0]} of the shape {list(x.shape)} is not 1.")
+    return [shaping.reshape(call.pool, x, tuple(d for k, d in enumerate(x.shape) if k not in axes))]
+
+
+def _unsqueeze(call: Call) -> list[Value]:
+    x = call.node(0)
+    given = call.ints(1, "axes") if call.has(1) else call.attribute("axes", ())
+    rank = len(x.shape) + len(given)  # type: ignore[arg-type]
+    axes = {call.axis(a, rank) for a in given}  # type: ignore[attr-defined]
+    if len(axes) < len(given):  # type: ignore[arg-type]
+        raise MalformedGraphError(f"{call.where}: its axes {list(given)} name one axis twice.")  # type: ignore[call-overload]
+    rest = iter(x.shape)
+    return [shaping.reshape(call.pool, x, tuple(1 if k in axes else next(rest) for k in range(rank)))]
+
+
+def _transpose(call: Call) -> list[Value]:
+    x = call.node(0)
+    order = call.attribute("perm")
+    given = order if isinstance(order, tuple) else tuple(reversed(range(len(x.shape))))
+    if sorted(given) != list(range(len(x.shape))):
+        raise MalformedGraphError(f"{call.where}: {list(given)} is no order of the axes of {list(x.shape)}.")
+    return [shaping.transpose(call.pool, x, given)]
+
+
+def _expand(call: Call) -> list[Value]:
+    return [shaping.expand(call.pool, call.node(0), call.ints(1, "shape"))]
+
+
+def _tile(call: Call) -> list[Value]:
+    x = call.node(0)
+    for axis, times in enumerate(call.ints(1, "repeats")):
+        if times > 1:
+            check_size((times, *x.shape), call.where)
+            x = shaping.concat(call.pool, (x,) * times, axis)
+    return [x]
+
+
+def _concat(call: Call) -> list[Value]:
+    nodes = call.nodes()
+    return [shaping.concat(call.pool, tuple(nodes), call.axis(call.integer("axis"), len(nodes[0].shape)))]
+
+
+def _split(call: Call) -> list[Value]:
+    x = call.node(0)
+    axis = call.axis(call.integer("axis"), len(x.shape))
+    size = x.shape[axis]
+    given = call.attribute("split")
+    if call.has(1):
+        widths = list(call.ints(1, "sizes"))
+    elif isinstance(given, tuple):
+        widths = list(given)
+    else:
+        count = call.integer("num_outputs", len(call.operation.outputs))
+        width = -(-size // count)
+        widths = [max(0, min(width, size - k * width)) for k in range(count)]
+    if sum(widths) != size or min(widths) < 0:
+        raise ShapeError(f"{call.where}: the parts {widths[:8]} do not add up to the {size} of axis {axis}.")
+    starts = np.cumsum([0, *widths])
+    return [shaping.cut(call.pool, x, axis, int(s), w) for s, w in zip(starts, widths, strict=False)]
+
+
+def _gather(call: Call) -> list[Value]:
+    x = call.node(0)
+    axis = call.axis(call.integer("axis"), len(x.shape))
+    index = call.array(1, "index").astype(np.int64)
+    size = x.shape[axis]
+    if index.size and not (-size <= index.min() and index.max() < size):
+        raise ShapeError(f"{call.where}: an index is outside the {size} of axis {axis} of {list(x.shape)}.")
+    return [_picked(call, x, axis, index % max(size, 1))]
+
+
+def _picked(call: Call, x: Node, axis: int, index: Array) -> Node:
+    """Return the entries `index` of an axis, in place of which the axes of `index` stand."""
+    if x.value is not None:
+        return call.pool.const(np.take(x.value, index, axis))
+    flat = index.reshape(-1)
+    if flat.size and (np.diff(flat) == 1).all():
+        found = shaping.cut(call.pool, x, axis, int(flat[0]), flat.size)
+    elif 0 < flat.size <= _MAX_PICKS:
+        found = shaping.concat(call.pool, tuple(shaping.cut(call.pool, x, axis, int(k), 1) for k in flat), axis)
+    else:
+        raise TimeMixingError(f"{call.where}: it gathers {flat.size} scattered entries; at most {_MAX_PICKS} are read.")
+    return shaping.reshape(call.pool, found, x.shape[:axis] + index.shape + x.shape[axis + 1 :])
+
+
+def _gather_nd(call: Call) -> list[Value]:
+    """Pick entries by their places along the first axes, as one axis."""
+    x, index = call.node(0), call.array(1, "index").astype(np.int64)
+    depth = index.shape[-1] if index.ndim else 0
+    if call.integer("batch_dims") or not 1 <= depth <= len(x.shape):
+        raise UnsupportedOperatorError(
+            f"{call.where}: snnc reads places along the first axes of a value, {list(x.shape)}, without batch_dims."
+        )
+    sizes = np.array(x.shape[:depth])
+    if index.size and not ((-sizes <= index).all() and (index < sizes).all()):
+        raise ShapeError(f"{call.where}: an index is outside the first axes of {list(x.shape)}.")
+    joined = shaping.reshape(call.pool, x, (math.prod(x.shape[:depth]), *x.shape[depth:]))
+    return [_picked(call, joined, 0, np.ravel_multi_index(tuple(np.moveaxis(index % sizes, -1, 0)), x.shape[:depth]))]
+
+
+def _slice(call: Call) -> list[Value]:
+    x = call.node(0)
+    starts, ends = call.ints(1, "starts"), call.ints(2, "ends")
+    axes = tuple(call.axis(a, len(x.shape)) for a in call.ints(3, "axes")) if call.has(3) else tuple(range(len(starts)))
+    steps = call.ints(4, "steps") if call.has(4) else (1,) * len(starts)
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if step == 0:
+            raise MalformedGraphError(f"{call.where}: a step of 0.")
+        low, high, stride = slice(start, end, step).indices(x.shape[axis])
+        count = len(range(low, high, stride))
+        if x.value is not None:
+            x = call.pool.const(x.value[(slice(None),) * axis + (slice(start, end, step),)])
+        elif count == 0:
+            raise ShapeError(f"{call.where}: the slice [{start}:{end}] of axis {axis} of {list(x.shape)} is empty.")
+        elif count == 1 or stride == 1:
+            x = shaping.cut(call.pool, x, axis, low, count)
+        else:
+            if count > _MAX_PICKS:
+                raise TimeMixingError(f"{call.where}: a strided slice of {count} entries; at most {_MAX_PICKS} are read.")
+            x = shaping.concat(call.pool, tuple(shaping.cut(call.pool, x, axis, k, 1) for k in range(low, high, stride)), axis)
+    return [x]
+
+
+def _sequence_at(call: Call) -> list[Value]:
+    items = call.sequence(0)
+    index = call.ints(1, "position")[0]
+    if not -len(items) <= index < len(items):
+        raise ShapeError(f"{call.where}: position {index} of a sequence of {len(items)}.")
+    return [items[index]]
+
+
+def _sequence_insert(call: Call) -> list[Value]:
+    items = list(call.sequence(0))
+    at = call.ints(2, "position")[0] if call.has(2) else len(items)
+    items.insert(at, call.node(1))
+    return [tuple(items)]
+
+
+def _sequence_concat(call: Call) -> list[Value]:
+    items = call.sequence(0)
+    if not items:
+        raise ShapeError(f"{call.where}: the sequence is empty.")
+    new = call.flag("new_axis")
+    axis = call.axis(call.integer("axis"), len(items[0].shape) + new)
+    if new:
+        items = tuple(shaping.reshape(call.pool, n, (*n.shape[:axis], 1, *n.shape[axis:])) for n in items)
+    return [shaping.concat(call.pool, items, axis)]
+
+
+def _split_to_sequence(call: Call) -> list[Value]:
+    x = call.node(0)
+    axis = call.axis(call.integer("axis"), len(x.shape))
+    if call.has(1):
+        raise UnsupportedOperatorError(f"{call.where}: SplitToSequence with sizes is not read.")
+    pieces = tuple(shaping.cut(call.pool, x, axis, k, 1) for k in range(x.shape[axis]))
+    if not call.flag("keepdims", 1):
+        pieces = tuple(shaping.drop_axis(call.pool, p, axis) for p in pieces)
+    return [pieces]
+
+
+def _nonzero(call: Call) -> list[Value]:
+    if isinstance(n := call.arguments[0], Node) and n.value is not None:
+        return [call.pool.const(np.stack(np.nonzero(n.value)).astype(np.int64))]
+    raise DataDependentError(f"{call.where}: which entries it finds depends on the network's data.")
+
+
+HANDLERS: Final[Mapping[str, Handler]] = {
+    "Constant": _constant,
+    "ConstantOfShape": _constant_of_shape,
+    "Shape": _shape,
+    "Size": _size,
+    "Range": _range,
+    "Reshape": _reshape,
+    "Flatten": _flatten,
+    "Squeeze": _squeeze,
+    "Unsqueeze": _unsqueeze,
+    "Transpose": _transpose,
+    "Expand": _expand,
+    "Tile": _tile,
+    "Concat": _concat,
+    "Split": _split,
+    "Gather": _gather,
+    "GatherND": _gather_nd,
+    "Slice": _slice,
+    "SequenceEmpty": lambda call: [()],
+    "SequenceConstruct": lambda call: [tuple(call.nodes())],
+    "SequenceAt": _sequence_at,
+    "SequenceInsert": _sequence_insert,
+    "SequenceLength": lambda call: [call.pool.const(np.array(len(call.sequence(0)), np.int64))],
+    "ConcatFromSequence": _sequence_concat,
+    "SplitToSequence": _split_to_sequence,
+    "NonZero": _nonzero,
+}

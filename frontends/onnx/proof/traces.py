@@ -1,0 +1,132 @@
+"""Which values of a file the ports of recovered populations are, step by step: what an import is checked and verified by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Graph, Population
+from snnc.compiler.neurons.expression import Expression, Symbol
+from snnc.frontends.onnx.flattening.node import Array, Node, Pool, Shape
+from snnc.frontends.onnx.flattening.sample import Inputs
+from snnc.frontends.onnx.recovery.equations import is_spike
+from snnc.frontends.onnx.recovery.naming import Named
+from snnc.frontends.onnx.reroll.step import Step
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """A state or an output of a population, and the file's values that it has to equal.
+
+    Attributes
+    ----------
+    population, port
+        A node of the graph and one of its source ports.
+    fires
+        Whether the port's equation is the spike function, so that its values are 0 and 1.
+    nodes
+        Step to value; a step is missing where the file does not compute it.
+    shape, batch
+        Shape of the file's value at one step, and its batch axis.
+    neurons
+        Shape of the population.
+    """
+
+    population: str
+    port: str
+    fires: bool
+    nodes: Mapping[int, Node]
+    shape: Shape
+    batch: int | None
+    neurons: Shape
+
+    def arrange(self, value: Array) -> Array:
+        """Bring a value of the file at one step to [batch, *neurons]."""
+        if value.size != math.prod(self.shape):
+            value = np.broadcast_to(value, self.shape)
+        if self.batch is None:
+            return value.reshape(1, *self.neurons)
+        if math.prod(self.shape[: self.batch]) != 1:
+            value = np.moveaxis(value.reshape(self.shape), self.batch, 0)
+        return value.reshape(self.shape[self.batch], *self.neurons)
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A graph with the correspondence to its file."""
+
+    graph: Graph
+    traces: tuple[Trace, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Imported:
+    """A file that was read: its graph, and where in the file the values of the graph are.
+
+    Attributes
+    ----------
+    graph
+        One time step.
+    traces
+        States and outputs of populations, in the order of the network.
+    inputs
+        Time axes and shapes that the file was read with, dynamic sizes bound, and its number of steps.
+    pool
+        The flattened file; it knows which nodes are tensors of the file.
+    fixed
+        Sizes that the file calls dynamic and that fit one number only.
+    declared
+        Shapes of the inputs as the file declares them; names stand for dynamic sizes.
+    carried
+        Where the file is a single step: the output that continues each state input.
+    """
+
+    graph: Graph
+    traces: tuple[Trace, ...]
+    inputs: Inputs
+    pool: Pool
+    fixed: Mapping[str, int] = field(default_factory=dict)
+    declared: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
+    carried: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether the file is a single time step, its inputs without the time axis that the graph gives them."""
+        return any(len(self.declared[n]) < len(self.inputs.shapes[n]) for n in self.inputs.axes)
+
+    def wanted(self, name: str) -> tuple[int | str, ...]:
+        """Return the shape of an input in the layout of the graph; names stand for open sizes."""
+        shape = tuple(self.fixed.get(d, d) if isinstance(d, str) else d for d in self.declared[name])
+        return ("steps", *shape) if self.stepwise and name in self.inputs.axes else shape
+
+    def size(self, name: str, axis: int | None) -> int | None:
+        """Return the size that the file fixes for an axis of an input in the layout of the graph, or None."""
+        size = None if axis is None else self.wanted(name)[axis]
+        return size if isinstance(size, int) else None
+
+
+def traces_of(step: Step, named: Named, name: str, population: Population) -> tuple[Trace, ...]:
+    """Return the traces of one population: its states, then its outputs."""
+    lines = {line.target: line.value for line in population.model.equations}
+    ports = {port: cls for cls, port in (*named.outputs.items(), *named.states.items())}
+    order = [p for p in (*population.model.states, *population.model.outputs) if p in ports]
+    found = []
+    for port in dict.fromkeys(order):
+        made = step.classes[ports[port]]
+        nodes = {t: early[0] for t, early in made.forced.items()} | made.nodes
+        fires = is_spike_port(lines, port)
+        found.append(Trace(name, port, fires, nodes, made.shape, step.batch[made.id], population.shape))
+    return tuple(found)
+
+
+def is_spike_port(lines: Mapping[str, Expression], port: str) -> bool:
+    """Tell whether the equation of `port` is the spike function."""
+    value = lines.get(port)
+    seen = {port}
+    while isinstance(value, Symbol) and value.name not in seen:
+        seen.add(value.name)
+        value = lines.get(value.name)
+    return value is not None and is_spike(value)

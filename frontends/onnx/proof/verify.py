@@ -1,0 +1,237 @@
+"""The last check of an import: the recovered graph and the file compute the same, at every step of a random input.
+
+Hidden populations are compared as outputs are: a neuron that no output shows on this input would go unchecked otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.errors import SnncError
+from snnc.compiler.ir.graph import Graph, Input, Output
+from snnc.frontends.common.execute import Runner
+from snnc.frontends.onnx.errors import SelfCheckError
+from snnc.frontends.onnx.flattening.node import Array, Node
+from snnc.frontends.onnx.flattening.replay import Replay, needed
+from snnc.frontends.onnx.flattening.sample import Feed, Inputs, Sample
+from snnc.frontends.onnx.flattening.shaping import summary
+from snnc.frontends.onnx.proof.traces import Trace
+
+MIN_CHECKED: Final = 8
+_TOLERANCE: Final = 1e-4
+_SEEDS: Final = 3
+_ROUNDS: Final = 4
+_SMALL_WORK: Final = 1e6
+"""Files with fewer multiplications run on more inputs, so that their few neurons fire."""
+MAX_WORK: Final = 4e10
+"""Multiplications that the check may take; longer files are checked over their first steps."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An output of the file: its node (None for a replicated single step), its values of all steps, and where they are stacked."""
+
+    name: str
+    node: Node | None
+    rows: tuple[Node, ...]
+    time_axis: int | None
+
+    def nodes(self, steps: int | None) -> tuple[Node, ...]:
+        """Return the whole output, or its first `steps`."""
+        return (self.node,) if self.node is not None and steps is None else self.rows[:steps]
+
+    def stack(self, values: list[Array], steps: int | None) -> Array:
+        """Arrange the values of :meth:`nodes` as the file does."""
+        return values[0] if self.node is not None and steps is None else np.stack(values, self.time_axis or 0)
+
+
+def verify(graph: Graph, wanted: Sequence[Wanted], traces: Sequence[Trace], inputs: Inputs, folded: bool) -> list[str]:
+    """Compare `graph` with the file over all steps; return sentences about what could not be compared.
+
+    Where weights were `folded`, a membrane may lie within rounding of its threshold; only then are other inputs tried.
+
+    Raises
+    ------
+    SelfCheckError
+        A hidden population or an output differs in its values, or an output in its shape.
+    """
+    said: list[str] = []
+    limit: int | None = None
+    work = _work([n for w in wanted for n in w.nodes(None)])
+    share = MAX_WORK / max(1, work)
+    if share < 1:
+        limit = max(MIN_CHECKED, int(share * inputs.steps))
+        said.append(f"The network was compared with the file over the first {limit} steps only; all of them take too long.")
+        wanted = [w for w in wanted if w.rows]
+    failure: SelfCheckError | None = None
+    for seed in range(_SEEDS if folded else _ROUNDS if work < _SMALL_WORK else 1):
+        try:
+            with np.errstate(all="ignore"):
+                _run(graph, wanted, traces, Sample(seed, inputs), limit)
+        except SelfCheckError as error:
+            if not folded:
+                raise
+            failure = failure or error
+            continue
+        if folded:
+            return said
+    if failure is not None:
+        raise failure
+    return said
+
+
+def _work(roots: list[Node]) -> int:
+    """Return the number of multiplications of all products and convolutions."""
+    products = [n for n, _ in needed(roots).values() if n.op in ("linear", "conv") and n.value is None]
+    return sum(math.prod(n.shape) * math.prod(n.inputs[1].shape[1:]) for n in products)
+
+
+def _run(graph: Graph, wanted: Sequence[Wanted], traces: Sequence[Trace], feed: Feed, limit: int | None) -> None:
+    """Run both side by side, step by step, so that hidden values are dropped as soon as they are compared."""
+    steps = limit or feed.inputs.steps
+    hidden = [_Hidden(trace, steps) for trace in traces]
+    replay = Replay([n for h in hidden for n in h.nodes.values()] + [n for w in wanted for n in w.nodes(limit)], feed)
+    network = _Network(graph, feed)
+    for t in range(steps):
+        network.step(t)
+        for h in hidden:
+            if t in h.nodes:
+                h.compare(t, replay.value(h.nodes[t]), network.ports)
+    _check_hidden(hidden)
+    found = network.outputs()
+    for w in wanted:
+        _compare(w, w.stack([replay.value(n) for n in w.nodes(limit)], limit), found[w.name])
+
+
+class _Network:
+    """The recovered graph on a batch of the feed's size."""
+
+    def __init__(self, graph: Graph, feed: Feed) -> None:
+        self._graph, self._feed = graph, feed
+        self._inputs = dict(graph.of_type(Input))
+        shapes = feed.inputs.shapes
+        batches = {shapes[n][op.layout.batch_axis] for n, op in self._inputs.items() if op.layout.batch_axis is not None}
+        if len(batches) > 1:
+            raise SelfCheckError(f"the inputs have the batch sizes {sorted(batches)}; snnc takes one batch at a time.")
+        self._batch = batches.pop() if batches else 1
+        self._records: dict[str, list[Array]] = {n: [] for n, _ in graph.of_type(Output)}
+        self._fixed: dict[str, Array] = {}
+        self._runner: Runner | None = None
+        self.ports: Mapping[tuple[str, str], Array] = {}
+
+    def step(self, t: int) -> None:
+        try:
+            if self._runner is None:
+                self._runner = Runner(self._graph, self._batch, {n: self._feed.whole(n) for n in self._graph.state_inputs})
+                self._fixed = {n: self._arranged(n, 0) for n, op in self._inputs.items() if op.layout.time_axis is None}
+            moving = {n: self._arranged(n, t) for n in self._inputs if n not in self._fixed}
+            for name, value in self._runner.step({**self._fixed, **moving}).items():
+                self._records[name].append(value)
+        except (ValueError, KeyError, IndexError, TypeError, SnncError) as error:
+            raise _not_run(error) from None
+        self.ports = self._runner.ports
+
+    def outputs(self) -> dict[str, Array]:
+        try:
+            return {n: _read_out(op, self._records[n]) for n, op in self._graph.of_type(Output)}
+        except (ValueError, IndexError, TypeError) as error:
+            raise _not_run(error) from None
+
+    def _arranged(self, name: str, t: int) -> Array:
+        operation = self._inputs[name]
+        layout = operation.layout
+        front = [a for a in (layout.time_axis, layout.batch_axis) if a is not None]
+        return np.moveaxis(self._feed.draw(name, t), front, range(len(front))).reshape(self._batch, *operation.shape)
+
+
+def _not_run(error: Exception) -> SelfCheckError:
+    return SelfCheckError(f"the network that was read from the file cannot be run: {str(error)[:200]}")
+
+
+def _read_out(operation: Output, values: list[Array]) -> Array:
+    stack = np.stack(values[operation.start : operation.stop])
+    if operation.readout == "last":
+        stack = stack[-1]
+    elif operation.readout != "all":
+        stack = summary(operation.readout, stack, (0,))[0]
+    front = [] if operation.layout.time_axis is None else [operation.layout.time_axis]
+    if operation.layout.batch_axis is None:
+        stack = stack[:, 0] if front else stack[0]
+    else:
+        front.append(operation.layout.batch_axis)
+    return np.moveaxis(stack, range(len(front)), front)
+
+
+@dataclass(eq=False)
+class _Hidden:
+    """How a port of a population differs from the file: values that differ for spikes, the largest difference for others."""
+
+    trace: Trace
+    steps: int
+    nodes: Mapping[int, Node] = field(init=False)
+    by_step: dict[int, float] = field(default_factory=dict)
+    largest: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.nodes = {t: n for t, n in self.trace.nodes.items() if t < self.steps}
+
+    def compare(self, t: int, value: Array, ports: Mapping[tuple[str, str], Array]) -> None:
+        found, expected = ports[self.trace.population, self.trace.port], self.trace.arrange(value)
+        if self.trace.fires:
+            if not np.array_equal(found, expected):
+                self.by_step[t] = float(np.count_nonzero(found != expected))
+            return
+        gap = float(np.abs(found - expected).max(initial=0.0))
+        if not math.isfinite(gap):
+            same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+            gap = float(np.abs(np.where(same, 0.0, found) - np.where(same, 0.0, expected)).max(initial=0.0))
+            gap = gap if math.isfinite(gap) else math.inf
+        self.by_step[t] = gap
+        self.largest = max(self.largest, float(np.abs(expected[np.isfinite(expected)]).max(initial=0.0)))
+
+    def first(self) -> int | None:
+        """Return the first step that differs."""
+        allowed = 0.0 if self.trace.fires else _TOLERANCE * self.largest
+        return min((t for t, gap in self.by_step.items() if gap > allowed), default=None)
+
+
+def _check_hidden(hidden: Sequence[_Hidden]) -> None:
+    """Name the first step that differs and the first population that does so in it: the others may follow from it."""
+    wrong = [(first, order, h) for order, h in enumerate(hidden) if (first := h.first()) is not None]
+    if not wrong:
+        return
+    t, _, h = min(wrong, key=lambda w: w[:2])
+    how = f"{h.by_step[t]:,.0f} spikes" if h.trace.fires else f"up to {h.by_step[t]:.3g} where the largest is {h.largest:.3g}"
+    raise SelfCheckError(
+        f"the population '{h.trace.population}' of the network read from the file differs from the file's own neurons at step {t}, "
+        f"in '{h.trace.port}', by {how}. Export a single step with its states as inputs and outputs."
+    )
+
+
+def _compare(wanted: Wanted, expected: Array, found: Array) -> None:
+    if found.shape != expected.shape:
+        raise SelfCheckError(
+            f"the output '{wanted.name}' has the shape {list(expected.shape)} in the file and {list(found.shape)} "
+            "in the network that was read from it."
+        )
+    finite = np.isfinite(expected)
+    same = (finite & np.isfinite(found)) | (expected == found) | (np.isnan(expected) & np.isnan(found))
+    with np.errstate(all="ignore"):
+        gap = np.where(finite & same, np.abs(found - expected), 0.0)
+    largest = float(np.abs(expected[finite]).max(initial=0.0))
+    spikes = bool(((expected == 0) | (expected == 1)).all())
+    wrong = ~same | (gap > (0.0 if spikes else _TOLERANCE * largest))
+    if not wrong.any():
+        return
+    where = np.argwhere(wrong)
+    axis = wanted.time_axis
+    when = "" if axis is None else f" at step {where[:, axis].min()}"
+    raise SelfCheckError(
+        f"the output '{wanted.name}' of the network read from the file differs from the file's own{when}: {len(where):,} of {wrong.size:,} "
+        f"values, by up to {gap.max():.3g} where the largest is {largest:.3g}. Export a single step with its states as inputs and outputs."
+    )

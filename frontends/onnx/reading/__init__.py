@@ -1,0 +1,1 @@
+"""ONNX files -> checked models with numbers for all sizes."""

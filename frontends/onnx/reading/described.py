@@ -1,0 +1,184 @@
+"""Files that snnc wrote: the graph that they describe, where it computes what the file's own nodes do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population
+from snnc.compiler.ir.shapes import PortMap, size
+from snnc.compiler.ir.verify import verify as verify_graph
+from snnc.frontends.common.notes import Description, read_description
+from snnc.frontends.common.work import too_much, work_of
+from snnc.frontends.onnx.errors import DescriptionError
+from snnc.frontends.onnx.flattening.node import Node, Shape
+from snnc.frontends.onnx.flattening.node import Pool as NodePool
+from snnc.frontends.onnx.flattening.replay import needed
+from snnc.frontends.onnx.flattening.sample import Inputs
+from snnc.frontends.onnx.proof.traces import Imported, Trace, is_spike_port
+from snnc.frontends.onnx.proof.verify import MAX_WORK, Wanted, verify
+
+Seen: TypeAlias = Mapping[tuple[str, int], Node]
+"""(tensor of the loop, trip) -> node."""
+Execute: TypeAlias = Callable[[NodePool, Mapping[str, Shape], frozenset[str]], tuple[Mapping[str, Node], Seen]]
+"""Runs a file for shapes of its inputs, watching tensors of its loop; returns its outputs, and what was watched."""
+_Declared: TypeAlias = Mapping[str, tuple[int | str, ...]]
+
+_BATCH: Final = 2
+_STEPS: Final = 16
+_DELAYS: Final = 48
+"""Steps that the check adds for delays, at most."""
+_LATEST: Final = 1_000
+"""Steps that the check adds for outputs that begin late, at most."""
+
+
+@dataclass(frozen=True)
+class File:
+    """What a description has to fit: initializers, declared shapes of inputs, names of outputs, a digest of nodes, and how to run it."""
+
+    constants: Mapping[str, Array]
+    inputs: _Declared
+    outputs: tuple[str, ...]
+    structure: object
+    execute: Execute
+
+
+def described(text: object, file: File, given: Mapping[str, Shape] | None = None) -> Imported:
+    """Return the graph that snnc described in a file.
+
+    Parameters
+    ----------
+    text
+        The description.
+    file
+        The file.
+    given
+        Shapes of arrays that the correspondence of graph and file is wanted for; None: those of the check.
+
+    Raises
+    ------
+    SnncError
+        The description is damaged, or the file computes something else. Other exceptions are possible too: the text comes from outside.
+    """
+    description = read_description(text, lambda name: file.constants.get(name) if isinstance(name, str) else None)
+    graph = description.graph
+    inputs, outputs = dict(graph.of_type(Input)), dict(graph.of_type(Output))
+    if {*inputs, *graph.state_inputs} != set(file.inputs) or set(outputs) != set(file.outputs):
+        raise DescriptionError("its inputs and outputs are not those of the file.")
+    if description.structure != file.structure:
+        raise DescriptionError("somebody changed the nodes of the file.")
+    ports = verify_graph(graph)
+    found, nodes = _run(description, ports, file, _check_inputs(graph, ports, file.inputs))
+    _check_work(graph, ports, found, list(nodes.values()))
+    verify(graph, _wanted(graph, found, nodes), found.traces, found.inputs, False)
+    if given is None:
+        return found
+    return _run(description, ports, file, _inputs(graph, ports, {**file.inputs, **given}))[0]
+
+
+# ---- shapes ----------------------------------------------------------------------------------------------------------
+
+
+def _check_inputs(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
+    """Return shapes for the check; where inputs have a time axis, the file says how many steps the network takes."""
+    timed = [(n, op.layout.time_axis) for n, op in graph.of_type(Input) if op.layout.time_axis is not None]
+    lengths = {declared[name][axis] for name, axis in timed if axis < len(declared[name])}
+    if lengths:
+        fixed = [n for n in lengths if isinstance(n, int)]
+        if len(fixed) > 1:
+            raise DescriptionError(f"the file's inputs have {', '.join(map(str, sorted(fixed)))} steps.")
+        graph.steps = fixed[0] if fixed else None
+    delays = sum({(e.source, e.source_port, e.delay): e.delay for e in graph.edges}.values())
+    late = max((operation.start for _, operation in graph.of_type(Output)), default=0)
+    enough = _STEPS + min(_DELAYS, delays) + min(_LATEST, late)
+    steps = min(graph.steps or enough, enough) if timed else graph.steps
+    short = {name: tuple(steps if k == axis else n for k, n in enumerate(declared[name])) for name, axis in timed if steps is not None}
+    return _inputs(graph, ports, {**declared, **short})
+
+
+def _inputs(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
+    """Return the shapes of `declared` with numbers in place of names."""
+    operations = dict(graph.of_type(Input))
+    patterns: dict[str, list[int | str]] = {name: _pattern(op) for name, op in operations.items()}
+    batched = any(op.layout.batch_axis is not None for op in operations.values())
+    for name, ref in graph.state_inputs.items():
+        patterns[name] = [*(["batch"] if batched else []), *ports[ref.node, ref.name].shape]
+    found: dict[str, int] = {"batch": _BATCH, "time": graph.steps or _STEPS}
+    for name, pattern in patterns.items():
+        if len(pattern) != len(declared[name]):
+            raise DescriptionError(f"its input {name!r} has the shape {pattern}, and {list(declared[name])} in the file.")
+        found |= {p: n for p, n in zip(pattern, declared[name], strict=True) if isinstance(p, str) and isinstance(n, int)}
+    shapes = {name: tuple(found[p] if isinstance(p, str) else p for p in pattern) for name, pattern in patterns.items()}
+    for name, shape in shapes.items():
+        if any(isinstance(n, int) and n != m for n, m in zip(declared[name], shape, strict=True)):
+            raise DescriptionError(f"its input {name!r} has the shape {list(shape)}, and {list(declared[name])} in the file.")
+    axes = {name: axis for name, op in operations.items() if (axis := op.layout.time_axis) is not None}
+    return Inputs(axes, shapes, found["time"])
+
+
+def _pattern(operation: Input) -> list[int | str]:
+    """Return the shape of an input with words for its batch and its steps."""
+    found: list[int | str] = list(operation.shape)
+    places = ((operation.layout.batch_axis, "batch"), (operation.layout.time_axis, "time"))
+    for axis, word in sorted((axis, word) for axis, word in places if axis is not None):
+        found.insert(axis, word)
+    return found
+
+
+# ---- the correspondence ----------------------------------------------------------------------------------------------
+
+
+def _run(description: Description, ports: PortMap, file: File, inputs: Inputs) -> tuple[Imported, Mapping[str, Node]]:
+    graph, pool = description.graph, NodePool()
+    watched = frozenset(name for row in description.values.values() for name in row.values())
+    outputs, seen = file.execute(pool, inputs.shapes, watched)
+    batch = next((inputs.shapes[n][a] for n, op in graph.of_type(Input) if (a := op.layout.batch_axis) is not None), 1)
+    traces = [t for n, p in graph.of_type(Population) for t in _traces(n, p, description.values.get(n, {}), seen, inputs.steps, batch)]
+    return Imported(graph, tuple(traces), inputs, pool), outputs
+
+
+def _traces(name: str, population: Population, values: Mapping[str, str], seen: Seen, steps: int, batch: int) -> Iterator[Trace]:
+    model, shape = population.model, (batch, *population.shape)
+    lines = {line.target: line.value for line in model.equations}
+    for port in dict.fromkeys((*model.states, *model.outputs)):
+        tensor = values.get(port, "")
+        nodes = {t: seen[tensor, t] for t in range(steps) if (tensor, t) in seen}
+        if nodes and all(math.prod(n.shape) == math.prod(shape) for n in nodes.values()):
+            yield Trace(name, port, is_spike_port(lines, port), nodes, shape, 0, population.shape)
+
+
+def _wanted(graph: Graph, found: Imported, outputs: Mapping[str, Node]) -> list[Wanted]:
+    wanted = []
+    for name, operation in graph.of_type(Output):
+        node, axis = outputs[name], (operation.layout.time_axis or 0) if operation.readout == "all" else None
+        recorded = len(range(found.inputs.steps)[operation.start : operation.stop])
+        if axis is not None and (axis >= len(node.shape) or node.shape[axis] != recorded):
+            raise DescriptionError(f"its output {name!r} has no axis of {recorded} steps in the file.")
+        wanted.append(Wanted(name, node, (), axis))
+    return wanted
+
+
+# ---- work ------------------------------------------------------------------------------------------------------------
+
+
+def _check_work(graph: Graph, ports: PortMap, found: Imported, outputs: list[Node]) -> None:
+    """Refuse a description of something much larger than its file, before memory and time are taken for it."""
+    roots = [*outputs, *(n for trace in found.traces for n in trace.nodes.values())]
+    of_file = sum(_work_of_node(n) for n, _ in needed(roots).values() if n.value is None)
+    samples = max(math.prod(found.inputs.shapes[n]) // size(op.shape) for n, op in graph.of_type(Input))
+    described = samples * work_of(graph, ports)
+    if too_much(described, of_file):
+        raise DescriptionError(f"its network takes {described:,} operations, and the file {of_file:,}.")
+    if of_file > MAX_WORK:
+        raise DescriptionError(f"the file takes {of_file:,} operations in {found.inputs.steps} steps, too many to check it.")
+
+
+def _work_of_node(node: Node) -> int:
+    per = 1
+    if node.op in ("linear", "conv"):
+        per = math.prod(node.inputs[1].shape[1:])
+    elif node.op == "pool" and isinstance(node.attrs[1], tuple):
+        per = math.prod(node.attrs[1])
+    return math.prod(node.shape) * per

@@ -1,0 +1,254 @@
+"""States of a single step that share a tensor, taken apart: several populations' states, and buffers that move by one entry a step.
+
+What a step puts together at its end tells what the tensor is made of. The first step then reads the parts put together in the
+same way, so that slices of it reach them as slices of a stack reach its entries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias, cast
+
+import numpy as np
+
+from snnc.compiler.ir.array_parts import Index, part_name
+from snnc.frontends.onnx.errors import OnnxError
+from snnc.frontends.onnx.flattening import shaping
+from snnc.frontends.onnx.flattening.node import Array, Node, Pool, Shape
+
+_MAX_VALUES: Final = 1 << 24
+"""Values of all states; larger ones are left whole."""
+_MAX_DEPTH: Final = 1024
+"""Steps that a value may stay in a buffer."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Leaf:
+    """A part: the numbers of its values, and of those that it takes over from the step before."""
+
+    numbers: Array
+    source: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Join:
+    """Parts behind one another."""
+
+    axis: int
+    parts: tuple[_Tree, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Move:
+    """A part in another shape, or with its axes in another order."""
+
+    op: str
+    attrs: tuple[int, ...]
+    part: _Tree
+
+
+_Tree: TypeAlias = _Leaf | _Join | _Move
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The states of a single step, taken apart.
+
+    Attributes
+    ----------
+    trees
+        What each state is made of.
+    names
+        Input of each part; None for parts of buffers that move, which start at zero.
+    shapes
+        Shape of each of those inputs.
+    buffers
+        States that hold such buffers.
+    depth
+        Steps until a value has moved through the longest buffer.
+    """
+
+    trees: Mapping[str, _Tree]
+    names: Mapping[_Leaf, str | None]
+    shapes: Mapping[str, Shape]
+    buffers: tuple[str, ...]
+    depth: int
+
+    @property
+    def packed(self) -> bool:
+        """Whether a tensor holds more than one part."""
+        return not all(isinstance(tree, _Leaf) for tree in self.trees.values())
+
+    def start(self, pool: Pool) -> dict[str, Node]:
+        """Return what the first step reads for each state."""
+
+        def leaf(made: _Leaf) -> Node:
+            name = self.names[made]
+            return pool.const(np.zeros(made.numbers.shape, np.float32)) if name is None else pool.input(name, made.numbers.shape)
+
+        return {name: _built(pool, tree, leaf) for name, tree in self.trees.items()}
+
+
+def parts_of(pool: Pool, inputs: Mapping[str, Node], carried: Mapping[str, Node]) -> Parts | None:
+    """Take states apart, given all inputs and the value that carries each state on; None where all stay whole."""
+    states = {name: inputs[name] for name in carried}
+    if sum(math.prod(n.shape) for n in states.values()) > _MAX_VALUES:
+        return None
+    numbers: dict[str, Array] = {}
+    first = 0
+    for name, node in states.items():
+        numbers[name] = np.arange(first, first + math.prod(node.shape)).reshape(node.shape)
+        first += math.prod(node.shape)
+    trees = {name: _tree(joined(pool, carried[name]), own, numbers) for name, own in numbers.items()}
+    moves = np.full(first, -1)
+    for tree in trees.values():
+        for leaf in _leaves(tree):
+            if leaf.source is not None:
+                moves[leaf.numbers.reshape(-1)] = leaf.source.reshape(-1)
+    moved = np.flatnonzero(moves >= 0)
+    buffered = np.zeros(first, bool)
+    buffered[moved], buffered[moves[moved]] = True, True
+    names: dict[_Leaf, str | None] = {}
+    for name, tree in trees.items():
+        trees[name] = _named(name, tree, numbers[name], buffered, names)
+    shapes = {text: leaf.numbers.shape for leaf, text in names.items() if text is not None}
+    buffers = tuple(name for name, tree in trees.items() if any(names[leaf] is None for leaf in _leaves(tree)))
+    depth = _depth(moves)
+    clash = set(shapes) & (set(inputs) - set(states))
+    found = Parts(trees, names, shapes, buffers, depth)
+    return found if not clash and depth <= _MAX_DEPTH and (buffers or found.packed) else None
+
+
+def advised(error: OnnxError, pool: Pool, states: Iterable[str]) -> OnnxError:
+    """Return an error that tells, where a step reads parts of its states, that these may be the reason."""
+    names = set(states)
+    sliced = (str(n.inputs[0].attrs[0]) for n in pool.nodes if n.op == "slice" and n.inputs[0].op == "input")
+    found = ", ".join(f"'{name}'" for name in dict.fromkeys(sliced) if name in names)
+    if not found:
+        return error
+    return type(error)(
+        f"{error.text} The step reads parts of the states {found}; give each population's state, and each past value, "
+        "an input and an output of its own."
+    )
+
+
+def joined(pool: Pool, node: Node) -> Node:
+    """Return a value that is put together, by Concat or by writing entries into it, as one Concat of the same parts at every step."""
+    if node.op == "put":
+        axis, at = cast("tuple[int, int]", node.attrs)
+        stop = at + node.inputs[1].shape[axis]
+        ends = ((0, at), (stop, node.shape[axis] - stop))
+        before, after = ([joined(pool, shaping.cut(pool, node, axis, k, size))] if size else [] for k, size in ends)
+        return _flat(pool, (*before, node.inputs[1], *after), axis)
+    if node.op == "concat":
+        return _flat(pool, tuple(joined(pool, n) for n in node.inputs), cast("int", node.attrs[0]))
+    if node.op == "reshape":
+        return shaping.reshape(pool, joined(pool, node.inputs[0]), node.shape)
+    if node.op == "transpose":
+        return shaping.transpose(pool, joined(pool, node.inputs[0]), cast("tuple[int, ...]", node.attrs))
+    return node
+
+
+def _flat(pool: Pool, parts: tuple[Node, ...], axis: int) -> Node:
+    """Return a Concat without others along the same axis in it; constants are as long as what will stand in their place."""
+    found = [n for p in parts for n in (p.inputs if p.op == "concat" and p.attrs[0] == axis else (p,))]
+    width = min((n.shape[axis] for n in found if n.value is None), default=0)
+    rows: list[Node] = []
+    for n in found:
+        size = width if n.value is not None and width and n.shape[axis] % width == 0 else n.shape[axis]
+        rows.extend(shaping.cut(pool, n, axis, k, size) for k in range(0, n.shape[axis], max(1, size)))
+    return shaping.concat(pool, tuple(rows) or parts, axis)
+
+
+def _named(name: str, tree: _Tree, own: Array, buffered: Array, names: dict[_Leaf, str | None]) -> _Tree:
+    """Name the parts of a state; return it whole where it has one part only, or one that is no block of it."""
+    whole = _Leaf(own, None)
+    found: dict[_Leaf, str | None] = {}
+    for leaf in _leaves(tree):
+        index = _block(leaf.numbers - own.flat[0], own.shape)
+        if buffered[leaf.numbers].any():
+            found[leaf] = None
+        elif index is None or leaf.numbers.size == own.size:
+            names[whole] = name
+            return whole
+        else:
+            found[leaf] = part_name(name, index)
+    names.update(found)
+    return tree
+
+
+def _tree(node: Node, own: Array, numbers: Mapping[str, Array]) -> _Tree:
+    source = _taken_over(node, numbers)
+    if source is not None:
+        return _Leaf(own, None if np.array_equal(source, own) else source)
+    match node.op:
+        case "concat":
+            axis = cast("int", node.attrs[0])
+            ends = np.cumsum([p.shape[axis] for p in node.inputs])[:-1]
+            rows = zip(node.inputs, np.split(own, ends, axis), strict=True)
+            return _Join(axis, tuple(_tree(p, n, numbers) for p, n in rows))
+        case "reshape":
+            inner = node.inputs[0]
+            return _Move("reshape", node.shape, _tree(inner, own.reshape(inner.shape), numbers))
+        case "transpose":
+            order = cast("tuple[int, ...]", node.attrs)
+            return _Move("transpose", order, _tree(node.inputs[0], own.transpose(np.argsort(order)), numbers))
+    return _Leaf(own, None)
+
+
+def _taken_over(node: Node, numbers: Mapping[str, Array]) -> Array | None:
+    """Return the numbers of the values that a node only takes over from states; None for any other node."""
+    if node.op == "input":
+        return numbers.get(str(node.attrs[0]))
+    if node.op not in ("slice", "reshape", "transpose"):
+        return None
+    inner = _taken_over(node.inputs[0], numbers)
+    if inner is None:
+        return None
+    if node.op == "slice":
+        axis, start = cast("tuple[int, int]", node.attrs)
+        return inner.take(range(start, start + node.shape[axis]), axis)
+    return inner.reshape(node.shape) if node.op == "reshape" else inner.transpose(cast("tuple[int, ...]", node.attrs))
+
+
+def _leaves(tree: _Tree) -> Iterator[_Leaf]:
+    if isinstance(tree, _Leaf):
+        yield tree
+        return
+    for part in tree.parts if isinstance(tree, _Join) else (tree.part,):
+        yield from _leaves(part)
+
+
+def _built(pool: Pool, tree: _Tree, leaf: Callable[[_Leaf], Node]) -> Node:
+    match tree:
+        case _Leaf():
+            return leaf(tree)
+        case _Join(axis, parts):
+            return shaping.concat(pool, tuple(_built(pool, p, leaf) for p in parts), axis)
+        case _Move(op, attrs, part):
+            inner = _built(pool, part, leaf)
+            return shaping.reshape(pool, inner, attrs) if op == "reshape" else shaping.transpose(pool, inner, attrs)
+
+
+def _block(numbers: Array, shape: Shape) -> Index | None:
+    """Return the index of an array of `shape` that gives the values with these numbers, in their order; None where there is none."""
+    places = np.unravel_index(numbers.reshape(-1), shape)
+    found: list[int | slice] = []
+    for place, size in zip(places, shape, strict=True):
+        low, high = int(place.min()), int(place.max()) + 1
+        found.append(slice(None) if high - low == size else low if high - low == 1 else slice(low, high))
+    while len(found) > 1 and found[-1] == slice(None):
+        found.pop()
+    block = np.arange(math.prod(shape)).reshape(shape)[tuple(found)]
+    return tuple(found) if np.array_equal(block.reshape(-1), numbers.reshape(-1)) else None
+
+
+def _depth(moves: Array) -> int:
+    """Return the length of the longest chain of moves."""
+    depth, here = 0, np.flatnonzero(moves >= 0)
+    while here.size and depth <= _MAX_DEPTH:
+        here = moves[here]
+        here, depth = here[moves[here] >= 0], depth + 1
+    return depth

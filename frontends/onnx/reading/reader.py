@@ -1,0 +1,288 @@
+"""Read an ONNX file and check all of it that can be checked before it is run."""
+
+from __future__ import annotations
+
+import math
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from onnx import GraphProto, ModelProto, StringStringEntryProto, TensorProto
+
+from snnc.frontends.common.notes import KEY
+from snnc.frontends.onnx.errors import (
+    ExternalDataError,
+    ForeignOperatorError,
+    MalformedGraphError,
+    NotFiniteTensorError,
+    OpsetError,
+    TensorError,
+    UnreadableFileError,
+)
+from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, check_size
+from snnc.frontends.onnx.reading.structure import structure
+
+MAX_FILE: Final = 2**31
+OLDEST_OPSET: Final = 13
+_DIGEST: Final = f"{KEY}.structure"
+_OWN_DOMAINS: Final = ("", "ai.onnx")
+_SMALL: Final = 256
+"""Elements of external data that are loaded in any case."""
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes of a file.
+
+    Raises
+    ------
+    UnreadableFileError
+        It is something else, which may have no end.
+    OSError
+        It is not there.
+    """
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise UnreadableFileError(f"{path} is no regular file; save the model as one.")
+    return found.st_size
+
+
+def read_model(path: Path) -> ModelProto:
+    """Return the checked model of a file, external data loaded, local functions inlined.
+
+    Raises
+    ------
+    OnnxError
+        Anything of the file is wrong; the error's class says what.
+    """
+    try:
+        size = size_of(path)
+        if size > MAX_FILE:
+            raise UnreadableFileError(f"{path} holds {size:,} bytes; ONNX files end at {MAX_FILE:,}. Use external data for the weights.")
+        data = path.read_bytes()
+    except OSError as error:
+        raise UnreadableFileError(f"{path} cannot be read: {error.strerror or error}.") from None
+    if not data:
+        raise UnreadableFileError(f"{path} is empty; export the model again.")
+    model = ModelProto()
+    try:
+        model.ParseFromString(data)
+    except (DecodeError, RecursionError, ValueError):
+        raise UnreadableFileError(f"{path} is no ONNX model, or is truncated ({size:,} bytes); export it again.") from None
+    if not model.HasField("graph") or model.ir_version < 1:
+        raise UnreadableFileError(f"{path} is no ONNX model: it holds no graph; export it again.")
+    _check_opset(model)
+    described = any(p.key == KEY for p in model.metadata_props)
+    digest = structure(model) if described else ""
+    model = inline(model)
+    if described:
+        _note_digest(model, digest)
+    _check_graph(model.graph, set(), 0)
+    _drop_unused(model.graph)
+    for graph in _graphs(model.graph):
+        for tensor, name in _tensors(graph):
+            _load_external(tensor, name, path)
+            _check_tensor(tensor, name)
+    return model
+
+
+def read_outline(path: Path) -> ModelProto:
+    """Return the model of a file that :func:`read_model` has accepted, local functions inlined, with small external data only.
+
+    Shapes and indices are small, and ONNX Runtime wants them in the model; it finds large weights beside it.
+    """
+    model = inline(onnx.load(str(path), load_external_data=False))
+    for graph in _graphs(model.graph):
+        for tensor, name in _tensors(graph):
+            if math.prod(tensor.dims) <= _SMALL:
+                _load_external(tensor, name, path)
+    return model
+
+
+def opset_of(model: ModelProto) -> int:
+    """Return the version of ONNX's own operators that the model uses."""
+    return max((int(o.version) for o in model.opset_import if o.domain in _OWN_DOMAINS), default=0)
+
+
+def notes_of(model: ModelProto) -> tuple[object, object]:
+    """Return the description of the network that snnc leaves in the files that it writes, unread, and a digest of the file's nodes now.
+
+    Both are None where there is no description.
+    """
+    found = {p.key: p.value for p in model.metadata_props if p.key in (KEY, _DIGEST)}
+    return found.get(KEY), found.get(_DIGEST)
+
+
+def _note_digest(model: ModelProto, digest: str) -> None:
+    """Keep the digest of a file, before its functions were inlined, with the model."""
+    kept = [p for p in model.metadata_props if p.key != _DIGEST]
+    del model.metadata_props[:]
+    model.metadata_props.extend([*kept, StringStringEntryProto(key=_DIGEST, value=digest)])
+
+
+def _check_opset(model: ModelProto) -> None:
+    opset, newest = opset_of(model), onnx.defs.onnx_opset_version()
+    if not opset:
+        raise OpsetError("the model names no opset of ONNX's own operators, so they have no meaning; export it again.")
+    if opset > newest:
+        raise OpsetError(
+            f"the model uses opset {opset}; the installed onnx {onnx.__version__} knows up to {newest}. Update onnx or export an older one."
+        )
+    if opset < OLDEST_OPSET:
+        raise OpsetError(f"the model uses opset {opset}; snnc reads {OLDEST_OPSET} to {newest}. Export it with a later opset_version.")
+
+
+def inline(model: ModelProto) -> ModelProto:
+    """Return the model with its local functions inlined."""
+    if not model.functions:
+        return model
+    from onnx import inliner
+
+    try:
+        inlined: ModelProto = inliner.inline_local_functions(model)
+    except Exception as error:  # the binding raises whatever its C++ side threw
+        raise MalformedGraphError(f"the model's local functions cannot be inlined: {str(error)[:200]}") from None
+    return inlined
+
+
+def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _graphs(attribute.g)
+
+
+def _tensors(graph: GraphProto) -> Iterator[tuple[TensorProto, str]]:
+    for tensor in graph.initializer:
+        yield tensor, tensor.name
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t, node.name or (node.output[0] if node.output else attribute.name)
+
+
+def _check_graph(graph: GraphProto, outer: set[str], level: int) -> None:
+    if level > 8:
+        raise MalformedGraphError(f"the graph '{graph.name}' nests deeper than 8 levels of loops.")
+    if level == 0 and not graph.node:
+        raise MalformedGraphError("the graph has no nodes, so it computes nothing.")
+    if not graph.output:
+        raise MalformedGraphError(f"the graph '{graph.name}' has no outputs, so it computes nothing.")
+    if graph.sparse_initializer:
+        raise TensorError("sparse initializers are not read; store the weights dense.")
+    inputs = [i.name for i in graph.input]
+    own = {t.name for t in graph.initializer} | set(inputs)
+    if len(set(inputs)) != len(inputs):
+        raise MalformedGraphError(f"two inputs of the graph '{graph.name}' have one name.")
+    if len(own) < len(graph.initializer) + len(set(inputs) - {t.name for t in graph.initializer}):
+        raise MalformedGraphError(f"two initializers of the graph '{graph.name}' have one name.")
+    made: dict[str, int] = {}
+    for k, node in enumerate(graph.node):
+        for name in node.output:
+            if name and (name in made or name in own):
+                raise MalformedGraphError(f"two values are called '{name}'; the second is made by a {node.op_type} node.")
+            made[name] = k
+    visible = outer | own
+    for k, node in enumerate(graph.node):
+        _check_node(graph, k, visible, made, level)
+        visible.update(o for o in node.output if o)
+    missing = [o.name for o in graph.output if o.name not in visible]
+    if missing:
+        raise MalformedGraphError(f"the output '{missing[0]}' of graph '{graph.name}' is computed by no node.")
+
+
+def _check_node(graph: GraphProto, index: int, visible: set[str], made: dict[str, int], level: int) -> None:
+    node = graph.node[index]
+    where = f"{node.op_type} node '{node.name or (node.output[0] if node.output else index)}'"
+    if node.domain not in _OWN_DOMAINS:
+        raise ForeignOperatorError(f"{where} is of the domain '{node.domain}'; snnc reads ONNX's own operators only.")
+    if not all(isinstance(text, str) for text in (node.op_type, node.name, *node.input, *node.output)):
+        raise UnreadableFileError(f"{where}: its names are no valid text; the file is damaged, export it again.")
+    if not onnx.defs.has(node.op_type):
+        raise ForeignOperatorError(f"{where}: ONNX defines no operator '{node.op_type}'.")
+    schema = onnx.defs.get_schema(node.op_type)
+    if not schema.min_input <= len(node.input) <= schema.max_input:
+        raise MalformedGraphError(f"{where} has {len(node.input)} input(s); {node.op_type} takes {schema.min_input} to {schema.max_input}.")
+    for name in node.input:
+        if name and name not in visible:
+            if made.get(name, -1) >= index:
+                raise MalformedGraphError(f"{where} reads '{name}', which a later node makes: a cycle, or nodes out of order.")
+            raise MalformedGraphError(f"{where} reads '{name}', which no node, input or initializer defines.")
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            _check_graph(attribute.g, visible, level + 1)
+
+
+def _drop_unused(graph: GraphProto) -> None:
+    """Leave out initializers that no node reads, so that nothing is loaded for them."""
+    for found in _graphs(graph):
+        read = {name for inner in _graphs(found) for node in inner.node for name in node.input}
+        read |= {o.name for inner in _graphs(found) for o in inner.output} | {i.name for i in found.input}
+        kept = [tensor for tensor in found.initializer if tensor.name in read]
+        if len(kept) < len(found.initializer):
+            del found.initializer[:]
+            found.initializer.extend(kept)
+
+
+def _load_external(tensor: TensorProto, name: str, path: Path) -> None:
+    if tensor.data_location != TensorProto.EXTERNAL:
+        return
+    entries = {e.key: e.value for e in tensor.external_data}
+    location = entries.get("location", "")
+    folder = path.resolve().parent
+    if not isinstance(location, str):
+        raise ExternalDataError(f"the tensor '{name}' names its file by no valid text; the file is damaged, export it again.")
+    target = (folder / location).resolve()
+    if not location or Path(location).is_absolute() or not target.is_relative_to(folder):
+        raise ExternalDataError(f"the tensor '{name}' lies in '{location}', outside the model's folder {folder}; snnc does not read it.")
+    dtype = _dtype(tensor, name)
+    wanted = math.prod(tensor.dims) * dtype.itemsize
+    check_size(tuple(tensor.dims), f"the tensor '{name}'")
+    try:
+        offset, length = int(entries.get("offset", 0)), int(entries.get("length", wanted))
+        size = target.stat().st_size
+        if offset < 0 or length != wanted or offset + length > size:
+            raise ExternalDataError(
+                f"the tensor '{name}' of shape {list(tensor.dims)} needs {wanted:,} bytes at {offset:,} of '{location}', "
+                f"which has {size:,} bytes; its entry names {length:,}."
+            )
+        with target.open("rb") as file:
+            file.seek(offset)
+            tensor.raw_data = file.read(length)
+    except (OSError, ValueError) as error:
+        raise ExternalDataError(f"the data of tensor '{name}' cannot be read from '{target}': {error}. Keep it beside the model.") from None
+    tensor.data_location = TensorProto.DEFAULT
+    del tensor.external_data[:]
+
+
+def _dtype(tensor: TensorProto, name: str) -> np.dtype[np.generic]:
+    try:
+        return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
+    except (KeyError, ValueError, TypeError):
+        raise TensorError(f"the tensor '{name}' has the unknown data type {tensor.data_type}.") from None
+
+
+def _check_tensor(tensor: TensorProto, name: str) -> None:
+    dtype = _dtype(tensor, name)
+    if min(tensor.dims, default=0) < 0:
+        raise TensorError(f"the tensor '{name}' has the shape {list(tensor.dims)}, with a negative size.")
+    check_size(tuple(tensor.dims), f"the tensor '{name}'")
+    count = math.prod(tensor.dims)
+    if tensor.HasField("raw_data") and dtype.itemsize and len(tensor.raw_data) != count * dtype.itemsize and dtype.kind in "fiub":
+        raise TensorError(
+            f"the tensor '{name}' of shape {list(tensor.dims)} needs {count * dtype.itemsize:,} bytes and has {len(tensor.raw_data):,}."
+        )
+    if not tensor.HasField("raw_data") and count > MAX_CONSTANT:
+        check_size(tuple(tensor.dims), f"the tensor '{name}'", MAX_CONSTANT)
+    if dtype.kind == "f":
+        try:
+            values = onnx.numpy_helper.to_array(tensor)
+        except (ValueError, TypeError) as error:
+            raise TensorError(f"the tensor '{name}' of shape {list(tensor.dims)} cannot be read: {str(error)[:200]}") from None
+        if not np.isfinite(values).all():
+            bad = int(values.size - np.isfinite(values).sum())
+            raise NotFiniteTensorError(f"the tensor '{name}' holds {bad} NaN or infinite value(s) of {values.size}; repair the model.")

@@ -1,0 +1,1 @@
+"""From one recovered time step to populations, states, equations and readouts."""

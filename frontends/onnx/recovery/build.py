@@ -1,0 +1,312 @@
+"""Write a recovered step as a graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import networkx as nx
+import numpy as np
+
+from snnc.compiler.ir.graph import (
+    Add,
+    Array,
+    Concat,
+    Conv,
+    Flatten,
+    Graph,
+    Input,
+    Layout,
+    Linear,
+    Operation,
+    Output,
+    Pool,
+    Population,
+    Reshape,
+    Shape,
+    Sparse,
+    StateRef,
+)
+from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.frontends.common.recognise import recognise
+from snnc.frontends.onnx.errors import NotYetError, ReadoutError, StepGraphError
+from snnc.frontends.onnx.flattening.picking import Pick
+from snnc.frontends.onnx.proof.traces import Built, Trace, traces_of
+from snnc.frontends.onnx.recovery.detaching import Detach
+from snnc.frontends.onnx.recovery.equations import draft
+from snnc.frontends.onnx.recovery.grouping import Grouping, channel_bias
+from snnc.frontends.onnx.recovery.initial import Start
+from snnc.frontends.onnx.recovery.layers import layer_of, scale_of, selection
+from snnc.frontends.onnx.recovery.naming import Named, name
+from snnc.frontends.onnx.recovery.states import States
+from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref
+from snnc.frontends.onnx.reroll.step import Result, Step
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value leaves the graph's nodes."""
+
+    node: str
+    port: str = ""
+    shape: Shape = ()
+
+
+@dataclass(eq=False)
+class Plan:
+    """Everything that :func:`build` reads."""
+
+    title: str
+    step: Step
+    groups: Grouping
+    states: Mapping[int, States]
+    start: Start
+    inputs: Mapping[str, Shape]
+    steps: int | None
+    names: set[str]
+    visible: set[int]
+    detach: Detach | None
+    """The rule for where gradients stop; None: the file carries marks."""
+
+
+class _Builder:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.step = plan.step
+        self.graph = Graph(plan.title, plan.steps)
+        self.places: dict[int, Place] = {}
+        self.named: dict[int, Named] = {}
+        self.traces: list[Trace] = []
+        self.pending: list[tuple[Operand, str, str, Shape | None]] = []
+        self.shaped: dict[tuple[Place, int, Shape], str] = {}
+        self.count: dict[str, int] = {}
+
+    def fresh(self, base: str) -> str:
+        """Return a new node name."""
+        while True:
+            self.count[base] = self.count.get(base, 0) + 1
+            name = f"{base}_{self.count[base]}"
+            if name not in self.plan.names and name not in self.graph.nx:
+                return name
+
+    def input(self, ref: InputRef) -> Place:
+        """Return where an input leaves, adding it on its first use."""
+        step, full = self.step, self.plan.inputs[ref.name]
+        axis, batch = step.axes.get(ref.name), step.input_batch(ref)
+        shape = tuple(d for k, d in enumerate(full) if k not in (axis, batch)) or (1,)
+        if ref.name not in self.graph.nx:
+            self.graph.add(ref.name, Input(shape, layout=Layout(axis, batch)))
+        return Place(ref.name, "", shape)
+
+    def read(self, operand: Operand, target: str, port: str = "", shape: Shape | None = None) -> None:
+        """Connect an operand to a port, in `shape`, when its source is there."""
+        self.pending.append((operand, target, port, shape))
+
+    def connect(self) -> None:
+        """Make all edges; where a reader needs another shape, a Reshape comes in between."""
+        for operand, target, port, shape in self.pending:
+            place = self.place(operand)
+            delay = operand.delay if not isinstance(operand, Const) else 0
+            if shape is None or shape == place.shape:
+                self.graph.connect(place.node, target, source_port=place.port, target_port=port, delay=delay)
+                continue
+            key = (place, delay, shape)
+            if key not in self.shaped:
+                flat = len(shape) == 1
+                self.shaped[key] = self.graph.add(self.fresh("flat" if flat else "reshape"), Flatten() if flat else Reshape(shape))
+                self.graph.connect(place.node, self.shaped[key], source_port=place.port, delay=delay)
+            self.graph.connect(self.shaped[key], target, target_port=port)
+
+    def place(self, operand: Operand) -> Place:
+        """Return where an operand leaves."""
+        match operand:
+            case InputRef():
+                return self.input(operand)
+            case Ref(cls):
+                return self.places[cls]
+        raise StepGraphError("a layer reads a constant instead of a value of the network; fold it into the layer's bias.")
+
+    def layer(self, cls: int) -> None:
+        """Add a layer, or the reshape between two of them."""
+        fused = next((b for b, p in self.plan.groups.bias.items() if p == cls), None)
+        bias = None
+        if fused is not None:
+            constant = next(o for o in self.step.operands(fused) if isinstance(o, Const))
+            bias = channel_bias(self.step, cls, constant.value)
+        if self.step.classes[cls].op == "pick" and len(self.step.operands(cls)) > 1:
+            self.joined(cls)
+            return
+        base, operation, operands, wanted = layer_of(self.step, cls, bias)
+        self.places[cls] = Place(self.graph.add(self.fresh(base), operation), "", _shape_of(self.step, cls, operation))
+        concat = base == "concat"
+        for k, operand in enumerate(operands):
+            shape = self.step.full(operand) if concat else wanted
+            self.read(self.step.see(operand), self.places[cls].node, str(k) if concat else "", shape)
+
+    def joined(self, cls: int) -> None:
+        """Add a pick of several sources: they are put behind one another first."""
+        step = self.step
+        pick, sources = cast("Pick", step.classes[cls].attrs[0]), step.operands(cls)
+        sizes = [math.prod(step.full(o)) for o in sources]
+        node = self.graph.add(self.fresh("concat"), Concat(0))
+        for k, operand in enumerate(sources):
+            self.read(operand, node, str(k), (sizes[k],))
+        if not (pick.plain and pick.index.size == sum(sizes)):
+            joined, node = node, self.graph.add(self.fresh("pick"), selection(pick, sum(sizes)))
+            self.graph.connect(joined, node)
+        self.places[cls] = Place(node, "", (pick.index.size,))
+
+    def population(self, group: int, visible: set[int]) -> None:
+        """Add a population."""
+        step, states = self.step, self.plan.states[group]
+        members = self.plan.groups.members(group)
+        shapes = {step.samples[c] for c in members}
+        made = draft(step, members, states, visible, self.plan.detach)
+        shapes |= {step.operand_sample(p) for p in made.ports}
+        if len(shapes) != 1:
+            raise NotYetError(f"elementwise operations that mix the shapes {sorted(map(list, shapes))} are not read yet.")
+        named = name(made, states, visible)
+        scale = scale_of(named, step.natural(members[-1]))
+        if scale is not None:
+            place = Place(self.graph.add(self.fresh("scale"), scale), "", step.natural(members[-1]))
+            self.places.update(dict.fromkeys(named.outputs, place))
+            self.read(made.ports[0], place.node, "", place.shape)
+            return
+        outputs = tuple(dict.fromkeys(named.outputs[c] for c in sorted(visible, key=lambda c: _rank(named.outputs[c]))))
+        parameters = {k: np.asarray(v, np.float32) for k, v in named.parameters.items()}
+        initial = self.initial(states, named)
+        defaults = {k: (1.0 if k == "threshold" else 0.0) for k in parameters}
+        model = NeuronModel("custom", named.ports, dict.fromkeys(named.deep.values(), 0.0), defaults, named.lines, outputs)
+        if not made.ports:
+            raise StepGraphError("neurons that read nothing but their own state are not read; every population needs an input.")
+        facts = recognise(model, parameters)
+        if facts is not None:
+            model = NeuronModel(facts.name, model.inputs, model.states, model.parameters, model.equations, model.outputs)
+        shape = step.natural(members[-1])
+        parameters, initial = ({k: v.reshape(shape) if v.ndim else v for k, v in values.items()} for values in (parameters, initial))
+        population = Population(model, shape, parameters, named.learnable, initial=initial)
+        node = self.graph.add(self.fresh("neurons"), population)
+        self.traces.extend(traces_of(step, named, node, population))
+        self.named[group] = named
+        self.places.update({c: Place(node, port, shape) for c, port in named.outputs.items()})
+        for operand, port in zip(made.ports, named.ports, strict=True):
+            self.read(operand, node, port, shape)
+
+    def initial(self, states: States, named: Named) -> dict[str, Array]:
+        """Return the initial states that are not zero."""
+        found: dict[str, Array] = {}
+        for (cls, k), label in named.deep.items():
+            value = self.plan.start.values.get((cls, -k))
+            if value is not None and value.any():
+                found[label] = np.asarray(self.step.constant(value, cls), np.float32)
+        return found
+
+
+def _rank(port: str) -> tuple[bool, bool, str]:
+    return (not port.startswith("s"), not port.startswith("y"), port)
+
+
+def build(plan: Plan) -> Built:
+    """Return the graph of a recovered step, and which of the step's values its populations have."""
+    builder = _Builder(plan)
+    step, groups = plan.step, plan.groups
+    done: set[int] = set()
+    for cls in groups.order:
+        for operand in step.operands(cls):
+            if isinstance(operand, InputRef):
+                builder.input(operand)
+    for cls in groups.order:
+        group = groups.group.get(cls)
+        if group is not None:
+            if group not in done:
+                done.add(group)
+                builder.population(group, {c for c in plan.visible if groups.group.get(c) == group})
+        elif cls in groups.bias:
+            builder.places[cls] = builder.places[groups.bias[cls]]
+        else:
+            builder.layer(cls)
+    for result in step.results:
+        _output(builder, result.name)
+    builder.connect()
+    _check_cycles(builder.graph)
+    _state_inputs(builder)
+    return Built(builder.graph, tuple(builder.traces))
+
+
+def visible_classes(step: Step, groups: Grouping) -> set[int]:
+    """Return the classes of populations that other nodes or results read."""
+    found: set[int] = set()
+    for cls in groups.order:
+        own = groups.group.get(cls)
+        for operand in step.operands(cls):
+            if isinstance(operand, Ref) and groups.group.get(operand.cls) is not None and groups.group.get(operand.cls) != own:
+                found.add(operand.cls)
+    for result in step.results:
+        value = step.see(result.value)
+        if isinstance(value, Ref) and value.cls in groups.group:
+            found.add(value.cls)
+    for group in groups.groups:
+        if not any(groups.group[c] == group for c in found):
+            found.add(groups.members(group)[-1])
+    return found
+
+
+def _output(builder: _Builder, name: str) -> None:
+    step = builder.step
+    result = next(r for r in step.results if r.name == name)
+    if isinstance(result.value, Const):
+        raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
+    if name in builder.graph.nx:
+        raise ReadoutError(f"the output '{name}' has the name of an input; rename one of them.")
+    batch = _output_batch(step, result)
+    shape = tuple(d for k, d in enumerate(result.shape) if k != batch)
+    if batch is not None and result.time_axis is not None and batch >= result.time_axis:
+        batch += 1
+    builder.graph.add(name, Output(result.readout, Layout(result.time_axis, batch), result.start, result.stop))
+    builder.read(step.see(result.value), name, "", shape)
+
+
+def _output_batch(step: Step, result: Result) -> int | None:
+    """Return which axis of an output, time left out, is the batch."""
+    value = result.value
+    if isinstance(value, Ref):
+        shape, batch = step.classes[value.cls].shape, step.batch[value.cls]
+    else:
+        shape, batch = (value.shape, step.input_batch(value)) if isinstance(value, InputRef) else ((), None)
+    if batch is None:
+        return None
+    outer = math.prod(shape[:batch])
+    fits = [k for k, d in enumerate(result.shape) if d == shape[batch] and math.prod(result.shape[:k]) == outer]
+    if not fits:
+        raise ReadoutError(f"the output '{result.name}' of shape {list(result.shape)} a step has no batch axis of {shape[batch]}.")
+    return batch if batch in fits else fits[0]
+
+
+def _shape_of(step: Step, cls: int, operation: Operation) -> Shape:
+    if isinstance(operation, Conv | Pool):
+        return step.image(Ref(cls))
+    if isinstance(operation, Sparse):
+        return operation.shape[:1]
+    return step.natural(cls) if isinstance(operation, Linear | Flatten | Reshape | Add) else step.full(Ref(cls))
+
+
+def _check_cycles(graph: Graph) -> None:
+    same: nx.DiGraph[str] = nx.DiGraph()
+    same.add_edges_from((e.source, e.target) for e in graph.edges if e.delay == 0)
+    if not nx.is_directed_acyclic_graph(same):
+        cycle = " -> ".join(e[0] for e in nx.find_cycle(same))
+        raise StepGraphError(f"the recovered network has a cycle without delay ({cycle}); snnc cannot order its populations.")
+
+
+def _state_inputs(builder: _Builder) -> None:
+    plan = builder.plan
+    for given, cls in plan.start.inputs.items():
+        group = plan.groups.group.get(cls)
+        place = builder.places.get(cls)
+        if group is not None and cls in builder.named[group].states:
+            node = next(p.node for c, p in builder.places.items() if plan.groups.group.get(c) == group)
+            builder.graph.state_inputs[given] = StateRef(node, builder.named[group].states[cls])
+        elif place is not None:
+            builder.graph.state_inputs[given] = StateRef(place.node, place.port)

@@ -1,0 +1,310 @@
+"""Where gradients stop inside a neuron: as marks in the file say, or by a rule where there are none.
+
+ONNX has no operator that stops a gradient, so a file by itself does not say which of a neuron's own spikes are constants to its
+gradient. :data:`DETACHES` are the rules; the export of a PyTorch module carries marks, which say it exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final, Literal, TypeAlias, TypeGuard, get_args
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Graph, Population
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol, call, symbols, transform
+from snnc.compiler.passes.edit import replace_operation
+from snnc.frontends.onnx.errors import DetachError
+from snnc.frontends.onnx.flattening.elementwise import ELEMENTWISE
+from snnc.frontends.onnx.flattening.node import Array
+from snnc.frontends.onnx.reroll.roll import Operand, Ref, StepClass
+
+Detach: TypeAlias = Literal["reset", "none", "all"]
+DETACHES: Final[tuple[Detach, ...]] = get_args(Detach)
+"""``reset``: a neuron's own spike is a constant in the term that resets its membrane. ``none``: it is a constant nowhere. ``all``: wherever
+the neuron itself reads it, in the reset and in feedback and adaptation without a synapse."""
+_FIRES: Final = frozenset({"spike", "spike_ge"})
+DEFAULT: Final[Detach] = "reset"
+MARK: Final = "snnc_detach"
+"""How the names of ``Identity`` nodes begin that stand for PyTorch's ``detach`` in an export of snnc's own."""
+PARAMETER: Final = "snnc_parameter:"
+"""How those begin that name a parameter of a neuron, which training changes."""
+
+
+def strip(classes: list[StepClass]) -> None:
+    """Take marks out of a step, in place: an operand that an elementwise operation reads through one becomes `cut`.
+
+    Marks in front of other operations and of results stay, as an elementwise operation of their own.
+    """
+    for made in classes:
+        if made.op not in ELEMENTWISE or made.op == "detach":
+            continue
+        for k, operand in enumerate(made.operands):
+            found, cut = _through(classes, operand)
+            if cut:
+                made.operands[k] = found
+                made.cut |= {k}
+
+
+def _through(classes: list[StepClass], operand: Operand | None) -> tuple[Operand | None, bool]:
+    cut = False
+    while isinstance(operand, Ref) and classes[operand.cls].op == "detach":
+        inner, cut = classes[operand.cls].operands[0], True
+        operand = inner if operand.delay == 0 or inner is None else _later(inner, operand.delay)
+    return operand, cut
+
+
+def _later(operand: Operand, delay: int) -> Operand:
+    return operand if not isinstance(operand, Ref) else Ref(operand.cls, operand.delay + delay)
+
+
+# ---- rules for files without marks -----------------------------------------------------------------------------------
+
+
+def detached(lines: list[Assignment], constants: Mapping[str, Array], states: Iterable[str], rule: Detach) -> list[Assignment]:
+    """Put ``detach`` into the equations of one population, as `rule` says.
+
+    Parameters
+    ----------
+    lines
+        Equations under the placeholders of :class:`~snnc.frontends.onnx.recovery.equations.Draft`, without ``detach``.
+    constants
+        Values of their ``k`` placeholders.
+    states
+        The targets that are carried to the next step; what only leaves the population is not touched.
+    rule
+        See :data:`DETACHES`.
+    """
+    if rule == "none":
+        return lines
+    inner = _reaching(lines, set(states))
+    marker = _Marker(constants, rule)
+    return [Assignment(line.target, marker.line(line.target, line.value, line.target in inner)) for line in lines]
+
+
+def hoisted(lines: list[Assignment], outside: set[str]) -> list[Assignment]:
+    """Write ``detach`` once, where a spike is defined, if all that reads the spike is detached; `outside` names are read elsewhere too."""
+    fires = {line.target for line in lines if isinstance(line.value, Call) and line.value.function in _FIRES} - outside
+    cut = {name for line in lines for name in _cut_symbols(line.value)}
+    plain = {name for line in lines for name in symbols(transform(line.value, _without_cut_symbols))}
+    names = fires & cut - plain
+    found = []
+    for line in lines:
+        value = transform(line.value, lambda e: e.args[0] if _is_detach(e) and _named(e.args[0], names) else e)
+        found.append(Assignment(line.target, call("detach", value) if line.target in names else value))
+    return found
+
+
+Form: TypeAlias = "Mapping[str, Array | None]"
+"""What an expression of spikes and constants is: the factor of each spike in a weighted sum, None where it is not such a sum."""
+
+
+class _Marker:
+    """Follows what is a spike, and what a spike gates, from line to line."""
+
+    def __init__(self, constants: Mapping[str, Array], rule: Detach) -> None:
+        self._rule = rule
+        self._constants = {name: np.asarray(value, np.float64) for name, value in constants.items()}
+        self._lines: dict[str, Expression] = {}
+        self._forms: dict[str, Form] = {}
+        self._thresholds: dict[str, Array] = {}
+        self._gated: dict[str, set[str]] = {}
+        self._made: dict[str, Expression] = {}
+
+    def line(self, target: str, value: Expression, inner: bool) -> Expression:
+        """Return the value of one line with its spikes detached where it is `inner`, and note what its target is."""
+        self._lines[target] = value
+        names = (target, f"p{target[1:]}_1") if target[0] == "c" else (target,)
+        if isinstance(value, Call) and value.function in _FIRES:
+            form: Form | None = {target: np.ones(())}
+            self._thresholds[target] = self._threshold(value.args[0])
+        else:
+            form = self._form(value)
+            if form:
+                self._made[target] = value
+        gates: set[str] = set()
+        found = self._cut_in(value, gates) if inner and form is None else value
+        for name in names:
+            self._gated[name] = gates
+            if form is not None:
+                self._forms[name] = form
+        return found
+
+    def _threshold(self, argument: Expression) -> Array:
+        while isinstance(argument, Symbol) and argument.name in self._lines:
+            argument = self._lines[argument.name]
+        match argument:
+            case Call("sub", (_, Symbol(name))) if name in self._constants:
+                return self._constants[name]
+        return np.full((), np.nan)
+
+    def _value(self, e: Expression) -> Array | None:
+        match e:
+            case Number(value):
+                return np.asarray(value)
+            case Symbol(name):
+                return self._constants.get(name)
+        return None
+
+    def _form(self, e: Expression) -> Form | None:
+        """Return what an expression is if it is made of constants and spikes only, the empty form for constants."""
+        if isinstance(e, Symbol):
+            return {} if e.name in self._constants else self._forms.get(e.name)
+        if not isinstance(e, Call):
+            return {}
+        forms = [self._form(a) for a in e.args]
+        if any(f is None for f in forms):
+            return None
+        known: list[Form] = [f for f in forms if f is not None]
+        signs = {"add": (1.0, 1.0), "sub": (1.0, -1.0), "neg": (-1.0,)}.get(e.function)
+        if signs is not None:
+            return _sum(known, signs)
+        if e.function in ("mul", "div"):
+            (first, second), factors = known, [self._value(a) for a in e.args]
+            if first and not second and factors[1] is not None and (e.function == "mul" or factors[1].all()):
+                return _scaled(first, factors[1] if e.function == "mul" else 1 / factors[1])
+            if second and not first and factors[0] is not None and e.function == "mul":
+                return _scaled(second, factors[0])
+        return {name: None for f in known for name in f}
+
+    def _cut_in(self, e: Expression, gates: set[str]) -> Expression:
+        """Detach the spikes in an expression that is more than spikes."""
+        if not isinstance(e, Call):
+            gates |= self._gated.get(e.name, set()) if isinstance(e, Symbol) else set()
+            return e
+        forms = [self._form(a) for a in e.args]
+        args = [a if f is not None else self._cut_in(a, gates) for a, f in zip(e.args, forms, strict=True)]
+        for k, form in enumerate(forms):
+            if not form:
+                continue
+            if e.function in ("mul", "div") and None in forms:
+                gates.update(form)
+                args[k] = self._cut(args[k])
+            elif self._rule == "all" or (e.function == "where" and k == 0) or self._resets(e.function, k, form, gates):
+                args[k] = self._cut(args[k])
+        return Call(e.function, tuple(args))
+
+    def _cut(self, e: Expression) -> Expression:
+        """Detach the spikes in an expression of spikes and constants, to which gradients still flow."""
+        match e:
+            case Symbol(name) if name in self._made:
+                return self._cut(self._made[name])
+            case Symbol(name) if name not in self._constants:
+                return call("detach", e)
+            case Call(function, args):
+                return Call(function, tuple(self._cut(a) for a in args))
+        return e
+
+    def _resets(self, function: str, position: int, form: Form, gates: set[str]) -> bool:
+        """Tell whether adding (or subtracting) `form` takes a threshold off, or belongs to a gate of the same spike."""
+        if function not in ("add", "sub"):
+            return False
+        sign = -1.0 if function == "sub" and position == 1 else 1.0
+        return any(name in gates or self._takes_off(name, scale, sign) for name, scale in form.items())
+
+    def _takes_off(self, name: str, scale: Array | None, sign: float) -> bool:
+        threshold = self._thresholds.get(name if name[0] != "p" else f"c{name[1:].rpartition('_')[0]}")
+        if scale is None or threshold is None or not _broadcast(scale, threshold):
+            return False
+        return not scale.any() or bool(np.allclose(sign * scale, -threshold, rtol=1e-6, atol=0))
+
+
+def _sum(forms: list[Form], signs: tuple[float, ...]) -> Form:
+    found: dict[str, Array | None] = {}
+    for form, sign in zip(forms, signs, strict=True):
+        for name, scale in form.items():
+            before = found.get(name, np.zeros(()))
+            found[name] = before + sign * scale if scale is not None and before is not None and _broadcast(before, scale) else None
+    return found
+
+
+def _scaled(form: Form, factor: Array) -> Form:
+    return {name: scale * factor if scale is not None and _broadcast(scale, factor) else None for name, scale in form.items()}
+
+
+def _broadcast(a: Array, b: Array) -> bool:
+    try:
+        np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        return False
+    return True
+
+
+def _reaching(lines: list[Assignment], names: set[str]) -> set[str]:
+    """Return the targets that the lines of `names` depend on in this step, and those themselves."""
+    found = set(names)
+    for line in reversed(lines):
+        if line.target in found:
+            found.update(symbols(line.value))
+    return found
+
+
+def _named(e: Expression, names: set[str]) -> bool:
+    return isinstance(e, Symbol) and e.name in names
+
+
+def _cut_symbols(e: Expression) -> Iterator[str]:
+    match e:
+        case Call("detach", (Symbol(name),)):
+            yield name
+        case Call(_, args):
+            for a in args:
+                yield from _cut_symbols(a)
+
+
+def _without_cut_symbols(e: Expression) -> Expression:
+    return Number(0.0) if _is_detach(e) and isinstance(e.args[0], Symbol) else e
+
+
+def _is_detach(e: Expression) -> TypeGuard[Call]:
+    return isinstance(e, Call) and e.function == "detach"
+
+
+# ---- whole graphs ----------------------------------------------------------------------------------------------------
+
+
+def check_rule(rule: str) -> Detach:
+    """Return `rule` where it is one.
+
+    Raises
+    ------
+    DetachError
+        It is none of :data:`DETACHES`.
+    """
+    for known in DETACHES:
+        if rule == known:
+            return known
+    raise DetachError(f"detach={rule!r} is not known; it is one of {', '.join(map(repr, DETACHES))}.")
+
+
+def with_rule(graph: Graph, rule: Detach) -> None:
+    """Let the gradients of all populations of `graph`, in place, stop where `rule` says, and nowhere else."""
+    for name, population in list(graph.of_type(Population)):
+        model = population.model
+        plain = [Assignment(a.target, transform(a.value, lambda e: e.args[0] if _is_detach(e) else e)) for a in model.equations]
+        values = {p: np.asarray(population.parameters.get(p, usual)) for p, usual in model.parameters.items()}
+        lines = hoisted(detached(plain, values, model.states, rule), {*model.outputs, *model.states})
+        replace_operation(graph, name, replace(population, model=replace(model, equations=tuple(lines))))
+
+
+def sentence(graph: Graph, rule: Detach) -> list[str]:
+    """Say where the gradients of a graph stop, if it has neurons that read their own spikes."""
+    if not any(_reads_itself(p) for _, p in graph.of_type(Population)):
+        return []
+    others = " and ".join(f"'{other}'" for other in DETACHES if other != rule)
+    return [f"The file does not say where gradients stop: {_MEANINGS[rule]} (detach '{rule}'; others are {others})."]
+
+
+_MEANINGS: Final[Mapping[Detach, str]] = {
+    "reset": "a neuron's spike is a constant where it resets the neuron",
+    "none": "they pass every spike, also where it resets a neuron",
+    "all": "a neuron's spike is a constant wherever the neuron itself reads it",
+}
+
+
+def _reads_itself(population: Population) -> bool:
+    model = population.model
+    fires = {a.target for a in model.equations if isinstance(a.value, Call) and a.value.function in {*_FIRES, "detach"}}
+    inner = _reaching(list(model.equations), set(model.states))
+    return any(fires & set(symbols(a.value)) for a in model.equations if a.target in inner)

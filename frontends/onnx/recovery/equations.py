@@ -1,0 +1,239 @@
+"""Write the elementwise classes of one population as equations, in the order of the file's operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol, call, symbols, transform
+from snnc.frontends.onnx.flattening.node import Array, Node
+from snnc.frontends.onnx.recovery.detaching import Detach, detached, hoisted
+from snnc.frontends.onnx.recovery.learned import label_of, learned
+from snnc.frontends.onnx.recovery.states import States
+from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref
+from snnc.frontends.onnx.reroll.step import Step
+
+
+@dataclass(eq=False)
+class Draft:
+    """Equations under placeholder names.
+
+    ``c7`` is class 7 in this step, ``p7_1`` its value one step ago, ``q7`` a late value that follows from the states,
+    ``i0`` an input port and ``k0`` one use of a constant. ``alias`` maps classes to others that they equal, ``labels`` constants that
+    training changes to their names in the module that the file is of.
+    """
+
+    lines: list[Assignment] = field(default_factory=list)
+    ports: list[Operand] = field(default_factory=list)
+    constants: dict[str, Array] = field(default_factory=dict)
+    alias: dict[int, int] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+class Writer:
+    """Writes one group; see :func:`draft`."""
+
+    def __init__(self, step: Step, members: list[int], states: States) -> None:
+        self._step = step
+        self._members = members
+        self._inside = set(members)
+        self._states = states
+        self._draft = Draft()
+        self._fired: set[int] = set()
+
+    def write(self) -> Draft:
+        """Return the draft of the whole group."""
+        for cls in self._members:
+            if cls in self._states.computed and cls not in self._fired:
+                self._fired.add(cls)
+                self._draft.lines.append(Assignment(f"q{cls}", self._operation(cls, late=True)))
+        for cls in self._members:
+            self._draft.lines.append(Assignment(f"c{cls}", self._operation(cls, late=False)))
+        return self._draft
+
+    def _operation(self, cls: int, late: bool) -> Expression:
+        made = self._step.classes[cls]
+        args = [self._operand(cls, o, late) for o in self._step.operands(cls)]
+        args = [call("detach", a) if k in made.cut else a for k, a in enumerate(args)]
+        if made.op not in ("gt", "ge"):
+            return call(made.op, *args)
+        zero = self._value(args[1])
+        difference = args[0] if zero is not None and not zero.any() else call("sub", *args)
+        return call("spike" if made.op == "gt" else "spike_ge", difference)
+
+    def _operand(self, cls: int, operand: Operand, late: bool) -> Expression:
+        match operand:
+            case Const(value, node):
+                return self._constant(self._step.constant(value, cls)) if node is None else self._made(node, cls)
+            case Ref(source, delay) if source in self._inside:
+                if late or delay:
+                    return self._late(source, delay + late)
+                return Symbol(f"c{source}")
+        return self._port(operand)
+
+    def _late(self, source: int, delay: int) -> Expression:
+        if source in self._states.kept:
+            return Symbol(f"p{source}_{delay}")
+        if source in self._states.computed:
+            return Symbol(f"q{source}")
+        if self._step.classes[source].op not in ("gt", "ge"):
+            return self._operation(source, late=True)
+        if source not in self._fired:
+            self._fired.add(source)
+            self._draft.lines.append(Assignment(f"q{source}", self._operation(source, late=True)))
+        return Symbol(f"q{source}")
+
+    def _made(self, node: Node, cls: int) -> Expression:
+        """Write a constant as what is computed from the parameters that training changes."""
+        constant = self._step.constant(_value_of(node), cls)
+        if not learned(node):
+            return self._constant(constant)
+        label = label_of(node)
+        if label:
+            symbol = self._constant(constant)
+            self._draft.labels[symbol.name] = label
+            return symbol
+        return call(node.op, *(self._made(operand, cls) for operand in node.inputs))
+
+    def _constant(self, value: Array) -> Symbol:
+        name = f"k{len(self._draft.constants)}"
+        self._draft.constants[name] = value
+        return Symbol(name)
+
+    def _value(self, expression: Expression) -> Array | None:
+        return self._draft.constants.get(expression.name) if isinstance(expression, Symbol) else None
+
+    def _port(self, operand: Operand) -> Symbol:
+        if operand not in self._draft.ports:
+            self._draft.ports.append(operand)
+        return Symbol(f"i{self._draft.ports.index(operand)}")
+
+
+def draft(step: Step, members: list[int], states: States, visible: set[int], detach: Detach | None) -> Draft:
+    """Write a group; values that are used once and that no one outside sees are written where they are used.
+
+    Gradients stop where `detach` says, or where the operands of `step` are cut, if it is None.
+    """
+    made = Writer(step, members, states).write()
+    if detach is not None:
+        made.lines = detached(made.lines, made.constants, [f"c{c}" for c in states.kept], detach)
+    made.lines = _simplify(made.lines, {k: v for k, v in made.constants.items() if k not in made.labels})
+    values = {line.target: line.value for line in made.lines}
+    for cls in visible - set(states.kept):
+        value = values[f"c{cls}"]
+        while isinstance(value, Symbol) and value.name[0] == "c":
+            made.alias[cls] = int(value.name[1:])
+            value = values[value.name]
+    keep = {f"c{made.alias.get(c, c)}" for c in visible} | {f"c{c}" for c in states.kept}
+    made.lines = _inline(hoisted(_alive(made.lines, keep), keep), keep)
+    return made
+
+
+def _value_of(node: Node) -> Array:
+    assert node.value is not None, "a constant"
+    return node.value
+
+
+def is_spike(expression: Expression) -> bool:
+    """Tell whether an expression is the spike function, detached or not."""
+    match expression:
+        case Call("detach", (inner,)):
+            return is_spike(inner)
+        case Call("spike" | "spike_ge", _):
+            return True
+    return False
+
+
+def _simplify(lines: list[Assignment], constants: dict[str, Array]) -> list[Assignment]:
+    def scalar(e: Expression) -> float | None:
+        value = constants.get(e.name) if isinstance(e, Symbol) else None
+        return float(value) if value is not None and value.ndim == 0 else None
+
+    def rule(e: Expression) -> Expression:
+        match e:
+            case Call("mul", (a, b)) if scalar(b) == 1 and not _is_late(a):
+                return a
+            case Call("mul", (a, b)) if scalar(a) == 1 and not _is_late(b):
+                return b
+            case Call("add", (a, b)) if scalar(b) == 0:
+                return a
+            case Call("add", (a, b)) if scalar(a) == 0:
+                return b
+            case Call("sub", (a, b)) if scalar(b) == 0:
+                return a
+            case Call("div", (a, b)) if scalar(b) == 1:
+                return a
+        return e
+
+    return [Assignment(line.target, transform(line.value, rule)) for line in lines]
+
+
+def _is_late(e: Expression) -> bool:
+    if isinstance(e, Call) and e.function == "detach":
+        return _is_late(e.args[0])
+    return isinstance(e, Symbol) and e.name[0] in "pq"
+
+
+def _alive(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
+    needed = set(keep)
+    found: list[Assignment] = []
+    for line in reversed(lines):
+        if line.target in needed:
+            needed.update(symbols(line.value))
+            found.append(line)
+    return found[::-1]
+
+
+def _inline(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
+    uses: dict[str, int] = {}
+    for line in lines:
+        for name in symbols(line.value):
+            uses[name] = uses.get(name, 0) + 1
+    placed: dict[str, Expression] = {}
+    found: list[Assignment] = []
+
+    def rule(e: Expression) -> Expression:
+        return placed.get(e.name, e) if isinstance(e, Symbol) else e
+
+    for line in lines:
+        value = transform(line.value, rule)
+        alias = isinstance(value, Symbol) and value.name[0] in "ci"
+        if line.target in keep:
+            found.append(Assignment(line.target, value))
+        elif not uses.get(line.target):
+            continue
+        elif (uses[line.target] == 1 or alias) and not is_spike(value):
+            placed[line.target] = value
+        else:
+            found.append(Assignment(line.target, value))
+    return found
+
+
+def depth(expression: Expression) -> int:
+    """Return how deep an expression nests."""
+    return 1 + max((depth(a) for a in expression.args), default=0) if isinstance(expression, Call) else 1
+
+
+def occurrences(lines: list[Assignment]) -> Iterator[tuple[str, Call]]:
+    """Yield each call of each line with the line's target."""
+
+    def walk(target: str, e: Expression) -> Iterator[tuple[str, Call]]:
+        if isinstance(e, Call):
+            yield target, e
+            for a in e.args:
+                yield from walk(target, a)
+
+    for line in lines:
+        yield from walk(line.target, line.value)
+
+
+def same(a: Array, b: Array) -> bool:
+    """Tell whether two constants are equal."""
+    return bool(a.shape == b.shape and np.array_equal(a, b))
+
+
+def number(value: float) -> Number:
+    """Return a float32 constant as a number of the equation language."""
+    return Number(float(np.float32(value)))

@@ -1,0 +1,267 @@
+"""Initial states: propose them, run the recovered step from them, and accept only what the file computes in its first steps."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from snnc.frontends.onnx.errors import InitialStateError
+from snnc.frontends.onnx.flattening.elementwise import ELEMENTWISE
+from snnc.frontends.onnx.flattening.evaluate import Evaluator, compute
+from snnc.frontends.onnx.flattening.node import Array, Node, Shape
+from snnc.frontends.onnx.recovery.grouping import Grouping
+from snnc.frontends.onnx.recovery.states import States
+from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass
+from snnc.frontends.onnx.reroll.step import Step
+
+Fault: TypeAlias = tuple[int, int, float]
+"""Class, step and difference of a value that is not met."""
+_TOLERANCE: Final = 2e-6
+_MAX_TRIALS: Final = 200
+_FEWEST_TRIALS: Final = 8
+_MAX_WORK: Final = 1e9
+"""Multiplications that the trials of one population may take, on one sample."""
+_MAX_EARLY: Final = 100
+"""Values of the first steps that are looked at for constants."""
+_SAMPLES: Final = 8
+_SEARCHED: Final = 2
+"""Samples that a proposal has to survive before it sees all of them."""
+_SMALL: Final = 4096
+"""Values of fewer neurons are compared on more samples, so that some of them fire."""
+
+
+@dataclass(eq=False)
+class Start:
+    """Initial values: of states, by (class, time before 0), and the names of inputs that give them."""
+
+    values: dict[tuple[int, int], Array] = field(default_factory=dict)
+    inputs: dict[str, int] = field(default_factory=dict)
+
+
+class Simulation:
+    """The recovered classes, run for a few steps on the sample inputs."""
+
+    def __init__(self, step: Step, groups: Grouping, states: Mapping[int, States], sample: Evaluator, start: Start) -> None:
+        self._step = step
+        self._groups = groups
+        self._states = states
+        self._sample = sample
+        self._start = start
+        self._known: dict[tuple[int, int], Array] = {}
+        self._by_class: dict[int, list[str]] = {}
+        for name, cls in start.inputs.items():
+            self._by_class.setdefault(cls, []).append(name)
+        self._late_users: dict[int, list[tuple[int, int]]] = {}
+        for user in groups.order:
+            for operand in step.operands(user):
+                if isinstance(operand, Ref) and operand.delay:
+                    self._late_users.setdefault(operand.cls, []).append((user, operand.delay))
+
+    def value(self, cls: int, t: int) -> Array:
+        """Return the value of a class at step `t`."""
+        key = (cls, t)
+        if key not in self._known:
+            made = self._step.classes[cls]
+            arrays = [self._read(cls, o, t) for o in made.operands if o is not None]
+            self._known[key] = compute(made.op, made.attrs, made.shape, arrays)
+        return self._known[key]
+
+    def before(self, cls: int, t: int, reader: int | None) -> Array:
+        """Return what `reader` (a group) sees of a class before step 0."""
+        made = self._step.classes[cls]
+        group = self._groups.group.get(cls)
+        if group is None or group != reader:
+            names = self._by_class.get(cls, [])
+            return self._sample.input(names[0], made.shape) if names and t == -1 else np.zeros(made.shape)
+        states = self._states[group]
+        if cls in states.kept:
+            names = self._by_class.get(cls, [])
+            if names and t == -1:
+                return self._sample.input(names[0], made.shape)
+            return np.broadcast_to(np.asarray(self._start.values.get((cls, t), np.zeros(())), np.float64), made.shape)
+        arrays = [self._read(cls, o, t) for o in made.operands if o is not None]
+        return compute(made.op, made.attrs, made.shape, arrays)
+
+    def _read(self, reader: int, operand: Operand, t: int) -> Array:
+        match operand:
+            case Const(value):
+                return np.asarray(value, np.float64)
+            case InputRef():
+                return self._sample.step(operand.name, operand.shape, t - operand.delay, self._step.axes.get(operand.name))
+            case Ref(cls, delay):
+                if t - delay >= 0:
+                    return self.value(cls, t - delay)
+                seen = self._step.see(operand)
+                if not isinstance(seen, Ref):
+                    return np.zeros(self._step.classes[cls].shape)
+                group = self._groups.group.get(reader)
+                if group is None and self._step.is_layout(reader):
+                    group = self._groups.group.get(seen.cls)
+                return self.before(seen.cls, t - seen.delay, group).reshape(self._step.classes[cls].shape)
+
+    def faults(self, classes: list[int]) -> list[Fault]:
+        """Return (class, step, difference) of every early value that is not met."""
+        found: list[Fault] = []
+        for cls in classes:
+            made = self._step.classes[cls]
+            early = {t: list(nodes) for t, nodes in made.forced.items()}
+            for t, nodes in early.items():
+                for node in nodes:
+                    difference = _difference(self._sample(node), self.value(cls, t))
+                    if difference > _TOLERANCE:
+                        found.append((cls, t, difference))
+            for t, nodes in made.initial.items():
+                found.extend(self._initial_faults(cls, t, nodes))
+        return found
+
+    def _initial_faults(self, cls: int, t: int, nodes: list[Node]) -> Iterator[Fault]:
+        if self._step.is_layout(cls):
+            return
+        readers = self._readers(cls, -t)
+        for node in nodes:
+            difference = min(_difference(self._sample(node), self.before(cls, t, reader)) for reader in readers)
+            if difference > _TOLERANCE:
+                yield cls, t, difference
+
+    def _readers(self, cls: int, delay: int) -> set[int | None]:
+        """Return who sees a class before step 0: its own group, by its states, or others (None), by zeros."""
+        own = self._groups.group.get(cls)
+        users = self._late_users.get(cls, [])
+        found = {own if self._groups.group.get(user) == own else None for user, late in users if late >= delay}
+        return found or {own, None}
+
+
+def find_start(step: Step, groups: Grouping, states: Mapping[int, States], *, search: bool) -> Start:
+    """Return initial states from which the recovered step computes what the file does.
+
+    With `search`, the constants of each population are tried as states that the file does not show.
+
+    Raises
+    ------
+    InitialStateError
+        None of the proposals explains the file.
+    """
+    start = _explicit(step, groups, states)
+    largest = max((math.prod(c.shape) for c in step.classes), default=0)
+    samples = [Evaluator(k) for k in range(_SAMPLES if largest < _SMALL else 2)]
+    classes = [c.id for c in step.classes if c.forced or c.initial]
+
+    def faults(trial: Start, among: list[Evaluator] = samples) -> list[Fault]:
+        return [f for s in among for f in Simulation(step, groups, states, s, trial).faults(classes)]
+
+    best = faults(start)
+    if best and search:
+        start = _searched(step, groups, states, start, lambda trial: faults(trial, samples[:_SEARCHED]))
+        best = faults(start)
+    if best:
+        cls, t, difference = best[0]
+        when = f"step {t}" if t >= 0 else "the start"
+        raise InitialStateError(
+            f"at {when} the file computes other values than its later steps do (operation '{step.classes[cls].op}' of shape "
+            f"{list(step.classes[cls].shape)}, difference {difference:.3g}, {len(best)} value(s) in all), and no initial state explains it."
+        )
+    return start
+
+
+def _explicit(step: Step, groups: Grouping, states: Mapping[int, States]) -> Start:
+    start = Start()
+    for made in step.classes:
+        seen = step.see(Ref(made.id))
+        if not isinstance(seen, Ref):
+            continue
+        group = groups.group.get(seen.cls)
+        for t, nodes in made.initial.items():
+            for node in nodes:
+                if node.op == "input":
+                    start.inputs.setdefault(str(node.attrs[0]), seen.cls)
+                elif group is not None and seen.cls in states[group].kept and node.value is not None:
+                    shape = step.classes[seen.cls].shape
+                    same_size = node.value.size == math.prod(shape)
+                    value = node.value.reshape(shape) if same_size else np.broadcast_to(node.value, np.broadcast_shapes(node.shape, shape))
+                    start.values.setdefault((seen.cls, t), np.asarray(value, np.float64))
+    return start
+
+
+def _searched(step: Step, groups: Grouping, states: Mapping[int, States], start: Start, faults: Callable[[Start], list[Fault]]) -> Start:
+    best = faults(start)
+    most = max(_FEWEST_TRIALS, min(_MAX_TRIALS, int(_MAX_WORK / max(1, sum(_work(c) for c in step.classes)))))
+    for group in groups.groups:
+        if not best:
+            break
+        start, best = _improve(step, states[group], groups.members(group), start, best, faults, most)
+    return start
+
+
+def _work(made: StepClass) -> int:
+    weight = made.operands[1] if made.op in ("linear", "conv") else None
+    return math.prod(made.shape) * (math.prod(weight.value.shape[1:]) if isinstance(weight, Const) else 1)
+
+
+def _improve(
+    step: Step, states: States, members: list[int], start: Start, best: list[Fault], faults: Callable[[Start], list[Fault]], most: int
+) -> tuple[Start, list[Fault]]:
+    """Try constants as initial states that the file does not show; each that explains more is kept."""
+    open_states = [c for c in states.kept if (c, -1) not in start.values and c not in start.inputs.values()]
+    candidates = _constants(step, members)
+    if not open_states or not candidates:
+        return start, best
+    for trial in itertools.islice(_trials(open_states, candidates), most):
+        given = {(c, -k): v for c, v in trial for k in range(1, states.kept[c] + 1)}
+        proposal = Start({**start.values, **given}, start.inputs)
+        found = faults(proposal)
+        if len(found) < len(best):
+            start, best = proposal, found
+            if not best:
+                break
+    return start, best
+
+
+def _trials(open_states: list[int], candidates: list[Array]) -> Iterator[tuple[tuple[int, Array], ...]]:
+    """Give one of the states each of the constants, then two of them, and so on."""
+    for size in range(1, len(open_states) + 1):
+        for chosen in itertools.combinations(open_states, size):
+            for values in itertools.product(candidates, repeat=size):
+                yield tuple(zip(chosen, values, strict=True))
+
+
+def _constants(step: Step, members: list[int]) -> list[Array]:
+    """Return the constants that the file's first steps compute with, then those of the step itself."""
+    found: dict[tuple[Shape, bytes], Array] = {}
+    own = [o.value for cls in members for o in step.operands(cls) if isinstance(o, Const)]
+    for value in (*_early(step, members), *own):
+        exact = np.asarray(value, np.float64)
+        if exact.any():
+            found.setdefault((exact.shape, exact.tobytes()), exact)
+    return list(found.values())
+
+
+def _early(step: Step, members: list[int]) -> Iterator[Array]:
+    """Return the constants in what the members are at steps whose structure differs."""
+    nodes = [n for cls in members for _, early in sorted(step.classes[cls].forced.items()) for n in early]
+    largest = max((math.prod(step.classes[cls].shape) for cls in members), default=0)
+    seen = {n.id for n in nodes}
+    queue = deque(nodes)
+    while queue and len(seen) < _MAX_EARLY:
+        node = queue.popleft()
+        if node.value is not None and node.value.size <= largest:
+            yield node.value
+        for operand in node.inputs if node.op in ELEMENTWISE else ():
+            if operand.id not in seen:
+                seen.add(operand.id)
+                queue.append(operand)
+
+
+def _difference(a: Array, b: Array) -> float:
+    try:
+        gap = np.abs(a - b)
+    except ValueError:
+        return float("inf")
+    if not np.isfinite(gap).all():
+        return float("inf")
+    return float((gap / (1.0 + np.abs(a))).max(initial=0.0))

@@ -1,0 +1,55 @@
+"""Constants of a file that training changes: which parameter of the module they are, or what is computed from which.
+
+An export of snnc's own names the parameters of neurons. What the module computes from one or several of them stays an expression in the
+neuron's equations, so that their gradients are the module's; a function of one parameter that has an inverse is a parameter itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from snnc.frontends.onnx.flattening.node import Node
+
+
+def learned(node: Node) -> bool:
+    """Tell whether a constant is a parameter that training changes, or follows from one."""
+    return node.op == "parameter" or any(learned(operand) for operand in node.inputs)
+
+
+def label_of(node: Node) -> str:
+    """Return the name of the parameter that a constant is, its last part with the function that is applied; "" for others."""
+    inner = _unclipped(node)
+    if inner.op == "parameter":
+        return str(inner.attrs[0])
+    for function in ("one_minus_sigmoid", "sigmoid"):
+        found = _argument(inner, function)
+        if found is not None and found.op == "parameter":
+            owner, _, last = str(found.attrs[0]).rpartition(".")
+            return ".".join(part for part in (owner, f"{function}_{last}") if part)
+    return ""
+
+
+def _argument(node: Node, function: str) -> Node | None:
+    if function == "sigmoid":
+        return node.inputs[0] if node.op == "sigmoid" else None
+    if node.op == "sub" and _is(node.inputs[0], 1.0):
+        return _argument(node.inputs[1], "sigmoid")
+    return None
+
+
+def _is(node: Node, value: float) -> bool:
+    return node.value is not None and not learned(node) and bool((node.value == value).all())
+
+
+def _unclipped(node: Node) -> Node:
+    """Return what is clipped where all its values lie between the bounds, where clipping changes neither values nor gradients."""
+    while node.op in ("min", "max"):
+        inner = [n for n in node.inputs if learned(n)]
+        bounds = [n for n in node.inputs if not learned(n)]
+        if len(inner) != 1 or len(bounds) != 1 or inner[0].value is None or bounds[0].value is None:
+            break
+        value, bound = np.asarray(inner[0].value), np.asarray(bounds[0].value)
+        if not (value < bound if node.op == "min" else value > bound).all():
+            break
+        node = inner[0]
+    return node

@@ -1,0 +1,231 @@
+"""Names for the states, parameters and outputs of recovered equations, from what they do in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, Symbol, substitute, symbols
+from snnc.frontends.onnx.flattening.node import Array
+from snnc.frontends.onnx.recovery.equations import Draft, is_spike, number, occurrences, same
+from snnc.frontends.onnx.recovery.states import States
+
+
+@dataclass(frozen=True)
+class Named:
+    """Equations under their final names.
+
+    ``states`` and ``outputs`` map classes to names, ``parameters`` names to values.
+    """
+
+    lines: tuple[Assignment, ...]
+    states: Mapping[int, str]
+    deep: Mapping[tuple[int, int], str]
+    outputs: Mapping[int, str]
+    parameters: Mapping[str, Array]
+    ports: tuple[str, ...]
+    learnable: frozenset[str] = frozenset()
+
+
+def name(made: Draft, states: States, visible: set[int]) -> Named:
+    """Give the names of a draft."""
+    whole, visible = visible, {made.alias.get(c, c) for c in visible}
+    fires = {line.target: line.value for line in made.lines if is_spike(line.value)}
+    state_names = _states(made, states, fires, visible)
+    final: dict[str, Expression] = {f"i{k}": Symbol("i" if k == 0 else f"i{k + 1}") for k in range(len(made.ports))}
+    deep = {(c, k): state_names[c] + ("" if k == 1 else f"_{k}") for c, d in states.kept.items() for k in range(1, d + 1)}
+    final.update({f"c{c}": Symbol(n) for c, n in state_names.items()})
+    final.update({f"p{c}_{k}": Symbol(n) for (c, k), n in deep.items()})
+    taken = {*deep.values(), *(s.name for s in final.values() if isinstance(s, Symbol))}
+    for line in made.lines:
+        if line.target in final:
+            continue
+        seen = line.target[0] == "c" and int(line.target[1:]) in visible
+        base = ("s" if seen or line.target[0] == "c" else "z") if is_spike(line.value) else ("y" if seen else "u")
+        final[line.target] = Symbol(_free(base, taken))
+    learned = _learned(made, final, taken)
+    parameters = _parameters(made, state_names, fires, final, taken, learned)
+    lines = _ordered(made, states, state_names, deep, final, taken)
+    outputs = {c: _text(final[f"c{made.alias.get(c, c)}"]) for c in whole}
+    ports = tuple(_text(final[f"i{k}"]) for k in range(len(made.ports)))
+    return Named(tuple(lines), state_names, deep, outputs, parameters, ports, frozenset(learned))
+
+
+def _text(symbol: Expression) -> str:
+    if not isinstance(symbol, Symbol):
+        raise TypeError(symbol)
+    return symbol.name
+
+
+def _free(base: str, taken: set[str]) -> str:
+    name, k = base, 1
+    while name in taken:
+        k += 1
+        name = f"{base.rstrip('1')}{k}"
+    taken.add(name)
+    return name
+
+
+def _states(made: Draft, states: States, fires: Mapping[str, Expression], visible: set[int]) -> dict[int, str]:
+    if not states.kept:
+        return {}
+    values = {line.target: line.value for line in made.lines}
+    kept = list(states.kept)
+
+    def reach(start: str) -> set[str]:
+        seen, stack = set[str](), [start]
+        while stack:
+            for s in symbols(values[stack.pop()]):
+                if s not in seen:
+                    seen.add(s)
+                    if s in values:
+                        stack.append(s)
+        return seen
+
+    compared = {s for value in fires.values() for s in symbols(value)}
+    spikes = set(fires)
+    ranks = {
+        c: (
+            f"c{c}" in spikes,
+            not (f"c{c}" in compared or f"p{c}_1" in compared),
+            not (reach(f"c{c}") & {s for s in spikes if s[0] == "c"}),
+            c not in visible,
+            -len(reach(f"c{c}")),
+        )
+        for c in kept
+    }
+    kept.sort(key=ranks.__getitem__)
+    names: dict[int, str] = {}
+    taken: set[str] = set()
+    for k, c in enumerate(kept):
+        if f"c{c}" in spikes:
+            names[c] = _free("s", taken)
+        elif k == 0:
+            names[c] = _free("v", taken)
+        else:
+            fed = f"p{kept[0]}_1" not in reach(f"c{c}") and any(s[0] == "i" for s in reach(f"c{c}"))
+            names[c] = _free("i_syn" if fed else "x", taken)
+    return names
+
+
+def _learned(made: Draft, final: dict[str, Expression], taken: set[str]) -> dict[str, Array]:
+    """Name the parameters that training changes as the module does, each once, however often it is used."""
+    found: dict[str, Array] = {}
+    names: dict[str, str] = {}
+    used = {s for line in made.lines for s in symbols(line.value)}
+    for k, label in made.labels.items():
+        if k not in used:
+            continue
+        if label not in names:
+            names[label] = _free(label.rpartition(".")[2], taken)
+        found.setdefault(names[label], made.constants[k])
+        final[k] = Symbol(names[label])
+    return found
+
+
+def _parameters(
+    made: Draft,
+    states: Mapping[int, str],
+    fires: Mapping[str, Expression],
+    final: dict[str, Expression],
+    taken: set[str],
+    learned: Mapping[str, Array],
+) -> dict[str, Array]:
+    roles: dict[str, str] = {}
+    for target, call in occurrences(made.lines):
+        for position, argument in enumerate(call.args):
+            if isinstance(argument, Symbol) and argument.name in made.constants and argument.name not in roles:
+                role = _role(call, position, target, states, fires, made)
+                if role:
+                    roles[argument.name] = role
+    thresholds = [made.constants[k] for k, r in roles.items() if r == "threshold"]
+    found: dict[str, Array] = {}
+    for k, value in made.constants.items():
+        if k in made.labels:
+            continue
+        role = roles.get(k, "")
+        if role == "reset" and any(same(value, t) for t in thresholds):
+            role = "threshold"
+        if not role and value.ndim == 0 and float(value) in (0.0, 1.0):
+            final[k] = number(float(value))
+            continue
+        role = role or "k1"
+        match = next((n for n, v in found.items() if n.rstrip("0123456789") == role.rstrip("1") and same(v, value)), None)
+        if match is None:
+            match = _free(role, taken)
+            found[match] = value
+        final[k] = Symbol(match)
+    used = {s for line in made.lines for s in symbols(substitute(line.value, final))}
+    return {n: v for n, v in {**found, **learned}.items() if n in used}
+
+
+def _role(call: Call, position: int, target: str, states: Mapping[int, str], fires: Mapping[str, Expression], made: Draft) -> str:
+    if call.function == "sub" and position == 1 and any(_is_compared(f, call) for f in fires.values()):
+        return "threshold"
+    if call.function == "div" and position == 1:
+        return "tau"
+    if call.function != "mul":
+        return ""
+    other = call.args[1 - position]
+    while isinstance(other, Call) and other.function == "detach":
+        other = other.args[0]
+    factors = set(_factors(other))
+    for cls, state in states.items():
+        if f"p{cls}_1" in factors:
+            return {"v": "beta", "i_syn": "alpha"}.get(state, "")
+    if not isinstance(other, Symbol):
+        return ""
+    if other.name in fires:
+        whole = any(line.target == target and line.value == call for line in made.lines)
+        return "graded" if whole and target[0] == "c" and int(target[1:]) not in states else "reset"
+    return ""
+
+
+def _factors(e: Expression) -> Iterator[str]:
+    match e:
+        case Symbol(name):
+            yield name
+        case Call("mul", (a, b)):
+            yield from _factors(a)
+            yield from _factors(b)
+
+
+def _is_compared(fire: Expression, call: Call) -> bool:
+    while isinstance(fire, Call) and fire.function in ("detach", "spike", "spike_ge"):
+        fire = fire.args[0]
+    return fire == call
+
+
+def _ordered(
+    made: Draft,
+    states: States,
+    names: Mapping[int, str],
+    deep: Mapping[tuple[int, int], str],
+    final: dict[str, Expression],
+    taken: set[str],
+) -> list[Assignment]:
+    """Put the equations in order, with copies of old values where they are read after they have changed."""
+    lines = list(made.lines)
+    moves = {c: [(f"p{c}_{k}+", Symbol(f"p{c}_{k - 1}")) for k in range(d, 1, -1)] for c, d in states.kept.items()}
+    placed: list[Assignment] = []
+    for line in lines:
+        if line.target[0] == "c" and (cls := int(line.target[1:])) in states.kept:
+            placed.extend(Assignment(t, v) for t, v in moves[cls])
+        placed.append(line)
+    copies: dict[str, str] = {}
+    changed: set[str] = set()
+    found: list[Assignment] = []
+    for line in placed:
+        late = {s for s in symbols(line.value) if s in changed and s not in copies}
+        for s in sorted(late):
+            copies[s] = _free(f"{_text(final[s])}_old", taken)
+        value = substitute(line.value, {s: Symbol(n) for s, n in copies.items() if s in changed})
+        target = line.target
+        if target.endswith("+"):
+            changed.add(target[:-1])
+            target = target[:-1]
+        elif target[0] == "c" and int(target[1:]) in states.kept:
+            changed.add(f"p{target[1:]}_1")
+        found.append(Assignment(_text(final[target]), substitute(value, final)))
+    head = [Assignment(n, final[s]) for s, n in copies.items()]
+    return head + found

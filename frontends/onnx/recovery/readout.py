@@ -1,0 +1,279 @@
+"""What an output of the file is: values of steps, or their last, sum, mean, maximum or minimum.
+
+Over all steps, or over some that follow one another.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, cast
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Readout
+from snnc.frontends.onnx.errors import ReadoutError, TimeMixingError
+from snnc.frontends.onnx.flattening import shaping
+from snnc.frontends.onnx.flattening.elementwise import ELEMENTWISE, elementwise
+from snnc.frontends.onnx.flattening.node import Node, Pool
+from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref, Roller, StepClass
+from snnc.frontends.onnx.reroll.static import summands, unscaled
+from snnc.frontends.onnx.reroll.step import Result
+from snnc.frontends.onnx.reroll.timeline import Timeline, Window, extend, windowed
+
+_MAX_POST: Final = 40
+"""Operations behind a summary over time that are looked through."""
+
+
+def roll_output(pool: Pool, roller: Roller, name: str, output: Node) -> Result:
+    """Roll up one output.
+
+    Raises
+    ------
+    ReadoutError
+        It is no value of a step and no summary over the steps.
+    """
+    line = roller.line
+    if output.value is not None:
+        raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
+    for axis in range(len(output.shape)):
+        window = windowed(pool, line, output, axis)
+        if window is not None:
+            rows = window.rows if len(window.rows) == line.steps else ()
+            return Result(name, _roll(roller, window), "all", axis, window.rows[-1].shape, rows, *_bounds(line, window))
+    _check_stack(line, name, output)
+    summary = _summary(pool, line, output)
+    if summary is not None:
+        kind, window = summary
+        return Result(name, _roll(roller, window), kind, None, output.shape, (), *_bounds(line, window))
+    added = _added(roller, name, output)
+    if added is not None:
+        return added
+    value = roller.roll({line.steps - 1: _unfolded(pool, line, name, output)})
+    return Result(name, value, "last", None, output.shape)
+
+
+def _roll(roller: Roller, window: Window) -> Operand:
+    return roller.roll(dict(enumerate(window.rows, window.start)))
+
+
+def _bounds(line: Timeline, window: Window) -> tuple[int, int | None]:
+    stop = window.start + len(window.rows)
+    return window.start, None if stop == line.steps else stop
+
+
+def _check_stack(line: Timeline, name: str, output: Node) -> None:
+    """Refuse an output that is made from values of all steps, which are neither in the order of the steps nor summed up."""
+    node, behind = output, list[Node]()
+    for _ in range(_MAX_POST):
+        if node.op == "concat":
+            _check_parts(line, name, output, node, behind)
+        if node.op == "put":
+            raise TimeMixingError(
+                f"the output '{name}' of shape {list(output.shape)} is written entry by entry, but not in the order of "
+                "the steps; snnc reads causal models whose outputs are in order. Write the values of every step, in their order."
+            )
+        live = [n for n in node.inputs if n.value is None]
+        if len(live) != 1 or node.op == "reduce":
+            return
+        behind.insert(0, node)
+        node = live[0]
+
+
+def _check_parts(line: Timeline, name: str, output: Node, node: Node, behind: list[Node]) -> None:
+    late, depths = [line.latest[n.id] for n in node.inputs], [n.depth for n in node.inputs]
+    apart = len(set(late)) == len(late)
+    one_by_one = len(late) == line.steps and (apart or len(set(depths)) == len(depths))
+    strided = apart and len(late) > 2 and line.latest[output.id] - min(late) >= len(late)
+    if not line.timed or not (one_by_one or strided) or len({n.signature for n in node.inputs}) > 1:
+        return
+    if late == list(range(line.steps)) and _joins(node, behind):
+        raise ReadoutError(
+            f"the output '{name}' of shape {list(output.shape)} joins the steps along an axis that holds something else too (the batch or "
+            "neurons); stack them along an axis of their own (torch.stack instead of torch.cat, and no flatten or view over that axis)."
+        )
+    raise TimeMixingError(
+        f"the output '{name}' is made from {len(late)} values that do not follow the steps of the input one by one (reversed, strided or "
+        "future steps, or a layer over time); snnc reads causal models whose outputs are in order. Stack the values of all steps, or of "
+        "some that follow one another, in their order."
+    )
+
+
+def _joins(stack: Node, behind: list[Node]) -> bool:
+    """Tell whether the axis of a stack of steps, followed through the nodes behind it, holds something else too at the end."""
+    axis, shape = cast("int", stack.attrs[0]), stack.shape
+    joined = shape[axis] != len(stack.inputs)
+    for node in behind:
+        if node.op == "reshape":
+            outer = math.prod(shape[:axis])
+            inside = max(k for k in range(len(node.shape)) if math.prod(node.shape[:k]) <= outer)
+            joined |= node.shape[inside] != shape[axis]
+            axis = inside
+        elif node.op == "transpose":
+            axis = node.attrs.index(axis)
+        elif node.op in ELEMENTWISE:
+            axis += len(node.shape) - len(shape)
+        elif node.op != "linear" or axis == len(shape) - 1:
+            return False
+        shape = node.shape
+    return joined
+
+
+def _summary(pool: Pool, line: Timeline, output: Node) -> tuple[Readout, Window] | None:
+    """Return how an output sums up steps, and which; None where it does something else."""
+    inner, scale = unscaled(output)
+    node = inner.inputs[0] if inner.op == "reshape" else inner
+    found = _reduced(pool, line, node) if node.op == "reduce" else _folded(line, node)
+    if found is None:
+        return None
+    kind, window = found
+    if kind == "sum" and np.isclose(scale * len(window.rows), 1, rtol=1e-5):
+        return "mean", window
+    if scale == 1.0:
+        return kind, window
+    if scale <= 0 and kind in ("max", "min"):
+        return None
+    factor = pool.const(np.array(scale, np.float32))
+    rows = tuple(elementwise(pool, "mul", row, factor) for row in window.rows)
+    extend(line, pool)
+    return kind, Window(window.start, rows)
+
+
+def _reduced(pool: Pool, line: Timeline, node: Node) -> tuple[Readout, Window] | None:
+    """Read a reduction over time, and maybe over axes of a step."""
+    kind, axes = cast("tuple[Readout, tuple[int, ...]]", node.attrs)
+    source = node.inputs[0]
+    for axis in axes:
+        window = windowed(pool, line, source, axis)
+        if window is None:
+            continue
+        rest = tuple(a - (a > axis) for a in axes if a != axis)
+        if not rest:
+            return kind, window
+        rows = tuple(shaping.reduce(pool, row, kind, rest, True) for row in window.rows)
+        extend(line, pool)
+        return kind, Window(window.start, rows)
+    return None
+
+
+def _folded(line: Timeline, node: Node) -> tuple[Readout, Window] | None:
+    """Read values of steps that are added up, or compared, one after the other: ``max(max(a0, a1), a2)``.
+
+    A sum over all steps is left to the roll-up, which sees the same as a state.
+    """
+    if node.op not in ("add", "max", "min") or not line.timed:
+        return None
+    parts: list[Node] = []
+    rest, op = node, node.op
+    while rest.op == op and len(rest.inputs) == 2 and all(n.value is None for n in rest.inputs):
+        earlier, now = sorted(rest.inputs, key=lambda n: line.latest[n.id])
+        at = line.latest[now.id]
+        if line.latest[earlier.id] != at - 1 or (parts and at != line.latest[parts[-1].id] - 1) or now.signature != _first(parts, now):
+            break
+        parts.append(now)
+        rest = earlier
+    if len(parts) < 2 or rest.signature != parts[0].signature or line.latest[rest.id] != line.latest[parts[-1].id] - 1:
+        return None
+    rows = (rest, *reversed(parts))
+    if op == "add" and len(rows) == line.steps:
+        return None
+    return cast("Readout", "sum" if op == "add" else op), Window(line.latest[rest.id], rows)
+
+
+def _first(parts: list[Node], default: Node) -> tuple[object, ...]:
+    return parts[0].signature if parts else default.signature
+
+
+def _unfolded(pool: Pool, line: Timeline, name: str, output: Node) -> Node:
+    """Write sums and means over all steps, from which an output goes on to compute, as values that are added up step by step."""
+    known: dict[int, Node] = {}
+
+    def walk(node: Node, depth: int) -> Node:
+        if node.value is not None or not line.timed or line.latest[node.id] < line.steps - 1:
+            return node
+        if node.id not in known:
+            made = _chain(pool, line, name, node) if node.op == "reduce" else None
+            if made is None and depth < _MAX_POST and node.op != "concat":
+                inputs = tuple(walk(n, depth + 1) for n in node.inputs)
+                changed = any(a is not b for a, b in zip(inputs, node.inputs, strict=True))
+                made = pool.make(node.op, inputs, node.shape, node.attrs) if changed else node
+            known[node.id] = made or node
+        return known[node.id]
+
+    made = walk(output, 0)
+    extend(line, pool)
+    return made
+
+
+def _chain(pool: Pool, line: Timeline, name: str, node: Node) -> Node | None:
+    found = _reduced(pool, line, node)
+    if found is None:
+        return None
+    kind, window = found
+    if kind not in ("sum", "mean") or len(window.rows) != line.steps:
+        what = "of some steps only" if kind in ("sum", "mean") else "over the steps"
+        raise ReadoutError(
+            f"the output '{name}' goes on to compute with the {kind} {what}; snnc reads that with the sum and mean over all steps only. "
+            "Return the values of all steps, or the summary itself."
+        )
+    total = window.rows[0]
+    for row in window.rows[1:]:
+        total = elementwise(pool, "add", total, row)
+    if kind == "mean":
+        total = elementwise(pool, "div", total, pool.const(np.array(line.steps, np.float32)))
+    return shaping.reshape(pool, total, node.shape)
+
+
+def _added(roller: Roller, name: str, output: Node) -> Result | None:
+    """Roll up an output that adds up its steps where no input tells the time."""
+    steps = roller.line.steps
+    parts, scale = summands(output)
+    kind: Readout | None = "sum" if scale == 1.0 else "mean" if np.isclose(scale * steps, 1, rtol=1e-5) else None
+    if roller.line.timed or len(parts) != steps or kind is None:
+        return None
+    return Result(name, roller.roll(dict(enumerate(parts))), kind, None, output.shape)
+
+
+def accumulated(roller: Roller, results: list[Result]) -> list[Result]:
+    """Turn a sum or mean that the model accumulates step by step into a readout of what it accumulates."""
+    return [_accumulated(roller, r) if r.readout == "last" else r for r in results]
+
+
+def _accumulated(roller: Roller, result: Result) -> Result:
+    readout: Readout = "sum"
+    value = result.value
+    if not isinstance(value, Ref) or value.delay:
+        return result
+    made = roller.classes[value.cls]
+    if made.op in ("div", "mul") and len(made.operands) == 2:
+        factor = next((o for o in made.operands if isinstance(o, Const)), None)
+        inner = next((o for o in made.operands if isinstance(o, Ref)), None)
+        if factor is None or inner is None or inner.delay or factor.value.size != 1:
+            return result
+        scale = float(factor.value.reshape(-1)[0])
+        scale = 1 / scale if made.op == "div" and scale and made.operands[0] is inner else scale
+        if not np.isclose(scale * roller.line.steps, 1, rtol=1e-5):
+            return result
+        made, readout = roller.classes[inner.cls], "mean"
+    summand = _summand(roller, made)
+    return result if summand is None else Result(result.name, summand, readout, None, result.shape)
+
+
+def _summand(roller: Roller, made: StepClass) -> Operand | None:
+    if made.op != "add" or len(made.operands) != 2:
+        return None
+    own = Ref(made.id, 1)
+    rest = [o for o in made.operands if o != own]
+    if len(rest) != 1 or not isinstance(rest[0], Ref):
+        return None
+    users = [c.id for c in roller.classes if c.id != made.id for o in c.operands if isinstance(o, Ref) and o.cls == made.id]
+    if len(users) > 1 or any(roller.classes[u].op not in ("div", "mul") for u in users):
+        return None
+    starts = [n for nodes in made.initial.values() for n in nodes]
+    firsts = made.forced.get(0, [])
+    summand = roller.classes[rest[0].cls]
+    zero_start = all(n.value is not None and not n.value.any() for n in starts)
+    alike = all(n is summand.nodes.get(0) or n in summand.forced.get(0, ()) for n in firsts)
+    later = set(made.forced) - {0}
+    if not zero_start or not alike or later or not (starts or firsts):
+        return None
+    return rest[0]

@@ -1,0 +1,152 @@
+"""Choose groups, states and initial states of a recovered step, and build its graph."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from copy import copy
+from dataclasses import replace
+from typing import Final
+
+from snnc.compiler.ir.graph import Shape
+from snnc.frontends.onnx.errors import InitialStateError, StepGraphError
+from snnc.frontends.onnx.proof.traces import Built
+from snnc.frontends.onnx.recovery.build import Plan, build, visible_classes
+from snnc.frontends.onnx.recovery.detaching import Detach
+from snnc.frontends.onnx.recovery.grouping import grouping
+from snnc.frontends.onnx.recovery.initial import find_start
+from snnc.frontends.onnx.recovery.states import states_of
+from snnc.frontends.onnx.reroll.postpone import postponed
+from snnc.frontends.onnx.reroll.retime import shift
+from snnc.frontends.onnx.reroll.roll import Const, InputRef, Ref, StepClass
+from snnc.frontends.onnx.reroll.step import Step
+
+_MAX_LATE_PRODUCTS: Final = 4
+_MAX_SEARCHES: Final = 2
+_REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "pick"})
+
+
+def settle(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str], detach: Detach | None) -> Built:
+    """Return the graph of a step.
+
+    A matrix product of late values is tried as it stands (the delay is in front of it, so that it sees zeros before step
+    0) and, where the first steps say otherwise, with the delay behind it (so that nothing at all arrives in step 0). Initial states
+    that the file shows are tried first, others are searched for last.
+
+    Raises
+    ------
+    InitialStateError
+        No choice explains the file's first steps.
+    StepGraphError
+        The populations need one another in the same step.
+    """
+    try:
+        return _settled(title, step, shapes, steps, names, detach)
+    except StepGraphError:
+        later = postponed(step)
+        if later is None:
+            raise
+        return _settled(title, later, shapes, steps, names, detach)
+
+
+def _settled(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str], detach: Detach | None) -> Built:
+    failure: InitialStateError | None = None
+    step = _products_late(step)
+    trials = [(t, False) for t in _trials(step)]
+    for trial, search in [*trials, *((t, True) for t, _ in trials[:_MAX_SEARCHES])]:
+        groups = grouping(trial)
+        visible = visible_classes(trial, groups)
+        states = {g: states_of(trial, groups, g, visible) for g in groups.groups}
+        try:
+            start = find_start(trial, groups, states, search=search)
+        except InitialStateError as error:
+            failure = failure or error
+            continue
+        return build(Plan(title, trial, groups, states, start, shapes, steps, names, visible, detach))
+    raise failure or InitialStateError("no initial state explains the file's first steps.")
+
+
+def _trials(step: Step) -> Iterator[Step]:
+    yield step
+    late = [c for c in step.live() if step.classes[c].op in ("linear", "conv") and _delay(step, c)][:_MAX_LATE_PRODUCTS]
+    for size in range(1, len(late) + 1):
+        for chosen in itertools.combinations(late, size):
+            yield _moved(step, chosen)
+
+
+def _products_late(step: Step) -> Step:
+    """Put the delays around matrix products in front of them."""
+    chosen = {
+        c: d for c in step.live() if step.classes[c].op in ("linear", "conv") and (d := _use_delay(step, [c, *_bias_of(step.classes, c)]))
+    }
+    for cls, delay in chosen.items():
+        step = _moved(step, (cls,), -delay)
+    return step
+
+
+def _use_delay(step: Step, chain: list[int]) -> int:
+    if any(isinstance(r.value, Ref) and r.value.cls in chain for r in step.results):
+        return 0
+    uses = [o.delay for c in step.classes if c.id not in chain for o in c.operands if isinstance(o, Ref) and o.cls == chain[-1]]
+    return min(uses, default=0)
+
+
+def _way(classes: list[StepClass], cls: int) -> list[int]:
+    """Return the classes that only rearrange, in the same step, what a class reads; the nearest first."""
+    found: list[int] = []
+    operand = classes[cls].operands[0]
+    while isinstance(operand, Ref) and operand.delay == 0 and classes[operand.cls].op in _REARRANGES:
+        found.append(operand.cls)
+        operand = classes[operand.cls].operands[0]
+    return found
+
+
+def _delay(step: Step, cls: int) -> int:
+    operand = step.classes[[cls, *_way(step.classes, cls)][-1]].operands[0]
+    return operand.delay if isinstance(operand, Ref | InputRef) else 0
+
+
+def _moved(step: Step, chosen: tuple[int, ...], by: int | None = None) -> Step:
+    classes = [copy(c) for c in step.classes]
+    for c in classes:
+        c.operands = list(c.operands)
+    results = list(step.results)
+    for cls in chosen:
+        delay = _delay(step, cls) if by is None else by
+        chain = [cls, *_bias_of(classes, cls)]
+        first = _own_way(classes, cls) if by is None else cls
+        for link in [*chain, *_way(classes, cls)] if by is None else chain:
+            classes[link] = _earlier(classes[link], delay)
+        source = classes[first].operands[0]
+        if isinstance(source, Ref | InputRef):
+            classes[first].operands[0] = replace(source, delay=source.delay - delay)
+        last = chain[-1]
+        for c in classes:
+            c.operands = [
+                Ref(o.cls, o.delay + delay) if isinstance(o, Ref) and o.cls == last and c.id not in chain else o for o in c.operands
+            ]
+    return Step(classes, step.axes, results, step.batched)
+
+
+def _own_way(classes: list[StepClass], cls: int) -> int:
+    """Give a class copies of its own of what rearranges its operand; return the one that reads first."""
+    for inner in _way(classes, cls):
+        made = copy(classes[inner])
+        made.id, made.operands = len(classes), list(made.operands)
+        classes.append(made)
+        classes[cls].operands[0] = Ref(made.id)
+        cls = made.id
+    return cls
+
+
+def _bias_of(classes: list[StepClass], cls: int) -> list[int]:
+    users = [c for c in classes if any(isinstance(o, Ref) and o.cls == cls for o in c.operands)]
+    if len(users) == 1 and users[0].op == "add" and any(isinstance(o, Const) for o in users[0].operands):
+        return [users[0].id]
+    return []
+
+
+def _earlier(made: StepClass, delay: int) -> StepClass:
+    moved = copy(made)
+    shift(moved, -delay)
+    return moved

@@ -1,0 +1,219 @@
+"""Which values a population keeps from step to step.
+
+Every member that its own group reads late is a state, except those that other states already determine: the reset that a
+file computes from the previous membrane is no state beside the membrane. Where several late values have one
+common source, that source is kept instead of them; so is the membrane that a file resets to zero only when it reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from snnc.frontends.onnx.recovery.grouping import Grouping
+from snnc.frontends.onnx.recovery.learned import learned
+from snnc.frontends.onnx.reroll.roll import Const, Ref
+from snnc.frontends.onnx.reroll.step import Step
+
+_MAX_CHAIN: Final = 4
+
+
+@dataclass(frozen=True)
+class States:
+    """States of one group: class -> how many steps back it is read; ``computed`` late values follow from the states."""
+
+    kept: dict[int, int]
+    computed: frozenset[int]
+
+
+def states_of(step: Step, groups: Grouping, group: int, visible: set[int]) -> States:
+    """Choose the states of a group.
+
+    A late value that follows from the states by a parameter that training changes is a state, too, where gradients pass it: computed from
+    the initial states, it would give the parameter a gradient before the first step.
+    """
+    members = groups.members(group)
+    operands = [(step.classes[c], k, o) for c in members for k, o in enumerate(step.operands(c))]
+    passed = {o.cls for made, k, o in operands if isinstance(o, Ref) and o.delay and k not in made.cut}
+    own: set[int] = set()
+    while True:
+        found = _chosen(step, members, visible, own)
+        more = {c for c in found.computed & passed if _by_learned(step, set(members), c, found.kept)} - own
+        if not more:
+            return found
+        own |= more
+
+
+def _by_learned(step: Step, inside: set[int], cls: int, kept: Mapping[int, int]) -> bool:
+    """Tell whether `cls` follows from the `kept` values of its own step by a parameter that training changes."""
+    stack, seen = [cls], {cls}
+    while stack:
+        for operand in step.operands(stack.pop()):
+            if isinstance(operand, Const) and operand.source is not None and learned(operand.source):
+                return True
+            if isinstance(operand, Ref) and not operand.delay and operand.cls in inside and operand.cls not in {*seen, *kept}:
+                seen.add(operand.cls)
+                stack.append(operand.cls)
+    return False
+
+
+def _chosen(step: Step, members: list[int], visible: set[int], own: set[int]) -> States:
+    late = _late(step, members)
+    forced = {c for c in late if _given(step, c) or c in own}
+    kept = dict(late)
+    computed: set[int] = set()
+    _drop(step, members, kept, computed, forced)
+    for cls in [c for c in kept if c not in forced and kept[c] == 1]:
+        source = _plain_source(step, set(members), cls, visible)
+        if source != cls:
+            del kept[cls]
+            computed.add(cls)
+            kept[source] = max(1, kept.get(source, 1))
+            if _given(step, source):
+                forced.add(source)
+    _drop(step, members, kept, computed, forced)
+    sources = {c: _sources(step, members, c) for c in kept if c not in forced and kept[c] == 1}
+    for cls in [c for c in sources if c not in visible]:
+        membrane = _reset_source(step, sources[cls], cls)
+        if membrane is not None:
+            del kept[cls]
+            computed.add(cls)
+            kept[membrane] = 1
+    for cls in sorted(sources, key=members.index, reverse=True):
+        for source in sources[cls]:
+            sharing = [c for c in sources if c in kept and (c not in visible or _fires(step, c)) and (c == source or source in sources[c])]
+            if cls in kept and len(sharing) > 1 and source not in sharing:
+                for c in sharing:
+                    del kept[c]
+                    computed.add(c)
+                kept[source] = 1
+                break
+    _drop(step, members, kept, computed, forced)
+    return States(kept, frozenset(computed))
+
+
+def _given(step: Step, cls: int) -> bool:
+    """Tell whether the file gives the value before step 0 from outside, to all that read it."""
+    nodes = step.classes[cls].initial.get(-1, [])
+    return bool(nodes) and all(n.op == "input" for n in nodes)
+
+
+def _late(step: Step, members: list[int]) -> dict[int, int]:
+    inside = set(members)
+    late: dict[int, int] = {}
+    for cls in members:
+        for operand in step.operands(cls):
+            if isinstance(operand, Ref) and operand.delay and operand.cls in inside:
+                late[operand.cls] = max(late.get(operand.cls, 0), operand.delay)
+    return late
+
+
+def _drop(step: Step, members: list[int], kept: dict[int, int], computed: set[int], forced: Iterable[int]) -> None:
+    for cls in sorted(kept, key=members.index, reverse=True):
+        if cls in forced or kept[cls] != 1:
+            continue
+        if _follows(step, set(members), cls, {c for c in kept if c != cls}):
+            del kept[cls]
+            computed.add(cls)
+
+
+def _follows(step: Step, inside: set[int], cls: int, known: set[int]) -> bool:
+    stack, seen, found = [cls], {cls}, False
+    while stack:
+        for operand in step.operands(stack.pop()):
+            if isinstance(operand, Const):
+                continue
+            if not isinstance(operand, Ref) or operand.delay or operand.cls not in inside:
+                return False
+            if operand.cls in known:
+                found = True
+            elif operand.cls not in seen:
+                seen.add(operand.cls)
+                stack.append(operand.cls)
+    return found
+
+
+def _plain_source(step: Step, inside: set[int], cls: int, visible: set[int]) -> int:
+    """Return what `cls` is a constant multiple of, or the membrane that it is the spike of; else itself."""
+    start = cls
+    while True:
+        made, operands = step.classes[cls], step.operands(cls)
+        plain = made.op in ("neg", "mul", "div", "gt", "ge") or (made.op == "sub" and _fires(step, start))
+        refs = [o for o in operands if not isinstance(o, Const)]
+        if (
+            not plain
+            or (cls in visible and not _fires(step, cls))
+            or not (_starts_at_zero(step, cls) or _below_given(step, cls))
+            or len(refs) != 1
+        ):
+            return cls
+        only = refs[0]
+        if not isinstance(only, Ref) or only.delay or only.cls not in inside or (operands[-1] is only and made.op in ("div", "sub")):
+            return cls
+        cls = only.cls
+
+
+def _below_given(step: Step, cls: int) -> bool:
+    """Tell whether what `cls` follows from in the same step is given from outside before step 0."""
+    for _ in range(_MAX_CHAIN):
+        refs = [o for o in step.operands(cls) if isinstance(o, Ref)]
+        if len(refs) != 1 or refs[0].delay:
+            return False
+        cls = refs[0].cls
+        if _given(step, cls):
+            return True
+    return False
+
+
+def _starts_at_zero(step: Step, cls: int) -> bool:
+    nodes = [n for nodes in step.classes[cls].initial.values() for n in nodes]
+    return all(n.value is not None and not n.value.any() for n in nodes)
+
+
+def _reset_source(step: Step, sources: list[int], cls: int) -> int | None:
+    """Return the membrane where `cls` is that membrane times constants and (1 - spike), else None."""
+    stack, spikes, reached, seen = [cls], False, set[int](), set[int]()
+    while stack:
+        current = stack.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        made, operands = step.classes[current], step.operands(current)
+        if any(isinstance(o, Ref) and o.delay for o in operands):
+            reached.add(current)
+        elif made.op == "mul":
+            stack.extend(o.cls for o in operands if isinstance(o, Ref))
+        elif made.op == "sub" and isinstance(operands[0], Const) and isinstance(operands[1], Ref) and _fires(step, operands[1].cls):
+            spikes = True
+        elif made.op == "gt":
+            return None
+        else:
+            reached.add(current)
+    return reached.pop() if spikes and len(reached) == 1 and reached <= set(sources) else None
+
+
+def _fires(step: Step, cls: int) -> bool:
+    made = step.classes[cls]
+    if made.op == "mul" and any(isinstance(o, Const) for o in step.operands(cls)):
+        return any(isinstance(o, Ref) and not o.delay and _fires(step, o.cls) for o in step.operands(cls))
+    return made.op in ("gt", "ge")
+
+
+def _sources(step: Step, members: list[int], cls: int) -> list[int]:
+    position = {c: k for k, c in enumerate(members)}
+    frontier = {cls}
+    found: list[int] = []
+    while True:
+        latest = max(frontier, key=position.__getitem__)
+        frontier.discard(latest)
+        for operand in step.operands(latest):
+            if isinstance(operand, Const):
+                continue
+            if not isinstance(operand, Ref) or operand.delay or operand.cls not in position:
+                return found
+            frontier.add(operand.cls)
+        if not frontier:
+            return found
+        if len(frontier) == 1:
+            found.append(next(iter(frontier)))

@@ -1,0 +1,1 @@
+"""From the nodes of all time steps to one step."""

@@ -1,0 +1,294 @@
+"""Rewrite what moves values within a sample, or multiplies along one of several axes, as operations that a graph has.
+
+Transposes, gathers, shuffles and paddings between two layers become one `pick`: each of its values is a value of a source, or a constant.
+A matrix product over the last of several axes is a convolution with a kernel of 1 between two picks. Padding goes into the convolution
+behind it, and a pick into the columns of the matrix product behind it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from copy import copy
+from typing import Final
+
+import numpy as np
+
+from snnc.frontends.onnx.errors import StepGraphError
+from snnc.frontends.onnx.flattening.evaluate import compute
+from snnc.frontends.onnx.flattening.node import Array, Shape
+from snnc.frontends.onnx.flattening.picking import Pick
+from snnc.frontends.onnx.flattening.window import Pairs
+from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass
+from snnc.frontends.onnx.reroll.step import Step
+
+MOVES: Final = frozenset({"reshape", "transpose", "slice", "concat", "expand", "pick"})
+_MAX_SLICES: Final = 4
+"""Slices of one value that are joined as they are; more become one pick."""
+
+
+def rearranged(step: Step) -> Step:
+    """Return the step with picks for what the graph has no other operation for.
+
+    Raises
+    ------
+    StepGraphError
+        A layer mixes the samples of a batch.
+    """
+    if not _hard(step) and not any(_many_axes(step, c) for c in step.live()):
+        return step
+    classes = [copy(c) for c in step.classes]
+    for c in classes:
+        c.operands = list(c.operands)
+    for cls in [c for c in step.live() if _many_axes(step, c)]:
+        _as_convolution(step, classes, cls)
+    step = Step(classes, step.axes, step.results, step.batched)
+    for cls in _roots(step, _hard(step)):
+        _as_pick(step, classes[cls], _Tracer(step))
+    step = Step(classes, step.axes, step.results, step.batched)
+    for cls in step.live():
+        _absorbed(step, classes, cls)
+    return Step(classes, step.axes, step.results, step.batched)
+
+
+# ---- what needs it ---------------------------------------------------------------------------------------------------
+
+
+def _moves(step: Step, operand: Operand | None) -> bool:
+    return isinstance(operand, Ref) and step.classes[operand.cls].op in MOVES
+
+
+def _hard(step: Step) -> set[int]:
+    """Return the moving classes that the graph has no operation for, with all moving classes that read them."""
+    live = [c for c in _reached(step) if step.classes[c].op in MOVES]
+    hard = {c for c in live if _is_hard(step, c)}
+    while True:
+        more = {c for c in live if c not in hard and any(isinstance(o, Ref) and o.cls in hard for o in step.classes[c].operands)}
+        if not more:
+            return hard
+        hard |= more
+
+
+def _reached(step: Step) -> list[int]:
+    """Return the classes that results depend on, those that only change the layout with them."""
+    stack = [r.value.cls for r in step.results if isinstance(r.value, Ref)]
+    seen = set(stack)
+    while stack:
+        for o in step.classes[stack.pop()].operands:
+            if isinstance(o, Ref) and o.cls not in seen:
+                seen.add(o.cls)
+                stack.append(o.cls)
+    return sorted(seen)
+
+
+def _is_hard(step: Step, cls: int) -> bool:
+    made = step.classes[cls]
+    operand = made.operands[0]
+    if operand is None or step.is_layout(cls):
+        return False
+    match made.op:
+        case "transpose":
+            return True
+        case "expand":
+            return not isinstance(operand, Const)
+        case "concat":
+            axis = step.inner_axis(Ref(cls), int(made.attrs[0]))  # type: ignore[call-overload]
+            parts = [o for o in made.operands if o is not None]
+            sliced = [s for s in map(step.see, parts) if isinstance(s, Ref) and step.classes[s.cls].op == "slice"]
+            apart = math.prod(step.full(Ref(cls))[:axis]) != 1
+            return apart or any(isinstance(o, Const) for o in parts) or len(sliced) > _MAX_SLICES
+    return False
+
+
+def _roots(step: Step, hard: set[int]) -> list[int]:
+    """Return the hard classes that something reads which does not only move values."""
+    found = {r.value.cls for r in step.results if isinstance(r.value, Ref) and r.value.cls in hard}
+    for cls in _reached(step):
+        if step.classes[cls].op not in MOVES:
+            found.update(o.cls for o in step.classes[cls].operands if isinstance(o, Ref) and o.cls in hard)
+    return sorted(found)
+
+
+def _many_axes(step: Step, cls: int) -> bool:
+    made = step.classes[cls]
+    if made.op != "linear" or len(made.operands) < 2 or made.operands[0] is None or isinstance(made.operands[0], Const):
+        return False
+    weight = made.operands[1]
+    return isinstance(weight, Const) and math.prod(step.full(made.operands[0])) != weight.value.shape[1]
+
+
+# ---- rewriting -------------------------------------------------------------------------------------------------------
+
+
+def _as_convolution(step: Step, classes: list[StepClass], cls: int) -> None:
+    """Write a matrix product over the last axis as a convolution over all others, with that axis as its channels."""
+    made = classes[cls]
+    operand, weight = made.operands[0], made.operands[1]
+    if not isinstance(operand, Ref | InputRef) or not isinstance(weight, Const):
+        raise AssertionError
+    shape, batch = step.shape_and_batch(operand)
+    size = 1 if batch is None else shape[batch]
+    outputs, inputs = weight.value.shape
+    places = math.prod(shape) // (size * inputs)
+    first = 0 if batch is not None else None
+    there = np.arange(places * inputs).reshape(places, inputs).T.reshape(-1)
+    back = np.arange(outputs * places).reshape(outputs, places).T.reshape(-1)
+    moved = _new(classes, "pick", (Pick(there, None, (batch,), first),), (size, inputs, places), [operand])
+    kernel = Const(weight.value.reshape(outputs, inputs, 1))
+    conv = _new(classes, "conv", ((1,), ((0, 0),), (1,), 1), (size, outputs, places), [Ref(moved), kernel, *made.operands[2:]])
+    made.op, made.attrs, made.operands = "pick", (Pick(back, None, (first,), step.batch[cls]),), [Ref(conv)]
+
+
+def _new(classes: list[StepClass], op: str, attrs: tuple[object, ...], shape: Shape, operands: list[Operand | None]) -> int:
+    made = StepClass(len(classes), op, attrs, shape, {}, operands)
+    classes.append(made)
+    return made.id
+
+
+class _Tracer:
+    """Follows the values of moving classes to their sources, by moving their numbers instead of them."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self.sources: list[Operand] = []
+        self.constants: list[Array] = []
+        self._starts: list[int] = [0]
+
+    def numbers(self, operand: Operand, delay: int) -> Array:
+        """Return, in the full shape of an operand, where each of its values comes from: below 0 from the constants."""
+        if isinstance(operand, Const):
+            start = -1 - sum(c.size for c in self.constants)
+            self.constants.append(np.asarray(operand.value, np.float32))
+            return start - np.arange(operand.value.size).reshape(operand.value.shape)
+        if isinstance(operand, Ref) and _moves(self._step, operand):
+            made = self._step.classes[operand.cls]
+            parts = [self.numbers(o, delay + operand.delay) for o in made.operands if o is not None]
+            return compute(made.op, made.attrs, made.shape, parts)
+        late = Ref(operand.cls, operand.delay + delay) if isinstance(operand, Ref) else operand
+        if isinstance(operand, InputRef):
+            late = InputRef(operand.name, operand.delay + delay, operand.shape)
+        shape = self._step.shape_and_batch(late)[0]
+        if late not in self.sources:
+            self.sources.append(late)
+            self._starts.append(self._starts[-1] + math.prod(shape))
+        start = self._starts[self.sources.index(late)]
+        return start + np.arange(math.prod(shape)).reshape(shape)
+
+    def pick(self, numbers: Array, batch: int | None) -> Pick:
+        """Return the pick that gives what `numbers` stand for, of one sample."""
+        own = (numbers if batch is None else np.moveaxis(numbers, batch, 0)[0]).reshape(-1)
+        index = np.full(own.size, -1, np.int64)
+        position = 0
+        for k, source in enumerate(self.sources):
+            shape, axis = self._step.shape_and_batch(source)
+            here = np.flatnonzero((own >= self._starts[k]) & (own < self._starts[k + 1]))
+            places = list(np.unravel_index(own[here] - self._starts[k], shape))
+            if axis is not None and places[axis].any():
+                raise StepGraphError("a step moves values from one sample of a batch to another; snnc runs each sample by itself.")
+            inner = tuple(d for a, d in enumerate(shape) if a != axis)
+            rest = tuple(p for a, p in enumerate(places) if a != axis)
+            index[here] = position + (np.ravel_multi_index(rest, inner) if inner else 0)
+            position += math.prod(inner)
+        fill = None
+        if (own < 0).any():
+            values = np.concatenate([c.reshape(-1) for c in self.constants])
+            fill = np.zeros(own.size, np.float32)
+            fill[own < 0] = values[-1 - own[own < 0]]
+        return Pick(index, fill, tuple(self._step.shape_and_batch(s)[1] for s in self.sources), batch)
+
+
+def _as_pick(step: Step, made: StepClass, tracer: _Tracer) -> None:
+    numbers = tracer.numbers(Ref(made.id), 0)
+    pick = tracer.pick(numbers, step.batch[made.id])
+    if not tracer.sources:
+        return
+    made.op, made.attrs, made.operands = "pick", (pick,), list(tracer.sources)
+
+
+# ---- into the layer behind -------------------------------------------------------------------------------------------
+
+
+def _absorbed(step: Step, classes: list[StepClass], cls: int) -> None:
+    made = classes[cls]
+    if made.op not in ("conv", "linear"):
+        return
+    operand = made.operands[0]
+    if not isinstance(operand, Ref) or classes[operand.cls].op != "pick" or len(classes[operand.cls].operands) != 1:
+        return
+    inner = classes[operand.cls]
+    source, pick = inner.operands[0], inner.attrs[0]
+    if source is None or not isinstance(pick, Pick):
+        return
+    if made.op == "conv":
+        _padding_into_conv(step, made, operand, source, pick)
+    else:
+        _pick_into_linear(step, classes, made, operand, source, pick)
+
+
+def _padding_into_conv(step: Step, made: StepClass, operand: Ref, source: Operand, pick: Pick) -> None:
+    batch = step.shape_and_batch(source)[1]
+    inner = step.full(source)
+    pads = padding_of(pick, inner, step.full(operand))
+    full = step.shape_and_batch(source)[0]
+    if pads is None or any(pads[0]) or batch not in (0, None) or len(full) != len(made.shape):
+        return
+    stride, padding, dilation, groups = made.attrs
+    total = tuple((a + c, b + d) for (a, b), (c, d) in zip(padding, pads[1:], strict=True))  # type: ignore[call-overload]
+    made.attrs = (stride, total, dilation, groups)
+    made.operands[0] = next(iter(_delayed(source, operand.delay)))
+
+
+def _pick_into_linear(step: Step, classes: list[StepClass], made: StepClass, operand: Ref, source: Operand, pick: Pick) -> None:
+    """Multiply a pick into a weight's columns, so that the product reads the source's values in their own order."""
+    weight = made.operands[1]
+    taken = pick.index[pick.index >= 0]
+    if not isinstance(weight, Const) or weight.value.shape[1] != pick.index.size or len(np.unique(taken)) != taken.size:
+        return
+    shape, batch = step.shape_and_batch(source)
+    size = math.prod(step.full(source))
+    columns = np.zeros((weight.value.shape[0], size), np.float32)
+    columns[:, taken] = weight.value[:, pick.index >= 0]
+    bias = made.operands[2:]
+    if pick.fill is not None and pick.fill.any():
+        shift = weight.value.astype(np.float64) @ pick.fill
+        old = bias[0].value if bias and isinstance(bias[0], Const) else 0.0
+        bias = [Const((old + shift).astype(np.float32))]
+    count = 1 if batch is None else shape[batch]
+    out_batch = 0 if step.batch[made.id] == 0 else None
+    if batch is not None and out_batch is None:
+        return
+    flat = _new(classes, "pick", (Pick(np.arange(size), None, (batch,), out_batch),), (count, size), [*_delayed(source, operand.delay)])
+    made.operands = [Ref(flat), Const(columns), *bias]
+
+
+def _delayed(source: Operand, delay: int) -> Iterator[Operand]:
+    match source:
+        case Ref(cls, own):
+            yield Ref(cls, own + delay)
+        case InputRef(name, own, shape):
+            yield InputRef(name, own + delay, shape)
+
+
+def padding_of(pick: Pick, source: Shape, result: Shape) -> Pairs | None:
+    """Return (before, after) zeros for each axis where a pick only pads its source; None where it does something else."""
+    if pick.fill is not None and pick.fill.any():
+        return None
+    source = aligned(source, len(result))
+    if len(source) != len(result) or any(a > b for a, b in zip(source, result, strict=True)):
+        return None
+    index = pick.index.reshape(result)
+    first = np.argwhere(index == 0)
+    if len(first) != 1:
+        return None
+    pads = tuple((int(a), r - s - int(a)) for a, r, s in zip(first[0], result, source, strict=True))
+    if min(b for _, b in pads) < 0:
+        return None
+    wanted = np.pad(np.arange(math.prod(source)).reshape(source), pads, constant_values=-1)
+    return pads if np.array_equal(index, wanted) else None
+
+
+def aligned(shape: Shape, rank: int) -> Shape:
+    """Return a shape with axes of size 1 added or left out in front, to have `rank` axes where that is possible."""
+    while len(shape) > rank and shape[0] == 1:
+        shape = shape[1:]
+    return (1,) * (rank - len(shape)) + shape

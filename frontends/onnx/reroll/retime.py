@@ -1,0 +1,90 @@
+"""Move classes in time so that nothing reads the future.
+
+A class may first be met one step late (the reset reads the spike of the step before) and then be found to be needed earlier. Moving a
+class changes the delays around it, not what is computed.
+"""
+
+from __future__ import annotations
+
+from snnc.frontends.onnx.errors import TimeMixingError
+from snnc.frontends.onnx.flattening.node import Node
+from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass
+
+
+def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = False) -> list[Operand]:
+    """Make all delays non-negative, in place; return the results' operands.
+
+    Parameters
+    ----------
+    classes, results
+        What was rolled up.
+    aligned
+        Number the steps of each class from the first that the file shows, as far as delays allow it.
+
+    Raises
+    ------
+    TimeMixingError
+        A value would need an input before it arrives.
+    """
+    lead = [-_first(c) if aligned else 0 for c in classes]
+    for _ in range(len(classes) + 1):
+        changed = False
+        for result in results:
+            changed |= _pull(lead, result, 0)
+        for made in classes:
+            for operand in made.operands:
+                changed |= _pull(lead, operand, lead[made.id])
+        if not changed:
+            break
+    else:
+        raise TimeMixingError("the steps depend on one another in a circle; snnc reads causal models only.")
+    if any(lead):
+        for made in classes:
+            made.operands = [_moved(o, lead, lead[made.id]) for o in made.operands]
+            if lead[made.id]:
+                shift(made, lead[made.id])
+        results = [_checked(_moved(r, lead, 0)) for r in results]
+    return results
+
+
+def _first(made: StepClass) -> int:
+    """Return the first step of a class that the file shows; a class does not come before the inputs that it reads."""
+    shown = 0 if made.static else max(0, min([*made.nodes, *made.forced]))
+    return min([shown, *(o.delay for o in made.operands if isinstance(o, InputRef))])
+
+
+def _pull(lead: list[int], operand: Operand | None, own: int) -> bool:
+    if isinstance(operand, Ref) and operand.delay + own - lead[operand.cls] < 0:
+        lead[operand.cls] = operand.delay + own
+        return True
+    return False
+
+
+def _moved(operand: Operand | None, lead: list[int], own: int) -> Operand | None:
+    match operand:
+        case Ref(cls, delay):
+            return Ref(cls, delay + own - lead[cls])
+        case InputRef(name, delay, shape):
+            if delay + own < 0:
+                raise TimeMixingError(f"a step reads the input '{name}' {-delay - own} step(s) ahead; snnc reads causal models only.")
+            return InputRef(name, delay + own, shape)
+        case Const() | None:
+            return operand
+
+
+def _checked(operand: Operand | None) -> Operand:
+    if operand is None:
+        raise AssertionError
+    return operand
+
+
+def shift(made: StepClass, lead: int) -> None:
+    """Renumber the steps of a class."""
+    known: dict[int, list[Node]] = {t: [n] for t, n in made.nodes.items()}
+    for early in (made.forced, made.initial):
+        for t, nodes in early.items():
+            known.setdefault(t, []).extend(nodes)
+    moved = {t + lead: nodes for t, nodes in known.items()}
+    made.initial = {t: nodes for t, nodes in moved.items() if t < 0}
+    made.nodes = {t + lead: n for t, n in made.nodes.items() if t + lead >= 0}
+    made.forced = {t: rest for t, nodes in moved.items() if t >= 0 and (rest := [n for n in nodes if n is not made.nodes.get(t)])}

@@ -1,0 +1,357 @@
+"""Re-roll time: from the nodes of all steps to one class for each value of the step.
+
+A *tuple* holds one node for each time step. Tuples are taken apart from the outputs towards the inputs, as in a
+bisimulation: equal constants are a parameter; a tuple that is a known class moved by d steps is a use with delay d; anything else is a
+new class, whose operands are tuples again. Names and the order of nodes play no part.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from snnc.frontends.onnx.errors import TimeMixingError, TimeVaryingError
+from snnc.frontends.onnx.flattening.node import Array, Node, Shape
+from snnc.frontends.onnx.reroll.timeline import Timeline
+from snnc.frontends.onnx.reroll.trace import trace_back
+
+Steps: TypeAlias = dict[int, Node]
+Reading: TypeAlias = Literal["early", "aligned", "late"]
+READINGS: Final[tuple[Reading, ...]] = get_args(Reading)
+HEAD_STEPS: Final = 4
+"""Steps at the start that may differ in structure, because exporters fold them; they are checked by value."""
+
+_COMMUTATIVE: Final = frozenset({"add", "mul", "min", "max"})
+
+
+@dataclass(frozen=True, eq=False)
+class Const:
+    """A parameter: the same constant at every step, and the node that computes it."""
+
+    value: Array
+    source: Node | None = None
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A class, `delay` steps ago."""
+
+    cls: int
+    delay: int = 0
+
+
+@dataclass(frozen=True)
+class InputRef:
+    """An input of the network, `delay` steps ago; without time the same at every step."""
+
+    name: str
+    delay: int = 0
+    shape: Shape = ()
+
+
+Operand: TypeAlias = Const | Ref | InputRef
+
+
+@dataclass(eq=False)
+class StepClass:
+    """One value of the step: its operation, its operands, and the nodes that it is at each time.
+
+    ``forced`` holds nodes that the value must equal at early steps where the file's structure differs; ``initial`` the
+    nodes it stands for before step 0; ``swapped`` the early steps whose two operands stand the other way round.
+    """
+
+    id: int
+    op: str
+    attrs: tuple[object, ...]
+    shape: Shape
+    nodes: Steps
+    operands: list[Operand | None]
+    forced: dict[int, list[Node]] = field(default_factory=dict)
+    initial: dict[int, list[Node]] = field(default_factory=dict)
+    static: bool = False
+    swapped: set[int] = field(default_factory=set)
+    cut: frozenset[int] = frozenset()
+    """Operands that gradients do not pass; see :mod:`snnc.frontends.onnx.recovery.detaching`."""
+
+    def inputs(self, t: int) -> tuple[Node, ...]:
+        """Return the operands of step `t` in the order of the class."""
+        inputs = self.nodes[t].inputs
+        return (inputs[1], inputs[0]) if t in self.swapped else inputs
+
+
+class Roller:
+    """The state of one roll-up.
+
+    Parameters
+    ----------
+    line
+        Time of the flattened graph.
+    reading
+        Which step a value belongs to: "early", that of the latest input that it depends on; "late", the one that reads it; "aligned", as
+        late, but numbered from the first that the file shows (see :mod:`snnc.frontends.onnx.reroll.retime`). All of them are the same network
+        once it runs; they differ in what there is before step 0.
+    """
+
+    def __init__(self, line: Timeline, reading: Reading = "early") -> None:
+        self.line = line
+        self.reading = reading
+        self.moved = False
+        """Whether the reading put a value into an earlier step than the one that reads it."""
+        self.classes: list[StepClass] = []
+        self._where: dict[int, tuple[int, int]] = {}
+        self._open: deque[tuple[int, int]] = deque()
+        self._checks: deque[tuple[Operand, int, Node]] = deque()
+
+    def roll(self, steps: Steps) -> Operand:
+        """Roll up one tuple and everything that it depends on.
+
+        Raises
+        ------
+        TimeVaryingError
+            Steps differ in their parameters or operations.
+        TimeMixingError
+            A step reads the future, or the sequence out of order.
+        """
+        operand = self._resolve(steps)
+        while self._open or self._checks:
+            if self._checks:
+                self._unify(*self._checks.popleft())
+                continue
+            cls, k = self._open.popleft()
+            made = self.classes[cls]
+            steps = {t: made.inputs(t)[k] for t in made.nodes}
+            made.operands[k] = found = self._resolve(steps)
+            self._checks.extend((found, t, n) for t, n in steps.items())
+        return operand
+
+    def _resolve(self, steps: Steps) -> Operand:
+        live = {t: n for t, n in steps.items() if n.value is None}
+        if not live:
+            return self._constant(steps)
+        last_time = max(live)
+        last = live[last_time]
+        if len(live) == 1 and len(steps) > 2:
+            raise TimeVaryingError(
+                f"step {last_time} computes '{last.op}' where all other steps use a constant; snnc compiles one step that repeats. "
+                "Where a signal takes several steps to come around, a short file shows it only once: export more steps."
+            )
+        if len(live) > 1 and len({n.id for n in steps.values()}) == 1:
+            return self._static(last)
+        if last.op == "input" and len({n.id for n in steps.values()}) == 1 and last.attrs[0] not in self.line.axes:
+            return self._static(last)
+        read = self.line.input_step(last)
+        if read is not None:
+            if read[1] > last_time:
+                raise TimeMixingError(f"step {last_time} reads step {read[1]} of the input '{read[0]}'; snnc reads causal models only.")
+            return InputRef(read[0], last_time - read[1], last.shape)
+        if len(steps) == 1:
+            if self.line.timed and self.line.latest[last.id] < 0:
+                return self._static(last)
+            if last.id not in self._where:
+                steps = trace_back(self.line, last_time, last)
+                live = {t: n for t, n in steps.items() if n.value is None}
+        for t in sorted(live, reverse=True):
+            known = self._where.get(live[t].id)
+            if known is not None and not self._shared(known, t, live):
+                return self._known(known, t, steps)
+        return self._new(steps, last_time, last)
+
+    def _shared(self, known: tuple[int, int], t: int, live: Steps) -> bool:
+        """Tell whether a tuple meets a class in an early step only, where two states still have one value."""
+        made, last = self.classes[known[0]], max(live)
+        if made.static or t >= HEAD_STEPS or t == last:
+            return False
+        later = made.nodes.get(last - t + known[1])
+        return later is not None and later is not live[last]
+
+    def _constant(self, steps: Steps) -> Const:
+        times = sorted(steps)
+        value = steps[times[-1]].value
+        for t in times:
+            other = steps[t].value
+            if other is not value and not _equal(other, value):
+                raise TimeVaryingError(
+                    f"a parameter of shape {list(value.shape) if value is not None else []} differs between the steps {t} and {times[-1]}; "
+                    "snnc compiles one step that repeats. Use the same parameters at every step."
+                )
+        if value is None:
+            raise AssertionError
+        return Const(value, steps[times[-1]])
+
+    def _static(self, node: Node) -> Operand:
+        if node.op == "input":
+            return InputRef(str(node.attrs[0]), 0, node.shape)
+        if self.line.latest[node.id] >= 0:
+            raise TimeMixingError(
+                f"every step reads the same value of step {self.line.latest[node.id]}; snnc reads models that run one step after the other."
+            )
+        known = self._where.get(node.id)
+        if known is not None:
+            return Ref(known[0])
+        made = self._register(dict.fromkeys(range(self.line.steps), node))
+        made.static = True
+        return Ref(made.id)
+
+    def _known(self, known: tuple[int, int], t: int, steps: Steps) -> Ref:
+        cls, own = known
+        delay = 0 if self.classes[cls].static else t - own
+        ref = Ref(cls, delay)
+        for time, node in steps.items():
+            self._checks.append((ref, time, node))
+        return ref
+
+    def _new(self, steps: Steps, last_time: int, last: Node) -> Ref:
+        delay = 0
+        latest = self.line.latest
+        if self.reading == "early" and self.line.timed and latest[last.id] >= 0:
+            delay = last_time - latest[last.id]
+            if delay < 0:
+                raise TimeMixingError(f"step {last_time} depends on step {latest[last.id]} of the input; snnc reads causal models only.")
+            if all(t in steps and steps[t].signature == last.signature for t in range(delay)):
+                delay = 0
+        self.moved |= delay > 0
+        own = {t - delay: n for t, n in steps.items()}
+        start = last_time - delay
+        signature = last.signature
+        while start - 1 in own and start > 0 and own[start - 1].signature == signature:
+            if start <= HEAD_STEPS and not _fits(own[start - 1], own[start]):
+                break
+            start -= 1
+        made = self._register({t: n for t, n in own.items() if start <= t <= last_time - delay})
+        evidence = len(made.nodes)
+        if evidence < 2 and len(steps) > 1:
+            raise TimeVaryingError(
+                f"no two steps in a row compute '{last.op}' alike (step {last_time} of {self.line.steps}); "
+                "the model changes from step to step."
+            )
+        ref = Ref(made.id, delay)
+        for time, node in steps.items():
+            if time - delay not in made.nodes:
+                self._checks.append((ref, time, node))
+        return ref
+
+    def _register(self, nodes: Steps) -> StepClass:
+        sample = nodes[max(nodes)]
+        made = StepClass(len(self.classes), sample.op, sample.attrs, sample.shape, nodes, [None] * len(sample.inputs))
+        self.classes.append(made)
+        for t in sorted(nodes, reverse=True):
+            self._align(made, t)
+        for t, n in nodes.items():
+            if n.value is None:
+                self._where.setdefault(n.id, (made.id, t))
+        self._open.extend((made.id, k) for k in range(len(sample.inputs)))
+        return made
+
+    def _align(self, made: StepClass, t: int) -> None:
+        if t >= HEAD_STEPS or made.op not in _COMMUTATIVE or len(made.operands) != 2 or t + 1 not in made.nodes:
+            return
+        (a, b), (c, d) = made.nodes[t].inputs, made.inputs(t + 1)
+        if _likeness(a, d) + _likeness(b, c) > _likeness(a, c) + _likeness(b, d):
+            made.swapped.add(t)
+
+    def _unify(self, operand: Operand, t: int, node: Node) -> None:
+        match operand:
+            case Const(value):
+                if node.value is None or not _equal(node.value, value):
+                    raise TimeVaryingError(f"step {t} uses another parameter than the steps after it; snnc compiles one step that repeats.")
+            case InputRef(name, delay):
+                self._unify_input(name, delay, t, node)
+            case Ref(cls, delay):
+                self._unify_class(self.classes[cls], t - delay, node)
+
+    def _unify_input(self, name: str, delay: int, t: int, node: Node) -> None:
+        if name not in self.line.axes:
+            if node.op != "input" or node.attrs[0] != name:
+                raise TimeVaryingError(f"step {t} reads something else than the input '{name}'.")
+            return
+        read = self.line.input_step(node)
+        found = f"step {read[1]}" if read else "no single step"
+        if read != (name, t - delay) and not (t < delay and node.value is not None and not node.value.any()):
+            raise TimeMixingError(
+                f"step {t} reads {found} of the input '{name}' where its neighbours read step t - {delay}; "
+                "snnc reads the sequence in order."
+            )
+
+    def _unify_class(self, made: StepClass, t: int, node: Node) -> None:
+        if t < 0 and not made.static:
+            known = made.initial.setdefault(t, [])
+            if node not in known:
+                known.append(node)
+                if node.signature == self._signature(made) and self.line.latest[node.id] < 0:
+                    self._checks.extend((o, t, node.inputs[k]) for k, o in enumerate(made.operands) if isinstance(o, Ref))
+            return
+        current = made.nodes.get(t)
+        if current is node or node in made.forced.get(t, ()):
+            return
+        later = made.nodes.get(t + 1)
+        fits = later is None or t >= HEAD_STEPS or _fits(node, later)
+        if current is None and fits and node.signature == self._signature(made) and (later or t - 1 in made.nodes):
+            made.nodes[t] = node
+            self._align(made, t)
+            if node.value is None:
+                self._where.setdefault(node.id, (made.id, t))
+            self._checks.extend((o, t, made.inputs(t)[k]) for k, o in enumerate(made.operands) if o is not None)
+            return
+        if current is not None and node.signature == current.signature and _holds_spike(node):
+            a = made.inputs(t)[0]
+            turned = node.op in _COMMUTATIVE and not _alike(node.inputs[0], a) and _alike(node.inputs[-1], a)
+            inputs = node.inputs[::-1] if turned else node.inputs
+            self._checks.extend((o, t, inputs[k]) for k, o in enumerate(made.operands) if o is not None)
+        if t >= HEAD_STEPS:
+            raise TimeVaryingError(
+                f"step {t} computes '{node.op}' of shape {list(node.shape)} where the steps around it compute "
+                f"'{made.op}' of shape {list(made.shape)}; "
+                "snnc compiles one step that repeats."
+            )
+        made.forced.setdefault(t, []).append(node)
+
+    def _signature(self, made: StepClass) -> tuple[object, ...]:
+        return (made.op, made.attrs, made.shape, len(made.operands))
+
+
+def _fits(node: Node, later: Node) -> bool:
+    """Tell whether an early node may be what a later one is: of two operands at least one is computed alike.
+
+    Where exporters fold ``0 + (a + b)``, the addition that is left is not the one that its successors are.
+    """
+    if len(node.inputs) != 2 or len(later.inputs) != 2:
+        return True
+    (a, b), (c, d) = node.inputs, later.inputs
+    straight = _alike_below(a, c) or _alike_below(b, d)
+    return straight or (node.op in _COMMUTATIVE and (_alike_below(a, d) or _alike_below(b, c)))
+
+
+def _holds_spike(node: Node) -> bool:
+    """Tell whether a value is a comparison or a multiple of one, which samples tell from another only near its threshold."""
+    return node.op in ("gt", "ge") or (node.op == "mul" and any(n.op in ("gt", "ge") for n in node.inputs))
+
+
+def _alike_below(a: Node, b: Node) -> bool:
+    """Tell whether two nodes are alike and one of the values that they compute with is, too."""
+    if not _alike(a, b):
+        return False
+    live = [n for n in a.inputs if n.value is None]
+    return not live or a.value is not None or any(n.shape == m.shape and n.op in (m.op, "input") for n in live for m in b.inputs)
+
+
+def _alike(a: Node, b: Node) -> bool:
+    return a.signature == b.signature
+
+
+def _likeness(a: Node, b: Node) -> int:
+    """Return how much two nodes have in common: their operation, and each operand's constant or operation."""
+    if not _alike(a, b):
+        return 0
+    return 1 + sum(n is m or (n.value is None and m.value is None and _alike(n, m)) for n, m in zip(a.inputs, b.inputs, strict=True))
+
+
+def _equal(a: Array | None, b: Array | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    try:
+        return bool((np.asarray(a) == np.asarray(b)).all())
+    except ValueError:
+        return False

@@ -1,0 +1,309 @@
+"""One recovered time step: its classes, which axis of each is the batch, and what is layout only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, cast
+
+import networkx as nx
+import numpy as np
+
+from snnc.compiler.ir.graph import Readout
+from snnc.frontends.onnx.errors import NotYetError, StepGraphError, TimeMixingError, TimeVaryingError
+from snnc.frontends.onnx.flattening.elementwise import ELEMENTWISE
+from snnc.frontends.onnx.flattening.node import Array, Node, Shape
+from snnc.frontends.onnx.flattening.picking import Pick
+from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass
+
+_LAYERS: Final = ("linear", "conv", "pool", "reduce", "reshape", "slice", "concat", "pick")
+
+
+@dataclass(frozen=True)
+class Result:
+    """An output of the file: a value of the step, and how it is read out."""
+
+    name: str
+    value: Operand
+    readout: Readout
+    time_axis: int | None
+    shape: Shape
+    """Of one step, or of the summary, as the file gives it: all axes but time."""
+    rows: tuple[Node, ...] = ()
+    """The file's values of all steps, where the output stacks them."""
+    start: int = 0
+    stop: int | None = None
+    """Steps that take part: ``start <= t < stop``, None to the end."""
+
+
+class Step:
+    """The classes of one step with everything that follows from their shapes."""
+
+    def __init__(self, classes: list[StepClass], axes: Mapping[str, int], results: list[Result], batched: bool = True) -> None:
+        self.classes = classes
+        self.axes = axes
+        self.batched = batched
+        self.results = results
+        self.batch = _batches(self)
+        self.samples = [self.sample(c.shape, self.batch[c.id]) for c in classes]
+
+    def input_batch(self, ref: InputRef) -> int | None:
+        """Return the batch axis of an input at one step (its time axis has size 1 there)."""
+        axis = self.axes.get(ref.name)
+        if not self.batched:
+            return None
+        if axis is None:
+            return 0 if len(ref.shape) >= 2 else None
+        return (0 if axis else 1) if len(ref.shape) >= 3 else None
+
+    def sample(self, shape: Shape, batch: int | None) -> Shape:
+        """Return the shape of one sample, without axes of size 1."""
+        kept = tuple(d for k, d in enumerate(shape) if k != batch and d != 1)
+        return kept or (1,)
+
+    def operand_sample(self, operand: Operand) -> Shape:
+        """Return the sample shape of what an operand reads."""
+        match operand:
+            case Ref(cls):
+                return self.samples[cls]
+            case InputRef():
+                return self.sample(operand.shape, self.input_batch(operand))
+            case Const(value):
+                return value.shape
+
+    def full(self, operand: Operand) -> Shape:
+        """Return the shape of one sample of what an operand reads, with its axes of size 1."""
+        shape, batch = self.shape_and_batch(operand)
+        return tuple(d for k, d in enumerate(shape) if k != batch) or (1,)
+
+    def natural(self, cls: int) -> Shape:
+        """Return the shape that the values of a class have in the graph: what stands behind the batch axis."""
+        shape, batch = self.classes[cls].shape, self.batch[cls]
+        if batch is None or math.prod(shape[:batch]) != 1:
+            return self.samples[cls]
+        return shape[batch + 1 :] or (1,)
+
+    def image(self, operand: Operand) -> Shape:
+        """Return the shape (channels, *size) that a convolution or pooling reads or makes.
+
+        Raises
+        ------
+        StepGraphError
+            Its first axis is neither the batch nor of size 1.
+        """
+        shape, batch = self.shape_and_batch(operand)
+        if batch is None and shape[0] != 1:
+            raise StepGraphError(f"a layer over windows reads {list(shape)}, whose first axis is no batch.")
+        return shape[1:]
+
+    def inner_axis(self, operand: Operand, axis: int) -> int:
+        """Return where an axis of an operand stands in :meth:`full`.
+
+        Raises
+        ------
+        StepGraphError
+            It is the batch axis.
+        """
+        batch = self.shape_and_batch(operand)[1]
+        if axis == batch:
+            raise StepGraphError("a layer runs over the samples of a batch; snnc runs each sample by itself.")
+        return axis - (batch is not None and axis > batch)
+
+    def shape_and_batch(self, operand: Operand) -> tuple[Shape, int | None]:
+        """Return the shape of what an operand reads, and which of its axes is the batch."""
+        match operand:
+            case Ref(cls):
+                return self.classes[cls].shape, self.batch[cls]
+            case InputRef():
+                return operand.shape, self.input_batch(operand)
+            case Const(value):
+                return value.shape, None
+
+    def operands(self, cls: int) -> tuple[Operand, ...]:
+        """Return the operands of a class, seen through layout."""
+        return tuple(self.see(o) for o in self.classes[cls].operands if o is not None)
+
+    def see(self, operand: Operand) -> Operand:
+        """Look through reshapes that change no sample, only the layout around it."""
+        delay = 0
+        while isinstance(operand, Ref) and self.is_layout(operand.cls):
+            delay += operand.delay
+            inner = self.classes[operand.cls].operands[0]
+            if inner is None:
+                raise AssertionError
+            operand = inner
+        match operand:
+            case Ref(cls, own):
+                return Ref(cls, own + delay)
+            case InputRef(name, own, shape):
+                return InputRef(name, own + delay, shape)
+        return operand
+
+    def is_layout(self, cls: int) -> bool:
+        """Tell whether a class only moves axes of size 1 or the batch axis."""
+        made = self.classes[cls]
+        if made.op not in ("reshape", "transpose", "expand"):
+            return False
+        operand = made.operands[0]
+        if operand is None or isinstance(operand, Const):
+            return False
+        if made.op == "transpose" and self._permutes(made, operand):
+            return False
+        return self.operand_sample(operand) == self.samples[cls]
+
+    def _permutes(self, made: StepClass, operand: Operand) -> bool:
+        shape, batch = self.shape_and_batch(operand)
+        kept = [k for k in cast("tuple[int, ...]", made.attrs) if k != batch and shape[k] != 1]
+        return kept != sorted(kept)
+
+    def is_elementwise(self, cls: int) -> bool:
+        """Tell whether a class is an elementwise operation."""
+        return self.classes[cls].op in ELEMENTWISE
+
+    def live(self) -> list[int]:
+        """Return the classes that results depend on, layout left out."""
+        seen: set[int] = set()
+        stack = [o.cls for r in self.results if isinstance(o := self.see(r.value), Ref)]
+        while stack:
+            cls = stack.pop()
+            if cls not in seen:
+                seen.add(cls)
+                stack.extend(o.cls for o in self.operands(cls) if isinstance(o, Ref))
+        return sorted(seen)
+
+    def order(self) -> list[int]:
+        """Return the live classes so that each comes after what it reads in the same step.
+
+        Raises
+        ------
+        StepGraphError
+            There is a cycle without delay.
+        """
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        live = self.live()
+        graph.add_nodes_from(live)
+        for cls in live:
+            graph.add_edges_from((o.cls, cls) for o in self.operands(cls) if isinstance(o, Ref) and o.delay == 0)
+        try:
+            return list(nx.lexicographical_topological_sort(graph, key=lambda c: -c))
+        except nx.NetworkXUnfeasible:
+            raise StepGraphError("the recovered step has a cycle without delay; the model cannot be ordered.") from None
+
+    def constant(self, value: Array, cls: int) -> Array:
+        """Return a constant operand of a class as a scalar or an array of the class's sample shape.
+
+        Raises
+        ------
+        TimeVaryingError
+            It differs between the samples of a batch.
+        """
+        made, batch = self.classes[cls], self.batch[cls]
+        array = np.asarray(value)
+        if array.size == 1:
+            return array.reshape(())
+        full = array.reshape((1,) * (len(made.shape) - array.ndim) + array.shape)
+        if batch is not None:
+            first = full[(slice(None),) * batch + (slice(0, 1),)]
+            if not (full == first).all():
+                raise TimeVaryingError(f"a constant of shape {list(array.shape)} differs within the batch; all samples share one model.")
+            full = first
+        if full.size == 1 or (full == full.reshape(-1)[0]).all():
+            return np.asarray(full.reshape(-1)[0])
+        shape = tuple(1 if k == batch else d for k, d in enumerate(made.shape))
+        return np.broadcast_to(full, shape).reshape(self.samples[cls]).copy()
+
+
+def _batches(step: Step) -> list[int | None]:
+    unknown = -1
+    found: list[int | None] = [unknown] * len(step.classes)
+    changed = True
+    while changed:
+        changed = False
+        for made in step.classes:
+            new = _batch(step, made, found)
+            if new != unknown and found[made.id] == unknown:
+                found[made.id] = new
+                changed = True
+    return [None if b == unknown else b for b in found]
+
+
+def _batch(step: Step, made: StepClass, found: list[int | None]) -> int | None:
+    if made.op == "pick":
+        return cast("Pick", made.attrs[0]).batch
+    known: list[tuple[int | None, Shape]] = []
+    for operand in made.operands:
+        if isinstance(operand, InputRef):
+            known.append((step.input_batch(operand), operand.shape))
+        elif isinstance(operand, Ref) and found[operand.cls] != -1:
+            known.append((found[operand.cls], step.classes[operand.cls].shape))
+    known.sort(key=lambda pair: pair[0] is None)
+    if not known:
+        return -1
+    batch, shape = known[0]
+    if batch is None:
+        return None
+    match made.op:
+        case "reshape":
+            outer = math.prod(shape[:batch])
+            fits = [k for k, d in enumerate(made.shape) if d == shape[batch] and math.prod(made.shape[:k]) == outer]
+            if not fits:
+                raise StepGraphError(
+                    f"a reshape of {list(shape)} to {list(made.shape)} mixes the samples of a batch; snnc runs each sample by itself. "
+                    "Keep the batch an axis of its own (flatten(1) instead of flatten(0) or view(-1))."
+                )
+            return fits[0]
+        case "transpose":
+            return made.attrs.index(batch)
+        case "concat":
+            if made.attrs[0] == batch:
+                raise StepGraphError("a Concat joins the samples of a batch; snnc runs each sample by itself.")
+        case "reduce":
+            if batch in cast("tuple[int, ...]", made.attrs[1]):
+                raise StepGraphError(
+                    "a reduction runs over the samples of a batch; snnc runs each sample by itself. "
+                    "Return one value a sample, and sum them afterwards."
+                )
+        case "linear":
+            if batch == len(shape) - 1:
+                raise StepGraphError("a matrix product runs over the samples of a batch; snnc runs each sample by itself.")
+        case "conv" | "pool":
+            if batch:
+                raise StepGraphError(f"the layer '{made.op}' runs over the samples of a batch; snnc runs each sample by itself.")
+    return len(made.shape) - (len(shape) - batch)
+
+
+def check_operations(step: Step) -> None:
+    """Refuse what the graph has no node for.
+
+    Raises
+    ------
+    NotYetError
+        A class of the step is such an operation.
+    StepGraphError
+        Batches of different sizes meet.
+    """
+    sizes: set[int] = set()
+    for cls in step.live():
+        made, batch = step.classes[cls], step.batch[cls]
+        sizes.update(() if batch is None else (made.shape[batch],))
+        if len(sizes) > 1:
+            raise StepGraphError(
+                f"the values of a step have the batch sizes {sorted(sizes)}; a constant of one batch is broadcast to another."
+            )
+        if step.is_elementwise(cls) or made.op in _LAYERS:
+            continue
+        if made.op == "input":
+            raise TimeMixingError(
+                f"every step reads the whole sequence {list(made.shape)} of the input '{made.attrs[0]}' (its mean over time, say); snnc "
+                "runs one step after the other. Prepare the input before it goes into the network."
+            )
+        if made.op in ("floor", "ceil", "round"):
+            raise NotYetError(
+                f"inside a step, '{made.op}' rounds values of {list(made.shape)} to any whole number; snnc reads rounding between bounds. "
+                "Clip what is rounded, as in torch.clamp(torch.round(v), 0, 4)."
+            )
+        raise NotYetError(
+            f"inside a step, '{made.op}' with the result {list(made.shape)} is not read yet; this version reads dense layers, "
+            "convolutions, pooling, elementwise neurons, sums, reductions, slices and Concat."
+        )

@@ -1,0 +1,218 @@
+"""Find time in a flattened graph: which axis of which input is sliced step by step, and what each value depends on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from snnc.frontends.onnx.errors import TimeMixingError, TooLargeError
+from snnc.frontends.onnx.flattening import shaping
+from snnc.frontends.onnx.flattening.elementwise import ELEMENTWISE
+from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, MAX_TRIPS, Node, Pool, Shape, check_size
+
+_MAX_DEPTH: Final = 100
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Time of one flattened graph.
+
+    Parameters
+    ----------
+    steps
+        Number of steps.
+    axes
+        Time axis of each input that has one.
+    latest
+        For each node, by id, the latest input step that it depends on; -1 where it depends on none.
+    """
+
+    steps: int
+    axes: Mapping[str, int]
+    latest: list[int]
+
+    @property
+    def timed(self) -> bool:
+        """Whether any input changes in time."""
+        return bool(self.axes)
+
+    def input_step(self, node: Node) -> tuple[str, int] | None:
+        """Return (input, step) where `node` is one step of an input."""
+        if node.op != "slice" or node.inputs[0].op != "input":
+            return None
+        name = str(node.inputs[0].attrs[0])
+        axis, start = node.attrs
+        if self.axes.get(name) != axis or node.shape[self.axes[name]] != 1:
+            return None
+        return name, int(start)  # type: ignore[call-overload]
+
+
+def find_axes(pool: Pool, alive: set[int]) -> dict[str, int]:
+    """Return the time axis of each input: the first axis whose entries are read one at a time."""
+    seen: dict[str, dict[int, set[int]]] = {}
+    sizes: dict[tuple[str, int], int] = {}
+    for node in pool.nodes:
+        if node.op == "slice" and node.id in alive and node.inputs[0].op == "input":
+            axis, start = int(node.attrs[0]), int(node.attrs[1])  # type: ignore[call-overload]
+            if node.shape[axis] == 1:
+                name = str(node.inputs[0].attrs[0])
+                seen.setdefault(name, {}).setdefault(axis, set()).add(start)
+                sizes[name, axis] = node.inputs[0].shape[axis]
+    found: dict[str, int] = {}
+    for name, axes in seen.items():
+        full = [a for a, starts in sorted(axes.items()) if len(starts) == sizes[name, a] > 1]
+        partial = [a for a, starts in sorted(axes.items()) if len(starts) > 1]
+        if full or partial:
+            found[name] = (full or partial)[0]
+    return found
+
+
+def check_extent(shapes: Mapping[str, Shape], axes: Mapping[str, int]) -> None:
+    """Refuse inputs of more steps, or larger ones, than are unrolled and compared.
+
+    Raises
+    ------
+    TooLargeError
+        There are too many steps, or too many values in a step.
+    """
+    for name, shape in shapes.items():
+        axis = axes.get(name)
+        steps = 1 if axis is None else shape[axis]
+        if steps > MAX_TRIPS:
+            raise TooLargeError(
+                f"the input '{name}' of shape {list(shape)} has {steps:,} time steps; at most {MAX_TRIPS:,} are unrolled. Export fewer "
+                "steps, or a single step with its states as inputs and outputs."
+            )
+        check_size(tuple(n for a, n in enumerate(shape) if a != axis), f"a step of the input '{name}'", MAX_CONSTANT)
+
+
+def alive_from(outputs: list[Node]) -> set[int]:
+    """Return the ids of all nodes that `outputs` depend on."""
+    seen = {n.id for n in outputs}
+    stack = list(outputs)
+    while stack:
+        for n in stack.pop().inputs:
+            if n.id not in seen:
+                seen.add(n.id)
+                stack.append(n)
+    return seen
+
+
+def timeline(pool: Pool, axes: Mapping[str, int], steps: int) -> Timeline:
+    """Compute what each node depends on.
+
+    Raises
+    ------
+    TimeMixingError
+        Two inputs have different numbers of steps.
+    """
+    lengths = {n.shape[axes[str(n.attrs[0])]] for n in pool.nodes if n.op == "input" and n.attrs[0] in axes}
+    if len(lengths) > 1:
+        raise TimeMixingError(f"the inputs have different numbers of time steps: {sorted(lengths)}.")
+    total = lengths.pop() if lengths else steps
+    made = Timeline(total, axes, [])
+    extend(made, pool)
+    return made
+
+
+def extend(line: Timeline, pool: Pool) -> None:
+    """Add the nodes that the pool got since."""
+    latest = line.latest
+    for node in pool.nodes[len(latest) :]:
+        step = line.input_step(node)
+        if step is not None:
+            latest.append(step[1])
+        elif node.op == "input":
+            latest.append(line.steps - 1 if node.attrs[0] in line.axes else -1)
+        else:
+            latest.append(max((latest[n.id] for n in node.inputs), default=-1))
+
+
+@dataclass(frozen=True)
+class Window:
+    """Consecutive steps of one value: those from `start` on, one node a step."""
+
+    start: int
+    rows: tuple[Node, ...]
+
+
+def stacked(pool: Pool, line: Timeline, output: Node, axis: int) -> list[Node] | None:
+    """Return the values of all steps where `axis` of `output` is time, else None.
+
+    It is time where no entry depends on a later step than its own, the last one on the last, and entries rise.
+    """
+    if output.shape[axis] != line.steps or output.value is not None:
+        return None
+    first = shaping.take(pool, output, axis, 0)
+    extend(line, pool)
+    if line.latest[first.id] > 0:
+        return None
+    rows = [shaping.take(pool, output, axis, t) for t in range(line.steps)]
+    extend(line, pool)
+    if line.timed:
+        last = line.latest[rows[-1].id]
+        late = [line.latest[n.id] for n in rows]
+        if any(k > t for t, k in enumerate(late)) or late[-1] < 0:
+            return None
+        rising = all(b - a == 1 for a, b in pairwise(late[line.steps // 2 :]))
+        return rows if rising and last > late[0] else None
+    depths = [n.depth for n in rows]
+    return rows if all(b > a for a, b in pairwise(depths[1:])) and line.steps > 2 else None
+
+
+def windowed(pool: Pool, line: Timeline, output: Node, axis: int) -> Window | None:
+    """Return the steps that `axis` of `output` stands for: all of them, or some that follow one another; else None."""
+    rows = stacked(pool, line, output, axis)
+    if rows is not None:
+        return Window(0, tuple(rows))
+    count = output.shape[axis]
+    if not 1 < count < line.steps or not line.timed or output.value is not None or not _stacks(line, output, axis):
+        return None
+    found = tuple(shaping.take(pool, output, axis, t) for t in range(count))
+    extend(line, pool)
+    late = [line.latest[n.id] for n in found]
+    if late[0] < 0 or any(b - a != 1 for a, b in pairwise(late)):
+        return None
+    return Window(late[0], found)
+
+
+def _stacks(line: Timeline, node: Node, axis: int) -> bool:
+    """Tell whether `axis` leads down to a stack of values of different steps, without making slices of all that lies between."""
+    for _ in range(_MAX_DEPTH):
+        if node.value is not None:
+            return False
+        if node.op == "concat" and node.attrs[0] == axis:
+            return line.latest[node.inputs[0].id] < line.latest[node.inputs[-1].id]
+        below = _axis_below(node, axis)
+        if below is None:
+            return False
+        node, axis = below
+    return False
+
+
+def _axis_below(node: Node, axis: int) -> tuple[Node, int] | None:
+    """Return the operand that `axis` comes from, and where it stands there."""
+    source = next((n for n in node.inputs if n.value is None), None)
+    if node.op in ELEMENTWISE:
+        offset = {n: axis - (len(node.shape) - len(n.shape)) for n in node.inputs if n.value is None}
+        return next(((n, k) for n, k in offset.items() if k >= 0 and n.shape[k] == node.shape[axis]), None)
+    if source is None:
+        return None
+    match node.op:
+        case "transpose":
+            return source, int(node.attrs[axis])  # type: ignore[call-overload]
+        case "reshape":
+            outer = math.prod(node.shape[:axis])
+            same = (k for k, d in enumerate(source.shape) if d == node.shape[axis] and math.prod(source.shape[:k]) == outer)
+            own = next(same, None)
+            return None if own is None else (source, own)
+        case "linear" if axis < len(node.shape) - 1:
+            return source, axis
+        case "conv" | "pool" if axis == 0:
+            return source, axis
+        case "concat" | "reduce" | "slice" if source.shape[axis] == node.shape[axis]:
+            return source, axis
+    return None

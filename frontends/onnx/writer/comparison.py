@@ -1,0 +1,214 @@
+"""Two runs of one network compared, and random arrays to run it on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array, Graph, Input, Output
+from snnc.frontends.onnx.writer.errors import FixedSizeError
+from snnc.frontends.onnx.writer.hidden import Observed
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How one output differs; `theirs` is ONNX Runtime or another simulator.
+
+    Attributes
+    ----------
+    spikes
+        Whether all values of both are 0 or 1; then they have to be equal.
+    mismatches, values
+        How many differ (by more than the tolerance, where they are no spikes), of how many.
+    largest
+        Largest difference; None where the shapes differ or a value is not finite.
+    step, sample
+        Where the first mismatch is, in time, then among samples; None where there is none, or the output has no such axis.
+    shapes
+        snnc's and theirs.
+    """
+
+    output: str
+    spikes: bool
+    mismatches: int
+    values: int
+    largest: float | None
+    step: int | None
+    sample: int | None
+    shapes: tuple[tuple[int, ...], tuple[int, ...]]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing differs."""
+        return self.mismatches == 0
+
+
+def compare(name: str, operation: Output, ours: Array, theirs: Array, tolerance: float) -> Comparison:
+    """Compare one output of snnc with theirs; both in the layout of the file."""
+    shapes = (tuple(ours.shape), tuple(theirs.shape))
+    if shapes[0] != shapes[1]:
+        return Comparison(name, False, max(ours.size, theirs.size, 1), theirs.size, None, None, None, shapes)
+    a, b = ours.astype(np.float64), theirs.astype(np.float64)
+    spikes = bool(np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all())
+    difference = _difference(a, b)
+    scale = max(1.0, _largest(b))
+    wrong = ~(difference <= (0.0 if spikes else tolerance * scale))
+    finite = bool(np.isfinite(difference).all())
+    step, sample = _first(operation, wrong)
+    largest = float(difference.max(initial=0.0)) if finite else None
+    return Comparison(name, spikes, int(wrong.sum()), wrong.size, largest, step, sample, shapes)
+
+
+def _first(operation: Output, wrong: Array) -> tuple[int | None, int | None]:
+    """Step and sample of the first mismatch."""
+    if not wrong.any():
+        return None, None
+    time, batch = operation.layout.time_axis, operation.layout.batch_axis
+    if operation.readout != "all":
+        batch = batch if batch is None or time is None else batch - (time < batch)
+        time = None
+    places = np.argwhere(wrong)
+    order = [axis for axis in (time, batch) if axis is not None and axis < wrong.ndim]
+    if not order:
+        return None, None
+    first = places[np.lexsort([places[:, axis] for axis in reversed(order)])][0]
+    return None if time is None else int(first[time]), None if batch is None else int(first[batch])
+
+
+@dataclass(frozen=True)
+class PortComparison:
+    """How one spike output or one state of a population differs.
+
+    Attributes
+    ----------
+    port
+        Its name in the population's equations.
+    fires
+        Whether its values are spikes, which have to be equal.
+    values, mismatches
+        How many were compared, and how many differ (by more than the tolerance, where they are no spikes).
+    by_step
+        Mismatching spikes of each step, or the largest difference of each step (None: not finite); a step that the other side does
+        not compute is 0 here and not among `compared`.
+    compared
+        The steps that were compared.
+    largest
+        Largest difference of all steps; None where a value is not finite.
+    first
+        First step that differs, or None.
+    fired
+        How many of the other side's values are not zero.
+    """
+
+    port: str
+    fires: bool
+    values: int
+    mismatches: int
+    by_step: tuple[float | None, ...]
+    compared: tuple[int, ...]
+    largest: float | None
+    first: int | None
+    fired: int
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing differs."""
+        return self.mismatches == 0
+
+    @property
+    def worst(self) -> int | None:
+        """The step of the largest difference."""
+        found = [(math.inf if d is None else d, -t) for t, d in enumerate(self.by_step) if t in self.compared]
+        return -max(found)[1] if found else None
+
+
+def compare_port(theirs: Observed, ours: Array, tolerance: float) -> PortComparison:
+    """Compare a port of a population with `ours` [steps, batch, *neurons]."""
+    steps = sorted(t for t in theirs.by_step if t < len(ours))
+    scale = max([1.0, *(_largest(theirs.by_step[t]) for t in steps)])
+    allowed = 0.0 if theirs.fires else tolerance * scale
+    by_step: list[float | None] = [0.0] * len(ours)
+    values = mismatches = fired = 0
+    first: int | None = None
+    for t in steps:
+        difference = np.broadcast_to(_difference(ours[t].astype(np.float64), theirs.by_step[t]), ours[t].shape)
+        wrong = int((~(difference <= allowed)).sum())
+        most = float(difference.max(initial=0.0))
+        by_step[t] = float(wrong) if theirs.fires else most if math.isfinite(most) else None
+        values, mismatches, fired = values + difference.size, mismatches + wrong, fired + int(np.count_nonzero(theirs.by_step[t]))
+        first = t if wrong and first is None else first
+    known = [by_step[t] for t in steps if by_step[t] is not None]
+    largest = None if len(known) < len(steps) else max((d for d in known if d is not None), default=0.0)
+    largest = float(mismatches > 0) if theirs.fires else largest
+    return PortComparison(theirs.port, theirs.fires, values, mismatches, tuple(by_step), tuple(steps), largest, first, fired)
+
+
+def _largest(values: Array) -> float:
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+
+
+def _difference(a: Array, b: Array) -> Array:
+    with np.errstate(all="ignore"):
+        difference = np.abs(a - b)
+    return np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, difference)
+
+
+def random_arrays(
+    graph: Graph,
+    samples: int | None,
+    steps: int | None,
+    seed: int,
+    fixed: Callable[[str, int | None], int | None],
+    check: Callable[[int, int], None],
+) -> dict[str, Array]:
+    """Make inputs: 0 and 1 in even samples, normally distributed values in odd ones, of deviation 1 and 3 in turn.
+
+    A single sample changes so from step to step.
+
+    Parameters
+    ----------
+    graph
+        Whose inputs; those of the kind "spikes" get 0 and 1 only.
+    samples, steps
+        None takes what is fixed, else 4 and 20.
+    seed
+        Of the random numbers.
+    fixed
+        (input, axis in the layout of the graph) -> size that the model fixes, or None.
+    check
+        Refuses numbers of steps and samples for which there is no room, before anything is drawn.
+
+    Raises
+    ------
+    FixedSizeError
+        The file fixes another number of samples or steps.
+    """
+    random = np.random.default_rng(seed)
+    found = {}
+    for name, operation in graph.of_type(Input):
+        layout = operation.layout
+        batch = _size("samples", samples, fixed(name, layout.batch_axis), 4)
+        length = _size("steps", steps, fixed(name, layout.time_axis) or graph.steps, 20)
+        check(length, batch)
+        shape = (length, batch, *operation.shape)
+        values = (random.random(shape) < 0.3).astype(np.float32)
+        if operation.kind == "values":
+            place = np.add.outer(np.zeros(length, int) if batch > 1 else np.arange(length), np.arange(batch))
+            scale = (place % 2 * (1 + place // 2 % 2 * 2)).reshape(*place.shape, *(1,) * len(operation.shape))
+            values = np.where(scale == 0, values, scale * random.normal(size=shape)).astype(np.float32)
+        values = values if layout.batch_axis is not None else values[:, -1]
+        values = values if layout.time_axis is not None else values[0]
+        axes = [axis for axis in (layout.time_axis, layout.batch_axis) if axis is not None]
+        found[name] = np.ascontiguousarray(np.moveaxis(values, range(len(axes)), axes))
+    return found
+
+
+def _size(what: str, asked: int | None, fixed: int | None, default: int) -> int:
+    if asked is not None and fixed is not None and asked != fixed:
+        raise FixedSizeError(
+            f"--{what} is {asked}, but the file fixes {fixed}; leave the option out, or export the model with that axis open."
+        )
+    return asked or fixed or default

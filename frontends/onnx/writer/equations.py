@@ -1,0 +1,102 @@
+"""Neuron equations as elementwise ONNX operators, in the order in which their author wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from onnx import TensorProto
+
+from snnc.compiler.ir.graph import Shape
+from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol
+from snnc.frontends.onnx.writer.builder import Builder, Value
+
+_OPERATORS: Final[Mapping[str, str]] = {
+    "add": "Add",
+    "sub": "Sub",
+    "mul": "Mul",
+    "div": "Div",
+    "neg": "Neg",
+    "pow": "Pow",
+    "exp": "Exp",
+    "log": "Log",
+    "sqrt": "Sqrt",
+    "abs": "Abs",
+    "sign": "Sign",
+    "tanh": "Tanh",
+    "sigmoid": "Sigmoid",
+    "erf": "Erf",
+    "sin": "Sin",
+    "cos": "Cos",
+    "min": "Min",
+    "max": "Max",
+}
+_COMPARISONS: Final[Mapping[str, str]] = {"spike": "Greater", "gt": "Greater", "spike_ge": "GreaterOrEqual", "ge": "GreaterOrEqual"}
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where nodes go: those that depend on parameters only into the main graph, the others into the loop's body."""
+
+    main: Builder
+    body: Builder
+
+    def of(self, values: list[Value]) -> Builder:
+        """Return the builder for a node that reads `values`."""
+        return self.body if any(v.full for v in values) else self.main
+
+
+def print_expression(places: Places, expression: Expression, scope: Mapping[str, Value], shape: Shape, wanted: str) -> Value:
+    """Add the nodes that compute `expression`.
+
+    Parameters
+    ----------
+    places
+        Where they go.
+    scope
+        Values of the symbols.
+    expression
+        What to compute.
+    shape
+        Of the population.
+    wanted
+        Name for the result.
+    """
+    match expression:
+        case Number(value):
+            return Value(places.main.constants.floats(value, "number"), (), False)
+        case Symbol(name):
+            return scope[name]
+        case Call("detach", (operand,)):
+            return print_expression(places, operand, scope, shape, wanted)
+        case Call("spike" | "spike_ge" as function, (operand,)):
+            given = [
+                print_expression(places, operand, scope, shape, f"{wanted}_above"),
+                Value(places.main.constants.floats(0.0, "number"), (), False),
+            ]
+            return _comparison(places.of(given), function, given, shape, wanted)
+        case Call(function, args):
+            given = [print_expression(places, a, scope, shape, wanted) for a in args]
+            if function in _COMPARISONS:
+                return _comparison(places.of(given), function, given, shape, wanted)
+            to, full = places.of(given), any(v.full for v in given)
+            if function == "where":
+                names = [_truth(to, given[0]), given[1].name, given[2].name]
+                return Value(to.node("Where", *names, wanted=wanted), shape, full)
+            return Value(to.node(_OPERATORS[function], *(v.name for v in given), wanted=wanted), shape, full)
+    raise TypeError(expression)
+
+
+def _comparison(to: Builder, function: str, given: list[Value], shape: Shape, wanted: str) -> Value:
+    truth = to.node(_COMPARISONS[function], *(v.name for v in given), wanted=f"{wanted}_fires")
+    made = to.node("Cast", truth, wanted=wanted, to=TensorProto.FLOAT)
+    return Value(made, shape, any(v.full for v in given), truth)
+
+
+def _truth(to: Builder, value: Value) -> str:
+    """Name of the booleans ``value != 0``."""
+    if value.truth is not None:
+        return value.truth
+    zero = to.constants.floats(0.0, "number")
+    return to.node("Not", to.node("Equal", value.name, zero, wanted=f"{value.name}_zero"), wanted=f"{value.name}_nonzero")

@@ -1,0 +1,88 @@
+"""Model files that appear whole or not at all, with large weights in a file beside."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import onnx
+from onnx import ModelProto, StringStringEntryProto, TensorProto, checker, helper, numpy_helper
+
+from snnc.compiler.files.temporary import HeldFolder
+from snnc.compiler.ir.graph import Array
+from snnc.frontends.onnx.writer.errors import CheckerError, OnnxFileError, WeightsTooLargeError
+
+INSIDE: Final = (1 << 31) - (1 << 24)
+"""Bytes of weights that a model file holds itself; protobuf ends at 2 GiB."""
+_SMALL: Final = 1024
+"""Bytes up to which an array stays in the model file in any case: shapes and indices."""
+
+
+def save(model: ModelProto, arrays: Mapping[str, Array], path: Path, inside: int = INSIDE) -> list[Path]:
+    """Write `model` with `arrays` as its initializers; return the files.
+
+    Raises
+    ------
+    OnnxFileError
+        The folder cannot be written.
+    CheckerError
+        ONNX's checker refuses the model.
+    WeightsTooLargeError
+        It is larger than a file can be.
+    """
+    outside = sum(a.nbytes for a in arrays.values()) > inside
+    data = path.name + ".data"
+    try:
+        held = HeldFolder(path.parent, f".{path.name}.")
+    except OSError as error:
+        raise OnnxFileError(f"{str(path)!r} cannot be written: {(error.strerror or str(error)).lower()}.") from None
+    beside = held.path
+    try:
+        if outside:
+            _write_arrays(model, arrays, beside / data)
+        else:
+            model.graph.initializer.extend(numpy_helper.from_array(a, name) for name, a in arrays.items())
+        (beside / path.name).write_bytes(_serialised(model, path))
+        _check(beside / path.name)
+        made = [path.parent / data, path] if outside else [path]
+        for file in made:
+            os.replace(beside / file.name, file)
+    except OSError as error:
+        raise OnnxFileError(f"{str(path)!r} cannot be written: {(error.strerror or str(error)).lower()}.") from None
+    finally:
+        held.close()
+    return made
+
+
+def _write_arrays(model: ModelProto, arrays: Mapping[str, Array], file: Path) -> None:
+    """Write the arrays behind one another and refer to them."""
+    with file.open("wb") as stream:
+        for name, array in arrays.items():
+            if array.nbytes <= _SMALL:
+                model.graph.initializer.append(numpy_helper.from_array(array, name))
+                continue
+            tensor = TensorProto(name=name, dims=array.shape, data_type=helper.np_dtype_to_tensor_dtype(array.dtype))
+            tensor.data_location = TensorProto.EXTERNAL
+            places = {"location": file.name, "offset": stream.tell(), "length": array.nbytes}
+            tensor.external_data.extend(StringStringEntryProto(key=key, value=str(value)) for key, value in places.items())
+            model.graph.initializer.append(tensor)
+            array.tofile(stream)
+
+
+def _serialised(model: ModelProto, path: Path) -> bytes:
+    try:
+        found: bytes = model.SerializeToString()
+    except ValueError as error:
+        raise WeightsTooLargeError(
+            f"{str(path)!r} would exceed the 2 GiB of an ONNX file even with its weights beside it ({error}); split the network."
+        ) from None
+    return found
+
+
+def _check(file: Path) -> None:
+    try:
+        checker.check_model(str(file), full_check=False)
+    except (onnx.checker.ValidationError, ValueError) as error:
+        raise CheckerError(f"ONNX's checker refuses the written model, a fault of snnc; please report it: {str(error)[:300]}") from None

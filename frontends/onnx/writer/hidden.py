@@ -1,0 +1,122 @@
+"""Values inside a network as some other implementation computes them, by population, port and step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array, Graph
+from snnc.frontends.onnx.flattening.node import Node
+from snnc.frontends.onnx.flattening.replay import Replay
+from snnc.frontends.onnx.flattening.sample import Given
+from snnc.frontends.onnx.proof.locate import Locator, Place
+from snnc.frontends.onnx.proof.traces import Imported, Trace
+from snnc.frontends.onnx.writer.errors import RuntimeRefusesError
+from snnc.frontends.onnx.writer.expose import key_of
+from snnc.frontends.onnx.writer.runtime import RuntimeModel
+
+RUNTIME: Final = "ONNX Runtime"
+OWN: Final = "snnc's own evaluation of the file's operations"
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """One port of a population, observed in the other implementation.
+
+    Attributes
+    ----------
+    population, port
+        A node of the graph and one of its source ports.
+    fires
+        Whether its values are spikes.
+    by_step
+        Step to [batch, *neurons]; a step is missing where the other side does not compute the value.
+    sources
+        Who computed it.
+    """
+
+    population: str
+    port: str
+    fires: bool
+    by_step: Mapping[int, Array]
+    sources: frozenset[str]
+
+
+class HiddenOfFile:
+    """Where an ONNX file has the values of its populations.
+
+    Parameters
+    ----------
+    imported
+        The file, read for the shapes that it will be run on.
+    steps
+        Steps of the run.
+    """
+
+    def __init__(self, imported: Imported, steps: int) -> None:
+        self._imported = imported
+        self._steps = steps
+        locator = Locator(imported.pool, steps)
+        self._places: dict[tuple[int, int], Place | None] = {}
+        for node, t in self._values():
+            if (node.id, t) not in self._places and node.value is None:
+                self._places[node.id, t] = locator.find(node, t)
+
+    def open(self, path: Path, graph: Graph) -> RuntimeModel:
+        """Load the file in ONNX Runtime so that it gives the values inside too; where it cannot, snnc evaluates them.
+
+        Raises
+        ------
+        RuntimeRefusesError
+            It does not load the file as it is either.
+        """
+        try:
+            return RuntimeModel(path, graph, [p.tensor for p in self._places.values() if p is not None], self._imported.carried)
+        except RuntimeRefusesError:
+            self._places = dict.fromkeys(self._places)
+            return RuntimeModel(path, graph, carried=self._imported.carried)
+
+    def _values(self) -> list[tuple[Node, int]]:
+        return [(n, t) for trace in self._imported.traces for t, n in trace.nodes.items() if 0 <= t < self._steps]
+
+    def observe(self, runtime: RuntimeModel, found: Mapping[str, Array], arrays: Mapping[str, Array]) -> list[Observed]:
+        """Return the populations' values in a run of ONNX Runtime that gave `found` on `arrays`.
+
+        Where ONNX Runtime cannot give a value, the file's own operations are evaluated by snnc, and the source says so.
+        """
+        lost = {id_ for (id_, _), place in self._places.items() if place is None}
+        roots = [n for n, _ in self._values() if n.id in lost]
+        replay = Replay(roots, Given(arrays, self._imported.inputs))
+        return [self._one(trace, runtime, found, replay) for trace in self._imported.traces]
+
+    def _one(self, trace: Trace, runtime: RuntimeModel, found: Mapping[str, Array], replay: Replay) -> Observed:
+        values: dict[int, Array] = {}
+        sources: set[str] = set()
+        for t in sorted(t for t in trace.nodes if 0 <= t < self._steps):
+            node = trace.nodes[t]
+            place = self._places.get((node.id, t))
+            if node.value is not None:
+                value = node.value
+            elif place is not None:
+                value = place.pick(found[runtime.exposed[key_of(place.tensor)]], runtime.stepwise)
+                sources.add(RUNTIME)
+            else:
+                value = replay.value(node)
+                sources.add(OWN)
+            value = np.asarray(value, np.float64)
+            values[t] = trace.arrange(value.reshape(node.shape) if value.size == np.prod(node.shape, dtype=int) else value)
+        return Observed(trace.population, trace.port, trace.fires, values, frozenset(sources))
+
+
+def of_arrays(population: str, port: str, fires: bool, values: Array, source: str) -> Observed:
+    """Return an observation of [steps, batch, *neurons]."""
+    return Observed(population, port, fires, dict(enumerate(values)), frozenset({source}))
+
+
+def source_of(observed: Sequence[Observed]) -> str:
+    """Say who computed some ports of one population."""
+    return " and ".join(sorted({source for o in observed for source in o.sources}))

@@ -1,0 +1,106 @@
+"""Operations of a graph, one time step of each, as ONNX nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from snnc.compiler.ir.graph import (
+    Add,
+    Concat,
+    Conv,
+    Flatten,
+    Linear,
+    OneToOne,
+    Operation,
+    Pad,
+    Pool,
+    Reduce,
+    Reshape,
+    Scale,
+    Shape,
+    Slice,
+    Sparse,
+)
+from snnc.compiler.ir.shapes import reduced_axes, sliced_axis
+from snnc.compiler.ir.sparse import to_linear
+from snnc.frontends.onnx.writer.builder import Builder, Value
+from snnc.frontends.onnx.writer.errors import NoOnnxFormError
+from snnc.frontends.onnx.writer.windows import print_conv, print_pool
+
+_REDUCTIONS: Final[Mapping[str, str]] = {"sum": "ReduceSum", "mean": "ReduceMean", "max": "ReduceMax", "min": "ReduceMin"}
+
+
+def print_operation(to: Builder, name: str, operation: Operation, given: list[Value], shape: Shape) -> Value:
+    """Add the nodes of one operation and return what leaves it.
+
+    Parameters
+    ----------
+    to
+        Where they go.
+    name, operation
+        A node of the graph, neither Input, Output nor Population.
+    given
+        What arrives, in the order of the edges (of the ports, for Concat).
+    shape
+        Of what leaves.
+
+    Raises
+    ------
+    NoOnnxFormError
+        ONNX has nothing of the kind.
+    """
+    first = given[0]
+    match operation:
+        case Linear():
+            made = _linear(to, name, operation, to.shaped(first, operation.weight.shape[1:]))
+        case Sparse():
+            made = _linear(to, name, to_linear(operation), to.shaped(first, operation.shape[1:]))
+        case Conv():
+            made = print_conv(to, name, operation, first)
+        case Pool():
+            made = print_pool(to, name, operation, first)
+        case Scale(weight=weight, bias=bias):
+            made = to.node("Mul", first.name, to.constants.own(weight, name, "weight"), wanted=name)
+            if bias is not None:
+                made = to.node("Add", made, to.constants.own(bias, name, "bias"), wanted=name)
+        case OneToOne(weight=None) | Flatten() | Reshape():
+            return to.shaped(first, shape)
+        case OneToOne(weight=weight) if weight is not None:
+            inner = to.shaped(first, weight.shape) if weight.ndim else first
+            product = to.node("Mul", inner.name, to.constants.own(weight, name, "weight"), wanted=name)
+            return to.shaped(Value(product, inner.shape), shape)
+        case Add():
+            return to.total(given, shape)
+        case Concat(axis=axis):
+            made = to.node("Concat", *(v.name for v in given), wanted=name, axis=axis % len(shape) + 1)
+        case Reduce(kind=kind, keepdims=keepdims):
+            axes = [axis + 1 for axis in reduced_axes(name, operation, first.shape)]
+            made = reduction(to, kind, first.name, axes, keepdims, name)
+        case Slice(start=start, stop=stop):
+            axis = sliced_axis(name, operation, first.shape) + 1
+            bounds = [to.constants.integers([number]) for number in (start, stop, axis)]
+            made = to.node("Slice", first.name, *bounds, wanted=name)
+        case Pad(padding=padding):
+            around = [0, *(before for before, _ in padding), 0, *(after for _, after in padding)]
+            made = to.node("Pad", first.name, to.constants.integers(around, "around"), wanted=name)
+        case _:
+            raise NoOnnxFormError(
+                f"{name!r} is a {type(operation).__name__}, which has no counterpart in ONNX; take it out of the network."
+            )
+    return Value(made, shape)
+
+
+def reduction(to: Builder, kind: str, value: str, axes: list[int], keepdims: bool, wanted: str) -> str:
+    """Add a sum, mean or maximum over `axes`."""
+    operator = _REDUCTIONS[kind]
+    if kind == "sum":
+        return to.node(operator, value, to.constants.integers(axes), wanted=wanted, keepdims=int(keepdims))
+    return to.node(operator, value, wanted=wanted, axes=axes, keepdims=int(keepdims))
+
+
+def _linear(to: Builder, name: str, operation: Linear, value: Value) -> str:
+    arrays = [to.constants.own(operation.weight, name, "weight")]
+    if operation.bias is not None:
+        arrays.append(to.constants.own(operation.bias, name, "bias"))
+    return to.node("Gemm", value.name, *arrays, wanted=name, transB=1)

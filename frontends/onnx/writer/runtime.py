@@ -1,0 +1,164 @@
+"""ONNX files run by ONNX Runtime, an implementation that shares nothing with snnc: what snnc computes is compared with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.errors import ToolMissingError
+from snnc.compiler.ir.graph import Array, Graph, Input
+from snnc.frontends.onnx.flattening.node import Tensor
+from snnc.frontends.onnx.reading.reader import read_outline
+from snnc.frontends.onnx.writer.errors import RuntimeInputError, RuntimeRefusesError
+from snnc.frontends.onnx.writer.expose import Key, expose
+
+_EXTERNAL: Final = "session.model_external_initializers_file_folder_path"
+
+
+class RuntimeModel:
+    """A file that ONNX Runtime has loaded.
+
+    Parameters
+    ----------
+    path
+        The file.
+    graph
+        What snnc read from it: which inputs are data, and where their time axes stand.
+    tensors
+        Tensors inside that a run gives beside the outputs, under the names that :attr:`exposed` tells.
+    carried
+        Of a single step, the output that continues each state input.
+
+    Raises
+    ------
+    ToolMissingError
+        ONNX Runtime is not installed.
+    RuntimeRefusesError
+        It does not load the file.
+    """
+
+    def __init__(self, path: Path, graph: Graph, tensors: Sequence[Tensor] = (), carried: Mapping[str, str] | None = None) -> None:
+        try:
+            import onnxruntime
+        except ImportError:
+            raise ToolMissingError("ONNX Runtime is not installed, and nothing else runs the file; pip install onnxruntime.") from None
+        settings = onnxruntime.SessionOptions()
+        settings.log_severity_level = 4
+        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        # fused operators round otherwise than those of the file, one by one
+        settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        self.exposed: Mapping[Key, str] = {}
+        try:
+            source: str | bytes = str(path)
+            own: set[str] | None = None
+            if tensors:
+                settings.add_session_config_entry(_EXTERNAL, str(path.resolve().parent))
+                source, own, self.exposed = _with_outputs(path, tensors)
+            self._session = onnxruntime.InferenceSession(source, settings, providers=["CPUExecutionProvider"])
+        except Exception as error:  # the bindings raise classes of their own
+            raise RuntimeRefusesError(f"ONNX Runtime does not load {str(path)!r}: {_first_line(error)}") from None
+        self.shapes: dict[str, list[int | str | None]] = {i.name: list(i.shape) for i in self._session.get_inputs()}
+        self._fetched: list[str] = [o.name for o in self._session.get_outputs()]
+        hidden = set() if own is None else set(self._fetched) - own
+        self.outputs: list[str] = [name for name in self._fetched if name not in hidden]
+        self.data: dict[str, Input] = dict(graph.of_type(Input))
+        self.states = [name for name in self.shapes if name not in self.data]
+        self._carried = carried or {}
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether the file is one time step: its data lack the time axis that snnc gives them."""
+        return any(
+            i.layout.time_axis is not None and len(self.shapes.get(name, ())) < len(i.shape) + 1 + (i.layout.batch_axis is not None)
+            for name, i in self.data.items()
+        )
+
+    def run(self, arrays: Mapping[str, Array], batch: int) -> dict[str, Array]:
+        """Run sequences in the layout that snnc gives them; states that `arrays` lack start at zero.
+
+        The result holds outputs and exposed tensors by name. A single step is run step by step, its new states fed back; what it gives
+        is stacked in front.
+
+        Raises
+        ------
+        RuntimeInputError
+            An array is missing or does not fit.
+        RuntimeRefusesError
+            The run fails.
+        """
+        check_names(self.data, arrays)
+        feeds = {name: np.asarray(arrays[name], np.float32) for name in self.data}
+        states = {name: np.asarray(arrays.get(name, np.zeros(self._state_shape(name, batch))), np.float32) for name in self.states}
+        if not self.stepwise:
+            return self._call({**feeds, **states})
+        times = {name: self.data[name].layout.time_axis for name in feeds}
+        lengths = {a.shape[axis] for name, a in feeds.items() if (axis := times[name]) is not None}
+        if len(lengths) != 1:
+            raise RuntimeInputError(f"the inputs have {', '.join(map(str, sorted(lengths)))} steps; give all the same number.")
+        rows: list[dict[str, Array]] = []
+        lost = [name for name in self.states if name not in self._carried]
+        if lost:
+            raise RuntimeInputError(f"no output of the file carries the state {', '.join(lost)} on, so its steps cannot be run one by one.")
+        for t in range(lengths.pop()):
+            now = {name: a if (axis := times[name]) is None else np.take(a, t, axis) for name, a in feeds.items()}
+            found = self._call({**now, **states})
+            states = {name: found[self._carried[name]] for name in self.states}
+            rows.append(found)
+        return {name: np.stack([row[name] for row in rows]) for name in self._fetched}
+
+    def _state_shape(self, name: str, batch: int) -> list[int]:
+        return [size if isinstance(size, int) else batch for size in self.shapes[name]]
+
+    def _call(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        for name, array in feeds.items():
+            wanted = self.shapes.get(name)
+            if wanted is None:
+                raise RuntimeInputError(f"the file has no input {name!r}; it has {', '.join(self.shapes)}.")
+            check_shape(name, array.shape, wanted)
+        try:
+            values = self._session.run(self._fetched, dict(feeds))
+        except Exception as error:  # the binding raises classes of its own
+            raise RuntimeRefusesError(
+                f"ONNX Runtime fails on the file: {_first_line(error)} (A file may need other numbers of samples or steps than it says.)"
+            ) from None
+        return dict(zip(self._fetched, map(np.asarray, values), strict=True))
+
+
+def check_names(inputs: Iterable[str], arrays: Iterable[str]) -> None:
+    """Look for the array of each input.
+
+    Raises
+    ------
+    RuntimeInputError
+        One is missing.
+    """
+    missing = [name for name in inputs if name not in arrays]
+    if missing:
+        raise RuntimeInputError(f"the data lack {', '.join(missing)}; the model takes {', '.join(inputs)}.")
+
+
+def check_shape(name: str, shape: Sequence[int], wanted: Sequence[int | str | None]) -> None:
+    """Compare the shape of an array with that of a file's input; what is no number is open.
+
+    Raises
+    ------
+    RuntimeInputError
+        They differ.
+    """
+    if len(shape) != len(wanted) or any(isinstance(w, int) and w != n for n, w in zip(shape, wanted, strict=True)):
+        raise RuntimeInputError(f"the file takes {name!r} as {list(wanted)}, and it is given {list(shape)}; give that shape.")
+
+
+def _with_outputs(path: Path, tensors: Sequence[Tensor]) -> tuple[bytes, set[str], dict[Key, str]]:
+    """Return the file with more outputs, the names of its own, and those of the tensors; external data stay where they are."""
+    model = read_outline(path)
+    own = {o.name for o in model.graph.output}
+    exposed = expose(model, tensors)
+    return model.SerializeToString(), own, exposed
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

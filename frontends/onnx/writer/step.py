@@ -1,0 +1,185 @@
+"""The body of the loop: one time step of a graph, its states and delay lines as variables of the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import networkx as nx
+import numpy as np
+from onnx import helper
+
+from snnc.compiler.ir.graph import Array, Edge, Graph, Input, Output, Population, Shape
+from snnc.compiler.ir.shapes import PortMap
+from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.frontends.onnx.writer.builder import Builder, Value
+from snnc.frontends.onnx.writer.equations import Places, print_expression
+from snnc.frontends.onnx.writer.functions import DOMAIN, Neuron
+from snnc.frontends.onnx.writer.operations import print_operation
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A variable of the loop.
+
+    Parameters
+    ----------
+    name
+        What the body calls its value from the step before.
+    start
+        The value before the first step, a name of the main graph.
+    result
+        What the body calls its new value.
+    shape
+        Of one sample.
+    """
+
+    name: str
+    start: str
+    result: str
+    shape: Shape
+
+
+@dataclass
+class Step:
+    """One time step under construction; :meth:`write` fills the rest from the first eight fields.
+
+    Parameters
+    ----------
+    graph, ports
+        What to write.
+    main, body
+        Builders of the main graph and of the loop's body.
+    batch
+        Name of the batch size as a vector of one element, in the main graph.
+    starts
+        (node, state or port) -> name of what a caller gives as its first value, [B, *shape].
+    given
+        Input -> its values at this step.
+    neurons
+        Models whose populations become a node each; the equations of all others are written out.
+    """
+
+    graph: Graph
+    ports: PortMap
+    main: Builder
+    body: Builder
+    batch: str
+    starts: dict[tuple[str, str], str]
+    given: dict[str, Value]
+    neurons: list[tuple[NeuronModel, Neuron]] = field(default_factory=list)
+    values: dict[tuple[str, str], Value] = field(default_factory=dict)
+    carried: list[Carried] = field(default_factory=list)
+    results: dict[str, Value] = field(default_factory=dict)
+    lines: dict[tuple[str, str], list[Value]] = field(default_factory=dict)
+    """(node, port) -> what it gave 1, 2, … steps ago."""
+
+    def write(self) -> None:
+        """Add all nodes of the step; afterwards `carried` are its variables and `results` what each Output records."""
+        self.lines.update(self._delay_lines())
+        for name in _order(self.graph):
+            operation = self.graph.operation(name)
+            match operation:
+                case Input():
+                    self.values[name, "out"] = self.given[name]
+                case Population():
+                    self._population(name, operation)
+                case Output():
+                    self.results[name] = self._read(self.graph.incoming(name)[0])
+                case _:
+                    edges = sorted(self.graph.incoming(name), key=lambda e: (len(e.target_port), e.target_port))
+                    given = [self._read(edge) for edge in edges]
+                    self.values[name, "out"] = print_operation(self.body, name, operation, given, self.ports[name, "out"].shape)
+        self._close_lines()
+
+    def full_shape(self, shape: Shape) -> str:
+        """Name of the vector [B, *shape] in the main graph."""
+        if not shape:
+            return self.batch
+        return self.main.node("Concat", self.batch, self.main.constants.integers(shape, "shape"), wanted="full_shape", axis=0)
+
+    def _read(self, edge: Edge) -> Value:
+        if edge.delay == 0:
+            return self.values[edge.source, edge.source_port]
+        return self.lines[edge.source, edge.source_port][edge.delay - 1]
+
+    def _delay_lines(self) -> Iterator[tuple[tuple[str, str], list[Value]]]:
+        """Variables of the loop that hold what a port gave 1, 2, … steps ago."""
+        longest: dict[tuple[str, str], int] = {}
+        for edge in self.graph.edges:
+            key = (edge.source, edge.source_port)
+            longest[key] = max(longest.get(key, 0), edge.delay)
+        for (name, port), delay in longest.items():
+            shape = self.ports[name, port].shape
+            yield (name, port), [Value(self.body.names.fresh(f"{name}.{port}.{d}_ago"), shape) for d in range(1, delay + 1)]
+
+    def _close_lines(self) -> None:
+        """Hand every delay line on by one step."""
+        for key, line in self.lines.items():
+            if line:
+                operation = self.graph.operation(key[0])
+                first = operation.before(key[1]) if isinstance(operation, Population) else np.zeros(())
+                start = self.starts.get(key) or self._expanded(first, line[0].shape, f"{key[0]}.{key[1]}.start")
+            source = self.values[key]
+            for late in line:
+                result = self.body.node("Identity", source.name, wanted=f"{late.name}_next")
+                self.carried.append(Carried(late.name, start, result, late.shape))
+                source = late
+
+    def _expanded(self, value: Array, shape: Shape, wanted: str, home: tuple[str, str] | None = None) -> str:
+        """Name of `value`, the field `home` of the graph, for every sample, in the main graph."""
+        number = self.main.constants.floats(value, "number")
+        if home is not None:
+            self.main.constants.homes[home] = number
+        return self.main.node("Expand", number, self.full_shape(shape), wanted=wanted)
+
+    def _population(self, name: str, population: Population) -> None:
+        model, shape = population.model, population.shape
+        states = {state: Value(self.body.names.fresh(f"{name}.{state}"), shape) for state in model.states}
+        scope = {**states, **self._parameters(name, population)}
+        for port in model.inputs:
+            arriving = [self._read(edge) for edge in self.graph.incoming(name, port)]
+            scope[port] = self.body.total(arriving, shape)
+        neuron = next((function for known, function in self.neurons if known == model), None)
+        found = self._equations(name, population, scope) if neuron is None else self._call(name, neuron, population, scope)
+        for target, value in found.items():
+            self.values[name, target] = value if value.full else self._spread(value, shape)
+        for state in model.states:
+            first = population.before(state)
+            start = self.starts.get((name, state)) or self._expanded(first, shape, f"{name}.{state}.start", (name, f"initial.{state}"))
+            result = self.body.node("Identity", self.values[name, state].name, wanted=f"{name}.{state}_next")
+            self.carried.append(Carried(states[state].name, start, result, shape))
+
+    def _parameters(self, name: str, population: Population) -> dict[str, Value]:
+        found = {}
+        for parameter, default in population.model.parameters.items():
+            array = np.asarray(population.parameters.get(parameter, default))
+            found[parameter] = Value(self.body.constants.own(array, name, f"parameters.{parameter}"), array.shape, False)
+        return found
+
+    def _equations(self, name: str, population: Population, scope: dict[str, Value]) -> dict[str, Value]:
+        """Add the equations as operators, and return all that they assign."""
+        model = population.model
+        for assignment in model.equations:
+            wanted = f"{name}.{assignment.target}"
+            scope[assignment.target] = print_expression(Places(self.main, self.body), assignment.value, scope, population.shape, wanted)
+        return {target: scope[target] for target in dict.fromkeys([*model.states, *(a.target for a in model.equations)])}
+
+    def _call(self, name: str, neuron: Neuron, population: Population, scope: dict[str, Value]) -> dict[str, Value]:
+        """Add one node that calls the neuron's function, and return what it gives."""
+        results = {result: self.body.names.fresh(f"{name}.{result}") for result in neuron.results}
+        given = [scope[n].name for n in neuron.proto.input]
+        self.body.nodes.append(helper.make_node(neuron.name, given, list(results.values()), name=name, domain=DOMAIN))
+        return {r: Value(value, population.shape, r not in neuron.narrow) for r, value in results.items()}
+
+    def _spread(self, value: Value, shape: Shape) -> Value:
+        spread = self.body.node("Expand", value.name, self.full_shape(shape), wanted=f"{value.name}_spread")
+        return replace(value, name=spread, shape=shape, full=True, truth=None)
+
+
+def _order(graph: Graph) -> list[str]:
+    rank = {name: number for number, name in enumerate(graph.names)}
+    immediate: nx.DiGraph[str] = nx.DiGraph()
+    immediate.add_nodes_from(graph.names)
+    immediate.add_edges_from((e.source, e.target) for e in graph.edges if e.delay == 0)
+    return list(nx.lexicographical_topological_sort(immediate, key=rank.__getitem__))

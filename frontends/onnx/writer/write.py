@@ -1,0 +1,293 @@
+"""Write a graph as an ONNX file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, get_args
+
+from onnx import ModelProto, TensorProto, ValueInfoProto, helper
+
+from snnc.compiler.ir.graph import Graph, Input, Layout, Output, Population, Shape, StateRef
+from snnc.compiler.ir.verify import verify
+from snnc.frontends.common.notes import KEY, describe
+from snnc.frontends.onnx.reading.structure import structure
+from snnc.frontends.onnx.writer.builder import Builder, Constants, Names, Value
+from snnc.frontends.onnx.writer.errors import NameClashError, OpenTimeError, UnknownFormError
+from snnc.frontends.onnx.writer.files import INSIDE, save
+from snnc.frontends.onnx.writer.functions import DOMAIN, DOMAIN_VERSION, neuron_functions
+from snnc.frontends.onnx.writer.operations import reduction
+from snnc.frontends.onnx.writer.step import Step
+
+OPSET: Final = 17
+IR_VERSION: Final = 8
+Form: TypeAlias = Literal["plain", "functions"]
+
+
+def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: bool = False, inside: int = INSIDE) -> list[Path]:
+    """Write `graph` as an ONNX model: one ``Scan`` over the time steps.
+
+    Inputs and outputs keep their names and layouts; the batch size is open, and the number of steps where the graph leaves it open.
+    What ONNX has no place for (surrogates, ``detach``, what is learnable, names) is in a description of the graph among the metadata, so
+    that :func:`snnc.frontends.onnx.load.load_onnx` gives the same graph back.
+
+    Parameters
+    ----------
+    graph
+        From any front end.
+    path
+        The file, which appears whole or not at all.
+    form
+        "plain": ONNX's own operators only. "functions": a population is one node of the domain ``ai.snnc``, whose meaning is a function
+        of ONNX's own operators in the same file.
+    states
+        Make every state of every population an input ``"population.state"``, [batch, *shape], its value before the first step.
+        Those of ``graph.state_inputs`` are inputs in any case.
+    inside
+        Bytes of weights from which on they go into a file beside, ``path`` with ``.data`` behind.
+
+    Returns
+    -------
+    list
+        The files that were written, the model last.
+
+    Raises
+    ------
+    OnnxWriteError
+        The network cannot be written, or not there.
+    GraphError
+        The network is wrong.
+    """
+    if form not in get_args(Form):
+        raise UnknownFormError(f"the form {form!r} is not known; it is one of {', '.join(get_args(Form))}.")
+    if states:
+        graph = graph.copy()
+        known = set(graph.state_inputs.values())
+        refs = [StateRef(name, state) for name, p in graph.of_type(Population) for state in p.model.states]
+        graph.state_inputs |= {f"{ref.node}.{ref.name}": ref for ref in refs if ref not in known}
+    writer = _Writer(graph, form)
+    return save(writer.model(), writer.constants.arrays, Path(path), inside)
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """One output of the loop: which axis the steps are stacked along, and its name."""
+
+    name: str
+    result: str
+    value: Value
+    time: int
+
+
+class _Writer:
+    """A model under construction."""
+
+    def __init__(self, graph: Graph, form: Form) -> None:
+        self.graph = graph
+        self.neurons = neuron_functions(graph, OPSET) if form == "functions" else []
+        self.ports = verify(graph)
+        self.inputs: dict[str, Input] = dict(graph.of_type(Input))
+        self.outputs: dict[str, Output] = dict(graph.of_type(Output))
+        self.names = Names([])
+        for name in (*self.inputs, *self.outputs, *graph.state_inputs):
+            if self.names.fresh(name) != name:
+                raise NameClashError(f"two inputs, outputs or states of {graph.name!r} are called {name!r}; ONNX needs different names.")
+        self.constants = Constants(self.names)
+        self.main = Builder(self.names, self.constants)
+        self.body = Builder(self.names, self.constants)
+        self.batched = any(i.layout.batch_axis is not None for i in self.inputs.values())
+        self.batch_dim: int | str = "batch" if self.batched else 1
+        self.time_dim: int | str = graph.steps or "steps"
+
+    def model(self) -> ModelProto:
+        """Return the model without its initializers."""
+        timed = [name for name, i in self.inputs.items() if i.layout.time_axis is not None]
+        if not timed and self.graph.steps is None:
+            raise OpenTimeError(
+                f"no input of {self.graph.name!r} has a time axis and its number of steps is open, so the loop has no length; give steps."
+            )
+        batch = self._batch()
+        slices = {name: self.names.fresh(f"{name}.now") for name in timed}
+        given = {name: self._input(name, slices.get(name), batch) for name in self.inputs}
+        step = Step(self.graph, self.ports, self.main, self.body, batch, self._starts(), given, self.neurons)
+        step.write()
+        recorded = [self._recorded(name, step.results[name]) for name in self.outputs]
+        self._scan(step, slices, recorded)
+        graph = helper.make_graph(
+            self.main.nodes,
+            _plain(self.graph.name) or "network",
+            [*(_tensor(name, self._dims(i.shape, i.layout)) for name, i in self.inputs.items()), *self._state_inputs()],
+            [self._output_info(r) for r in recorded],
+        )
+        domains = [helper.make_opsetid("", OPSET), *([helper.make_opsetid(DOMAIN, DOMAIN_VERSION)] if self.neurons else [])]
+        functions = [neuron.proto for _, neuron in self.neurons]
+        model = helper.make_model(graph, producer_name="snnc", opset_imports=domains, functions=functions, ir_version=IR_VERSION)
+        self.constants.drop_unused([*self.main.nodes, *self.body.nodes])
+        notes = self._notes(step, structure(model))
+        if notes is not None:
+            helper.set_model_props(model, {KEY: notes})
+        return model
+
+    def _notes(self, step: Step, digest: str) -> str | None:
+        """Return the description of the graph: its arrays by their initializers, ports of populations by the loop's tensors."""
+        values: dict[str, dict[str, str]] = {}
+        for (name, port), value in step.values.items():
+            if isinstance(self.graph.operation(name), Population):
+                values.setdefault(name, {})[port] = value.name
+        return describe(self.graph, lambda *home: self.constants.homes.get(home), self.constants.arrays.get, values, digest)
+
+    # ---- what goes in ------------------------------------------------------------------------------------------------
+
+    def _batch(self) -> str:
+        for name, operation in self.inputs.items():
+            axis = operation.layout.batch_axis
+            if axis is not None:
+                return self.main.node("Shape", name, wanted="batch", start=axis, end=axis + 1)
+        return self.constants.integers([1], "batch")
+
+    def _input(self, name: str, now: str | None, batch: str) -> Value:
+        """Values of an input at one step, [B, *shape]: in the loop's body, or in the main graph where it has no time axis."""
+        operation, layout = self.inputs[name], self.inputs[name].layout
+        to, value = (self.main, name) if now is None else (self.body, now)
+        if layout.batch_axis is None:
+            value = to.node("Unsqueeze", value, self.constants.integers([0]), wanted=f"{name}.batched")
+            if self.batched:
+                shape = self.constants.integers(operation.shape, "shape")
+                full = self.main.node("Concat", batch, shape, wanted="full_shape", axis=0) if operation.shape else batch
+                value = to.node("Expand", value, full, wanted=f"{name}.batched")
+            return Value(value, operation.shape)
+        at = _batch_place(layout)
+        if at:
+            order = [at, *(axis for axis in range(len(operation.shape) + 1) if axis != at)]
+            value = to.node("Transpose", value, wanted=f"{name}.batch_first", perm=order)
+        return Value(value, operation.shape)
+
+    def _starts(self) -> dict[tuple[str, str], str]:
+        found = {}
+        for name, ref in self.graph.state_inputs.items():
+            first = name if self.batched else self.main.node("Unsqueeze", name, self.constants.integers([0]), wanted=f"{name}.batched")
+            found[ref.node, ref.name] = first
+        return found
+
+    def _state_inputs(self) -> list[ValueInfoProto]:
+        shapes = {name: self.ports[ref.node, ref.name].shape for name, ref in self.graph.state_inputs.items()}
+        return [_tensor(name, [*(["batch"] if self.batched else []), *shape]) for name, shape in shapes.items()]
+
+    # ---- what comes out ----------------------------------------------------------------------------------------------
+
+    def _recorded(self, name: str, value: Value) -> _Recorded:
+        """Bring the batch axis of what an output records to its place."""
+        operation = self.outputs[name]
+        layout, rank = operation.layout, len(value.shape) + 1
+        time = layout.time_axis or 0 if operation.readout == "all" else 0
+        result = value.name
+        if not self.batched and layout.batch_axis is None:
+            result = self.body.node("Squeeze", result, self.constants.integers([0]), wanted=f"{name}.now")
+        elif (at := self._batch_of(operation)) > 0:
+            order = [*range(1, at + 1), 0, *range(at + 1, rank)]
+            result = self.body.node("Transpose", result, wanted=f"{name}.now", perm=order)
+        if layout.batch_axis is None and self.batched:
+            time = 0
+        return _Recorded(name, self.body.node("Identity", result, wanted=f"{name}.step"), value, time)
+
+    def _batch_of(self, operation: Output) -> int:
+        """Where the batch axis stands in one step of an output."""
+        layout = operation.layout
+        if layout.batch_axis is None or (layout.time_axis is None and operation.readout == "all"):
+            return 0
+        return _batch_place(layout)
+
+    def _step_dims(self, recorded: _Recorded) -> list[int | str]:
+        operation, dims = self.outputs[recorded.name], list[int | str](recorded.value.shape)
+        if self.batched or operation.layout.batch_axis is not None:
+            dims.insert(self._batch_of(operation), self.batch_dim)
+        return dims
+
+    def _output_info(self, recorded: _Recorded) -> ValueInfoProto:
+        dims = self._step_dims(recorded)
+        operation = self.outputs[recorded.name]
+        if operation.readout == "all":
+            dims.insert(recorded.time, self._recorded_steps(operation))
+        return _tensor(recorded.name, dims)
+
+    def _recorded_steps(self, operation: Output) -> int | str:
+        if not operation.start and operation.stop is None:
+            return self.time_dim
+        stop = self.graph.steps if operation.stop is None else operation.stop
+        return self.names.fresh("recorded") if stop is None else stop - operation.start
+
+    def _scan(self, step: Step, slices: dict[str, str], recorded: list[_Recorded]) -> None:
+        """Add the loop and what happens to its outputs."""
+        sequences, axes, infos = list(slices), [], []
+        for name, now in slices.items():
+            operation = self.inputs[name]
+            axes.append(operation.layout.time_axis or 0)
+            infos.append(_tensor(now, self._dims(operation.shape, operation.layout, step=True)))
+        if not sequences:
+            clock = self.constants.integers(range(self.graph.steps or 1), "clock")
+            sequences, axes = [clock], [0]
+            infos = [helper.make_tensor_value_info(self.names.fresh("time"), TensorProto.INT64, [])]
+        carried = [_tensor(c.name, [self.batch_dim, *c.shape]) for c in step.carried]
+        results = [_tensor(c.result, [self.batch_dim, *c.shape]) for c in step.carried]
+        body = helper.make_graph(
+            self.body.nodes, "step", [*carried, *infos], [*results, *(_tensor(r.result, self._step_dims(r)) for r in recorded)]
+        )
+        stacked = {r.name: self._stacked_name(r.name) for r in recorded}
+        node = helper.make_node(
+            "Scan",
+            [*(c.start for c in step.carried), *sequences],
+            [*(self.names.fresh(f"{c.name}.last") for c in step.carried), *stacked.values()],
+            name="time",
+            body=body,
+            num_scan_inputs=len(sequences),
+            scan_input_axes=axes,
+            scan_output_axes=[r.time for r in recorded],
+        )
+        self.main.nodes.append(node)
+        for r in recorded:
+            self._read_out(r, stacked[r.name])
+
+    def _stacked_name(self, name: str) -> str:
+        return name if self.outputs[name] == Output("all", self.outputs[name].layout) else self.names.fresh(f"{name}.steps")
+
+    def _read_out(self, recorded: _Recorded, steps: str) -> None:
+        name, operation = recorded.name, self.outputs[recorded.name]
+        readout = operation.readout
+        if operation.start or operation.stop is not None:
+            stop = 2**31 - 1 if operation.stop is None else operation.stop
+            bounds = [self.constants.integers([n]) for n in (operation.start, stop, recorded.time)]
+            steps = self.main.node("Slice", steps, *bounds, out=name if readout == "all" else None, wanted=f"{name}.window")
+        if readout == "last":
+            self.main.node("Gather", steps, self.constants.integers(-1, "last"), out=name, axis=0)
+        elif readout != "all":
+            self._named(reduction(self.main, readout, steps, [0], False, f"{name}.{readout}"), name)
+
+    def _named(self, value: str, name: str) -> None:
+        """Give the last node's output the name of a result."""
+        self.main.nodes[-1].output[0] = name
+        assert value != name
+
+    def _dims(self, shape: Shape, layout: Layout, step: bool = False) -> list[int | str]:
+        dims: list[int | str] = list(shape)
+        places: list[tuple[int | None, int | str]] = [(layout.batch_axis, self.batch_dim)]
+        if step:
+            places = [] if layout.batch_axis is None else [(_batch_place(layout), self.batch_dim)]
+        else:
+            places.append((layout.time_axis, self.time_dim))
+        for axis, size in sorted(((a, d) for a, d in places if a is not None), key=lambda place: place[0]):
+            dims.insert(axis, size)
+        return dims
+
+
+def _batch_place(layout: Layout) -> int:
+    """Where the batch axis stands in one step of an array that has one."""
+    assert layout.batch_axis is not None
+    return layout.batch_axis - (layout.time_axis is not None and layout.time_axis < layout.batch_axis)
+
+
+def _tensor(name: str, dims: list[int | str]) -> ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+
+
+def _plain(text: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in text)

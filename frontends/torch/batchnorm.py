@@ -1,0 +1,104 @@
+"""Batch normalisation that was folded into the weights in front of it: the way there, and back.
+
+After ``eval()`` a normalisation is ``y = g*x + h`` a channel, with ``g = gamma / sqrt(var + eps)`` and ``h = beta - g*mean``. The network
+holds ``g*W`` and ``g*b + h``. Trained values go back as ``W / g`` into the layer, and into ``beta`` (or the layer's bias) what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Normalisation:
+    """A layer of batch normalisation, as numbers."""
+
+    name: str
+    gain: Array
+    shift: Array
+    affine: bool
+
+
+def normalisations(module: Any) -> list[Normalisation]:
+    """Return the batch normalisations of `module` that have running statistics."""
+    found = []
+    for name, part in module.named_modules():
+        mean, variance = (getattr(part, f"running_{what}", None) for what in ("mean", "var"))
+        if mean is None or variance is None:
+            continue
+        weight, bias = getattr(part, "weight", None), getattr(part, "bias", None)
+        ones = np.ones(len(mean))
+        gamma = ones if weight is None else _array(weight)
+        gain = gamma / np.sqrt(_array(variance) + part.eps)
+        beta = 0 * ones if bias is None else _array(bias)
+        found.append(Normalisation(name, gain, beta - gain * _array(mean), bias is not None))
+    return found
+
+
+def folds(module: Any) -> dict[str, Array]:
+    """Return, for each weight that stands for exactly one normalisation, what folding makes of it."""
+    found: dict[str, list[Array]] = {}
+    for norm in normalisations(module):
+        for name, tensor in weights(module).items():
+            if len(tensor) == len(norm.gain):
+                found.setdefault(name, []).append(folded(tensor, norm))
+    return {name: made[0] for name, made in found.items() if len(made) == 1}
+
+
+def weights(module: Any) -> dict[str, Array]:
+    """Return the weights of `module` that a normalisation can be folded into."""
+    return {n: _array(t) for n, t in module.named_parameters() if n.rpartition(".")[2] == "weight" and t.ndim > 1}
+
+
+def folded(tensor: Array, norm: Normalisation) -> Array:
+    """Return ``g*W``."""
+    return np.asarray(tensor * norm.gain.reshape(-1, *(1,) * (tensor.ndim - 1)))
+
+
+def unfolded(module: Any, values: Mapping[str, Array], originals: Mapping[str, Array], node: str) -> dict[str, Array] | None:
+    """Return tensors of `module` that give the trained weights of the node `node` again; None where no layer with a normalisation fits.
+
+    Parameters
+    ----------
+    module
+        The module as it was imported.
+    values, originals
+        Trained values and those before, by label.
+    node
+        What the network calls the layer.
+    """
+    weight, before = values.get(f"{node}.weight"), originals.get(f"{node}.weight")
+    if weight is None or before is None:
+        return None
+    state = module.state_dict()
+    fitting = [
+        (name, norm)
+        for norm in normalisations(module)
+        for name, tensor in weights(module).items()
+        if tensor.shape == before.shape and np.allclose(folded(tensor, norm), before, rtol=1e-4, atol=1e-6) and norm.gain.all()
+    ]
+    if len(fitting) != 1:
+        return None
+    name, norm = fitting[0]
+    own = state.get(f"{name.removesuffix('weight')}bias")
+    found = {name: weight / norm.gain.reshape(-1, *(1,) * (weight.ndim - 1))}
+    bias = values.get(f"{node}.bias")
+    if bias is not None:
+        kept = 0.0 if own is None else _array(own) * norm.gain
+        if norm.affine:
+            found[f"{norm.name}.bias"] = _array(state[f"{norm.name}.bias"]) + bias - kept - norm.shift
+        elif own is not None:
+            found[f"{name.removesuffix('weight')}bias"] = (bias - norm.shift) / norm.gain
+        else:
+            return None
+    return found
+
+
+def _array(tensor: Any) -> Array:
+    return np.asarray(tensor.detach().cpu().numpy(), np.float64)

@@ -1,0 +1,192 @@
+"""A PyTorch module -> an ONNX file, by the first of PyTorch's exporters that takes it."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.errors import ToolMissingError
+from snnc.frontends.onnx.writer.errors import TorchExportError, TorchModuleError
+from snnc.frontends.torch.own_operators import written_out
+
+_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+EXPORTERS: Final = ("TorchScript", "dynamo")
+"""PyTorch's, in the order in which they are tried: the first is ten times as fast."""
+OPSET: Final = 17
+_OPSET: Final = {"TorchScript": OPSET, "dynamo": 18}
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """What is exported: a module of one's own to change, the arguments of a call, what its inputs are called, and what to try."""
+
+    module: Any
+    title: str
+    arguments: tuple[Any, ...]
+    names: tuple[str, ...]
+    exporters: tuple[str, ...] = EXPORTERS
+
+
+def require_torch() -> Any:
+    """Return PyTorch.
+
+    Raises
+    ------
+    ToolMissingError
+        It is not installed.
+    """
+    try:
+        import torch
+    except ImportError:
+        raise ToolMissingError("PyTorch is not installed; pip install torch (or snnc[torch]).") from None
+    return torch
+
+
+def export(call: Call, file: Path) -> None:
+    """Export `call` into `file`; its module is copied for each exporter.
+
+    Raises
+    ------
+    TorchExportError
+        The module does not run on its arguments, or neither exporter takes it.
+    """
+    torch = require_torch()
+    failures = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with torch.no_grad():
+                found = copy.deepcopy(call.module)(*call.arguments)
+        except Exception as error:  # the user's own code
+            raise TorchExportError(f"{call.title} does not run on the example: {first_line(error)}") from None
+        names = (list(call.names), _output_names(torch, found))
+        for name in call.exporters:
+            dynamo = name == "dynamo"
+            try:
+                # a change of the gradient's mode inside is more than the newer exporter takes
+                with torch.set_grad_enabled(dynamo), _quiet(), nullcontext() if dynamo else written_out():
+                    _call_exporter(torch, copy.deepcopy(call.module), call.arguments, file, names, dynamo, _OPSET[name])
+            except Exception as error:  # exporters raise whatever they meet
+                failures.append(f"{name}: {first_line(error)}")
+            else:
+                return
+    raise TorchExportError(
+        f"PyTorch exports {call.title} neither way ({'; '.join(failures)}). Export it yourself and give snnc.load the file."
+    )
+
+
+def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder: Path) -> Path:
+    """Export a module without time, as it is after ``eval()``, into `folder` and return the file.
+
+    Parameters
+    ----------
+    module
+        A ``torch.nn.Module``. It stays as it is.
+    examples
+        Arguments of ``forward`` by their names, [1, …] each; ``x`` stands for a single argument of any name. Others are not used.
+    folder
+        Where the file goes.
+
+    Raises
+    ------
+    TorchModuleError
+        `module` is no module, or an argument is missing.
+    TorchExportError
+        Neither of PyTorch's exporters takes it.
+    ToolMissingError
+        PyTorch is not installed.
+    """
+    torch = require_torch()
+    if not isinstance(module, torch.nn.Module):
+        raise TorchModuleError(f"{type(module).__name__} is neither a torch.nn.Module nor the path of an .onnx file.")
+    needed = [p.name for p in inspect.signature(module.forward).parameters.values() if p.default is p.empty and p.kind in _POSITIONAL]
+    names = ["x"] if len(needed) < 2 and "x" in examples and not set(needed) & set(examples) else needed
+    missing = [name for name in names if name not in examples]
+    if missing:
+        held = ", ".join(examples) or "nothing"
+        raise TorchModuleError(f"{type(module).__name__}.forward takes {', '.join(missing)}, and the sample data hold {held}.")
+    arguments = tuple(torch.as_tensor(np.asarray(examples[name], np.float32)) for name in names)
+    title = type(module).__name__
+    file = folder / f"{title}.onnx"
+    export(Call(copy.deepcopy(module).eval(), title, arguments, tuple(argument_names(module, arguments))), file)
+    return file
+
+
+def argument_names(module: Any, arguments: tuple[Any, ...]) -> list[str]:
+    """Name the tensors of a call after the arguments of ``forward``; those of a state of several tensors after its fields."""
+    torch = require_torch()
+    names = [p.name for p in inspect.signature(module.forward).parameters.values() if p.kind in _POSITIONAL][: len(arguments)]
+    names += [f"input{k}" for k in range(len(names) + 1, len(arguments) + 1)]
+    found: list[str] = []
+    for name, argument in zip(names, arguments, strict=True):
+        if isinstance(argument, torch.Tensor):
+            found.append(name)
+        else:
+            found += _leaf_names(torch, name, argument)
+    return found
+
+
+def _leaf_names(torch: Any, name: str, value: Any) -> list[str]:
+    if isinstance(value, torch.Tensor):
+        return [name]
+    if isinstance(value, Mapping):
+        parts = list(value.items())
+    elif isinstance(value, tuple | list):
+        parts = list(zip(getattr(value, "_fields", range(1, len(value) + 1)), value, strict=True))
+    else:
+        return []
+    return [leaf for key, part in parts for leaf in _leaf_names(torch, f"{name}_{key}", part)]
+
+
+def first_line(error: Exception) -> str:
+    """Return the kind of `error` and the first line of what it says."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what exporters report about other packages from the user's terminal."""
+    logger = logging.getLogger("torch.onnx")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _call_exporter(
+    torch: Any, module: Any, arguments: tuple[Any, ...], file: Path, names: tuple[list[str], list[str]], dynamo: bool, opset: int
+) -> None:
+    options: dict[str, Any] = {"input_names": names[0], "output_names": names[1], "opset_version": opset, "dynamo": dynamo}
+    if dynamo:
+        from snnc.frontends.torch.marking import translations  # which needs this module
+
+        options |= {"verbose": False, "custom_translation_table": translations(torch)}
+    else:
+        options["training"] = torch.onnx.TrainingMode.PRESERVE
+    torch.onnx.export(module, arguments, str(file), **options)
+
+
+def _output_names(torch: Any, found: Any) -> list[str]:
+    flat = _tensors(torch, found)
+    return ["output"] if len(flat) == 1 else [f"output{k}" for k in range(1, len(flat) + 1)]
+
+
+def _tensors(torch: Any, value: Any) -> list[Any]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, Mapping):
+        value = value.values()
+    return [t for v in value for t in _tensors(torch, v)] if hasattr(value, "__iter__") else []

@@ -1,0 +1,121 @@
+"""How a parameter of the network lies in a tensor of the module, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.ir.graph import Array
+
+_NEAR: Final = 2e-6
+"""Relative error of a sigmoid that PyTorch computed in float32."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One tensor, and what became of it in the network.
+
+    Parameters
+    ----------
+    tensor
+        Its name in the module.
+    transposed
+        The network holds its transpose.
+    function
+        "" where the network holds the numbers themselves, else one of :data:`FUNCTIONS` of them (SpikingJelly's learnable time constants).
+    rows
+        The rows that the network holds where these are not all: the gate of an LSTM cell.
+    """
+
+    tensor: str
+    transposed: bool = False
+    function: str = ""
+    rows: tuple[int, int] | None = None
+
+    @property
+    def parameter(self) -> str:
+        """What the network calls a neuron's parameter that comes from the tensor: ``sigmoid_w``."""
+        last = self.tensor.rpartition(".")[2]
+        return f"{self.function}_{last}" if self.function else last
+
+    @property
+    def owner(self) -> str:
+        """The layer that holds the tensor."""
+        return self.tensor.rpartition(".")[0]
+
+
+def _sigmoid(x: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-x.astype(np.float64))))
+
+
+def _logit(y: Array) -> Array:
+    y = y.astype(np.float64)
+    return np.asarray(np.log(y) - np.log1p(-y))
+
+
+FUNCTIONS: Final[Mapping[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]]] = {
+    "sigmoid": (_sigmoid, _logit),
+    "one_minus_sigmoid": (lambda x: 1 - _sigmoid(x), lambda y: -_logit(y)),
+}
+"""Functions that modules apply to parameters of their neurons, with their inverses."""
+
+
+def forms(name: str, tensor: Array, value: Array, original: Array | None) -> list[Form]:
+    """Return the ways in which `value` (before training: `original`) can have come from the tensor `name`."""
+    plain = _plain(name, tensor, value, original)
+    if plain is not None:
+        return [plain]
+    if name.rpartition(".")[2] != "w" or original is None or tensor.size != 1 or original.size != 1:
+        return []
+    return [
+        Form(name, function=function)
+        for function, (forward, _) in FUNCTIONS.items()
+        if np.isclose(forward(tensor).reshape(-1)[0], original.reshape(-1)[0], rtol=_NEAR, atol=0)
+    ]
+
+
+def blocks(name: str, tensor: Array, value: Array, original: Array | None) -> list[Form]:
+    """Return the blocks of rows of the tensor `name` that `original` equals, such as gates of an LSTM cell; `value` is what it became."""
+    if original is None or original.size < 2 or value.shape != original.shape:
+        return []
+    found = []
+    for transposed in (False, True) if original.ndim == 2 else (False,):
+        laid = original.T if transposed else original
+        rows = len(laid)
+        if tensor.ndim != laid.ndim or tensor.shape[1:] != laid.shape[1:] or len(tensor) == rows or len(tensor) % rows:
+            continue
+        starts = range(0, len(tensor), rows)
+        found += [Form(name, transposed, rows=(k, k + rows)) for k in starts if np.array_equal(tensor[k : k + rows], laid)]
+    return found
+
+
+def _plain(name: str, tensor: Array, value: Array, original: Array | None) -> Form | None:
+    squeezed = np.squeeze(tensor).shape
+    before = value if original is None else original
+    for transposed in (False, True) if value.ndim == 2 else (False,):
+        laid = before.T if transposed else before
+        if original is not None and laid.ndim == 1 and laid.size == tensor.size:  # one value a neuron
+            laid = laid.reshape(squeezed)
+        if np.squeeze(laid).shape != squeezed and value.size != 1:
+            continue
+        if value.size == 1 and tensor.size != 1 and original is None:
+            continue
+        if original is None or np.array_equal(np.broadcast_to(np.squeeze(laid), squeezed), np.squeeze(tensor)):
+            return Form(name, transposed)
+    return None
+
+
+def laid_out(value: Array, form: Form, tensor: Array) -> npt.NDArray[Any] | None:
+    """Return what belongs into the tensor (or its rows) for the network to hold `value`; None where no number does it."""
+    if form.function:
+        with np.errstate(all="ignore"):
+            value = FUNCTIONS[form.function][1](value)
+        if not np.isfinite(value).all():
+            return None
+    laid = value.T if form.transposed else value
+    tensor = tensor if form.rows is None else tensor[slice(*form.rows)]
+    return np.broadcast_to(laid.reshape(tensor.shape) if value.size == tensor.size else laid, tensor.shape).astype(tensor.dtype)

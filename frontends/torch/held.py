@@ -1,0 +1,75 @@
+"""Weights whose gradients a module holds back: entries that a hook multiplies by 0 are connections that do not learn.
+
+Norse keeps neurons from exciting themselves so: the diagonal of recurrent weights is 0, and a hook takes its gradient away.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array, Graph, Linear, Sparse
+from snnc.compiler.passes.edit import replace_operation
+from snnc.frontends.onnx.writer.errors import TorchHookError
+from snnc.frontends.torch.exporting import require_torch
+from snnc.frontends.torch.forms import forms
+
+
+def hold_back(graph: Graph, module: Any) -> None:
+    """Keep training, in place, from the entries of weights that hooks of `module` hold back.
+
+    Raises
+    ------
+    TorchHookError
+        A hook does something else to a gradient.
+    """
+    for name, parameter in module.named_parameters():
+        if not parameter.requires_grad or not parameter._backward_hooks:
+            continue
+        mask = _mask(name, parameter)
+        if not mask.all():
+            _apply(graph, name, parameter.detach().cpu().numpy(), mask)
+
+
+def _mask(name: str, parameter: Any) -> Array:
+    """Return where the hooks of a parameter let its gradient pass."""
+    torch = require_torch()
+    generator = torch.Generator().manual_seed(0)
+    gradient = torch.rand(parameter.shape, generator=generator, dtype=parameter.dtype) + 1
+    found = gradient.clone()
+    for hook in parameter._backward_hooks.values():
+        changed = hook(found)
+        found = found if changed is None else changed
+    mask = np.asarray((found != 0).cpu().numpy())
+    if found.shape != gradient.shape or not torch.equal(found, gradient * torch.from_numpy(mask)):
+        raise TorchHookError(
+            f"a hook changes the gradient of {name!r} to other numbers than 0; snnc does not run it. Remove the hook before the import."
+        )
+    return mask
+
+
+def _apply(graph: Graph, name: str, value: Array, mask: Array) -> None:
+    for node, layer in list(graph.of_type(Linear)):
+        found = forms(name, value, layer.weight, layer.weight)
+        if not found:
+            continue
+        allowed = mask.T if found[0].transposed else mask
+        if layer.weight[~allowed].any():
+            break
+        rows, columns = np.nonzero(allowed)
+        counts = np.bincount(rows, minlength=len(allowed))
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        entries = layer.weight[rows, columns]
+        shape = (layer.weight.shape[0], layer.weight.shape[1])
+        sparse = Sparse(entries, columns.astype(np.int32), indptr, shape, layer.bias, layer.learnable)
+        replace_operation(graph, node, sparse)
+        graph.assumptions.append(
+            f"A hook holds back {np.count_nonzero(~mask):,} of the {mask.size:,} gradients of {name!r}; these stay 0, and the others "
+            f"are a sparse connection, {node!r}."
+        )
+        return
+    raise TorchHookError(
+        f"a hook holds back part of the gradient of {name!r}, whose entries there are not 0 or no plain weight of a layer; snnc trains all "
+        "of a weight or leaves out what is 0. Set these entries to 0, or remove the hook before the import."
+    )

@@ -1,0 +1,153 @@
+"""PyTorch modules -> Graph: exported into a temporary folder and read as any other file, with the module's own names."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.compiler.files.temporary import temporary_folder
+from snnc.compiler.ir.graph import Graph
+from snnc.frontends.onnx.errors import OnnxError
+from snnc.frontends.onnx.load import load_onnx
+from snnc.frontends.onnx.writer.errors import TorchModuleError
+from snnc.frontends.torch.exporting import EXPORTERS, Call, argument_names, export, require_torch
+from snnc.frontends.torch.held import hold_back
+from snnc.frontends.torch.marking import clamped, write_marks
+from snnc.frontends.torch.naming import keep_shared, learnable_as_in, named_after
+from snnc.frontends.torch.notices import notices, unclamped
+from snnc.frontends.torch.own_operators import has_own_operators
+from snnc.frontends.torch.states import how_it_runs, let_gradients_pass, own_copy, sequence_module, short
+
+SLOW: Final = 20.0
+"""Seconds from which on an export is said to be slow."""
+LONG: Final = 200
+"""Steps from which on a shorter example is advised beforehand."""
+
+
+def from_torch(module: Any, example: Any, *, steps: int | None = None) -> Graph:
+    """Turn a PyTorch module (snnTorch, Norse, SpikingJelly, or plain PyTorch) into a graph.
+
+    A copy of the module, as it is after ``eval()``, is exported by PyTorch into a temporary folder, TorchScript's exporter first, and the
+    file is read as any other. Names of inputs are those of ``forward``'s arguments, outputs are ``output``, or ``output1`` and so on;
+    layers are called as in the module where their weights tell which is which.
+
+    A module of one step whose neurons keep their states inside (SpikingJelly's step mode "s", snnTorch's ``init_hidden``), or that takes
+    and returns one ``state`` (Norse), is called once for each step, from rest, with its states carried on.
+
+    A layer whose weight needs no gradient in the module is not learnable in the graph either; a neuron's parameter is learnable where the
+    module has a parameter of that name and value (``lif1.beta``), or SpikingJelly's ``w`` whose sigmoid is that value.
+
+    Parameters
+    ----------
+    module
+        A ``torch.nn.Module`` that takes whole sequences, or one step. It stays as it is.
+    example
+        One argument of ``forward``, or a tuple of them: tensors, arrays, or states of several tensors. A sequence, [steps, batch, …],
+        or a single step where the states are arguments too. The network does not depend on the values, and the number of steps costs
+        time: a loop in ``forward`` is exported step by step. Four to ten steps are enough.
+    steps
+        Number of time steps of the graph, where it is to differ from the example's.
+
+    Raises
+    ------
+    TorchModuleError
+        `module` is no module.
+    HiddenStateExampleError
+        The module is one step with its states inside, and the example is no sequence.
+    StateLostError
+        The module is one step and forgets its states.
+    TorchExportError
+        Neither of PyTorch's exporters takes it.
+    OnnxError
+        The exported file is no network that snnc reads.
+    ToolMissingError
+        PyTorch is not installed.
+
+    Examples
+    --------
+    ::
+
+        graph = snnc.from_torch(net, torch.zeros(8, 1, 700), steps=100)
+        session = snnc.compile(graph, loss="ce_count", optimizer="adam:0.001")
+    """
+    torch = require_torch()
+    if not isinstance(module, torch.nn.Module):
+        raise TorchModuleError(f"{type(module).__name__} is no torch.nn.Module; give the module itself.")
+    is_one = not isinstance(example, tuple | list) or hasattr(example, "_fields")
+    arguments = tuple(torch.utils._pytree.tree_map(_tensor, a) for a in ((example,) if is_one else example))
+    return _imported(module, arguments, steps)
+
+
+def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None) -> Graph:
+    torch = require_torch()
+    own, title = own_copy(module), type(module).__name__
+    found = how_it_runs(own, arguments, title)
+    if found.each:
+        arguments = short(arguments)
+    else:
+        _advise_short(torch, arguments)
+    without = let_gradients_pass(own, found, arguments)
+    names, leaves = tuple(argument_names(module, arguments)), tuple(torch.utils._pytree.tree_leaves(arguments))
+    began = time.monotonic()
+
+    def exported(part: Any, exporters: tuple[str, ...]) -> Graph:
+        with temporary_folder() as folder:
+            file = Path(folder) / f"{title}.onnx"
+            export(Call(sequence_module(part, found, arguments), title, leaves, names, exporters), file)
+            write_marks(file)
+            graph = load_onnx(file, steps=steps, marked=True)
+            graph.assumptions.extend(unclamped(clamped(file), part))
+            return graph
+
+    def read(part: Any) -> Graph:
+        try:
+            graph = exported(part, EXPORTERS)
+        except OnnxError:
+            if not has_own_operators(part):
+                raise
+            graph = exported(part, EXPORTERS[::-1])
+        if steps is not None or found.each:
+            graph.steps = steps
+        return graph
+
+    graph = named_after(read(own), own, read)
+    learnable_as_in(graph, module)
+    several = keep_shared(graph, module)
+    hold_back(graph, module)
+    graph.assumptions.extend(
+        f"SNNC-W271: the output of {name!r} carries no gradient in the module; what is in front of it does not learn." for name in without
+    )
+    graph.assumptions.extend(notices(graph, module, several))
+    _say_slow(time.monotonic() - began)
+    return graph
+
+
+def _tensor(value: Any) -> Any:
+    torch = require_torch()
+    return torch.as_tensor(value) if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _advise_short(torch: Any, arguments: tuple[Any, ...]) -> None:
+    tensors = [a for a in arguments if isinstance(a, torch.Tensor) and a.ndim > 2]
+    longest = max((max(a.shape[:2], default=0) for a in tensors), default=0)
+    if longest >= LONG:
+        warnings.warn(
+            f"the example has up to {longest} steps, and each is exported on its own; an example of 8 steps gives the same network "
+            f"(from_torch(..., steps={longest})), and so does a module of a single step with its states as arguments and results.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _say_slow(seconds: float) -> None:
+    if seconds > SLOW:
+        warnings.warn(
+            f"exporting the module and reading it took {seconds:.0f} s; an example with fewer steps is faster "
+            "in proportion and gives the same network, a module of a single step faster still.",
+            UserWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,223 @@
+"""The module's names for layers of the graph, found by the values of their weights, and what of it may learn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from snnc.compiler.errors import SnncError
+from snnc.compiler.ir.graph import WEIGHTED, Array, Graph, Input, Output, Population, StateRef
+from snnc.compiler.neurons.expression import Assignment, Symbol, substitute
+from snnc.compiler.passes.edit import add_edge, replace_operation
+from snnc.frontends.torch.batchnorm import folds
+from snnc.frontends.torch.exporting import require_torch
+from snnc.frontends.torch.forms import Form, blocks, forms
+from snnc.frontends.torch.states import own_copy
+
+
+def named_after(graph: Graph, module: Any, read: Callable[[Any], Graph]) -> Graph:
+    """Call layers as the module does where the values of their weights tell which is which.
+
+    Parameters
+    ----------
+    graph
+        What was read of `module`.
+    module
+        Its copy, whose weights are those of the graph.
+    read
+        Reads another copy; used where parameters are equal: it is given one in which they differ.
+    """
+    tensors = arrays(module)
+    twins = _twins(module)
+    found = graph
+    if twins:
+        other = own_copy(module)
+        _tell_apart(other, twins)
+        try:
+            found = read(other)
+        except SnncError:
+            return graph
+        if not _alike(graph, found):
+            return graph
+        tensors = arrays(other)
+        bases = folds(other)
+    else:
+        bases = folds(module)
+    return _renamed(_with_parameter_names(graph, found, tensors), _names(found, tensors, bases))
+
+
+def learnable_as_in(graph: Graph, module: Any) -> None:
+    """Take over from the module what training may change, where values tell which parameter is which."""
+    trained = {name: t.detach().cpu().numpy() for name, t in module.named_parameters() if t.requires_grad}
+    frozen = {name: t.detach().cpu().numpy() for name, t in module.named_parameters() if not t.requires_grad}
+    for name, layer in graph.of_type(*WEIGHTED):
+        if layer.weight is None:
+            continue
+        of_frozen, of_trained = (
+            any(find(n, t, layer.weight, layer.weight) for find in (forms, blocks) for n, t in tensors.items())
+            for tensors in (frozen, trained)
+        )
+        if of_frozen and not of_trained:
+            replace_operation(graph, name, replace(layer, learnable=False))
+    owners = {name.rpartition(".")[0] for name in arrays(module)}
+    for name, population in graph.of_type(Population):
+        ours = _parameters(population)
+        own = {n: t for n, t in trained.items() if n.rpartition(".")[0] == name}
+        others = {} if name in owners else trained  # a layer of that name says itself what it learns
+        found = {p for p, value in ours.items() for n, t in (own or others).items() if _fits(n, t, p, value)}
+        replace_operation(graph, name, replace(population, learnable=population.learnable | found))
+
+
+def keep_shared(graph: Graph, module: Any) -> list[str]:
+    """Make neurons' parameters that several populations hold constants, in place, and return their names in the module.
+
+    Each population would learn its own copy, by its own part of the gradient.
+    """
+    trained = {name: t.detach().cpu().numpy() for name, t in module.named_parameters() if t.requires_grad}
+    owners = {name.rpartition(".")[0] for name in arrays(module)}
+    holders: dict[tuple[str, str], set[str]] = {}
+    for node, population in graph.of_type(Population):
+        for parameter, value in _parameters(population).items():
+            fitting = {n for n, t in trained.items() if parameter in population.learnable and _fits(n, t, parameter, value)}
+            holders[node, parameter] = {n for n in fitting if n.rpartition(".")[0] == node} or (set() if node in owners else fitting)
+    found = []
+    for name in trained:
+        places = [place for place, names in holders.items() if name in names]
+        if len(places) <= len(set.union(set(), *(holders[place] for place in places))):
+            continue
+        found.append(name)
+        for node, parameter in places:
+            ours = graph.operation(node)
+            assert isinstance(ours, Population)
+            replace_operation(graph, node, replace(ours, learnable=ours.learnable - {parameter}))
+    return found
+
+
+def arrays(module: Any) -> dict[str, Array]:
+    """Return parameters and buffers of floating type by their names."""
+    state = module.state_dict(keep_vars=True)
+    return {name: np.asarray(t.detach().cpu().numpy()) for name, t in state.items() if t.is_floating_point()}
+
+
+def _parameters(population: Population) -> dict[str, Array]:
+    return {p: np.asarray(population.parameters.get(p, default)) for p, default in population.model.parameters.items()}
+
+
+def _fits(tensor_name: str, tensor: Array, parameter: str, value: Array) -> bool:
+    last = tensor_name.rpartition(".")[2]
+    found = forms(tensor_name, tensor, value, value) if last in (parameter, "w") else []
+    return any(f.function or last == parameter for f in found)
+
+
+def _with_parameter_names(graph: Graph, found: Graph, tensors: Mapping[str, Array]) -> Graph:
+    """Call parameters that are functions of the module's own after these, ``sigmoid_w``; `found` has values that tell."""
+    other = graph.copy()
+    for name, population in found.of_type(Population):
+        new: dict[str, str] = {}
+        for parameter, value in _parameters(population).items():
+            names = {f.parameter for n, t in tensors.items() for f in forms(n, t, value, value) if f.function}
+            if len(names) == 1 and not names & {*new.values(), *population.model.parameters}:
+                new[parameter] = names.pop()
+        if new:
+            ours = graph.operation(name)
+            assert isinstance(ours, Population)  # _alike
+            replace_operation(other, name, _with_names(ours, new))
+    return other
+
+
+def _with_names(population: Population, new: Mapping[str, str]) -> Population:
+    model = population.model
+    symbols = {old: Symbol(name) for old, name in new.items()}
+    lines = tuple(Assignment(line.target, substitute(line.value, symbols)) for line in model.equations)
+    defaults = {new.get(n, n): v for n, v in model.parameters.items()}
+    return replace(
+        population,
+        model=replace(model, parameters=defaults, equations=lines),
+        parameters={new.get(n, n): v for n, v in population.parameters.items()},
+        learnable=frozenset(new.get(n, n) for n in population.learnable),
+    )
+
+
+def _twins(module: Any) -> list[str]:
+    """Names of parameters that equal a buffer or one before them, or whose functions do."""
+
+    def key_of(tensor: Any) -> tuple[tuple[int, ...], bytes]:
+        return tuple(n for n in tensor.shape if n != 1), tensor.detach().cpu().numpy().tobytes()
+
+    seen = {key_of(buffer): name for name, buffer in module.named_buffers()}
+    found = []
+    for name, parameter in module.named_parameters():
+        key = key_of(parameter)
+        halfway = name.rpartition(".")[2] == "w" and not parameter.any()  # where a sigmoid and its complement are equal
+        if parameter.requires_grad and (key in seen or halfway):
+            found.append(name)
+        seen.setdefault(key, name)
+    return found
+
+
+def _tell_apart(module: Any, names: list[str]) -> None:
+    with require_torch().no_grad():
+        for number, name in enumerate(names, start=1):
+            module.get_parameter(name).add_(1e-3 * number)
+
+
+def _alike(one: Graph, other: Graph) -> bool:
+    """Tell whether two graphs differ in numbers only."""
+    same = one.names == other.names and one.edges == other.edges
+    return same and all(type(one.operation(n)) is type(other.operation(n)) for n in one.names)
+
+
+def _names(graph: Graph, tensors: Mapping[str, Array], bases: Mapping[str, Array]) -> dict[str, str]:
+    """Node -> its name in the module, where exactly one layer fits and no other node has it."""
+    wanted: dict[str, str] = {}
+    for name, operation in graph.of_type(*WEIGHTED, Population):
+        if isinstance(operation, Population):
+            fitting = _owners(operation, tensors)
+        elif operation.weight is None:
+            continue
+        else:
+            found = [f for n, t in tensors.items() for f in forms(n, t, operation.weight, operation.weight) if operation.weight.size > 1]
+            found = found or [Form(n) for n, folded in bases.items() if _close(folded, operation.weight)]
+            fitting = {f.tensor.removesuffix(".weight") for f in found}
+        if len(fitting) == 1:
+            wanted[name] = fitting.pop()
+    taken = list(wanted.values())
+    fixed = {n for n in graph.names if n not in wanted or isinstance(graph.operation(n), Input | Output)}
+    return {name: new for name, new in wanted.items() if new and taken.count(new) == 1 and new not in fixed}
+
+
+def _owners(population: Population, tensors: Mapping[str, Array]) -> set[str]:
+    """Layers of the module that hold a parameter of `population`, and none of its names with another value; else the only one that does."""
+    fits, differs = set(), set()
+    for parameter, value in _parameters(population).items():
+        for name, tensor in tensors.items():
+            owner, _, last = name.rpartition(".")
+            if _fits(name, tensor, parameter, value):
+                fits.add(owner)
+            elif last == parameter:
+                differs.add(owner)
+    return fits - differs or (fits if len(fits) == 1 else set())
+
+
+def _close(one: Array, other: Array) -> bool:
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-4, atol=1e-6))
+
+
+def _renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
+    if not names:
+        return graph
+    other = graph.copy()
+    other.assumptions = [re.sub(r"'([^']*)'", lambda quoted: f"'{names.get(quoted[1], quoted[1])}'", text) for text in graph.assumptions]
+    other.state_inputs = {k: StateRef(names.get(ref.node, ref.node), ref.name) for k, ref in graph.state_inputs.items()}
+    other.nx = nx.MultiDiGraph()
+    for name in graph.names:
+        other.add(names.get(name, name), graph.operation(name))
+    for edge in graph.edges:
+        source, target = names.get(edge.source, edge.source), names.get(edge.target, edge.target)
+        add_edge(other, replace(edge, source=source, target=target))
+    return other

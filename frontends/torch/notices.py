@@ -1,0 +1,93 @@
+"""What training in snnc changes in another way than training the module would; the sentences are said when a training starts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+
+from snnc.compiler.ir.graph import WEIGHTED, Graph, Population
+from snnc.frontends.torch.batchnorm import normalisations
+from snnc.frontends.torch.forms import FUNCTIONS, blocks, forms
+
+_MOST: Final = 6
+
+
+def notices(graph: Graph, module: Any, several: list[str]) -> list[str]:
+    """Return the sentences about a module and the network that was read of it; parameters `several` are held by several populations."""
+    return [*_functions(graph), *_normalised(module), *_dropped(module), *_constant(graph, module, several), *_shared(several)]
+
+
+def _functions(graph: Graph) -> Iterator[str]:
+    for name, population in graph.of_type(Population):
+        for parameter in sorted(population.learnable):
+            function = next((f for f in sorted(FUNCTIONS, key=len, reverse=True) if parameter.startswith(f"{f}_")), None)
+            if function is not None:
+                inner = parameter.removeprefix(f"{function}_")
+                yield (
+                    f"SNNC-W272: training changes {parameter!r} of {name!r} itself, not the {inner!r} that the module computes it from: "
+                    "a step of the same learning rate is another one."
+                )
+
+
+def _normalised(module: Any) -> Iterator[str]:
+    found = [norm.name for norm in normalisations(module)]
+    if found:
+        yield (
+            f"SNNC-W273: the batch normalisations {_listed(found)} belong to the weights in front of them, by running statistics: "
+            "training changes the products, and no statistics."
+        )
+
+
+def _dropped(module: Any) -> Iterator[str]:
+    found = [name for name, part in module.named_modules() if "Dropout" in type(part).__name__ and getattr(part, "p", None)]
+    if found:
+        yield f"SNNC-W274: the dropout of {_listed(found)} does nothing in snnc, in training neither."
+
+
+def _constant(graph: Graph, module: Any, said: Collection[str]) -> Iterator[str]:
+    """Say which parameters learn in the module only."""
+    learned = {(name, parameter) for name, population in graph.of_type(Population) for parameter in population.learnable}
+    names = {parameter for _, parameter in learned}
+    weights = [layer for _, layer in graph.of_type(*WEIGHTED) if layer.weight is not None and layer.learnable]
+    arrays = [a for layer in weights for a in (layer.weight, getattr(layer, "bias", None)) if a is not None]
+    folded = bool(normalisations(module))
+    missing = []
+    for name, parameter in module.named_parameters():
+        if name in said:
+            continue
+        value = parameter.detach().cpu().numpy()
+        last = name.rpartition(".")[2]
+        of_neuron = any(p == last or p.endswith(f"_{last}") or p.rstrip("0123456789") == last for p in names)
+        if not parameter.requires_grad or of_neuron or (value.ndim > 1 and last not in ("threshold", "beta", "alpha")) or folded:
+            continue
+        if any(find(name, value, array, array) for find in (forms, blocks) for array in arrays):
+            continue
+        missing.append(name)
+    if missing:
+        yield f"SNNC-W275: {_listed(missing)} of the module learn there, and are constants of the network or take no part in it."
+
+
+def unclamped(bounds: Mapping[str, tuple[float, float]], module: Any) -> Iterator[str]:
+    """Say which parameters training may take out of the bounds that the module clamps them to; the network keeps no such clamp."""
+    values = {name: module.get_parameter(name).detach().cpu().numpy() for name in bounds}
+    inside = {name: pair for name, pair in bounds.items() if ((pair[0] < values[name]) & (values[name] < pair[1])).all()}
+    for low, high in sorted(set(inside.values())):
+        names = [name for name, pair in inside.items() if pair == (low, high)]
+        yield (
+            f"SNNC-W276: the module clamps {_listed(names)} to {low:g} to {high:g}, and the network has no clamp: training may leave that "
+            "range, where the module computes something else. Train with a smaller learning rate if it does."
+        )
+
+
+def _shared(names: list[str]) -> Iterator[str]:
+    """Say which parameters stay as they are because several populations hold them."""
+    if names:
+        yield (
+            f"SNNC-W277: {_listed(names)} of the module learn there, and are constants of the network: several populations hold them, "
+            "and would train them apart."
+        )
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return ", ".join(map(repr, names[:_MOST])) + more

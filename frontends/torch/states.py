@@ -1,0 +1,261 @@
+"""Modules that keep their neurons' states inside, or hand them on: made into a function of a whole sequence.
+
+Frameworks carry states in three ways. SpikingJelly's neurons, and snnTorch's where no membrane is passed, keep them as attributes
+between calls; Norse's cells return them, and start from rest where none is given. A module whose neurons run one step a call is called
+once for each step of the example here, from rest, with its states carried on; one that loops over time itself is only put to rest first.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from snnc.frontends.onnx.writer.errors import HiddenStateExampleError, StateLostError, TorchExportError, TorchFunctionError
+from snnc.frontends.torch.exporting import first_line, require_torch
+from snnc.frontends.torch.functions import watching_functions
+from snnc.frontends.torch.marking import marking, needing_gradients
+
+STEPS: Final = 5
+"""Steps that a module of one step is exported for: enough to see how a step repeats."""
+
+
+def own_copy(module: Any) -> Any:
+    """Copy a module that may hold states with gradients, at rest and as after ``eval()``."""
+    found = _copy_of(module).eval()
+    put_to_rest(found)
+    return found
+
+
+def _copy_of(module: Any) -> Any:
+    torch = require_torch()
+    memo: dict[int, Any] = {}
+    for part in module.modules():
+        held = [*vars(part).values(), *part._buffers.values(), *getattr(part, "_memories", {}).values()]
+        for value in torch.utils._pytree.tree_leaves(held):
+            if isinstance(value, torch.Tensor) and not value.is_leaf:
+                memo[id(value)] = value.detach().clone()
+    return copy.deepcopy(module, memo)
+
+
+def put_to_rest(module: Any) -> None:
+    """Set the states inside a module to those before its first step, as each framework does."""
+    for part in module.modules():
+        if hasattr(part, "_memories"):
+            part.reset()
+        elif _is_snntorch(part) and hasattr(part, "reset_mem"):
+            part.reset_mem()
+
+
+@dataclass(frozen=True)
+class Found:
+    """How a module runs: `each` calls it once a step, `hands_on` with the state that it returned."""
+
+    each: bool = False
+    hands_on: bool = False
+
+
+def how_it_runs(module: Any, arguments: tuple[Any, ...], title: str) -> Found:
+    """Run `module` (a copy of one's own) on the example and see how often its neurons are called.
+
+    Raises
+    ------
+    HiddenStateExampleError
+        The module is one step, and the example has no time axis in front of the batch.
+    StateLostError
+        It is one step that neither keeps, nor returns and takes its states.
+    TorchExportError
+        It runs neither on the example nor on one step of it, or on one step that loses its states.
+    """
+    units = [part for part in module.modules() if _is_unit(part)]
+    run = _watched(module, units, arguments)
+    whole = run.failure
+    if run.failure is not None:
+        step = _watched(module, units, tuple(a[0] for a in arguments)) if units and _are_sequences(arguments) else run
+        if step.failure is not None:
+            raise TorchExportError(f"{title} does not run on the example: {first_line(run.failure)}")
+        run = step
+    if not run.calls or any(number > 1 for number in run.calls.values()):
+        return Found()
+    hands_on = _takes_state(module)
+    outside = [part for part in units if id(part) in run.calls and (id(part) in run.given or not _keeps(part))]
+    if len(arguments) > 1 and (outside or hands_on):
+        return Found()  # the states are among the arguments
+    if outside and not hands_on and whole is not None:
+        raise TorchExportError(
+            f"{title} does not run on the example: {first_line(whole)}. It runs on one step of it, but keeps no state for the next one."
+        )
+    if outside and not hands_on:
+        names = ", ".join(sorted({type(part).__name__ for part in outside}))
+        raise StateLostError(
+            f"{title} calls its neurons ({names}) once and keeps no state for the next step. Where forward is one step, let it take the "
+            "states as arguments and return them, and give them in the example; where it loops over time, give an example of 2 steps "
+            "or more."
+        )
+    _check_example(arguments, title)
+    return Found(True, hands_on)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What one call showed: how often each neuron was called, and which of them were given states."""
+
+    failure: Exception | None
+    calls: Mapping[int, int]
+    given: frozenset[int]
+
+
+def _watched(module: Any, units: list[Any], arguments: tuple[Any, ...]) -> _Run:
+    torch = require_torch()
+    calls, given = Counter[int](), set[int]()
+
+    def count(part: Any, positional: Any, named: Any) -> None:
+        calls[id(part)] += 1
+        if len([a for a in (*positional, *named.values()) if a is not None]) > 1:
+            given.add(id(part))
+
+    hooks = [part.register_forward_pre_hook(count, with_kwargs=True) for part in units]
+    failure = None
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            module(*arguments)
+    except Exception as error:  # the user's own code
+        failure = error
+    finally:
+        for hook in hooks:
+            hook.remove()
+        put_to_rest(module)
+    return _Run(failure, calls, frozenset(given))
+
+
+def _are_sequences(arguments: tuple[Any, ...]) -> bool:
+    return all(getattr(a, "ndim", 0) > 2 for a in arguments)
+
+
+def _check_example(arguments: tuple[Any, ...], title: str) -> None:
+    for argument in arguments:
+        if not _are_sequences((argument,)):
+            raise HiddenStateExampleError(
+                f"{title} runs one step a call and keeps its states inside; give an example of a sequence, [steps, batch, ...], "
+                f"not of shape {list(getattr(argument, 'shape', []))}: snnc calls it once a step."
+            )
+
+
+def _takes_state(module: Any) -> bool:
+    """Tell whether ``forward`` has a second argument `state` that may be left out, as Norse's modules have."""
+    second = list(inspect.signature(module.forward).parameters.values())[1:2]
+    return bool(second) and second[0].default is None and second[0].name in ("state", "states", "hidden")
+
+
+def _is_snntorch(part: Any) -> bool:
+    return any(kind.__module__.startswith("snntorch.") and kind.__name__ == "SpikingNeuron" for kind in type(part).__mro__)
+
+
+def _is_unit(part: Any) -> bool:
+    """Tell whether `part` is a neuron that runs one step a call."""
+    if hasattr(part, "_memories"):
+        inner = (child for child in part.modules() if child is not part)
+        return bool(part.step_mode == "s") and not any(hasattr(child, "_memories") for child in inner)
+    norse = any(kind.__module__.startswith("norse.torch.module.") for kind in type(part).__mro__)
+    return _is_snntorch(part) or (norse and type(part).__name__.endswith("Cell"))
+
+
+def _keeps(part: Any) -> bool:
+    """Tell whether a neuron keeps its state as an attribute when none is passed."""
+    return hasattr(part, "_memories") or _is_snntorch(part)
+
+
+def sequence_module(module: Any, found: Found, arguments: tuple[Any, ...]) -> Any:
+    """Return a module of tensors only: `module` from rest, called once a step where it is one step.
+
+    Its arguments and results are the tensors in those of `module`, states of several tensors one by one.
+    """
+    torch = require_torch()
+    tree = torch.utils._pytree
+    structure = tree.tree_flatten(arguments)[1]
+
+    base: Any = torch.nn.Module
+
+    class Sequence(base):  # type: ignore[misc]  # PyTorch may not be there when types are checked
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = module
+
+        def forward(self, *leaves: Any) -> Any:
+            put_to_rest(self.module)
+            leaves = needing_gradients(leaves)
+            given = tree.tree_unflatten(list(leaves), structure)
+            with marking(self.module, leaves):
+                whole = _each_step(torch, self.module, given, found) if found.each else self.module(*given)
+            flat = tuple(leaf for leaf in tree.tree_leaves(whole) if isinstance(leaf, torch.Tensor))
+            return flat if len(flat) > 1 else flat[0]
+
+    return Sequence()
+
+
+def _each_step(torch: Any, module: Any, arguments: tuple[Any, ...], found: Found) -> Any:
+    results, state = [], None
+    for t in range(arguments[0].shape[0]):
+        step = [a[t] for a in arguments]
+        if found.hands_on:
+            result, state = module(*step, state)
+        else:
+            result = module(*step)
+        results.append(result)
+    return torch.utils._pytree.tree_map(lambda *steps: torch.stack(steps), *results)
+
+
+def let_gradients_pass(module: Any, found: Found, arguments: tuple[Any, ...]) -> list[str]:
+    """Put neurons whose spikes carry a gradient only while they train into that mode, in place; return the others without one.
+
+    Some of SpikingJelly's neurons leave out their surrogate after ``eval()``, which changes no value.
+    """
+    cut = _cut_units(module, found, arguments)
+    for name in cut:
+        module.get_submodule(name).training = True
+    return _cut_units(module, found, arguments) if cut else []
+
+
+def _cut_units(module: Any, found: Found, arguments: tuple[Any, ...]) -> list[str]:
+    """Return the names of the neurons whose output needs no gradient although their input does."""
+    torch = require_torch()
+    tree = torch.utils._pytree
+    module = _copy_of(module)  # a run under autograd leaves values with gradients in it
+    cut: list[str] = []
+
+    def needs(values: Any) -> bool:
+        return any(isinstance(v, torch.Tensor) and v.requires_grad for v in tree.tree_leaves(values))
+
+    def look(name: str, part: Any, given: Any, put_out: Any) -> None:
+        if needs(given) and not needs(put_out) and name not in cut:
+            cut.append(name)
+
+    for name, part in module.named_modules():
+        if hasattr(part, "_memories") or _is_unit(part):
+            part.register_forward_hook(partial(look, name))
+    leaves, structure = tree.tree_flatten(arguments)
+    given = tree.tree_unflatten(list(needing_gradients(tuple(leaves))), structure)
+    title = type(module).__name__
+    try:
+        with warnings.catch_warnings(), torch.enable_grad(), watching_functions() as over_time:
+            warnings.simplefilter("ignore")
+            _each_step(torch, module, given, found) if found.each else module(*given)
+    except Exception as error:  # the user's own code
+        raise TorchExportError(f"{title} does not run on the example where its inputs need gradients: {first_line(error)}") from None
+    if over_time:
+        raise TorchFunctionError(
+            f"{title} calls {', '.join(sorted(over_time))}, with a backward pass of its own that takes gradients from step to step; snnc "
+            "would train it by another gradient. Use a neuron whose surrogate works step by step."
+        )
+    return cut
+
+
+def short(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return sequences of :data:`STEPS` steps like the given ones."""
+    return tuple(a[:1].expand(STEPS, *a.shape[1:]).contiguous() for a in arguments)

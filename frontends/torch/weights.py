@@ -1,0 +1,182 @@
+"""Trained weights back into the module that the network came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array, Graph
+from snnc.compiler.ir.step_operations import SparseProduct
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.frontends.onnx.writer.errors import AmbiguousWeightError, TorchModuleError, UnmatchedWeightError
+from snnc.frontends.torch.batchnorm import unfolded
+from snnc.frontends.torch.exporting import require_torch
+from snnc.frontends.torch.forms import Form, blocks, forms, laid_out
+from snnc.frontends.torch.naming import arrays
+
+Place = TypeVar("Place", str, Form)
+"""A tensor of the module by its name, or some of its rows."""
+
+
+def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[str]:
+    """Write trained weights into the parameters of the module that the network came from.
+
+    Each weight of the network belongs to the parameter (or buffer) of the module that held its value when the module was imported: the
+    module must not have changed since. A batch normalisation that was folded into a weight is taken out of it again: the layer gets the
+    weight, and the normalisation's bias what is left (running statistics and ``gamma`` stay). The gates of an LSTM cell, which are layers
+    of their own in the network, go back into the rows of the cell's weights. Nothing is written unless everything fits.
+
+    Parameters
+    ----------
+    trained
+        A session, or what its ``state_dict()`` returned.
+    module
+        The module that :func:`from_torch` was given.
+    graph
+        With a plain state dictionary: the graph that :func:`from_torch` returned, whose values tell what belongs where. Without it only
+        shapes and names can tell.
+
+    Returns
+    -------
+    list
+        Names of the module's tensors that were written.
+
+    Raises
+    ------
+    UnmatchedWeightError
+        A weight that training changed has no counterpart in the module, or its counterpart cannot hold it.
+    AmbiguousWeightError
+        It has several.
+    """
+    torch = require_torch()
+    if not isinstance(module, torch.nn.Module):
+        raise TorchModuleError(f"{type(module).__name__} is no torch.nn.Module; give the module itself.")
+    values, originals = _weights(trained, graph)
+    places = _places(module, values, originals)
+    state = module.state_dict(keep_vars=True)
+    with torch.no_grad():
+        for name, value in places.items():
+            state[name].copy_(torch.as_tensor(value))
+    return list(places)
+
+
+def _weights(trained: Any, graph: Graph | None) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Trained values by label, and the values before training where they are known."""
+    if isinstance(trained, Mapping):
+        values = {str(name): np.asarray(value) for name, value in trained.items()}
+        if graph is None:
+            return values, {}
+        from snnc.compiler.lowering.lower import lower
+
+        program = lower(graph)
+        return _whole(program, values), _whole(program, {p.label: p.value for p in program.parameters.values()})
+    if not hasattr(trained, "state_dict") or not hasattr(trained, "program"):
+        raise TorchModuleError(f"{type(trained).__name__} holds no weights of snnc; give a session or its state_dict().")
+    program = trained.program
+    return _whole(program, trained.state_dict()), _whole(program, {p.label: p.value for p in program.parameters.values()})
+
+
+def _whole(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
+    """Return values with the zeros of sparse weights, which modules hold."""
+    found = dict(values)
+    for operation in program.forward:
+        if isinstance(operation, SparseProduct):
+            label, pattern = program.parameters[operation.weight].label, operation.pattern
+            if label in found:
+                dense = np.zeros(pattern.shape, found[label].dtype)
+                dense[pattern.rows, pattern.indices] = found[label]
+                found[label] = dense
+    return found
+
+
+def _places(module: Any, values: Mapping[str, Array], originals: Mapping[str, Array]) -> dict[str, Array]:
+    """Tensor name -> its new value."""
+    tensors = arrays(module)
+    changed = {k: v for k, v in values.items() if k not in originals or not np.array_equal(originals[k], v)}
+    found: dict[str, tuple[str, Array]] = {}
+    parts: dict[Form, tuple[str, Array]] = {}
+    done: set[str] = set()
+    for label in sorted(changed, key=lambda label: label.endswith(".bias")):  # a weight may tell which gate its bias is of
+        if label in done:
+            continue
+        value, node = changed[label], label.rpartition(".")[0]
+        whole = unfolded(module, values, originals, node) if not _weight_fits(tensors, values, originals, node) else None
+        if whole is not None:
+            found |= {name: (label, part.astype(tensors[name].dtype)) for name, part in whole.items()}
+            done |= {f"{node}.weight", f"{node}.bias"}
+            continue
+        form = _form(label, value, originals, tensors)
+        new = laid_out(value, form, tensors[form.tensor])
+        if new is None:
+            raise UnmatchedWeightError(
+                f"training made {label!r} {np.asarray(value).reshape(-1)[0]:g}; the module computes it by a sigmoid of {form.tensor!r}, "
+                "which lies between 0 and 1. Train with a smaller learning rate."
+            )
+        if form.rows is None:
+            _keep(found, form.tensor, label, new)
+        else:
+            _keep(parts, replace(form, transposed=False), label, new)
+    written = {name: new for name, (_, new) in found.items()}
+    for form, (_, new) in parts.items():
+        written[form.tensor] = written.get(form.tensor, tensors[form.tensor]).copy()
+        written[form.tensor][slice(*(form.rows or (None, None)))] = new
+    return {name: written[name] for name in tensors if name in written}
+
+
+def _keep(found: dict[Place, tuple[str, Array]], place: Place, label: str, new: Array) -> None:
+    if place in found and not np.array_equal(found[place][1], new):
+        tensor = place.tensor if isinstance(place, Form) else place
+        raise AmbiguousWeightError(
+            f"{found[place][0]!r} and {label!r} of the network both come from {tensor!r}, a shared weight, and training "
+            "made them differ; the module has one place for them."
+        )
+    found[place] = (label, new)
+
+
+def _form(label: str, value: Array, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> Form:
+    """Find the one tensor, or its one block of rows, that a weight is of."""
+    original, (node, _, last) = originals.get(label), label.rpartition(".")
+    fitting = [f for name, tensor in tensors.items() for f in forms(name, tensor, value, original)]
+    fitting = [f for f in fitting if f.owner == node and f.parameter == last] or fitting
+    if not fitting:
+        fitting = [f for name, tensor in tensors.items() for f in blocks(name, tensor, value, original)]
+        fitting = _as_their_weight(fitting, node, originals, tensors) or fitting
+    return _chosen(label, value, fitting, original is not None)
+
+
+def _as_their_weight(fitting: list[Form], node: str, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> list[Form]:
+    """Keep the biases of the gate that the weight of `node` is of."""
+    weight = originals.get(f"{node}.weight")
+    if weight is None or len(fitting) < 2:
+        return fitting
+    gates = {(f.tensor, f.rows) for name, tensor in tensors.items() for f in blocks(name, tensor, weight, weight)}
+    return [f for f in fitting if (f.tensor.replace("bias", "weight"), f.rows) in gates]
+
+
+def _weight_fits(tensors: Mapping[str, Array], values: Mapping[str, Array], originals: Mapping[str, Array], node: str) -> bool:
+    """Tell whether the weight of the node `node` is a tensor of the module as it is; nodes without a weight always fit."""
+    label = f"{node}.weight"
+    if label not in values or label not in originals:
+        return True
+    return any(find(name, tensor, values[label], originals[label]) for find in (forms, blocks) for name, tensor in tensors.items())
+
+
+def _chosen(label: str, value: Array, fitting: list[Form], by_value: bool) -> Form:
+    node = label.rpartition(".")[0]
+    for same in ([f for f in fitting if f.tensor in (label, node)], [f for f in fitting if f.owner == node]):
+        if len(same) == 1:
+            return same[0]
+    if len(fitting) == 1:
+        return fitting[0]
+    how = "the value that the network was imported with" if by_value else "its shape"
+    if not fitting:
+        raise UnmatchedWeightError(
+            f"no tensor of the module has {how} of {label!r} {list(value.shape)}; give the module as it was when it was imported "
+            "(snnc folds scales into weights: such weights cannot be taken back)."
+        )
+    names = ", ".join(repr(f.tensor) if f.rows is None else f"rows {f.rows[0]} to {f.rows[1] - 1} of {f.tensor!r}" for f in fitting)
+    advice = "initialise them differently before the import" if by_value else "give the session, or graph=, so that values can tell"
+    raise AmbiguousWeightError(f"{label!r} {list(value.shape)} could be {names}, which all have {how}; {advice}.")
