@@ -47,7 +47,8 @@ def forward_function(
     scalars
         Parameter to whether one number serves all neurons.
     near
-        Outputs whose neurons take gradient near the threshold only (:mod:`snnc.compiler.lowering.gradient_support`): 1 is stored where they do, else 0.
+        Outputs whose neurons take gradient near the threshold only (:mod:`snnc.compiler.lowering.gradient_support`):
+        1 is stored where they do, else 0.
     rounded
         States and saved values that are kept in bfloat16, and what is taken off first (:mod:`snnc.backends.cpu.bfloat16`).
     """

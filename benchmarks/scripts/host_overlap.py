@@ -1,6 +1,6 @@
-"""A step with the next inputs coming beside it, and without: ``python benchmarks/scripts/host_overlap.py [--io-tiles N] [--plan-only] [NET ...]``.
+"""A step with the next inputs coming beside it, and without.
 
-Networks are those of ``prediction_nets.py``. Each is mapped with the events that its inputs give on the reference, without overlap and
+Run ``python benchmarks/scripts/host_overlap.py [--io-tiles N] [--plan-only] [NET ...]``. Networks are those of ``prediction_nets.py``. Each is mapped with the events that its inputs give on the reference, without overlap and
 with, emitted, and run on the emulator for two steps at learning rate 0, the second with inputs that were sent during the first. Prints
 milliseconds of a step with the transfers that it waits for, predicted and emulated, and whether all losses are equal. Nothing was
 measured on hardware.

@@ -294,7 +294,9 @@ class StateRef:
 
 
 class Graph:
-    """A NetworkX multi-digraph of operations; build it with :meth:`add` and :meth:`connect`, then :func:`snnc.compiler.ir.verify.verify` it.
+    """A NetworkX multi-digraph of operations.
+
+    Build it with :meth:`add` and :meth:`connect`, then :func:`snnc.compiler.ir.verify.verify` it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Neuron equations to a :class:`~snnc.compiler.neurons.kernel.Kernel` that only runs forward: nothing is derived, nothing kept for an adjoint."""
+"""Neuron equations to a forward :class:`~snnc.compiler.neurons.kernel.Kernel`: nothing is derived, nothing stored for an adjoint."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ def block_bytes(
 ) -> dict[Kept, Ints]:
     """Return (category, lifetime) -> bytes on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
 
-    Categories are those of :class:`snnc.compiler.ir.plan.Plan`, lifetimes those of :mod:`snnc.compiler.tiles.memory.lifetimes`. A replica keeps
-    the optimiser state of its share of the parameters. `holdings` tells what the tables of indexed connections hold; by default it is
+    Categories are those of :class:`snnc.compiler.ir.plan.Plan`, lifetimes those of :mod:`snnc.compiler.tiles.memory.lifetimes`. A replica
+    keeps the optimiser state of its share of the parameters. `holdings` tells what the tables of indexed connections hold; by default it is
     estimated. With `owned`, a tile's share of the weights of indexed connections that somebody has to update is counted as if all tiles
     had alike.
     """

@@ -46,7 +46,7 @@ class Blocks:
 
 
 def blocks_of(where: TileRange, workers: int, *, apart: bool) -> Blocks:
-    """Cut a population as :func:`snnc.compiler.tiles.placement.grouping.split_samples` does; `apart`: no two column groups cost the same."""
+    """Cut a population as :func:`~snnc.compiler.tiles.placement.grouping.split_samples` does; `apart`: column groups all differ in cost."""
     parts = list(_by_replicas(where, workers, apart=apart))
     place = np.concatenate([place for place, _ in parts])
     numbers = np.concatenate([kind for _, kind in parts])

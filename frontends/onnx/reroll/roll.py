@@ -91,8 +91,8 @@ class Roller:
         Time of the flattened graph.
     reading
         Which step a value belongs to: "early", that of the latest input that it depends on; "late", the one that reads it; "aligned", as
-        late, but numbered from the first that the file shows (see :mod:`snnc.frontends.onnx.reroll.retime`). All of them are the same network
-        once it runs; they differ in what there is before step 0.
+        late, but numbered from the first that the file shows (see :mod:`snnc.frontends.onnx.reroll.retime`). All of them are the same
+        network once it runs; they differ in what there is before step 0.
     """
 
     def __init__(self, line: Timeline, reading: Reading = "early") -> None:
