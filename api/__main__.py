@@ -1,6 +1,6 @@
 """``python -m snnc``: the command line."""
 
-from snnc.cli import main
+from snnc.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from snnc.backends import session
 from snnc.backends.folders.manifest import PROFILE, RECORDING
-from snnc.backends.runtime import session
 from snnc.backends.runtime.arrays import array_of
 from snnc.backends.runtime.engine import Engine, Initial
 from snnc.backends.runtime.events import Given, densely
 from snnc.backends.runtime.history import Epoch, History, Progress
-from snnc.backends.runtime.session import Input
+from snnc.backends.session import Input
 from snnc.backends.training.checkpoint import Checkpoints
-from snnc.compiler.files.whole import whole_file
 from snnc.compiler.ir.array_parts import wholes
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.graph_text import graph_html, graph_text, plain
 from snnc.compiler.ir.plan import Plan
-from snnc.driver.errors import FilledBufferError, OptionConflictError, OutputFileError, RecordingError
+from snnc.data.archive import Chosen
+from snnc.driver.folder import Compiled
+from snnc.errors import FilledBufferError, OptionConflictError, OutputFileError, RecordingError
 from snnc.options.compile_options import Options
-from snnc.project.archive import Chosen
-from snnc.project.folder import Compiled
+from snnc.project.whole_files import whole_file
 
 if TYPE_CHECKING:
     from snnc.checks.recording import Recording
@@ -78,7 +78,7 @@ class Session(session.Session):
         checkpoints: Checkpoints | None = None,
         distributed: bool = True,
     ) -> History:
-        """Train; batch size and seed are those of the compilation unless given. See :meth:`snnc.backends.runtime.session.Session.fit`."""
+        """Train; batch size and seed are those of the compilation unless given. See :meth:`snnc.backends.session.Session.fit`."""
         size = batch if batch is not None or self.engine.batch is not None or y is None else self.options.batch
         if seed is not None and not shuffle:
             raise OptionConflictError(f"seed is {seed}, which orders the samples, and shuffle is False; leave one of them out.")

@@ -25,8 +25,8 @@ from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.driver.compiling import Model, as_graph
-from snnc.driver.errors import OptionConflictError
 from snnc.driver.learnable import with_learnable
+from snnc.errors import OptionConflictError
 from snnc.options.compile_options import options as make_options
 from snnc.options.targets import CPU, CUDA
 from snnc.torch_program import Adjoined, Recipe, adjoined, chosen_outputs, opened

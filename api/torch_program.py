@@ -20,7 +20,7 @@ from snnc.compiler.ir.shapes import port_map
 from snnc.compiler.ir.step_program import OutputInfo, StepProgram
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
-from snnc.driver.errors import OptionValueError
+from snnc.errors import OptionValueError
 from snnc.options.compile_options import Options, from_data, to_data
 from snnc.options.targets import CPU, CUDA
 

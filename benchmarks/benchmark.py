@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from snnc.benchmarks.published import PublishedNet, PublishedOptions
-from snnc.checks.activity import measure_activity
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
+from snnc.driver.activity import measure_activity
 from snnc.frontends.dsl.network import Network
 from snnc.options.compile_options import parse_optimizer
 

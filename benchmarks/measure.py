@@ -17,7 +17,6 @@ from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.nets import benchmark, with_full_capacities
 from snnc.benchmarks.published import predict_published
-from snnc.checks.activity import Activity
 from snnc.compiler.errors import SnncError
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.compiler.ir.plan import Plan
@@ -27,11 +26,12 @@ from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.baselines.baselines import SNNC
 from snnc.compiler.tiles.errors import BaselineTooBigError, PublishedOptionError, TooBigError
 from snnc.compiler.tiles.replan import as_planned
+from snnc.driver.activity import Activity
 from snnc.driver.estimating import Estimate
+from snnc.driver.folder import Compiled, write_project
 from snnc.driver.lowering import lowered
 from snnc.driver.placing import map_graph
 from snnc.options.compile_options import options
-from snnc.project.folder import Compiled, write_project
 
 PUBLISHED: Final = "published"
 VARIED: Final = (PUBLISHED, SNNC)

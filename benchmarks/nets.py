@@ -27,7 +27,7 @@ from snnc.benchmarks.everyday import EVERYDAY
 from snnc.benchmarks.log import logged_runs
 from snnc.benchmarks.published import PublishedNet, moving_strokes, simulate
 from snnc.benchmarks.published_nets import DATASETS, SURROGATE, WINDOW, layer_names, network_of, published_net
-from snnc.driver.errors import UnknownBenchmarkError
+from snnc.errors import UnknownBenchmarkError
 
 SUITES: Final = ("logged", "multi_layer", "multi_neuron", "multi_ipu", "everyday")
 MULTIPLIER: Final = {"logged": 4.0, "multi_layer": 2.0, "multi_neuron": 2.0, "multi_ipu": 2.0}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
-from snnc.driver.errors import BenchError
+from snnc.errors import BenchError
 
 Named = TypeVar("Named")
 

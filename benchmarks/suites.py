@@ -11,7 +11,7 @@ from typing import Any, Final
 from snnc.benchmarks.nets import benchmark, names
 from snnc.benchmarks.patterns import matching
 from snnc.compiler.tiles.baselines.partition import has_metis
-from snnc.driver.errors import BenchError
+from snnc.errors import BenchError
 
 SUITES: Final = ("mapping", "compile")
 CLOCKS: Final = ("gc200", "bow")

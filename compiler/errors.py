@@ -233,3 +233,9 @@ class UnsafeCacheError(SnncError):
     """Another user could put something into the folder for what snnc builds, which it executes."""
 
     code = "SNNC-E440"
+
+
+class PlanFileError(SnncError):
+    """A file is not a plan that this version of snnc wrote."""
+
+    code = "SNNC-E314"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from snnc.backends.cpu.engine import threads_of
-from snnc.backends.cpu.memory import predicted_bytes, segment_for
 from snnc.backends.cuda.schedule.prediction import predicted_step
+from snnc.backends.native.memory import predicted_bytes, segment_for
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.compiler.ir.graph import Graph
 from snnc.driver.compiling import compile_to_folder

@@ -19,7 +19,7 @@ from snnc.backends.runtime.engine import Array, Initial
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.tiles.partition import Correspondence
 from snnc.data.arrays import read_arrays, write_arrays
-from snnc.driver.errors import RecordingError
+from snnc.errors import RecordingError
 
 MOST_SPIKES: Final = 20_000_000
 MOST_BYTES: Final = 1 << 30

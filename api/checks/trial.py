@@ -12,7 +12,7 @@ from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.randomness import Stream
 from snnc.driver.compiling import calibration, open_engine_of, sequences
-from snnc.project.folder import read_project
+from snnc.driver.folder import read_project
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.data.arrays import read_arrays
 from snnc.driver.compiling import MOST_SAMPLES, Model, as_graph, open_graph, session_for
-from snnc.driver.errors import OptionConflictError, OptionValueError
 from snnc.driver.loading import check_discrete, load_options
+from snnc.errors import OptionConflictError, OptionValueError
 from snnc.frontends.load import is_nir
 from snnc.frontends.onnx.writer.comparison import compare, compare_port
 from snnc.frontends.onnx.writer.hidden import source_of

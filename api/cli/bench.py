@@ -151,7 +151,7 @@ def _on_cuda(
     from snnc.benchmarks.cuda.ways import FASTEST
     from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
     from snnc.cli.console import columns
-    from snnc.driver.errors import BenchError
+    from snnc.errors import BenchError
 
     chosen = workloads(nets, CUDA_WORKLOADS, "cuda")
     _check_plot("cuda", plot)
@@ -213,7 +213,7 @@ def _write_data(json_file: Path | None, found: dict[str, Any]) -> None:
     import json
 
     from snnc.cli.console import result_json
-    from snnc.compiler.files.whole import whole_file
+    from snnc.project.whole_files import whole_file
 
     if str(json_file) == "-":
         result_json(found)
@@ -223,21 +223,21 @@ def _write_data(json_file: Path | None, found: dict[str, Any]) -> None:
 
 
 def _check_only_cpu(engines: str, rounds: int | None, threads: int | None) -> None:
-    from snnc.driver.errors import BenchError
+    from snnc.errors import BenchError
 
     if engines or rounds is not None or threads is not None:
         raise BenchError("--engines, --rounds and --threads belong to --suite cpu and cuda; the other suites compile and predict, once.")
 
 
 def _check_only_cuda(ways: str | None, first_step: float | None, resume: bool) -> None:
-    from snnc.driver.errors import BenchError
+    from snnc.errors import BenchError
 
     if ways is not None or first_step is not None or resume:
         raise BenchError("--ways, --first-step and --resume belong to --suite cuda.")
 
 
 def _check_plot(suite: str, plot: Path | None) -> None:
-    from snnc.driver.errors import BenchError
+    from snnc.errors import BenchError
 
     if plot is not None and (suite in ("mapping", "paper") or plot.suffix.lower() != ".svg"):
         raise BenchError(f"--plot {plot} draws rows of --suite compile, cpu or cuda, as .svg; snnc explore draws predictions.")
@@ -250,7 +250,7 @@ def _draw(plot: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def _write_text(path: Path, text: str) -> None:
-    from snnc.compiler.files.whole import whole_file
+    from snnc.project.whole_files import whole_file
 
     with whole_file(path) as stream:
         stream.write(text.encode())

@@ -28,7 +28,7 @@ def clean(
     Example: snnc clean --dry-run
     """
     from snnc.compiler.files.cache import cache_dir
-    from snnc.driver.errors import CleanFolderError
+    from snnc.errors import CleanFolderError
     from snnc.project.cleaning import Waste, in_cache, left_over, remove
 
     places = tuple(folders or ())

@@ -55,7 +55,7 @@ def refuse_beside(context: typer.Context, alone: str, idle: Collection[str]) -> 
     OptionConflictError
         One of them was given.
     """
-    from snnc.driver.errors import OptionConflictError
+    from snnc.errors import OptionConflictError
 
     for parameter in context.command.params:
         source = context.get_parameter_source(str(parameter.name))
@@ -74,8 +74,8 @@ def check_seed(seed: int | None, model: Path, target: str | None) -> None:
     """
     if seed is None:
         return
-    from snnc.driver.errors import OptionTargetError
     from snnc.driver.loading import is_project, load_options
+    from snnc.errors import OptionTargetError
     from snnc.options.targets import REFERENCE, UNPLACED
 
     own = load_options(model).target if is_project(model) else REFERENCE
@@ -103,8 +103,8 @@ def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
     SnncError
         The project is damaged, changed, or open to others.
     """
-    from snnc.driver.errors import CommandLineError, UntrustedProjectError
     from snnc.driver.loading import is_project, load_options
+    from snnc.errors import CommandLineError, UntrustedProjectError
     from snnc.project.trusting import vouch
 
     if not is_project(model):
@@ -136,8 +136,8 @@ def check_recordable(record: int | None, model: Path, target: str | None) -> Non
     """
     if record is None:
         return
-    from snnc.driver.errors import RecordingError
     from snnc.driver.loading import is_project, load_options
+    from snnc.errors import RecordingError
 
     if not is_project(model):
         raise RecordingError(f"--record keeps spikes in a project's folder, and {str(model)!r} is none; first: snnc compile {model} -o DIR")

@@ -147,9 +147,9 @@ def compile_(
     from snnc.cli.compile_summary import as_data, as_text, graph_data
     from snnc.driver.compiling import compile_to_folder
     from snnc.driver.converting import ConversionRequest, graph_for
-    from snnc.driver.errors import CommandLineError, OptionConflictError
     from snnc.driver.estimating import estimate_graph
     from snnc.driver.learnable import with_learnable
+    from snnc.errors import CommandLineError, OptionConflictError
     from snnc.options.compile_options import options
     from snnc.options.targets import CPU, CUDA
 
@@ -235,7 +235,7 @@ def _show_needed(found: MemoryEstimate, as_json: bool) -> None:
 
 def _check_estimate(wanted: bool, *, run: bool, strategy: str, activity: float | None) -> None:
     """Refuse options that need an estimate, or that an estimate cannot have."""
-    from snnc.driver.errors import EstimateError
+    from snnc.errors import EstimateError
 
     if wanted and run:
         raise EstimateError("--estimate-only emits no program that --run could run; leave one of them out.")
@@ -245,7 +245,7 @@ def _check_estimate(wanted: bool, *, run: bool, strategy: str, activity: float |
 
 def _check_written(output: Path | None, *, estimate_only: bool, dump_after: str | None, run: bool) -> None:
     """Refuse what needs a project where none is written."""
-    from snnc.driver.errors import OptionConflictError
+    from snnc.errors import OptionConflictError
 
     if estimate_only and output is not None:
         raise OptionConflictError(f"--estimate-only writes no project, and -o {output} asks for one; leave one of them out.")

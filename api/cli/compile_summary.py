@@ -12,8 +12,8 @@ from snnc.cli.console import columns
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.passes.flow import run_flow
+from snnc.driver.folder import Compiled
 from snnc.options.targets import for_poptorch
-from snnc.project.folder import Compiled
 
 
 def as_data(compiled: Compiled, folder: Path, trial: Trial | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from snnc.cli.common import (
     PercentileOption,
 )
 from snnc.cli.console import note, result, result_json, working
-from snnc.driver.errors import ConversionFormatError, OptionValueError
+from snnc.errors import ConversionFormatError, OptionValueError
 
 if TYPE_CHECKING:
     from snnc.compiler.ir.graph import Graph
@@ -51,9 +51,9 @@ def convert(
 
     Example: snnc convert build/ model.onnx
     """
-    from snnc.compiler.files.whole import check_output
     from snnc.driver.converting import ConversionRequest, graph_for
     from snnc.driver.loading import has_seconds
+    from snnc.project.whole_files import check_output
 
     check_output(output, model, calibration)
     write = writer_for(output, dt, form)

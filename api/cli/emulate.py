@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 
 from snnc.cli.common import refuse_beside
 from snnc.cli.console import note, result, working
-from snnc.driver.errors import CommandLineError, OptionConflictError
+from snnc.errors import CommandLineError, OptionConflictError
 
 IPUS = ("ipu1", "ipu2", "ipu21", "none")
 OF_RUNS = ("ipu", "check_bounds", "check_undefined", "check_workers", "lenient_memory", "profile")
@@ -61,7 +61,7 @@ def emulate(
     """
     from snnc.backends.emulator.build import complete_prefix
     from snnc.backends.emulator.emulate import Checks, build_program, run_program
-    from snnc.compiler.files.whole import check_output
+    from snnc.project.whole_files import check_output
 
     if prefix:
         refuse_beside(ctx, "--prefix", [str(p.name) for p in ctx.command.params if p.name != "prefix"])

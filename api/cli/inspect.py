@@ -32,7 +32,7 @@ def inspect(
 
     Example: snnc inspect build/ --format html -o report.html
     """
-    from snnc.compiler.files.whole import check_output, whole_file
+    from snnc.project.whole_files import check_output, whole_file
     from snnc.report.reporting import report, usual_format
 
     check_output(output, folder, compare)

@@ -30,7 +30,7 @@ from snnc.cli.targets import targets
 from snnc.cli.train import train
 from snnc.cli.verify import verify
 from snnc.compiler.errors import SnncError
-from snnc.driver.errors import CommandLineError, InternalError, MemoryShortError, OutputFileError
+from snnc.errors import CommandLineError, InternalError, MemoryShortError, OutputFileError
 
 INTERRUPTED: Final = 130
 """Exit code after Ctrl-C, as shells give it."""

@@ -97,7 +97,7 @@ def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
     from snnc.backends.training.ranks import leads
     from snnc.driver.compiling import open as open_project
     from snnc.driver.compiling import open_strictly
-    from snnc.driver.errors import TrainedWeightsError
+    from snnc.errors import TrainedWeightsError
     from snnc.project.trained import put_useless_aside
 
     try:

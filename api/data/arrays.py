@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from snnc.compiler.files.whole import whole_file
-from snnc.driver.errors import DataFileError, MissingArrayError, PickledArrayError
-from snnc.project.archive import Archive
+from snnc.data.archive import Archive
+from snnc.errors import DataFileError, MissingArrayError, PickledArrayError
+from snnc.project.whole_files import whole_file
 
 
 def read_arrays(path: Path) -> Mapping[str, npt.NDArray[Any]]:

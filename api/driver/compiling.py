@@ -23,13 +23,13 @@ from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.data.arrays import read_arrays
-from snnc.driver.errors import ModelFormatError, OptionConflictError
+from snnc.driver.folder import Compiled, compile_graph, read_project, write_project
 from snnc.driver.learnable import with_learnable
 from snnc.driver.loading import check_discrete, check_without_rule, is_project, load_model, load_project
+from snnc.errors import ModelFormatError, OptionConflictError
 from snnc.frontends.dsl.network import Network
 from snnc.options.compile_options import Options, options
 from snnc.options.targets import CPU, CUDA, REFERENCE, UNPLACED, for_poptorch
-from snnc.project.folder import Compiled, compile_graph, read_project, write_project
 from snnc.project.known_projects import remember
 from snnc.project.releasing import released
 from snnc.project.trained import load_trained, read_trained
@@ -37,7 +37,7 @@ from snnc.project.trusting import vouch
 from snnc.session import Session, with_own_name
 
 if TYPE_CHECKING:
-    from snnc.checks.activity import Activity
+    from snnc.driver.activity import Activity
 
 Data = Mapping[str, npt.ArrayLike] | npt.ArrayLike
 Model = str | Path | Graph | Network
@@ -356,8 +356,8 @@ def _compiled(graph: Graph, chosen: Options, data: Path | Data | None) -> Compil
 
 def measured_activity(graph: Graph, chosen: Options, data: Path | Data) -> Activity:
     """Count how often the neurons of `graph` fire on `data`, an archive or inputs in the layout of the model."""
-    from snnc.checks.activity import measure_activity
     from snnc.compiler.lowering.lower import lower
+    from snnc.driver.activity import measure_activity
 
     source = data.name if isinstance(data, Path) else "the given data"
     inputs = calibration(data, graph) if isinstance(data, Path) else data

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from snnc.checks.activity import Activity, assumed_activity
 from snnc.compiler.ir.graph import Graph, Kind
 from snnc.compiler.ir.plan import Mode, Overlap, Plan, Recompute, Streaming
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+from snnc.driver.activity import Activity, assumed_activity
 from snnc.driver.compiling import Data, Model, as_graph, measured_activity
-from snnc.driver.errors import EstimateError, OptionConflictError
+from snnc.driver.folder import compile_graph
 from snnc.driver.lowering import lowered
+from snnc.errors import EstimateError, OptionConflictError
 from snnc.options.compile_options import Options, options
 from snnc.options.targets import UNPLACED
-from snnc.project.folder import compile_graph
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from snnc.compiler.ir.graph import Graph, Population
-from snnc.driver.errors import UnknownLearnableError
+from snnc.errors import UnknownLearnableError
 
 MOST: Final = 6
 """Populations that a message lists."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph
-from snnc.driver.errors import ModelFormatError, NoTimeStepError, OptionValueError, ProjectFolderError
+from snnc.errors import ModelFormatError, NoTimeStepError, OptionValueError, ProjectFolderError
 from snnc.options.compile_options import OPTIONS_FILE, Options, from_data
 from snnc.project.graph_file import load_graph
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from snnc.checks.activity import Activity, taken
 from snnc.compiler.ir.channel_order import ChannelOrder
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.partition import Correspondence
 from snnc.compiler.tiles.partition.reorder import movable, orders, reorder
-from snnc.driver.errors import ProjectFolderError
+from snnc.driver.activity import Activity, taken
 from snnc.driver.parting import Mapped, Mapper, worth_planning
+from snnc.errors import ProjectFolderError
 
 ORDERS: Final = "model/orders.json"
 """Where a project keeps how many channels of each population lie side by side."""

@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
-from snnc.checks.activity import Activity
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
@@ -26,6 +25,7 @@ from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph
 from snnc.compiler.tiles.partition.partitioners import Partitioner, partitioner
 from snnc.compiler.tiles.vertices.cost import network_costs
 from snnc.data.arrays import read_arrays, write_arrays
+from snnc.driver.activity import Activity
 
 PARTS: Final = "model/parts.npz"
 """Where a project keeps the part of every neuron."""

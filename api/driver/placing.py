@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from snnc.checks.activity import Activity
 from snnc.compiler.ir.graph import Graph, Sparse
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_from_json
@@ -22,10 +21,11 @@ from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.host_io.host_overlap import Wanted, plan_overlap
 from snnc.compiler.tiles.partition import prepare
 from snnc.compiler.tiles.placement.looks import Looks
-from snnc.driver.errors import ProjectFolderError, StepsNeededError
+from snnc.driver.activity import Activity
 from snnc.driver.lowering import filled, lowering_options
 from snnc.driver.ordering import Ordered, load_orders, map_orders, save_orders
 from snnc.driver.parting import Mapped, Parter, Parts, load_parts, map_parts, save_parts
+from snnc.errors import ProjectFolderError, StepsNeededError
 from snnc.options.compile_options import Options
 from snnc.options.targets import for_poptorch, machine_of
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import jinja2
 
-from snnc.driver.errors import ExploreError
+from snnc.errors import ExploreError
 from snnc.exploring.points import Point
 from snnc.report.pictures.palette import LAYERS, mixed
 

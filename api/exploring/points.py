@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from snnc.checks.activity import assumed_activity
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph, Kind
 from snnc.compiler.ir.plan import Mode
@@ -16,11 +15,12 @@ from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.compiler.tiles.errors import TooBigError
+from snnc.driver.activity import assumed_activity
 from snnc.driver.compiling import Model, as_graph
-from snnc.driver.errors import ExploreError
 from snnc.driver.estimating import Estimate
 from snnc.driver.lowering import lowered
 from snnc.driver.placing import map_graph
+from snnc.errors import ExploreError
 from snnc.options.compile_options import Options, options
 from snnc.options.targets import UNPLACED
 

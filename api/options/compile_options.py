@@ -12,7 +12,7 @@ from snnc.compiler.ir.plan import Mode, Overlap, Precision, Recompute, Streaming
 from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
-from snnc.driver.errors import OptionConflictError, OptionValueError, UnknownOptimizerError
+from snnc.errors import OptionConflictError, OptionValueError, UnknownOptimizerError
 from snnc.options.kinds import loss_of, optimizer_of, surrogate_of, target_of
 from snnc.options.table import RULES, asks_for, check_taken, taken_by
 from snnc.options.targets import REFERENCE, kind_of

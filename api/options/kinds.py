@@ -6,7 +6,7 @@ from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
-from snnc.driver.errors import OptionKindError
+from snnc.errors import OptionKindError
 
 
 def loss_of(loss: object) -> Loss | None:

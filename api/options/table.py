@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from snnc.driver.errors import OptionNeedsLossError, OptionTargetError
+from snnc.errors import OptionNeedsLossError, OptionTargetError
 from snnc.options.targets import CPU, CUDA, KINDS, MACHINE, POPTORCH, REFERENCE, Kind, kind_of
 
 PLACED: Final[tuple[Kind, ...]] = (POPTORCH, MACHINE)

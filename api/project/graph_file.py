@@ -10,7 +10,7 @@ from snnc.compiler.errors import GraphDataError, SnncError
 from snnc.compiler.ir.graph import Array, Graph
 from snnc.compiler.ir.graph_data import graph_from_data, graph_to_data
 from snnc.data.arrays import read_arrays, write_arrays
-from snnc.driver.errors import ProjectFolderError
+from snnc.errors import ProjectFolderError
 
 
 def save_graph(graph: Graph, folder: Path) -> None:

@@ -12,12 +12,12 @@ import numpy as np
 
 from snnc.backends.folders.manifest import TRAINED
 from snnc.backends.runtime.errors import SessionError
-from snnc.backends.runtime.session import Session
 from snnc.backends.runtime.weights import load_weights
+from snnc.backends.session import Session
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import WEIGHTED, Array, Graph, OneToOne, Population, Sparse, Weighted
 from snnc.compiler.ir.sparse import entries_of
-from snnc.driver.errors import ProjectFolderError, TrainedWeightsError
+from snnc.errors import ProjectFolderError, TrainedWeightsError
 
 Trainable: TypeAlias = Weighted | Population
 USELESS = "model/trained.unusable-{}.safetensors"

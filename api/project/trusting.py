@@ -10,7 +10,7 @@ from snnc.backends.folders.manifest import MANIFEST, digest_of, read_manifest
 from snnc.compiler.files.cache import cache_dir
 from snnc.compiler.files.ownership import fault_above, fault_of
 from snnc.compiler.files.temporary import temporary_folder
-from snnc.driver.errors import ChangedSourcesError, DamagedProjectError, ProjectFolderError, UnsafeProjectError, UntrustedProjectError
+from snnc.errors import ChangedSourcesError, DamagedProjectError, ProjectFolderError, UnsafeProjectError, UntrustedProjectError
 from snnc.project.known_projects import is_known, remember
 
 _EXECUTED: Final = frozenset({".cpp", ".hpp", ".h", ".cu", ".cuh", ".py"})
@@ -89,7 +89,7 @@ def _refuse_unknown(folder: Path, listed: Mapping[str, str]) -> None:
 
 def _not_emitted(folder: Path, listed: Mapping[str, str]) -> list[str]:
     """Files that are executed, or steer what is, and differ from those that snnc writes for the model, the options and the plan."""
-    from snnc.project.folder import read_project, write_project
+    from snnc.driver.folder import read_project, write_project
 
     with temporary_folder() as above:
         own = Path(above) / "project"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from snnc.compiler.tiles.errors import ReportOptionError
-from snnc.driver.errors import DataFileError
+from snnc.errors import DataFileError
 
 FORMATS: Final = ("text", "json", "trace")
 MOST_BYTES: Final = 1 << 30

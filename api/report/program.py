@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from snnc.backends.cpu.engine import threads_of
-from snnc.backends.cpu.memory import predicted_bytes, segment_for
 from snnc.backends.cuda.schedule.prediction import predicted_step
+from snnc.backends.native.memory import predicted_bytes, segment_for
 from snnc.backends.runtime.history import History
 from snnc.checks.describe import describe
 from snnc.checks.recording import Recording
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.tiles.errors import ReportOptionError
-from snnc.driver.errors import NoTilesError
+from snnc.errors import NoTilesError
 from snnc.options.compile_options import Options
 from snnc.options.targets import CPU, CUDA, DESCRIPTIONS
 from snnc.report.page import raster_data

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from snnc.backends.folders.manifest import PROFILE, RECORDING
 from snnc.checks.recording import in_parts, read_recording
 from snnc.compiler.ir.plan_json import plan_from_json
-from snnc.driver.errors import NoTilesError, ProjectFolderError
+from snnc.driver.folder import read_project
 from snnc.driver.loading import load_options
+from snnc.errors import NoTilesError, ProjectFolderError
 from snnc.options.targets import REFERENCE, UNPLACED
-from snnc.project.folder import read_project
 from snnc.project.trained import read_trained
 
 if TYPE_CHECKING:

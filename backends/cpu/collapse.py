@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from snnc.backends.cpu.held import ONE, Held, padded
 from snnc.backends.cpu.operations import Statements, gradient_of
+from snnc.backends.native.held_rows import ONE, Held, padded
 from snnc.backends.native.storage import Storage
 from snnc.compiler.ir.step_operations import (
     BackwardOp,

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from snnc.backends.cpu.held import LINE, Held, padded, pitch
-from snnc.backends.cpu.memory import ListNeeds, Needs, Spared
 from snnc.backends.cpu.operations import Statements, is_large
 from snnc.backends.cpu.stages import Stages
+from snnc.backends.native.held_rows import LINE, Held, padded, pitch
+from snnc.backends.native.memory import ListNeeds, Needs, Spared
 from snnc.backends.native.storage import Storage, is_maximum
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.graph import Array

@@ -8,26 +8,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from snnc.backends.codegen.names import comment_text
-from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.safetensors_file import safetensors_header
 from snnc.backends.cpu.collapse import add_collapsed, add_collapsed_adjoint, collapsed
-from snnc.backends.cpu.held import ONE, Held, Slots
-from snnc.backends.cpu.memory import Needs
 from snnc.backends.cpu.needs import needs_of
 from snnc.backends.cpu.neurons import Function, backward_function, forward_function
 from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.stages import Stages, stages_of
 from snnc.backends.native.adjoint import GivenAdjoint
+from snnc.backends.native.contexts import Context, loss_context, optimizer_context
+from snnc.backends.native.held_rows import ONE, Held, Slots
+from snnc.backends.native.memory import Needs
 from snnc.backends.native.storage import Storage
 from snnc.backends.native.tables import Table
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import Parameter, StepProgram
-from snnc.compiler.losses import CrossEntropyMaxMembrane, CrossEntropyRate, Loss, MeanSquaredCount
-from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
-
-Context = dict[str, Any]
+from snnc.compiler.losses import CrossEntropyMaxMembrane, CrossEntropyRate, Loss
 
 
 def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[Context, list[Table], Needs]:
@@ -286,22 +283,3 @@ def _held(storage: Storage, stages: Stages, trains: bool) -> list[Held]:
 def reads_every_step(loss: Loss) -> bool:
     """Whether the adjoint of what `loss` reads differs from step to step; else its functions (``loss.hpp``) write one row."""
     return isinstance(loss, CrossEntropyRate | CrossEntropyMaxMembrane | GivenAdjoint)
-
-
-def loss_context(loss: Loss | None) -> Context:
-    """Name and numbers of a loss."""
-    found: Context = {"name": None if loss is None else loss.name}
-    if isinstance(loss, MeanSquaredCount):
-        found |= {"correct": repr(float(loss.correct_rate)), "incorrect": repr(float(loss.incorrect_rate))}
-    return found
-
-
-def optimizer_context(optimizer: Optimizer | None) -> Context:
-    """Name and numbers of an optimiser."""
-    match optimizer:
-        case Adam():
-            numbers = {"beta1": repr(float(optimizer.beta1)), "beta2": repr(float(optimizer.beta2))}
-            return {"name": "adam", **numbers, "epsilon": c_literal(optimizer.epsilon)}
-        case SGD():
-            return {"name": "sgd", "momentum": c_literal(optimizer.momentum), "moments": len(moments(optimizer))}
-    return {"name": None}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from snnc.backends.codegen.assignments import needed, reads
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.printing import c_assignments, c_expression
-from snnc.backends.cpu.held import padded, pitch
+from snnc.backends.native.held_rows import padded, pitch
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name, near_bounds, with_arguments
 from snnc.compiler.neurons.expression import Assignment, Expression, Number, Symbol, call, symbols
@@ -50,7 +50,7 @@ def forward_function(
         Outputs whose neurons take gradient near the threshold only (:mod:`snnc.compiler.lowering.gradient_support`):
         1 is stored where they do, else 0.
     rounded
-        States and saved values that are kept in bfloat16, and what is taken off first (:mod:`snnc.backends.cpu.bfloat16`).
+        States and saved values that are kept in bfloat16, and what is taken off first (:mod:`snnc.backends.native.bfloat16`).
     """
     kernel, rounded = info.kernel, rounded or {}
     stores = [(s, f"{s}_after") for s in kernel.states] + [(o, f"{o}_row") for o in kernel.outputs]

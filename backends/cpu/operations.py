@@ -6,9 +6,9 @@ from functools import singledispatchmethod
 from typing import Final, TypeAlias
 
 from snnc.backends.codegen.printing import c_literal
-from snnc.backends.cpu.held import ONE, Held, Slots
 from snnc.backends.cpu.stages import Stages
 from snnc.backends.native.adjoint import GivenAdjoint
+from snnc.backends.native.held_rows import ONE, Held, Slots
 from snnc.backends.native.storage import Storage, is_maximum
 from snnc.backends.native.tables import Table, wires_of
 from snnc.compiler.ir.step_operations import (

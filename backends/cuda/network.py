@@ -8,8 +8,6 @@ from typing import Any, Literal, NamedTuple
 
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
-from snnc.backends.cpu.memory import Needs
-from snnc.backends.cpu.network import loss_context, optimizer_context
 from snnc.backends.cuda.kernels.copies import WeightCopy
 from snnc.backends.cuda.kernels.gradients import Gradients
 from snnc.backends.cuda.kernels.steps import Steps
@@ -18,6 +16,8 @@ from snnc.backends.cuda.schedule.launches import FLOAT, Launch, Launches
 from snnc.backends.cuda.schedule.plan import Plan
 from snnc.backends.cuda.schedule.whole import Whole
 from snnc.backends.native.adjoint import GivenAdjoint
+from snnc.backends.native.contexts import loss_context, optimizer_context
+from snnc.backends.native.memory import Needs
 from snnc.backends.native.sized_project import MemoryNeeds
 from snnc.backends.native.storage import Storage
 from snnc.backends.training.moments import moments

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from snnc.backends.cpu.memory import UNSEEN, Needs, busiest, least_bytes, least_segment, most_samples, predicted_bytes, segment_for
 from snnc.backends.native.library import Role
+from snnc.backends.native.memory import UNSEEN, Needs, busiest, least_bytes, least_segment, most_samples, predicted_bytes, segment_for
 from snnc.backends.native.sized_engine import SizedEngine
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.backends.runtime.errors import MemoryNeededError

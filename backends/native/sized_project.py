@@ -34,7 +34,7 @@ class MemoryNeeds:
     per_step
         Of a step and sample where nothing is kept between checkpoints only.
     parts
-        :class:`snnc.backends.cpu.memory.Needs` as data.
+        :class:`snnc.backends.native.memory.Needs` as data.
     """
 
     per_step: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.toolchain.objects import Sources, build_project
+from snnc.backends.emulator.projects import Sources, build_project
 
 SOURCES: Final = Sources(
     "host.cpp",

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from snnc.backends.emulator.build import compile_program, compiler, library
+from snnc.backends.emulator.projects import Sources, build_project
 from snnc.backends.poplar.build import own_level
 from snnc.backends.toolchain.compilers import compiler_version, digest, kept, machine_id
-from snnc.backends.toolchain.objects import Sources, build_project
 
 POPART: Final = Path(__file__).resolve().parent / "popart"
 """The stand-in: headers and sources."""

@@ -5,86 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.emulator.build import include_dir, link_flags, prefix
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, is_clang, kept, machine_id, run_compiler
+from snnc.backends.toolchain.compilers import digest, is_clang, kept, run_compiler
 
 FIXED_LEVEL: Final = "-O1"
 """How hard sources are optimised that are compiled once for all projects."""
 FIRST: Final = "first.hpp"
 """Includes the headers that are compiled before."""
-
-
-@dataclass(frozen=True)
-class Sources:
-    """The C++ files of a project that runs on the emulator.
-
-    Attributes
-    ----------
-    own
-        The source that differs between projects.
-    header
-        What it includes of the others: the same in every project, with a guard, and including nothing that differs.
-    fixed
-        Sources that are the same in every project: they are compiled once.
-    """
-
-    own: str
-    header: str
-    fixed: tuple[str, ...]
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        """All sources."""
-        return (self.own, *self.fixed)
-
-
-def build_project(
-    folder: Path, sources: Sources, library: str, level: str, flags: Sequence[str] = (), link: Sequence[str] = ()
-) -> Path:  # fmt: skip
-    """Return the shared library of a project, built against the emulator when its sources were never built before on this machine.
-
-    Parameters
-    ----------
-    folder
-        The project.
-    sources
-        Its files.
-    library
-        Name of what is built.
-    level
-        How hard to optimise its own source, such as ``-O0``.
-    flags, link
-        Further flags for compiling, and for linking.
-
-    Raises
-    ------
-    ToolMissingError
-        There is no C++ compiler.
-    BuildError
-        The compiler refuses the project.
-    """
-    command = compiler()
-    every = [*command, *common_flags(command), "-isystem", str(include_dir()), *flags]
-    identity = [*every, compiler_version(command), machine_id(), str(prefix())]
-    headers = headers_of(folder)
-    levels = dict.fromkeys(sources.fixed, FIXED_LEVEL) | {sources.own: level}
-    keys = {name: source_key(folder / name, headers, [*identity, levels[name]]) for name in sources.all}
-
-    def own() -> Path:
-        taken = precompiled(folder, [sources.header], [*identity, level], [*every, level])
-        return compiled(folder / sources.own, keys[sources.own], [*every, level, *taken])
-
-    def build(to: Path) -> None:
-        fixed = [partial(compiled, folder / name, keys[name], [*every, FIXED_LEVEL]) for name in sources.fixed]
-        objects = map(str, all_of([own, *fixed]))
-        run_compiler([*command, *common_flags(command), "-shared", *objects, "-o", str(to / library), *link, *link_flags()], library)
-
-    return kept(f"project-{digest([*identity, *keys.values(), library, *link])}", library, build)
 
 
 def headers_of(folder: Path) -> dict[str, bytes]:

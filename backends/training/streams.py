@@ -21,7 +21,7 @@ from snnc.backends.training.updates import Updates
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.events import Given
-    from snnc.backends.runtime.session import Session
+    from snnc.backends.session import Session
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class _Batch:
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """What a training on batches is given beside them; see :meth:`snnc.backends.runtime.session.Session.fit`."""
+    """What a training on batches is given beside them; see :meth:`snnc.backends.session.Session.fit`."""
 
     epochs: int
     first_epoch: int

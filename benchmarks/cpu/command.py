@@ -11,7 +11,7 @@ from snnc.benchmarks.cpu.machine import facts
 from snnc.benchmarks.cpu.suite import measure
 from snnc.benchmarks.cpu.summary import summary
 from snnc.benchmarks.cpu.workloads import Workload
-from snnc.driver.errors import BenchError
+from snnc.errors import BenchError
 
 ROUNDS: Final = 7
 

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from snnc.benchmarks.cpu.equality import TOLERANCE
 from snnc.benchmarks.cpu.problem import Problem
 from snnc.compiler.ir.graph import Array
-from snnc.driver.errors import BenchError
+from snnc.errors import BenchError
 
 
 class Engine(Protocol):

@@ -28,7 +28,7 @@ from snnc.benchmarks.cuda.warming import Ready, versions_of, warmed
 from snnc.benchmarks.cuda.ways import ALL, FASTEST, TRIAL, WAYS, identity, keep_choice, kept_choice
 from snnc.benchmarks.cuda.workloads import stand_in
 from snnc.compiler.files.temporary import temporary_folder
-from snnc.driver.errors import BenchError
+from snnc.errors import BenchError
 
 MEASURED: Final = "measured"
 STAND_IN: Final = "no measurement: the processor stands in for a GPU and checks the kernels; these times mean nothing"

@@ -23,10 +23,10 @@ from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.cuda.command import device_at_hand
 from snnc.benchmarks.nets import SEED, benchmark
 from snnc.benchmarks.published import moving_strokes
-from snnc.checks.activity import measure_activity
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.driver.activity import measure_activity
 
 CHECKED: Final = (6, 2)
 """Steps and samples of the step whose numbers are compared."""

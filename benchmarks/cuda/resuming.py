@@ -10,7 +10,7 @@ from typing import Any, Final
 from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.cpu.suite import named
 from snnc.benchmarks.cpu.workloads import Workload
-from snnc.driver.errors import BenchError
+from snnc.errors import BenchError
 
 SAME: Final = ("GPU", "CPU", "threads", "times")
 """What two runs have in common whose rows may stand in one file."""

@@ -15,11 +15,11 @@ import numpy as np
 
 import snnc
 from snnc.backends.reference import ReferenceEngine
-from snnc.checks.activity import measure_activity
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
+from snnc.driver.activity import measure_activity
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits" / "digits.npz"
 LOWS = (None, -2.0, -1.0, -0.5, -0.2, -0.1, -0.05)

@@ -1,9 +1,9 @@
 """A step with the next inputs coming beside it, and without.
 
-Run ``python benchmarks/scripts/host_overlap.py [--io-tiles N] [--plan-only] [NET ...]``. Networks are those of ``prediction_nets.py``. Each is mapped with the events that its inputs give on the reference, without overlap and
-with, emitted, and run on the emulator for two steps at learning rate 0, the second with inputs that were sent during the first. Prints
-milliseconds of a step with the transfers that it waits for, predicted and emulated, and whether all losses are equal. Nothing was
-measured on hardware.
+Run ``python benchmarks/scripts/host_overlap.py [--io-tiles N] [--plan-only] [NET ...]``. Networks are those of ``prediction_nets.py``.
+Each is mapped with the events that its inputs give on the reference, without overlap and with, emitted, and run on the emulator for two
+steps at learning rate 0, the second with inputs that were sent during the first. Prints milliseconds of a step with the transfers that it
+waits for, predicted and emulated, and whether all losses are equal. Nothing was measured on hardware.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from prediction_nets import Case, case_of
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
-from snnc.checks.activity import measure_activity
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.host_io.host_overlap import Wanted, plan_overlap
+from snnc.driver.activity import measure_activity
 
 NETS = ("w1", "w1-ff", "logged-h2-a1")
 

@@ -13,11 +13,11 @@ import time
 from dataclasses import replace
 
 from snnc.benchmarks.nets import benchmark
-from snnc.checks.activity import Activity
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.machines import load_target
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.partition.partitioners import partitioner, partitioners
+from snnc.driver.activity import Activity
 from snnc.driver.lowering import lowered
 from snnc.driver.parting import IMBALANCE, Parter, activity_of
 from snnc.driver.placing import map_program, parter_of

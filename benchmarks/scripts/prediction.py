@@ -21,10 +21,10 @@ from prediction_nets import Case, all_names, case_of
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
-from snnc.checks.activity import measure_activity
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.tiles import make_plan
+from snnc.driver.activity import measure_activity
 from snnc.report.profile import COUNTED, read_profile
 
 START: Final = r"copy constant\d+ to first_clock$"

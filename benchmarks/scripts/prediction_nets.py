@@ -22,7 +22,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 from snnc.driver.compiling import as_graph
-from snnc.driver.errors import UnknownBenchmarkError
+from snnc.errors import UnknownBenchmarkError
 
 EXAMPLE: Final = Path(__file__).parent.parent / "examples" / "digits"
 Make = Callable[[snnc.Network], None]

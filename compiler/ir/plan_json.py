@@ -12,6 +12,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any, Final
 
+from snnc.compiler.errors import PlanFileError
 from snnc.compiler.ir.plan import (
     Block,
     BusPlan,
@@ -26,7 +27,6 @@ from snnc.compiler.ir.plan import (
     Relay,
 )
 from snnc.compiler.machines.target import Target
-from snnc.compiler.tiles.errors import PlanFileError
 
 FORMAT: Final = "snnc plan 2"
 _BLOCK: Final = ("tile", "first", "count", "sample", "samples")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from snnc.compiler.errors import LossOutputError
+from snnc.compiler.ir.connections import recorded
 from snnc.compiler.ir.graph import Graph, Output, Population, source_ports
 from snnc.compiler.ir.shapes import PortMap, port_map
 from snnc.compiler.losses import Loss
-from snnc.compiler.lowering.connections import recorded
 from snnc.compiler.neurons.binary_values import is_binary
 from snnc.compiler.neurons.expression import Call, Expression, Symbol
 from snnc.compiler.neurons.neuron import NeuronModel

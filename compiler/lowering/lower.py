@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from snnc.compiler.ir.connections import Link, execution_order, links, recorded, recurrent
 from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population, StateRef, source_ports
 from snnc.compiler.ir.shapes import PortMap, port_map, size
 from snnc.compiler.ir.step_operations import Arrival, Fill, ForwardOp, NeuronStep, Record, Value
@@ -28,7 +29,6 @@ from snnc.compiler.ir.verify import verify
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.lowering.connection_operations import arrival, fills, kind_of, weights_of
-from snnc.compiler.lowering.connections import Link, execution_order, links, recorded, recurrent
 from snnc.compiler.lowering.loss_output import choose_loss_output
 from snnc.compiler.lowering.lower_backward import Backward, Trained, find_trained, lower_backward
 from snnc.compiler.neurons.derived_kernels import derived_once

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from snnc.compiler.errors import NothingToLearnError
+from snnc.compiler.ir.connections import Link
 from snnc.compiler.ir.graph import Graph, Population
 from snnc.compiler.ir.step_operations import Arrival, BackwardOp, NeuronAdjoint, NeuronStep, OptimizerStep, RecordAdjoint
 from snnc.compiler.ir.step_program import Buffer, ConnectionInfo, OutputInfo, Parameter, PopulationInfo
 from snnc.compiler.losses import Loss
 from snnc.compiler.lowering.connection_operations import bias_gradient, input_gradient, weight_gradient
-from snnc.compiler.lowering.connections import Link
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from snnc.compiler.ir.connections import BETWEEN
 from snnc.compiler.ir.graph import Add, Concat, Edge, Flatten, Graph, Input, OneToOne, Output, Population, Reshape
 from snnc.compiler.ir.shapes import port_map
-from snnc.compiler.lowering.connections import BETWEEN
 from snnc.compiler.neurons.library import Relay
 from snnc.compiler.passes.edit import add_edge, fresh_name, has_initial_value, replace_operation
 

@@ -106,12 +106,6 @@ class HopelessError(TooBigError):
     code = "SNNC-E263"
 
 
-class PlanFileError(SnncError):
-    """A file is not a plan that this version of snnc wrote."""
-
-    code = "SNNC-E314"
-
-
 class ReportOptionError(SnncError):
     """A report was asked for in a format that snnc cannot write, or with a profile that it cannot read."""
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from snnc.compiler.ir.graph import Kind
+from snnc.compiler.ir.indexed_maps import IndexedOp
 from snnc.compiler.ir.step_operations import (
     ConvolveBiasGradient,
     Fill,
@@ -21,7 +22,6 @@ from snnc.compiler.lowering.gradient_support import near_bounds
 from snnc.compiler.lowering.sparse_values import is_quiet
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
-from snnc.compiler.tiles.indexed.maps import IndexedOp
 
 
 @dataclass(frozen=True)

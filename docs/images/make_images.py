@@ -14,8 +14,8 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import snnc
+from snnc.driver.folder import compile_graph
 from snnc.options.compile_options import options
-from snnc.project.folder import compile_graph
 from snnc.report import render, summarise
 
 HERE = Path(__file__).parent

@@ -10,8 +10,8 @@ import numpy as np
 import snnc
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.driver.compiling import as_graph, compile_to_folder
+from snnc.driver.folder import read_project
 from snnc.options.compile_options import options
-from snnc.project.folder import read_project
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 STEPS, BATCH = 6, 4

@@ -27,7 +27,7 @@ from snnc.benchmarks.cpu.worker import IN_A_ROW, Worker
 from snnc.benchmarks.cpu.workloads import WORKLOADS, Conv, Dense, Workload, workloads
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
 from snnc.cli import main as cli
-from snnc.driver.errors import BenchError
+from snnc.errors import BenchError
 
 RECURRENT = Workload("recurrent", 0.2, 20, 5, (30,), (Dense(24, True), Dense(16)), 4)
 CONV = Workload("maps", 0.1, 12, 3, (2, 13, 13), (Conv(3, 3, 2), Conv(4, 2, 2)), 3, drive=0.3, gain=0.2)

@@ -23,7 +23,7 @@ from snnc.benchmarks.cuda.warming import Ready
 from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS, stand_in
 from snnc.cli import main as cli
 from snnc.compiler.lowering.lower import lower
-from snnc.driver.errors import BenchError
+from snnc.errors import BenchError
 
 W1 = workloads("w1-5", CUDA_WORKLOADS, "cuda")[0]
 CONV = Workload("maps", 0.1, 12, 3, (2, 13, 13), (Conv(3, 3, 2), Conv(4, 2, 2)), 3)

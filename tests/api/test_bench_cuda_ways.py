@@ -24,7 +24,7 @@ from snnc.benchmarks.cuda.resuming import read_rows
 from snnc.benchmarks.cuda.suite import measure
 from snnc.benchmarks.cuda.warming import versions_of, warmed
 from snnc.cli import main as cli
-from snnc.driver.errors import BenchError
+from snnc.errors import BenchError
 
 SMALL = Workload("small", 0.2, 5, 4, (12,), (Dense(10, True),), 3)
 LONE = Workload("lone", 0.2, 5, 4, (16,), (Dense(16),), 0)

@@ -16,7 +16,7 @@ from snnc.benchmarks.published import predict_published
 from snnc.benchmarks.published_nets import capacity_of, hidden_sizes, published_net, weight_limit
 from snnc.compiler.machines import load_target
 from snnc.compiler.tiles import make_plan
-from snnc.driver.errors import UnknownBenchmarkError
+from snnc.errors import UnknownBenchmarkError
 
 LIMITS = {2312: 0.2037706832433973, 1466: 0.2558990251065398, 978: 0.31330417999518295, 586: 0.4047499544129309}  # printed by the log
 

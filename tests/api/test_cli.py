@@ -362,7 +362,7 @@ def test_a_disk_that_fills_up_while_compiling_leaves_nothing(capsys, project, tm
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("snnc.project.folder.save_graph", full)
+    monkeypatch.setattr("snnc.driver.folder.save_graph", full)
     assert "no space" in refused(capsys, ["compile", project, "--target", "reference", "-o", tmp_path / "q"], "SNNC-E413")
     assert [p.name for p in tmp_path.iterdir()] == ["p"]
 

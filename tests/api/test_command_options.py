@@ -179,7 +179,7 @@ PASSED: dict[str, dict[str, To]] = {
     "inspect": {
         "format_": To("json", "snnc.report.reporting:report", "format", "json"),
         "compare": To("q", "snnc.report.reporting:report", "other", "q"),
-        "output": To("f.txt", "snnc.compiler.files.whole:whole_file", "path", "f.txt"),
+        "output": To("f.txt", "snnc.project.whole_files:whole_file", "path", "f.txt"),
     },
     "bench": {
         "suite": To("cuda", ON_GPU, "engines", []),

@@ -10,7 +10,7 @@ import snnc
 from snnc.backends.native.library import NativeError
 from snnc.cli import main as cli
 from snnc.compiler.ir.graph import Linear
-from snnc.driver.errors import EstimateError, ExploreError, ProjectFolderError
+from snnc.errors import EstimateError, ExploreError, ProjectFolderError
 
 TRAINED = {"target": "cpu", "loss": "ce_mean_membrane", "optimizer": "adam:0.01"}
 """Tests that train share a program."""

@@ -11,7 +11,7 @@ import snnc
 from snnc.cli import main as cli
 from snnc.compiler.ir.plan import Plan
 from snnc.driver.compiling import compile_to_folder
-from snnc.driver.errors import EstimateError, OptionValueError, StepsNeededError
+from snnc.errors import EstimateError, OptionValueError, StepsNeededError
 from snnc.options.compile_options import options as make_options
 
 TYPES = {

@@ -14,7 +14,7 @@ import pytest
 import snnc
 from snnc.cli import main as cli
 from snnc.compiler.tiles import remedies as knobs
-from snnc.driver.errors import ExploreError
+from snnc.errors import ExploreError
 from snnc.exploring.plot import draw
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 import snnc
-from snnc.checks.activity import assumed_activity
 from snnc.compiler.machines import load_target
 from snnc.driver import placing
+from snnc.driver.activity import assumed_activity
 from snnc.driver.lowering import lowered
 from snnc.driver.parting import Mapped
 from snnc.options.compile_options import options

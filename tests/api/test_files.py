@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import snnc
+from snnc import errors
 from snnc.backends.folders.project import OutputFolderError, whole_folder
 from snnc.cli import main as cli
-from snnc.compiler.files.whole import whole_file
 from snnc.data.arrays import pick, read_arrays, write_arrays
-from snnc.driver import errors
 from snnc.options.compile_options import OPTIONS_FILE as MARK
+from snnc.project.whole_files import whole_file
 
 
 def test_arrays_come_back_as_they_were_written_whatever_their_names(tmp_path):

@@ -13,7 +13,7 @@ from snnc.backends.folders.manifest import PROFILE
 from snnc.backends.runtime.history import History
 from snnc.cli import main as cli
 from snnc.driver.compiling import as_graph, compile_to_folder
-from snnc.driver.errors import NoTilesError
+from snnc.errors import NoTilesError
 from snnc.options.compile_options import options
 from snnc.report.program import read_timing, timing_of
 

@@ -8,7 +8,7 @@ import pytest
 import snnc
 from snnc.cli import main as cli
 from snnc.compiler.ir.graph import Population
-from snnc.driver.errors import SnncError
+from snnc.errors import SnncError
 
 torch = pytest.importorskip("torch")
 snn = pytest.importorskip("snntorch")

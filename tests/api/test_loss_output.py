@@ -11,7 +11,7 @@ import snnc
 from snnc.cli import main as cli
 from snnc.compiler.errors import LossOutputError
 from snnc.compiler.tiles.partition.errors import PartsError
-from snnc.driver.errors import OptionNeedsLossError
+from snnc.errors import OptionNeedsLossError
 
 SIZES = {"steps": 5, "batch": 4}
 

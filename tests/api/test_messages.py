@@ -9,7 +9,7 @@ import snnc
 from snnc.backends.runtime.errors import SessionError
 from snnc.cli import main as cli
 from snnc.compiler.machines import OTHERS, target_names
-from snnc.driver.errors import SnncError
+from snnc.errors import SnncError
 from snnc.options.targets import DESCRIPTIONS
 
 X, Y = np.zeros((8, 5, 4), np.float32), np.zeros(8, np.int64)

@@ -11,7 +11,7 @@ from option_cells import BATCH, CORPUS, MACHINES, STEPS, TARGETS, dense, made, r
 
 import snnc
 from snnc.driver.compiling import session_for
-from snnc.driver.errors import NoTimeStepError, OptionConflictError, OptionNeedsLossError, OptionTargetError
+from snnc.errors import NoTimeStepError, OptionConflictError, OptionNeedsLossError, OptionTargetError
 from snnc.options.compile_options import Options, from_data, options, to_data
 from snnc.options.table import RULES, taken_by
 from snnc.options.targets import kind_of

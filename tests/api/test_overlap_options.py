@@ -6,7 +6,7 @@ import pytest
 
 import snnc
 from snnc.cli.compile_summary import plan_lines
-from snnc.driver.errors import OptionValueError
+from snnc.errors import OptionValueError
 from snnc.options.compile_options import from_data, options, to_data
 from snnc.report import Subject, write
 from snnc.report.pictures.timeline import whole_step

@@ -9,8 +9,8 @@ import pytest
 
 import snnc
 from snnc.benchmarks.everyday import clustered_sparse
-from snnc.checks.activity import Activity
 from snnc.compiler.tiles.partition.errors import PartsError
+from snnc.driver.activity import Activity
 from snnc.driver.lowering import lowered
 from snnc.driver.parting import PARTS, activity_of, load_parts, map_parts, save_parts, worth_planning
 from snnc.driver.placing import map_program, parter_of

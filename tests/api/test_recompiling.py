@@ -9,7 +9,7 @@ import snnc
 from snnc.backends.folders.folder_lock import locked
 from snnc.backends.folders.manifest import MANIFEST, TRAINED, read_manifest
 from snnc.cli import main as cli
-from snnc.driver.errors import OptionConflictError
+from snnc.errors import OptionConflictError
 
 
 def net(hidden=5):

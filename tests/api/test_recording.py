@@ -15,7 +15,7 @@ import snnc
 from snnc.checks.recording import Recording, Train, read_recording, write_recording
 from snnc.cli import main as cli
 from snnc.data.arrays import write_arrays
-from snnc.driver.errors import RecordingError
+from snnc.errors import RecordingError
 from snnc.report.pictures.encode import pack, pack_places
 from snnc.report.pictures.raster import activity, rasters
 

@@ -13,7 +13,7 @@ import torch
 from torch_spikes import fast_sigmoid_spike
 
 import snnc
-from snnc.driver.errors import SnncError
+from snnc.errors import SnncError
 from snnc.torch import Module
 
 T, B = 6, 3

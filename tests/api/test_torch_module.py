@@ -11,7 +11,7 @@ from torch_spikes import fast_sigmoid_spike
 
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
-from snnc.driver.errors import SnncError
+from snnc.errors import SnncError
 from snnc.torch import Module
 
 T, B = 7, 5

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import snnc
+from snnc import errors
 from snnc.backends.folders.manifest import MANIFEST, write_manifest
 from snnc.cli import main as cli
-from snnc.driver import errors
 from snnc.project import known_projects
 from snnc.project.known_projects import is_known
 

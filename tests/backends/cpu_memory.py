@@ -8,7 +8,7 @@ from cpu_projects import data, heavy, opened, wide
 from indexed_nets import choosing, convolutional, pooled, sparse_recurrent
 from nets import delayed, dense, recurrent
 
-from snnc.backends.cpu.memory import Needs, predicted_bytes, run_bytes
+from snnc.backends.native.memory import Needs, predicted_bytes, run_bytes
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower

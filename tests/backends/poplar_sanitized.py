@@ -9,9 +9,9 @@ os.environ.pop("LD_PRELOAD", None)  # compilers need none of it
 
 import numpy as np
 
+from snnc.backends.emulator.projects import build_project
 from snnc.backends.poplar.build import LIBRARY, SOURCES
 from snnc.backends.poplar.engine import PoplarEngine
-from snnc.backends.toolchain.objects import build_project
 
 flags = shlex.split(sys.argv[1])
 for folder in map(Path, sys.argv[2:]):

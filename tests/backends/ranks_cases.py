@@ -9,7 +9,7 @@ import cuda_projects
 import numpy as np
 from nets import learnable, recurrent
 
-from snnc.backends.runtime.session import Session
+from snnc.backends.session import Session
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
 from snnc.compiler.lowering.lower import lower

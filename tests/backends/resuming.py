@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from snnc.backends.runtime.engine import OptimizerValues
-from snnc.backends.runtime.session import Session
+from snnc.backends.session import Session
 
 
 def assert_goes_on(whole: Session, first: Session, second: Session, data, folder: Path, **fit) -> None:

@@ -5,13 +5,13 @@ import pytest
 from poplar_projects import machine
 from windowed_nets import Windowed, deep, tangled
 
-from snnc.checks.activity import measure_activity
 from snnc.compiler.ir.plan_json import plan_from_json, plan_to_json
 from snnc.compiler.tiles.errors import MappingOptionError
 from snnc.compiler.tiles.mapper import make_plan
 from snnc.compiler.tiles.placement.grouping import neurons_per_tile, split
 from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 
 

@@ -8,8 +8,8 @@ from poplar_projects import machine
 from wide import sampled
 from windowed_nets import Windowed, anywhere, deep, tangled, undivided
 
-from snnc.checks.activity import measure_activity
 from snnc.compiler.ir.graph import Input, OneToOne
+from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 
 

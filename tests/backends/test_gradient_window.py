@@ -16,7 +16,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.surrogates.library import LIBRARY, fast_sigmoid
-from snnc.driver.errors import OptionValueError
+from snnc.errors import OptionValueError
 
 STEPS, BATCH = 15, 4
 

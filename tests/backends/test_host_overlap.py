@@ -13,7 +13,7 @@ from wide import sampled
 from snnc.backends.native.library import NativeError
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
-from snnc.backends.runtime.session import Session
+from snnc.backends.session import Session
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Host

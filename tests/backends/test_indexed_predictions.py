@@ -7,7 +7,6 @@ from poplar_projects import BATCH, Project, machine
 from wide import sampled
 
 from snnc.backends.poplar.emit import emit_poplar
-from snnc.checks.activity import measure_activity
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
@@ -15,6 +14,7 @@ from snnc.compiler.tiles.mapper import make_plan
 from snnc.compiler.tiles.placement.grouping import neurons_per_tile
 from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.driver.activity import measure_activity
 
 STEPS = 60
 """Enough that the ends of the wavefront hardly count."""

@@ -20,8 +20,8 @@ from snnc.backends.runtime.errors import (
     WeightFileError,
     WeightNotFiniteError,
 )
-from snnc.backends.runtime.session import Session
 from snnc.backends.runtime.weights import load_weights, packed, read_weight_file
+from snnc.backends.session import Session
 from snnc.backends.training.checkpoint import Checkpoints, read_position, seconds_of
 from snnc.compiler.files import durable
 from snnc.compiler.losses import parse_loss

@@ -15,7 +15,7 @@ from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.parted import PartedEngine
-from snnc.backends.runtime.session import Session
+from snnc.backends.session import Session
 from snnc.compiler.ir.graph import Graph, Input, Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam

@@ -24,9 +24,9 @@ from snnc.backends.poptorch.operation import Operation  # noqa: E402
 from snnc.backends.poptorch.popart import open_operation  # noqa: E402
 from snnc.compiler.losses import LOSSES, parse_loss  # noqa: E402
 from snnc.driver.compiling import as_graph, compile_to_folder  # noqa: E402
+from snnc.driver.folder import read_project  # noqa: E402
 from snnc.emulated_poptorch import install, main  # noqa: E402
 from snnc.options.compile_options import options  # noqa: E402
-from snnc.project.folder import read_project  # noqa: E402
 
 NEEDED = {"torch", "poptorch", "popdist", "train", "spiking_network"}
 """What emitted Python imports beside the standard library."""

@@ -13,7 +13,6 @@ from test_any_mapping import random_placement
 from wide import sampled
 
 from snnc.backends.poplar.emit import emit_poplar
-from snnc.checks.activity import measure_activity
 from snnc.compiler.ir.segments import Segments
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
@@ -21,6 +20,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LI
 from snnc.compiler.tiles import make_plan, mapper
 from snnc.compiler.tiles.errors import MappingOptionError, TooBigError
+from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 
 LENGTHS = {

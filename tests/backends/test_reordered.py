@@ -14,7 +14,6 @@ from wide import sampled
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
 from snnc.backends.runtime.parted import PartedEngine
-from snnc.checks.activity import measure_activity
 from snnc.compiler.ir.channel_order import ChannelOrder
 from snnc.compiler.ir.graph import Flatten, Graph, Input, Pool, Population
 from snnc.compiler.losses import parse_loss
@@ -28,6 +27,7 @@ from snnc.compiler.tiles.placement.choices import choices
 from snnc.compiler.tiles.placement.cut import Cut
 from snnc.compiler.tiles.placement.placement import Placement, lay_range
 from snnc.compiler.tiles.placement.sharing import sharing_tiles
+from snnc.driver.activity import measure_activity
 from snnc.driver.ordering import Ordered, activity_of
 
 LOSS = parse_loss("ce_mean_membrane")

@@ -6,7 +6,7 @@ from nets import feedback, recurrent, skip
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.errors import NoStepwiseError
-from snnc.backends.runtime.session import Session
+from snnc.backends.session import Session
 from snnc.compiler.lowering.lower import lower
 
 

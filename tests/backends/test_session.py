@@ -7,8 +7,8 @@ from resuming import assert_goes_on
 
 from snnc.backends.reference import ReferenceEngine
 from snnc.backends.runtime import errors
-from snnc.backends.runtime.session import Session
 from snnc.backends.runtime.weights import load_weights, save_weights
+from snnc.backends.session import Session
 from snnc.compiler.ir.graph import Graph, Input, Layout, Output, Population, StateRef
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam

@@ -12,7 +12,6 @@ from test_recompute import LONG, assert_equal_to_the_bit, long_plan, long_progra
 from wide import sampled
 
 from snnc.backends.poplar.emit import emit_poplar
-from snnc.checks.activity import measure_activity
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.segments import Segments
 from snnc.compiler.losses import parse_loss
@@ -21,6 +20,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.machines.target import Streaming
 from snnc.compiler.tiles import make_plan, mapper
 from snnc.compiler.tiles.errors import MappingOptionError, TooBigError
+from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 
 WAYS = ("inputs", "boundaries", "history")

@@ -8,7 +8,7 @@ import pytest
 import snnc
 from snnc.backends.training.checkpoint import Checkpoints
 from snnc.backends.training.ranks import Ranks
-from snnc.driver.errors import SnncError
+from snnc.errors import SnncError
 
 torch = pytest.importorskip("torch")
 

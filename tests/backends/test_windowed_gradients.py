@@ -14,10 +14,10 @@ from poplar_projects import machine
 from windowed_nets import CASES, Windowed, anywhere, deep, undivided, windowed
 
 from snnc.backends.emulator.build import compiler, include_dir
-from snnc.checks.activity import measure_activity
 from snnc.compiler.ir.graph import Graph, Input, Output, Population
 from snnc.compiler.neurons.library import LI, LIF, CubaLIF
 from snnc.compiler.neurons.surrogates.library import boxcar, piecewise_linear
+from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 
 

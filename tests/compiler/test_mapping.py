@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from test_mapping_nets import Wire, chain, program, small, w1
 from wide import examples, sampled
 
+from snnc.compiler.errors import PlanFileError
 from snnc.compiler.ir.plan import Plan, PopulationPlan
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import CodeletCost, codelet_costs, make_plan, worker_cycles
-from snnc.compiler.tiles.errors import CapacityError, MappingOptionError, PlanFileError
+from snnc.compiler.tiles.errors import CapacityError, MappingOptionError
 from snnc.compiler.tiles.placement.grouping import largest_share, split_samples
 from snnc.compiler.tiles.placement.search import EFFORT
 

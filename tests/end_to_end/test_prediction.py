@@ -14,13 +14,13 @@ import pytest
 import snnc
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
-from snnc.checks.activity import measure_activity
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.machines import load_target
 from snnc.compiler.tiles import make_plan
+from snnc.driver.activity import measure_activity
 from snnc.report.profile import CODES, read_profile
 
 STEPS, BATCH, CLASSES = 20, 16, 10

@@ -13,7 +13,7 @@ from random_graphs import any_graphs, feeds
 from simulate import simulate
 
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.runtime.session import Session
+from snnc.backends.session import Session
 from snnc.compiler.errors import GraphError
 from snnc.compiler.ir.graph import Graph, Input, Linear, Output, Population
 from snnc.compiler.ir.graph_equality import differences

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from simulate import simulate
 
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.runtime.session import Session
+from snnc.backends.session import Session
 from snnc.compiler.errors import WindowError
 from snnc.compiler.ir.graph import (
     Add,

@@ -1,8 +1,8 @@
 """Whether the host's streams run beside computing, on how many tiles, and a plan with them.
 
 A step with tiles set aside (:mod:`snnc.compiler.tiles.host_io.host_streams`) hands on what they hold, then sends for the inputs of the
-next step and goes on; where inputs come in segments, it sends for the next one before each runs, at last for the first one of the next step. The
-transfer runs beside it until something waits for all tiles (:attr:`snnc.compiler.ir.plan.Phase.waits`), or the step ends.
+next step and goes on; where inputs come in segments, it sends for the next one before each runs, at last for the first one of the next
+step. The transfer runs beside it until something waits for all tiles (:attr:`snnc.compiler.ir.plan.Phase.waits`), or the step ends.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from snnc.compiler.ir.indexed_maps import IndexedMap, IndexedOp, indexed_map
 from snnc.compiler.ir.plan import Plan, PopulationPlan
 from snnc.compiler.ir.step_operations import InputGradient
 from snnc.compiler.ir.step_program import ConnectionInfo, StepProgram
-from snnc.compiler.tiles.indexed.maps import IndexedMap, IndexedOp, indexed_map
 from snnc.compiler.tiles.indexed.owners import Owners, find_owners
 from snnc.compiler.tiles.indexed.tables import Tables, source_tables, target_tables
 from snnc.compiler.tiles.placement.grouping import Ints

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from snnc.compiler.ir.connections import recorded
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import Loss
-from snnc.compiler.lowering.connections import recorded
 from snnc.compiler.lowering.loss_output import choose_loss_output
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.passes.flow import run_flow

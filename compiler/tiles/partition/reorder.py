@@ -1,9 +1,9 @@
 """A program whose populations with channels lie in other orders: it computes the same, and a correspondence leads back to the author's.
 
-Convolutions are written as runs of neighbouring values (:mod:`snnc.compiler.tiles.indexed`). With the channels of a position side by side,
-runs are longer, a range of neurons is a region of the image, and the sources that reach it are a few ranges, its halo. Nothing but the order
-differs: weights of dense connections, parameters with a value for each neuron, inputs, outputs and states are put in order on their way
-in and out.
+Convolutions are written as runs of neighbouring values (:mod:`snnc.compiler.tiles.indexed`). With the channels of a position side by
+side, runs are longer, a range of neurons is a region of the image, and the sources that reach it are a few ranges, its halo. Nothing but
+the order differs: weights of dense connections, parameters with a value for each neuron, inputs, outputs and states are put in order on
+their way in and out.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from snnc.compiler.ir.connections import recorded
 from snnc.compiler.ir.graph import Array, Edge, Flatten, Graph, Linear, Output, Population, Reshape, Sparse, StateRef
-from snnc.compiler.lowering.connections import recorded
 from snnc.compiler.passes.edit import add_edge, fresh_name
 from snnc.compiler.tiles.partition.errors import UnreachedPartError
 

@@ -1,9 +1,10 @@
 """Local search around a placement: other cuts and widths of populations, each laid out and priced as a whole.
 
 Balancing (:mod:`snnc.compiler.tiles.placement.placement`) weighs each population alone. What a cut means for relays, for the number of
-fragments and for the exchange between replicas shows only in the price of the whole. So the best placement is changed a little again and again:
-populations of one structure together get other replicas (on about as many tiles), other column groups, or more or fewer neurons on a
-tile. A change that makes the step faster is kept. The order of changes is fixed and their number bounded, so a plan is the same every time.
+fragments and for the exchange between replicas shows only in the price of the whole. So the best placement is changed a little again and
+again: populations of one structure together get other replicas (on about as many tiles), other column groups, or more or fewer neurons on
+a tile. A change that makes the step faster is kept. The order of changes is fixed and their number bounded, so a plan is the same every
+time.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from nets import learnable
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.errors import TrainingOptionError
-from snnc.backends.runtime.session import Session
+from snnc.backends.session import Session
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower

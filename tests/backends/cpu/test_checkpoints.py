@@ -17,10 +17,10 @@ from indexed_nets import choosing, convolutional, sparse_recurrent
 from nets import delayed, learnable, of_model, recurrent
 
 import snnc
-from snnc.backends.cpu.memory import ListNeeds, Needs, least_bytes, predicted_bytes, run_bytes, segment_for
 from snnc.backends.native.library import NativeLibraryError
+from snnc.backends.native.memory import ListNeeds, Needs, least_bytes, predicted_bytes, run_bytes, segment_for
 from snnc.backends.runtime.errors import MemoryNeededError
-from snnc.backends.runtime.session import Session
+from snnc.backends.session import Session
 from snnc.backends.toolchain.compilers import compiler, run_compiler
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD

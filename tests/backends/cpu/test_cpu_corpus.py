@@ -7,7 +7,7 @@ import test_onnx_corpus
 from cpu_projects import opened
 
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.runtime.session import Session
+from snnc.backends.session import Session
 from snnc.compiler.lowering.lower import lower
 from snnc.frontends.load import load
 

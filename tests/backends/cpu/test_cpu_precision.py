@@ -10,8 +10,8 @@ from indexed_nets import convolutional
 from nets import delayed, dense, learnable, of_model, recurrent
 
 import snnc
-from snnc.backends.cpu.bfloat16 import rounded_values
 from snnc.backends.cpu.network import network_context
+from snnc.backends.native.bfloat16 import rounded_values
 from snnc.backends.native.storage import Storage
 from snnc.backends.reference import backward
 from snnc.backends.reference.engine import ReferenceEngine
@@ -24,7 +24,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.expression import Number, Symbol
 from snnc.compiler.neurons.library import ALIF, LI, LIF, SLSTM
 from snnc.compiler.neurons.neuron import neuron
-from snnc.driver.errors import OptionValueError
+from snnc.errors import OptionValueError
 
 FEW_BITS = 2.0**-8
 """Half of what two neighbours in bfloat16 differ by, next to the larger: 8 significant bits."""

@@ -20,7 +20,7 @@ from snnc.backends.cpu.engine import CpuEngine
 from snnc.backends.native.library import NativeError
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.errors import MemoryNeededError, NotTrainableError
-from snnc.backends.runtime.session import Session
+from snnc.backends.session import Session
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower

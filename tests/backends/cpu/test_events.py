@@ -12,7 +12,7 @@ from snnc.backends.native.library import NativeError
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.errors import DataShapeError, EventsError
 from snnc.backends.runtime.events import Events
-from snnc.backends.runtime.session import Session
+from snnc.backends.session import Session
 from snnc.compiler.ir.graph import Graph, Input, Output, Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD

@@ -19,7 +19,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LI, LIF
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.compiler.tiles.mapper import make_plan
-from snnc.driver.errors import OptionValueError
+from snnc.errors import OptionValueError
 
 STEPS, BATCH = 11, 4
 WEIGHTS = (("x", "hidden", 8, 5, 0), ("hidden", "hidden", 8, 8, 1), ("hidden", "readout", 3, 8, 0))

@@ -8,13 +8,13 @@ from cuda_projects import opened, program_of
 from nets import delayed, dense
 
 import snnc
-from snnc.backends.cpu.memory import predicted_bytes
 from snnc.backends.cuda.engine import CudaEngine
 from snnc.backends.cuda.errors import DeviceArrayError
 from snnc.backends.native.device_arrays import device_array
 from snnc.backends.native.library import NativeError
+from snnc.backends.native.memory import predicted_bytes
 from snnc.backends.runtime.errors import MemoryNeededError
-from snnc.backends.runtime.session import Session
+from snnc.backends.session import Session
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from snnc.backends.cpu.memory import check_least
+from snnc.backends.native.memory import check_least
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
@@ -19,7 +19,7 @@ from snnc.options.targets import CPU, CUDA, UNPLACED, for_poptorch
 from snnc.project.graph_file import save_graph
 
 if TYPE_CHECKING:
-    from snnc.checks.activity import Activity
+    from snnc.driver.activity import Activity
     from snnc.driver.ordering import Ordered
     from snnc.driver.parting import Parts
 

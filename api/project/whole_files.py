@@ -11,7 +11,7 @@ from typing import IO
 from snnc.backends.folders.manifest import TRAINED, own_files
 from snnc.backends.folders.project import umask
 from snnc.compiler.files.temporary import temporary_file
-from snnc.driver.errors import OutputFileError, SameFileError
+from snnc.errors import OutputFileError, SameFileError
 
 
 @contextmanager

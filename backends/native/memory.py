@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from math import isqrt
 from typing import Any, Final
 
-from snnc.backends.cpu.held import padded
+from snnc.backends.native.held_rows import padded
 from snnc.backends.native.library import NativeLibraryError
 from snnc.backends.runtime.errors import MemoryNeededError
 

@@ -15,7 +15,7 @@ from snnc.backends.reference.memory import Memory
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.driver.errors import OptionValueError
+from snnc.errors import OptionValueError
 
 GRAIN = 8
 """Capacities are multiples of this."""

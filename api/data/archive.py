@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.compiler.errors import SnncError
-from snnc.driver.errors import ArraySizeError, DataFileError, MemoryShortError, PickledArrayError
+from snnc.errors import ArraySizeError, DataFileError, MemoryShortError, PickledArrayError
 
 _EXPANSION: Final = 1_100
 """A byte of deflated data holds at most 1032 bytes."""
