@@ -26,13 +26,13 @@ from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.graph_text import graph_html, graph_text, plain
 from snnc.compiler.ir.plan import Plan
 from snnc.data.archive import Chosen
-from snnc.driver.folder import Compiled
+from snnc.data.whole_files import whole_file
 from snnc.errors import FilledBufferError, OptionConflictError, OutputFileError, RecordingError
 from snnc.options.compile_options import Options
-from snnc.project.whole_files import whole_file
+from snnc.project.compiled import Compiled
 
 if TYPE_CHECKING:
-    from snnc.checks.recording import Recording
+    from snnc.report.recording import Recording
 
 
 class Session(session.Session):
@@ -135,7 +135,7 @@ class Session(session.Session):
         from snnc.report import Subject, summarise, write
 
         if recording is not None and self._compiled.parts is not None:
-            from snnc.checks.recording import in_parts
+            from snnc.report.recording import in_parts
 
             recording = in_parts(recording, self._compiled.parts.between)
         return write(Subject(self.plan, summarise(self._compiled.placed), self.profile(), recording), format)
@@ -196,7 +196,7 @@ class Session(session.Session):
     def _record(self, sequences: Mapping[str, Given], start: Initial, samples: int) -> Recording:
         if samples < 1:
             raise RecordingError(f"{samples} samples are to be recorded; record at least 1.")
-        from snnc.checks.recording import record, write_recording
+        from snnc.report.recording import record, write_recording
 
         few = {id_: array[:, :samples] for id_, array in densely(sequences).items()}
         self.recording = record(self.program, self.engine.get_parameters(), few, {key: array[:samples] for key, array in start.items()})

@@ -28,10 +28,11 @@ from snnc.compiler.tiles.errors import BaselineTooBigError, PublishedOptionError
 from snnc.compiler.tiles.replan import as_planned
 from snnc.driver.activity import Activity
 from snnc.driver.estimating import Estimate
-from snnc.driver.folder import Compiled, write_project
+from snnc.driver.folder import write_project
 from snnc.driver.lowering import lowered
 from snnc.driver.placing import map_graph
 from snnc.options.compile_options import options
+from snnc.project.compiled import Compiled
 
 PUBLISHED: Final = "published"
 VARIED: Final = (PUBLISHED, SNNC)

@@ -19,13 +19,13 @@ from snnc.compiler.tiles.errors import TooBigError
 from snnc.data.arrays import read_arrays
 from snnc.driver.compiling import MOST_SAMPLES, Model, as_graph, open_graph, session_for
 from snnc.driver.loading import check_discrete, load_options
+from snnc.driver.trusting import vouch
 from snnc.errors import OptionConflictError, OptionValueError
 from snnc.frontends.load import is_nir
 from snnc.frontends.onnx.writer.comparison import compare, compare_port
 from snnc.frontends.onnx.writer.hidden import source_of
 from snnc.options.compile_options import Options
 from snnc.options.targets import REFERENCE
-from snnc.project.trusting import vouch
 from snnc.session import arrays_for
 
 

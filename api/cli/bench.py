@@ -213,7 +213,7 @@ def _write_data(json_file: Path | None, found: dict[str, Any]) -> None:
     import json
 
     from snnc.cli.console import result_json
-    from snnc.project.whole_files import whole_file
+    from snnc.data.whole_files import whole_file
 
     if str(json_file) == "-":
         result_json(found)
@@ -250,7 +250,7 @@ def _draw(plot: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def _write_text(path: Path, text: str) -> None:
-    from snnc.project.whole_files import whole_file
+    from snnc.data.whole_files import whole_file
 
     with whole_file(path) as stream:
         stream.write(text.encode())

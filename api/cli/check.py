@@ -40,18 +40,18 @@ def check(
 
     Example: snnc check model.onnx --data x.npz
     """
-    from snnc.checks.describe import describe
-    from snnc.checks.understanding.table import assumption_lines, to_text
     from snnc.compiler.ir.verify import verify
     from snnc.driver.converting import ConversionRequest, graph_for
     from snnc.driver.loading import is_project, load_options
+    from snnc.understanding.describe import describe
+    from snnc.understanding.table import assumption_lines, to_text
 
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps)
     graph = graph_for(model, conversion, dt=dt, dialect=dialect, detach=detach, input_kind=input_kind, lenient=True)
     verify(graph)
     measured = None
     if data is not None:
-        from snnc.checks.understanding.measure import measure
+        from snnc.checks.measure import measure
 
         with working("measuring"):
             measured = measure(graph, data)

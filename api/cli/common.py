@@ -104,8 +104,8 @@ def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
         The project is damaged, changed, or open to others.
     """
     from snnc.driver.loading import is_project, load_options
+    from snnc.driver.trusting import vouch
     from snnc.errors import CommandLineError, UntrustedProjectError
-    from snnc.project.trusting import vouch
 
     if not is_project(model):
         if trust:

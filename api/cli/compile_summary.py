@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from snnc.checks.describe import describe
 from snnc.checks.trial import Trial
-from snnc.checks.understanding.table import assumption_lines, to_text
 from snnc.cli.console import columns
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.passes.flow import run_flow
-from snnc.driver.folder import Compiled
 from snnc.options.targets import for_poptorch
+from snnc.project.compiled import Compiled
+from snnc.understanding.describe import describe
+from snnc.understanding.table import assumption_lines, to_text
 
 
 def as_data(compiled: Compiled, folder: Path, trial: Trial | None) -> dict[str, Any]:

@@ -51,9 +51,9 @@ def convert(
 
     Example: snnc convert build/ model.onnx
     """
+    from snnc.data.whole_files import check_output
     from snnc.driver.converting import ConversionRequest, graph_for
     from snnc.driver.loading import has_seconds
-    from snnc.project.whole_files import check_output
 
     check_output(output, model, calibration)
     write = writer_for(output, dt, form)

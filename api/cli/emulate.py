@@ -61,7 +61,7 @@ def emulate(
     """
     from snnc.backends.emulator.build import complete_prefix
     from snnc.backends.emulator.emulate import Checks, build_program, run_program
-    from snnc.project.whole_files import check_output
+    from snnc.data.whole_files import check_output
 
     if prefix:
         refuse_beside(ctx, "--prefix", [str(p.name) for p in ctx.command.params if p.name != "prefix"])

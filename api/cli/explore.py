@@ -51,11 +51,11 @@ def explore(
 
     Example: snnc explore model.onnx --targets gc200,bow,pod4 --batch 1,16,64 --activity 0.01,0.1 --plot explore.html
     """
+    from snnc.data.whole_files import check_output
     from snnc.driver.converting import ConversionRequest, graph_for
     from snnc.exploring import explore_graph
     from snnc.exploring.table import HEAD, line
     from snnc.options.compile_options import options
-    from snnc.project.whole_files import check_output
 
     machines = [name.strip() for name in targets.split(",") if name.strip()]
     batches = _numbers("--batch", batch, int)
@@ -101,8 +101,8 @@ def _write(json_file: Path | None, plot: Path | None, name: str, points: list[An
     import json
 
     from snnc.cli.console import result_json
+    from snnc.data.whole_files import whole_file
     from snnc.exploring.plot import draw
-    from snnc.project.whole_files import whole_file
 
     data = {"model": name, "points": [point.to_data() for point in points]}
     if str(json_file) == "-":

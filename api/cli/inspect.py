@@ -32,8 +32,8 @@ def inspect(
 
     Example: snnc inspect build/ --format html -o report.html
     """
-    from snnc.project.whole_files import check_output, whole_file
-    from snnc.report.reporting import report, usual_format
+    from snnc.data.whole_files import check_output, whole_file
+    from snnc.driver.reporting import report, usual_format
 
     check_output(output, folder, compare)
     chosen = format_ or usual_format(folder)

@@ -49,10 +49,10 @@ def run(
     Example: snnc run model.onnx --inputs x.npz --outputs y.npz
     """
     from snnc.data.arrays import read_arrays, write_arrays
+    from snnc.data.whole_files import check_output
     from snnc.driver.compiling import session_for
     from snnc.driver.converting import ConversionRequest, graph_for
     from snnc.driver.loading import check_discrete, is_project
-    from snnc.project.whole_files import check_output
     from snnc.session import arrays_for
 
     check_recordable(record, model, target)

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.data.archive import Archive
+from snnc.data.whole_files import whole_file
 from snnc.errors import DataFileError, MissingArrayError, PickledArrayError
-from snnc.project.whole_files import whole_file
 
 
 def read_arrays(path: Path) -> Mapping[str, npt.NDArray[Any]]:

@@ -23,17 +23,18 @@ from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.data.arrays import read_arrays
-from snnc.driver.folder import Compiled, compile_graph, read_project, write_project
+from snnc.driver.folder import compile_graph, read_project, write_project
 from snnc.driver.learnable import with_learnable
 from snnc.driver.loading import check_discrete, check_without_rule, is_project, load_model, load_project
+from snnc.driver.trusting import vouch
 from snnc.errors import ModelFormatError, OptionConflictError
 from snnc.frontends.dsl.network import Network
 from snnc.options.compile_options import Options, options
 from snnc.options.targets import CPU, CUDA, REFERENCE, UNPLACED, for_poptorch
+from snnc.project.compiled import Compiled
 from snnc.project.known_projects import remember
 from snnc.project.releasing import released
 from snnc.project.trained import load_trained, read_trained
-from snnc.project.trusting import vouch
 from snnc.session import Session, with_own_name
 
 if TYPE_CHECKING:

@@ -4,41 +4,20 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from snnc.backends.native.memory import check_least
 from snnc.compiler.ir.graph import Graph
-from snnc.compiler.ir.plan import Plan
-from snnc.compiler.ir.step_program import StepProgram
 from snnc.driver.loading import damaged, load_project
 from snnc.driver.lowering import lowered
 from snnc.options.compile_options import OPTIONS_FILE, Options, to_data
 from snnc.options.targets import CPU, CUDA, UNPLACED, for_poptorch
+from snnc.project.compiled import Compiled
 from snnc.project.graph_file import save_graph
 
 if TYPE_CHECKING:
     from snnc.driver.activity import Activity
-    from snnc.driver.ordering import Ordered
-    from snnc.driver.parting import Parts
-
-
-@dataclass(frozen=True, eq=False)
-class Compiled:
-    """A network on its way: what it is, what was asked for, its program and its plan (None where there are no tiles)."""
-
-    graph: Graph
-    options: Options
-    program: StepProgram
-    plan: Plan | None
-    parts: Parts | Ordered | None = None
-    """The parts or orders that the plan places, where it does not place the program as it is."""
-
-    @property
-    def placed(self) -> StepProgram:
-        """The program that the plan is of."""
-        return self.program if self.parts is None else self.parts.between.split
 
 
 def compile_graph(graph: Graph, chosen: Options, activity: Activity | None = None, *, strategy: str = "snnc") -> Compiled:

@@ -136,7 +136,7 @@ def load_project(folder: str | Path) -> tuple[Graph, Options]:
     ProjectFolderError
         The folder is not a project, or is damaged.
     """
-    from snnc.project.trusting import check_data
+    from snnc.driver.trusting import check_data
 
     chosen, where = load_options(folder), Path(folder)
     check_data(where)
@@ -155,7 +155,7 @@ def load_options(folder: str | Path) -> Options:
     where = Path(folder)
     if not is_project(where):
         raise ProjectFolderError(f"{str(where)!r} is no project of snnc; make one with: snnc compile MODEL -o {where}")
-    from snnc.project.trusting import check_data
+    from snnc.driver.trusting import check_data
 
     check_data(where, OPTIONS_FILE)
     with damaged(where):

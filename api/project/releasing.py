@@ -12,9 +12,9 @@ import numpy as np
 from snnc.backends.codegen.safetensors_file import mapped
 from snnc.backends.native.sized_project import initial_values
 from snnc.compiler.ir.graph import Array, Graph
-from snnc.driver.folder import Compiled
 from snnc.errors import ProjectFolderError
 from snnc.options.targets import CPU, CUDA
+from snnc.project.compiled import Compiled
 
 
 def released(compiled: Compiled, folder: Path) -> Compiled:

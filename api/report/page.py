@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from snnc.checks.recording import Recording
 from snnc.report.pictures.encode import pack, pack_bytes, pack_places
 from snnc.report.pictures.flow import draw_flow
 from snnc.report.pictures.machine_grid import grid_of
@@ -16,6 +15,7 @@ from snnc.report.pictures.raster import rasters
 from snnc.report.pictures.timeline import HOST as HOST_KIND
 from snnc.report.pictures.timeline import Row, parts, whole_step
 from snnc.report.pictures.wavefront import draw_wavefront
+from snnc.report.recording import Recording
 from snnc.report.subject import Subject
 from snnc.report.view import build_view
 

@@ -11,8 +11,6 @@ from snnc.backends.cpu.engine import threads_of
 from snnc.backends.cuda.schedule.prediction import predicted_step
 from snnc.backends.native.memory import predicted_bytes, segment_for
 from snnc.backends.runtime.history import History
-from snnc.checks.describe import describe
-from snnc.checks.recording import Recording
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.tiles.errors import ReportOptionError
 from snnc.errors import NoTilesError
@@ -21,7 +19,9 @@ from snnc.options.targets import CPU, CUDA, DESCRIPTIONS
 from snnc.report.page import raster_data
 from snnc.report.pictures.palette import LAYERS, RELAY
 from snnc.report.pictures.raster import activity
+from snnc.report.recording import Recording
 from snnc.report.rendering import environment, json_text
+from snnc.understanding.describe import describe
 
 PROGRAM_FORMATS: Final = ("html", "text", "json")
 NEED_TILES: Final = ("svg", "png", "graphml", "dot", "trace")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from snnc.checks.recording import Recording
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.tiles.errors import ReportOptionError
 from snnc.report.compare import compare
@@ -15,6 +14,7 @@ from snnc.report.pictures.palette import RELAY, layer_colour
 from snnc.report.pictures.png import draw_png
 from snnc.report.pictures.tiles import cells
 from snnc.report.pictures.trace import trace_events
+from snnc.report.recording import Recording
 from snnc.report.rendering import environment, json_text
 from snnc.report.subject import Subject
 from snnc.report.view import build_view

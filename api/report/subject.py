@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from snnc.checks.recording import Recording
 from snnc.compiler.ir.plan import Plan
 from snnc.report.limits import Limit, find_limits
 from snnc.report.places import Places, locate
 from snnc.report.profile import Emulation, read_profile
+from snnc.report.recording import Recording
 from snnc.report.traffic import Traffic, measure_traffic
 
 

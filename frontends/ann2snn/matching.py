@@ -28,8 +28,8 @@ from snnc.compiler.ir.graph import (
 from snnc.frontends.ann2snn.errors import BatchAxisError, NoSpikingFormError
 from snnc.frontends.ann2snn.operators import refusal
 from snnc.frontends.ann2snn.rectifiers import rectifier
+from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.flattening.node import Node, Shape
-from snnc.frontends.onnx.flattening.window import Pairs
 
 _Windows: TypeAlias = tuple[str, Shape, Shape, Pairs, Shape, bool, bool]
 

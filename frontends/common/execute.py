@@ -10,6 +10,7 @@ import numpy as np
 
 from snnc.compiler.ir.graph import (
     Add,
+    Array,
     Concat,
     Conv,
     Edge,
@@ -33,10 +34,8 @@ from snnc.compiler.ir.graph import (
 from snnc.compiler.ir.shapes import port_map
 from snnc.compiler.ir.windows import windows_of
 from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol
-from snnc.frontends.onnx.flattening import window
-from snnc.frontends.onnx.flattening.elementwise import ELEMENTWISE
-from snnc.frontends.onnx.flattening.node import Array
-from snnc.frontends.onnx.flattening.shaping import summary
+from snnc.frontends.common import windows
+from snnc.frontends.common.functions import ELEMENTWISE, summary
 
 Key: TypeAlias = tuple[str, str]
 Term: TypeAlias = Callable[[Mapping[str, Array]], Array]
@@ -185,9 +184,9 @@ def _windowed(name: str, operation: Conv | Pool, shape: Shape) -> Layer:
         conv = operation
         weight = np.asarray(conv.weight, np.float64)
         bias = None if conv.bias is None else np.asarray(conv.bias, np.float64)
-        return lambda x: window.convolve(x["in"], weight, bias, w.stride, w.padding, w.dilation, conv.groups)
+        return lambda x: windows.convolve(x["in"], weight, bias, w.stride, w.padding, w.dilation, conv.groups)
     pool = operation
-    return lambda x: window.pool(x["in"], pool.kind, w.kernel, w.stride, w.padding, w.dilation, pool.ceil, pool.count_padding)
+    return lambda x: windows.pool(x["in"], pool.kind, w.kernel, w.stride, w.padding, w.dilation, pool.ceil, pool.count_padding)
 
 
 def _order(graph: Graph) -> Iterator[str]:

@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
+from snnc.compiler.ir.graph import Array
 from snnc.compiler.neurons.expression import Assignment, Symbol, call, substitute
 from snnc.compiler.neurons.library import IF, LI, LIF, Alpha, CubaLIF, I
 from snnc.compiler.neurons.neuron import NeuronModel, neuron
 from snnc.frontends.common.response import NotLinearError, Oracle, Response, close, respond
-from snnc.frontends.onnx.flattening.node import Array
 
 _CURRENT_LI: Final = "syn = alpha*syn + i\nv = beta*v + syn"
 _NO_DRIVE: Final = 1e-6

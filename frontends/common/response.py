@@ -14,9 +14,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.ir.graph import Array
 from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol
 from snnc.compiler.neurons.neuron import NeuronModel
-from snnc.frontends.onnx.flattening.node import Array
 
 Form: TypeAlias = Array
 """Coefficients [1 + steps, neurons]: the constant first, then those of the currents of each step."""

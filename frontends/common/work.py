@@ -10,6 +10,8 @@ from snnc.compiler.ir.graph import Conv, Graph, Linear, Operation, Pool, Populat
 from snnc.compiler.ir.shapes import PortMap, size
 from snnc.compiler.neurons.expression import Call, Expression
 
+MAX_WORK: Final = 4e10
+"""Multiplications that the check may take; longer files are checked over their first steps."""
 _FACTOR: Final = 16
 _ROOM: Final = 1_000_000
 

@@ -13,17 +13,17 @@ from nir_files import lif, linear, write
 from printed_equations import computed
 
 import snnc
-from snnc.checks.describe import describe
-from snnc.checks.understanding.equations import readable
-from snnc.checks.understanding.layers import rows
-from snnc.checks.understanding.measure import measure
-from snnc.checks.understanding.resets import firing
-from snnc.checks.understanding.synops import connections, fan_out
-from snnc.checks.understanding.table import assumption_lines, to_text
+from snnc.checks.measure import measure
 from snnc.cli import main as cli
 from snnc.compiler.ir.graph import Conv, Graph, Input, Layout, Linear, OneToOne, Output, Pool, Population, Sparse
 from snnc.compiler.neurons.interpret import evaluate
 from snnc.compiler.neurons.library import ALIF, IF, LI, LIBRARY, LIF, SLSTM, Alpha, CubaLIF, Lapicque, Threshold
+from snnc.understanding.describe import describe
+from snnc.understanding.equations import readable
+from snnc.understanding.layers import rows
+from snnc.understanding.resets import firing
+from snnc.understanding.synops import connections, fan_out
+from snnc.understanding.table import assumption_lines, to_text
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits"

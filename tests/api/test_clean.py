@@ -21,7 +21,7 @@ import os, signal, sys
 from pathlib import Path
 from snnc.backends.folders.project import whole_folder
 from snnc.compiler.files.temporary import HeldFolder
-from snnc.project.whole_files import whole_file
+from snnc.data.whole_files import whole_file
 folder = HeldFolder()
 (folder.path / "x").write_bytes(bytes(500))
 with whole_folder(Path(sys.argv[1]) / "build") as beside, whole_file(Path(sys.argv[1]) / "y.npz") as stream:

@@ -385,7 +385,7 @@ def test_a_fault_of_snnc_is_one_line_too(capsys, project, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("in the\nmiddle")
 
-    monkeypatch.setattr("snnc.checks.describe.describe", broken)
+    monkeypatch.setattr("snnc.understanding.describe.describe", broken)
     assert "please report" in refused(capsys, ["check", project], "SNNC-E599")
     monkeypatch.setenv("SNNC_DEBUG", "1")
     assert cli.run_command(["check", str(project)]) == 2
@@ -396,7 +396,7 @@ def test_too_little_memory_is_said(capsys, project, monkeypatch):
     def greedy(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("snnc.checks.describe.describe", greedy)
+    monkeypatch.setattr("snnc.understanding.describe.describe", greedy)
     refused(capsys, ["check", project], "SNNC-E531")
 
 

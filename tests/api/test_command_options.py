@@ -132,7 +132,7 @@ PASSED: dict[str, dict[str, To]] = {
         **DETACH,
         **KIND,
         "steps": conversion("steps", 7),
-        "data": To("x.npz", "snnc.checks.understanding.measure:measure", "data", "x.npz"),
+        "data": To("x.npz", "snnc.checks.measure:measure", "data", "x.npz"),
     },
     "convert": {
         **CONVERTED,
@@ -177,9 +177,9 @@ PASSED: dict[str, dict[str, To]] = {
         "per_step": To("", "snnc.checks.verification:Verification.lines", "per_step", True),
     },
     "inspect": {
-        "format_": To("json", "snnc.report.reporting:report", "format", "json"),
-        "compare": To("q", "snnc.report.reporting:report", "other", "q"),
-        "output": To("f.txt", "snnc.project.whole_files:whole_file", "path", "f.txt"),
+        "format_": To("json", "snnc.driver.reporting:report", "format", "json"),
+        "compare": To("q", "snnc.driver.reporting:report", "other", "q"),
+        "output": To("f.txt", "snnc.data.whole_files:whole_file", "path", "f.txt"),
     },
     "bench": {
         "suite": To("cuda", ON_GPU, "engines", []),
@@ -337,7 +337,7 @@ def test_an_option_reaches_what_it_is_for(place, monkeypatch, command, option, t
 
     monkeypatch.setattr(BUILD.replace(":", "."), lambda *_, **__: None)
     monkeypatch.setattr(SUITE.replace(":", "."), lambda *given: given[-1].update(rows=[], left_out=[], machine={}))
-    monkeypatch.setattr("snnc.report.reporting.report", lambda *_, **__: b"")
+    monkeypatch.setattr("snnc.driver.reporting.report", lambda *_, **__: b"")
     monkeypatch.setattr("snnc.project.cleaning.left_over", lambda *_: [])
     monkeypatch.setattr(owner, last, spy)
     given = HEADS.get((command, option), MODEL[command])

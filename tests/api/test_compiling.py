@@ -8,13 +8,13 @@ import pytest
 import snnc
 from snnc import errors
 from snnc.backends.folders.manifest import write_manifest
-from snnc.checks.describe import describe, recurrences
-from snnc.checks.understanding.table import to_text
 from snnc.compiler.errors import UnknownLossError
 from snnc.compiler.ir import graph as ops
 from snnc.compiler.ir.graph import Graph, Input, Linear
 from snnc.options import compile_options as options
 from snnc.project.graph_file import load_graph, save_graph
+from snnc.understanding.describe import describe, recurrences
+from snnc.understanding.table import to_text
 
 
 def network():

@@ -14,8 +14,8 @@ from snnc import errors
 from snnc.backends.folders.project import OutputFolderError, whole_folder
 from snnc.cli import main as cli
 from snnc.data.arrays import pick, read_arrays, write_arrays
+from snnc.data.whole_files import whole_file
 from snnc.options.compile_options import OPTIONS_FILE as MARK
-from snnc.project.whole_files import whole_file
 
 
 def test_arrays_come_back_as_they_were_written_whatever_their_names(tmp_path):

@@ -11,8 +11,8 @@ import pytest
 from browser import Opened, opened
 from plans import made_plan
 
-from snnc.checks.recording import Recording, Train
 from snnc.report import Subject, write
+from snnc.report.recording import Recording, Train
 
 EVIL = "</script><img src=x onerror=alert(1)>{{ 7*7 }}"
 

@@ -12,12 +12,12 @@ import pytest
 from plans import made_plan
 
 import snnc
-from snnc.checks.recording import Recording, Train, read_recording, write_recording
 from snnc.cli import main as cli
 from snnc.data.arrays import write_arrays
 from snnc.errors import RecordingError
 from snnc.report.pictures.encode import pack, pack_places
 from snnc.report.pictures.raster import activity, rasters
+from snnc.report.recording import Recording, Train, read_recording, write_recording
 
 
 def recorded(density: float = 0.2, seed: int = 0, steps: int = 30, samples: int = 2, width: int = 50) -> tuple[Recording, np.ndarray]:
@@ -166,7 +166,7 @@ def test_a_model_without_a_project_has_no_place_for_spikes(project: Path, capsys
 
 
 def test_too_many_spikes_are_refused(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
-    monkeypatch.setattr("snnc.checks.recording.MOST_SPIKES", 3)
+    monkeypatch.setattr("snnc.report.recording.MOST_SPIKES", 3)
     with snnc.open(project / "p") as session, pytest.raises(RecordingError, match=r"SNNC-E320.*fewer samples"):
         session.record(np.load(project / "x.npz")["input"])
     with snnc.open(project / "p") as session, pytest.raises(RecordingError, match="at least 1"):

@@ -19,8 +19,8 @@ from snnc.backends.runtime.errors import NotTrainableError  # noqa: E402
 from snnc.compiler.lowering.lower import lower  # noqa: E402
 from snnc.compiler.tiles import make_plan  # noqa: E402
 from snnc.driver.compiling import open_engine_of  # noqa: E402
-from snnc.driver.folder import Compiled  # noqa: E402
 from snnc.options.compile_options import Options  # noqa: E402
+from snnc.project.compiled import Compiled
 
 TRAINED = [name for name, case in CASES.items() if case[1] is not None]
 

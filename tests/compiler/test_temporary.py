@@ -13,7 +13,7 @@ import pytest
 
 import snnc
 from snnc.compiler.files.temporary import MARK, PREFIX, SUFFIX, HeldFolder, abandoned, abandoned_files, temporary_file, temporary_folder
-from snnc.project.whole_files import whole_file
+from snnc.data.whole_files import whole_file
 
 HOLDS = """
 import os, signal, sys

@@ -6,7 +6,7 @@ import pytest
 
 from snnc.cli.main import run_command
 from snnc.compiler.tiles.errors import ReportOptionError
-from snnc.report.reporting import report
+from snnc.driver.reporting import report
 
 
 def step(name, busiest, total, exchange):

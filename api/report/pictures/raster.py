@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from snnc.checks.recording import Recording, Train
 from snnc.compiler.ir.plan import Plan
+from snnc.report.recording import Recording, Train
 
 MOST_ROWS, MOST_COLUMNS, LEAST_ROWS = 128, 400, 16
 MOST_BINS: Final = 1_000_000

@@ -16,10 +16,9 @@ from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population, Spar
 from snnc.compiler.ir.verify import verify
 from snnc.frontends.common.execute import Runner
 from snnc.frontends.common.notes import describe, read_description
-from snnc.frontends.common.work import too_much, work_of
+from snnc.frontends.common.work import MAX_WORK, too_much, work_of
 from snnc.frontends.nir.dialects import Dialect
 from snnc.frontends.nir.errors import NirDescriptionError
-from snnc.frontends.onnx.proof.verify import MAX_WORK
 
 _NAME: Final = ""
 _BATCH: Final = 2

@@ -1,69 +1,13 @@
-"""Elementwise primitives: the functions of the equation language, with their NumPy meaning."""
+"""Elementwise primitives as nodes of a flattened graph."""
 
 from __future__ import annotations
-
-import math
-from collections.abc import Callable, Mapping
-from typing import Any, Final
 
 import numpy as np
 
 from snnc.compiler.neurons.expression import FUNCTIONS
+from snnc.frontends.common.functions import COMPARISONS, apply
 from snnc.frontends.onnx.errors import MalformedGraphError, ShapeError
-from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, Pool, Shape, check_size
-
-
-def _divide(a: Any, b: Any) -> Any:
-    if np.issubdtype(np.result_type(a, b), np.integer):
-        return np.trunc(np.asarray(a, np.float64) / b).astype(np.result_type(a, b))
-    return np.divide(a, b)
-
-
-def _erf(x: Any) -> Any:
-    return np.vectorize(math.erf, otypes=[np.float64])(x).astype(np.asarray(x).dtype)
-
-
-def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
-
-
-def _power(a: Any, b: Any) -> Any:
-    return np.power(a, b).astype(np.asarray(a).dtype)
-
-
-ELEMENTWISE: Final[Mapping[str, Callable[..., Any]]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": _divide,
-    "neg": np.negative,
-    "pow": _power,
-    "exp": np.exp,
-    "log": np.log,
-    "sqrt": np.sqrt,
-    "abs": np.abs,
-    "sign": np.sign,
-    "tanh": np.tanh,
-    "sigmoid": _sigmoid,
-    "erf": _erf,
-    "sin": np.sin,
-    "cos": np.cos,
-    "min": np.minimum,
-    "max": np.maximum,
-    "gt": lambda a, b: np.greater(a, b).astype(np.float32),
-    "ge": lambda a, b: np.greater_equal(a, b).astype(np.float32),
-    "detach": np.asarray,
-    "where": lambda c, a, b: np.where(np.asarray(c) != 0, a, b),
-}
-"""Name to NumPy function; comparisons give 0 or 1 in float32."""
-
-COMPARISONS: Final = frozenset({"gt", "ge"})
-
-
-def apply(op: str, *arrays: Array) -> Array:
-    """Evaluate one elementwise primitive."""
-    with np.errstate(all="ignore"):
-        return np.asarray(ELEMENTWISE[op](*arrays))
+from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Node, Pool, Shape, check_size
 
 
 def elementwise(pool: Pool, op: str, *inputs: Node) -> Node:

@@ -7,10 +7,10 @@ from typing import cast
 
 import numpy as np
 
-from snnc.frontends.onnx.flattening.elementwise import ELEMENTWISE, apply
+from snnc.frontends.common.functions import ELEMENTWISE, apply, summary
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, check_size
 from snnc.frontends.onnx.flattening.picking import Pick
-from snnc.frontends.onnx.flattening.shaping import evaluate_linear, summary
+from snnc.frontends.onnx.flattening.shaping import evaluate_linear
 from snnc.frontends.onnx.flattening.windowed import evaluate_window
 
 

@@ -11,8 +11,9 @@ from typing import Final
 
 import numpy as np
 
+from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import ShapeError
-from snnc.frontends.onnx.flattening.elementwise import ELEMENTWISE, elementwise
+from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, Pool, Shape, check_size
 from snnc.frontends.onnx.flattening.windowed import push_window
 
@@ -255,15 +256,3 @@ def evaluate_linear(x: Array, weight: Array, bias: Array | None = None) -> Array
     """Evaluate :func:`linear`."""
     product = x @ weight.T
     return product if bias is None else product + bias
-
-
-def summary(kind: str, x: Array, axes: tuple[int, ...]) -> Array:
-    """Evaluate :func:`reduce`, keeping the axes."""
-    match kind:
-        case "sum":
-            return np.asarray(x.sum(axes, keepdims=True))
-        case "mean":
-            return np.asarray(x.mean(axes, keepdims=True))
-        case "max":
-            return np.asarray(x.max(axes, keepdims=True))
-    return np.asarray(x.min(axes, keepdims=True))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
+from snnc.frontends.common import windows
+from snnc.frontends.common.windows import MAX_DIMENSIONS, Pairs
 from snnc.frontends.onnx.errors import NotYetError, ShapeError
-from snnc.frontends.onnx.flattening import window
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, Pool, Shape, check_size
-from snnc.frontends.onnx.flattening.window import MAX_DIMENSIONS, Pairs
 
 
 def _check_rank(x: Node, kernel: Shape, what: str) -> None:
@@ -31,7 +31,7 @@ def convolution(pool: Pool, x: Node, weight: Node, bias: Node | None, stride: Sh
     fits = groups > 0 and x.shape[1] == weight.shape[1] * groups and weight.shape[0] % groups == 0
     if not fits or (bias is not None and bias.shape != weight.shape[:1]):
         raise ShapeError(f"a convolution of {list(x.shape)} with a weight of {list(weight.shape)} in {groups} group(s): channels differ.")
-    counts = window.counts(x.shape[2:], kernel, stride, padding, dilation)
+    counts = _counts(x.shape[2:], kernel, stride, padding, dilation)
     shape = (x.shape[0], weight.shape[0], *counts)
     check_size(shape, "the result of a convolution")
     attrs = (stride, padding, dilation, groups)
@@ -50,7 +50,7 @@ def pooling(
     _check_rank(x, kernel, "a pooling")
     if any(p >= (k - 1) * d + 1 for k, d, pair in zip(kernel, dilation, padding, strict=True) for p in pair):
         raise ShapeError(f"a pooling with windows of {list(kernel)} has pads {list(padding)} as large as they are.")
-    counts = window.counts(x.shape[2:], kernel, stride, padding, dilation, ceil)
+    counts = _counts(x.shape[2:], kernel, stride, padding, dilation, ceil)
     attrs = (kind, kernel, stride, padding, dilation, ceil, count_padding)
     value = None if x.value is None else evaluate_window("pool", attrs, [x.value])
     return pool.make("pool", (x,), (*x.shape[:2], *counts), attrs, value)
@@ -61,9 +61,9 @@ def evaluate_window(op: str, attrs: tuple[object, ...], arrays: list[Array]) -> 
     if op == "conv":
         stride, padding, dilation, groups = cast("tuple[Shape, Pairs, Shape, int]", attrs)
         bias = arrays[2] if len(arrays) > 2 else None
-        return window.convolve(arrays[0], arrays[1], bias, stride, padding, dilation, groups)
+        return windows.convolve(arrays[0], arrays[1], bias, stride, padding, dilation, groups)
     kind, kernel, stride, padding, dilation, ceil, count = cast("tuple[str, Shape, Shape, Pairs, Shape, bool, bool]", attrs)
-    return window.pool(arrays[0], kind, kernel, stride, padding, dilation, ceil, count)
+    return windows.pool(arrays[0], kind, kernel, stride, padding, dilation, ceil, count)
 
 
 def push_window(
@@ -85,3 +85,10 @@ def push_window(
     else:
         return None
     return convolution(pool, source, rest[0], rest[1] if len(rest) > 1 else None, stride, padding, dilation, groups)
+
+
+def _counts(size: Shape, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, ceil: bool = False) -> Shape:
+    try:
+        return windows.counts(size, kernel, stride, padding, dilation, ceil)
+    except ValueError as error:
+        raise ShapeError(str(error)) from None

@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
+from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.errors import MalformedGraphError, ShapeError, UnsupportedOperatorError
 from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
 from snnc.frontends.onnx.flattening.node import Array, Node, Shape
-from snnc.frontends.onnx.flattening.window import Pairs
 from snnc.frontends.onnx.flattening.windowed import convolution, pooling
 
 

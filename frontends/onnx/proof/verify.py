@@ -15,11 +15,12 @@ import numpy as np
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph, Input, Output
 from snnc.frontends.common.execute import Runner
+from snnc.frontends.common.functions import summary
+from snnc.frontends.common.work import MAX_WORK
 from snnc.frontends.onnx.errors import SelfCheckError
 from snnc.frontends.onnx.flattening.node import Array, Node
 from snnc.frontends.onnx.flattening.replay import Replay, needed
 from snnc.frontends.onnx.flattening.sample import Feed, Inputs, Sample
-from snnc.frontends.onnx.flattening.shaping import summary
 from snnc.frontends.onnx.proof.traces import Trace
 
 MIN_CHECKED: Final = 8
@@ -28,8 +29,6 @@ _SEEDS: Final = 3
 _ROUNDS: Final = 4
 _SMALL_WORK: Final = 1e6
 """Files with fewer multiplications run on more inputs, so that their few neurons fire."""
-MAX_WORK: Final = 4e10
-"""Multiplications that the check may take; longer files are checked over their first steps."""
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population
 from snnc.compiler.ir.shapes import PortMap, size
 from snnc.compiler.ir.verify import verify as verify_graph
 from snnc.frontends.common.notes import Description, read_description
-from snnc.frontends.common.work import too_much, work_of
+from snnc.frontends.common.work import MAX_WORK, too_much, work_of
 from snnc.frontends.onnx.errors import DescriptionError
 from snnc.frontends.onnx.flattening.node import Node, Shape
 from snnc.frontends.onnx.flattening.node import Pool as NodePool
 from snnc.frontends.onnx.flattening.replay import needed
 from snnc.frontends.onnx.flattening.sample import Inputs
 from snnc.frontends.onnx.proof.traces import Imported, Trace, is_spike_port
-from snnc.frontends.onnx.proof.verify import MAX_WORK, Wanted, verify
+from snnc.frontends.onnx.proof.verify import Wanted, verify
 
 Seen: TypeAlias = Mapping[tuple[str, int], Node]
 """(tensor of the loop, trip) -> node."""

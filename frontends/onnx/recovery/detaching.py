@@ -15,8 +15,8 @@ import numpy as np
 from snnc.compiler.ir.graph import Graph, Population
 from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol, call, symbols, transform
 from snnc.compiler.passes.edit import replace_operation
+from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import DetachError
-from snnc.frontends.onnx.flattening.elementwise import ELEMENTWISE
 from snnc.frontends.onnx.flattening.node import Array
 from snnc.frontends.onnx.reroll.roll import Operand, Ref, StepClass
 

@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import InitialStateError
-from snnc.frontends.onnx.flattening.elementwise import ELEMENTWISE
 from snnc.frontends.onnx.flattening.evaluate import Evaluator, compute
 from snnc.frontends.onnx.flattening.node import Array, Node, Shape
 from snnc.frontends.onnx.recovery.grouping import Grouping

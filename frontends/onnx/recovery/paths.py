@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from snnc.frontends.onnx.flattening.elementwise import COMPARISONS, ELEMENTWISE
+from snnc.frontends.common.functions import COMPARISONS, ELEMENTWISE
 from snnc.frontends.onnx.flattening.node import Node
 
 _ARITHMETIC: Final = frozenset({"add", "sub", "neg", "mul", "max", "min"})

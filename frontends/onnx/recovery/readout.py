@@ -11,9 +11,10 @@ from typing import Final, cast
 import numpy as np
 
 from snnc.compiler.ir.graph import Readout
+from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import ReadoutError, TimeMixingError
 from snnc.frontends.onnx.flattening import shaping
-from snnc.frontends.onnx.flattening.elementwise import ELEMENTWISE, elementwise
+from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.node import Node, Pool
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref, Roller, StepClass
 from snnc.frontends.onnx.reroll.static import summands, unscaled

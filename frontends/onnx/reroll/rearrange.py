@@ -14,11 +14,11 @@ from typing import Final
 
 import numpy as np
 
+from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.errors import StepGraphError
 from snnc.frontends.onnx.flattening.evaluate import compute
 from snnc.frontends.onnx.flattening.node import Array, Shape
 from snnc.frontends.onnx.flattening.picking import Pick
-from snnc.frontends.onnx.flattening.window import Pairs
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass
 from snnc.frontends.onnx.reroll.step import Step
 

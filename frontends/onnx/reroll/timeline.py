@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import TimeMixingError, TooLargeError
 from snnc.frontends.onnx.flattening import shaping
-from snnc.frontends.onnx.flattening.elementwise import ELEMENTWISE
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, MAX_TRIPS, Node, Pool, Shape, check_size
 
 _MAX_DEPTH: Final = 100

@@ -13,7 +13,7 @@ EQUATIONS: Final = "One step of each neuron, in this order; [t-1] is the step be
 
 
 def to_text(found: dict[str, Any], width: int | None = None) -> list[str]:
-    """Print :func:`~snnc.checks.describe.describe` for a reader, a line each, in at most `width` columns (60 at least)."""
+    """Print :func:`~snnc.understanding.describe.describe` for a reader, a line each, in at most `width` columns (60 at least)."""
     columns = max(width or WIDTH, NARROWEST)
     lines = [*textwrap.wrap(_head(found), columns, subsequent_indent="  "), "", *_table(found, columns), *_totals(found, columns)]
     if any(neuron["equations"] for neuron in found["neurons"]):

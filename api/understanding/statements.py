@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from snnc.checks.understanding.resets import Firing
 from snnc.compiler.ir.graph import Array, Graph, Input, Population
 from snnc.compiler.neurons.surrogates.library import atan
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+from snnc.understanding.resets import Firing
 
 
 def statements(graph: Graph, firings: Mapping[str, Firing], surrogate: Surrogate | None = None) -> list[dict[str, Any]]:
@@ -21,7 +21,7 @@ def statements(graph: Graph, firings: Mapping[str, Firing], surrogate: Surrogate
     graph
         The network.
     firings
-        What :func:`~snnc.checks.understanding.resets.firing` says of each population.
+        What :func:`~snnc.understanding.resets.firing` says of each population.
     surrogate
         The compile option, where one was given.
     """

@@ -8,14 +8,14 @@ from typing import Any, Final
 import networkx as nx
 import numpy as np
 
-from snnc.checks.understanding.layers import rows
-from snnc.checks.understanding.neurons import distinct_neurons
-from snnc.checks.understanding.resets import firing
-from snnc.checks.understanding.statements import statements
-from snnc.checks.understanding.synops import Measured
 from snnc.compiler.ir.dataflow_order import in_dataflow_order
 from snnc.compiler.ir.graph import WEIGHTED, Array, Conv, Graph, Input, Linear, OneToOne, Operation, Output, Pool, Population, Scale, Sparse
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+from snnc.understanding.layers import rows
+from snnc.understanding.neurons import distinct_neurons
+from snnc.understanding.resets import firing
+from snnc.understanding.statements import statements
+from snnc.understanding.synops import Measured
 
 KINDS: Final[Mapping[type, str]] = {
     Linear: "dense",
@@ -38,7 +38,7 @@ def describe(graph: Graph, *, measured: Measured | None = None, surrogate: Surro
     graph
         The network.
     measured
-        Synaptic operations on data, see :func:`~snnc.checks.understanding.measure.measure`.
+        Synaptic operations on data, see :func:`~snnc.checks.measure.measure`.
     surrogate
         The compile option, where one was given.
     """

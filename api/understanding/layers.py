@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from snnc.checks.understanding.synops import APART, Measured, connections, counting, has_synapses, source_of
 from snnc.compiler.ir.dataflow_order import dataflow_order
 from snnc.compiler.ir.graph import Edge, Graph, Operation, Population
 from snnc.compiler.ir.operation_text import kind, parameter_counts
 from snnc.compiler.ir.shapes import PortMap, port_map
+from snnc.understanding.synops import APART, Measured, connections, counting, has_synapses, source_of
 
 
 def rows(graph: Graph, measured: Measured | None = None) -> list[dict[str, Any]]:

@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from snnc.frontends.onnx.errors import ShapeError
-from snnc.frontends.onnx.flattening.node import Array, Shape
+from snnc.compiler.ir.graph import Array
 
+Shape: TypeAlias = tuple[int, ...]
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
 MAX_DIMENSIONS: Final = 2
 
@@ -20,11 +20,11 @@ def counts(size: Shape, kernel: Shape, stride: Shape, padding: Pairs, dilation: 
 
     Raises
     ------
-    ShapeError
+    ValueError
         No window fits, or a number is out of range.
     """
     if min((*kernel, *stride, *dilation), default=1) < 1 or min((p for pair in padding for p in pair), default=0) < 0:
-        raise ShapeError(f"windows of {list(kernel)} with strides {list(stride)}, dilations {list(dilation)}, pads {list(padding)}.")
+        raise ValueError(f"windows of {list(kernel)} with strides {list(stride)}, dilations {list(dilation)}, pads {list(padding)}.")
     found = []
     for n, k, s, (before, after), d in zip(size, kernel, stride, padding, dilation, strict=True):
         room = n + before + after - (k - 1) * d - 1
@@ -32,7 +32,7 @@ def counts(size: Shape, kernel: Shape, stride: Shape, padding: Pairs, dilation: 
         if ceil and (windows - 1) * s >= n + before:
             windows -= 1
         if windows < 1:
-            raise ShapeError(f"no window {list(kernel)} of a convolution or pooling fits into {list(size)} with pads {list(padding)}.")
+            raise ValueError(f"no window {list(kernel)} of a convolution or pooling fits into {list(size)} with pads {list(padding)}.")
         found.append(windows)
     return tuple(found)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from snnc.checks.understanding.equations import parameter_values, readable
-from snnc.checks.understanding.resets import Firing
 from snnc.compiler.ir.graph import Graph, Population
+from snnc.understanding.equations import parameter_values, readable
+from snnc.understanding.resets import Firing
 
 
 def distinct_neurons(graph: Graph, firings: Mapping[str, Firing]) -> list[dict[str, Any]]:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from snnc.backends.folders.manifest import PROFILE, RECORDING
-from snnc.checks.recording import in_parts, read_recording
 from snnc.compiler.ir.plan_json import plan_from_json
 from snnc.driver.folder import read_project
 from snnc.driver.loading import load_options
 from snnc.errors import NoTilesError, ProjectFolderError
 from snnc.options.targets import REFERENCE, UNPLACED
 from snnc.project.trained import read_trained
+from snnc.report.recording import in_parts, read_recording
 
 if TYPE_CHECKING:
     from snnc.report import Subject

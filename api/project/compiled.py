@@ -1,0 +1,32 @@
+"""A network on its way through the driver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from snnc.compiler.ir.graph import Graph
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.options.compile_options import Options
+
+if TYPE_CHECKING:
+    from snnc.driver.ordering import Ordered
+    from snnc.driver.parting import Parts
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A network on its way: what it is, what was asked for, its program and its plan (None where there are no tiles)."""
+
+    graph: Graph
+    options: Options
+    program: StepProgram
+    plan: Plan | None
+    parts: Parts | Ordered | None = None
+    """The parts or orders that the plan places, where it does not place the program as it is."""
+
+    @property
+    def placed(self) -> StepProgram:
+        """The program that the plan is of."""
+        return self.program if self.parts is None else self.parts.between.split
