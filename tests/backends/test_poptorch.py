@@ -20,7 +20,7 @@ from snnc.compiler.lowering.lower import lower  # noqa: E402
 from snnc.compiler.tiles import make_plan  # noqa: E402
 from snnc.driver.compiling import open_engine_of  # noqa: E402
 from snnc.options.compile_options import Options  # noqa: E402
-from snnc.project.compiled import Compiled
+from snnc.project.compiled import Compiled  # noqa: E402
 
 TRAINED = [name for name, case in CASES.items() if case[1] is not None]
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from snnc.frontends.common.functions import ELEMENTWISE
+from snnc.frontends.common.functions import ELEMENTWISE, summary
 from snnc.frontends.onnx.errors import ShapeError
 from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, Pool, Shape, check_size
