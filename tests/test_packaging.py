@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PLACES = {"api": "snnc", **{part: f"snnc/{part}" for part in ("compiler", "frontends", "backends", "templates")}}
+PLACES = {"api": "snnc", **{part: f"snnc/{part}" for part in ("benchmarks", "compiler", "frontends", "backends", "templates")}}
+NOT_INSTALLED = ("benchmarks/scripts", "benchmarks/results")
 KINDS = {".py", ".jinja", ".toml", ".typed", ".h", ".hpp", ".cu", ".cuh", ".cpp", ".cmake"}
 
 
@@ -19,6 +20,8 @@ def wanted():
     for folder, place in PLACES.items():
         for file in sorted((ROOT / folder).rglob("*")):
             inside = file.relative_to(ROOT / folder)
+            if file.relative_to(ROOT).as_posix().startswith(NOT_INSTALLED):
+                continue
             emulator = folder == "backends" and inside.parts[0] == "emulator" and len(inside.parts) > 2
             if file.is_file() and "__pycache__" not in inside.parts and (file.suffix in KINDS or file.name == "py.typed" or emulator):
                 yield f"{place}/{inside.as_posix()}"
