@@ -21,7 +21,7 @@ from snnc.backends.runtime.events import Given, densely
 from snnc.backends.runtime.history import Epoch, History, Progress
 from snnc.backends.session import Input
 from snnc.backends.training.checkpoint import Checkpoints
-from snnc.compiler.ir.array_parts import wholes
+from snnc.compiler.ir.arrays.array_parts import wholes
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.graph_text import graph_html, graph_text, plain
 from snnc.compiler.ir.plan import Plan

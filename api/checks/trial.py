@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from snnc.backends.reference.engine import ReferenceEngine
+from snnc.compiler.ir.arrays.randomness import Stream
 from snnc.compiler.ir.graph import Array
-from snnc.compiler.randomness import Stream
 from snnc.driver.compiling import calibration, open_engine_of, sequences
 from snnc.driver.folder import read_project
 

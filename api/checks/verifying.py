@@ -12,7 +12,7 @@ import numpy as np
 
 from snnc.checks.other_implementations import Other, Request, all_ports, run_file, run_graph, run_nir, sizes, watched
 from snnc.checks.verification import LayerComparison, Verification
-from snnc.compiler.ir.array_parts import wholes
+from snnc.compiler.ir.arrays.array_parts import wholes
 from snnc.compiler.ir.dataflow_order import in_dataflow_order
 from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population
 from snnc.compiler.tiles.errors import TooBigError

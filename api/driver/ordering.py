@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from snnc.compiler.ir.channel_order import ChannelOrder
+from snnc.compiler.ir.arrays.channel_order import ChannelOrder
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.tiles.errors import TooBigError

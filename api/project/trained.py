@@ -15,8 +15,8 @@ from snnc.backends.runtime.errors import SessionError
 from snnc.backends.runtime.weights import load_weights
 from snnc.backends.session import Session
 from snnc.compiler.errors import SnncError
+from snnc.compiler.ir.arrays.sparse import entries_of
 from snnc.compiler.ir.graph import WEIGHTED, Array, Graph, OneToOne, Population, Sparse, Weighted
-from snnc.compiler.ir.sparse import entries_of
 from snnc.errors import ProjectFolderError, TrainedWeightsError
 
 Trainable: TypeAlias = Weighted | Population

@@ -17,9 +17,9 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from snnc.compiler.ir.arrays.windows import Windows, windows_of
 from snnc.compiler.ir.graph import Conv, Edge, Graph, Linear, OneToOne, Operation, Pool, Reduce, Scale, Shape, Sparse
 from snnc.compiler.ir.shapes import PortMap
-from snnc.compiler.ir.windows import Windows, windows_of
 
 Counting: TypeAlias = Literal["AC", "MAC"]
 Counts: TypeAlias = npt.NDArray[np.int64]

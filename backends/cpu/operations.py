@@ -11,6 +11,7 @@ from snnc.backends.native.adjoint import GivenAdjoint
 from snnc.backends.native.held_rows import ONE, Held, Slots
 from snnc.backends.native.storage import Storage, is_maximum
 from snnc.backends.native.tables import Table, wires_of
+from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
     BackwardOp,
     BiasGradient,
@@ -47,7 +48,6 @@ from snnc.compiler.ir.step_operations import (
     SurroundGradient,
     Value,
 )
-from snnc.compiler.ir.windows import Windows
 from snnc.compiler.neurons.expression import Number, Symbol
 from snnc.compiler.neurons.kernel import Kernel
 

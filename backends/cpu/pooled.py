@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from snnc.backends.native.adjoint import GivenAdjoint
+from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
     BackwardOp,
     Convolve,
@@ -25,7 +26,6 @@ from snnc.compiler.ir.step_operations import (
     PoolingGradient,
 )
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.ir.windows import Windows
 from snnc.compiler.neurons.library.stateless import Relay
 
 CHOICES: Final = 256

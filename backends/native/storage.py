@@ -9,6 +9,7 @@ from functools import cached_property
 
 from snnc.backends.native.bfloat16 import rounded_values
 from snnc.backends.native.held_rows import Slots, pitch
+from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import (
     BackwardOp,
@@ -28,7 +29,6 @@ from snnc.compiler.ir.step_operations import (
     WeightGradient,
 )
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.ir.windows import Windows
 from snnc.compiler.lowering.gradient_support import near_bounds
 from snnc.compiler.neurons.expression import Expression
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from snnc.backends.folders.project import Chunk
 from snnc.backends.native.storage import Storage
-from snnc.compiler.ir.indexed_maps import indexed_map
+from snnc.compiler.ir.arrays.indexed_maps import indexed_map
 from snnc.compiler.ir.step_operations import Arrival, Dense, OneToOne
 
 Table = npt.NDArray[np.uint32]

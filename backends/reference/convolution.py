@@ -8,7 +8,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from snnc.backends.runtime.engine import Array
-from snnc.compiler.ir.windows import Windows
+from snnc.compiler.ir.arrays.windows import Windows
 
 
 def windows_in(x: Array, windows: Windows, outside: float = 0.0) -> Array:

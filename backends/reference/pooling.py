@@ -9,8 +9,8 @@ import numpy as np
 
 from snnc.backends.reference.convolution import windows_in, windows_into
 from snnc.backends.runtime.engine import Array
+from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.graph import PoolKind, ReduceKind, Shape
-from snnc.compiler.ir.windows import Windows
 
 
 def pool(x: Array, windows: Windows, kind: PoolKind, count_padding: bool) -> Array:

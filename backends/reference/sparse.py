@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from snnc.backends.runtime.engine import Array
-from snnc.compiler.ir.sparse import Pattern
+from snnc.compiler.ir.arrays.sparse import Pattern
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

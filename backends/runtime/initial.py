@@ -11,7 +11,7 @@ import numpy.typing as npt
 from snnc.backends.runtime.arrays import checked
 from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import DataShapeError, UnknownNameError
-from snnc.compiler.ir.array_parts import apart, wholes
+from snnc.compiler.ir.arrays.array_parts import apart, wholes
 from snnc.compiler.ir.graph import StateRef
 from snnc.compiler.ir.shapes import size
 from snnc.compiler.ir.step_program import PopulationInfo, StepProgram

@@ -16,8 +16,8 @@ from snnc.backends.runtime.errors import BatchSizeError, TrainingOptionError
 from snnc.backends.runtime.history import Epoch, History
 from snnc.backends.runtime.whole_numbers import check_whole
 from snnc.backends.training.checkpoint import Position
+from snnc.compiler.ir.arrays.randomness import Stream
 from snnc.compiler.losses.optimizers import Optimizer
-from snnc.compiler.randomness import Stream
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from snnc.compiler.errors import AxisError, ConcatAxisError, PadError, UnconnectedError
+from snnc.compiler.ir.arrays.windows import output_shape
 from snnc.compiler.ir.graph import (
     Add,
     Concat,
@@ -29,7 +30,6 @@ from snnc.compiler.ir.graph import (
     Sparse,
     source_ports,
 )
-from snnc.compiler.ir.windows import output_shape
 from snnc.compiler.neurons.binary_values import is_binary
 from snnc.compiler.neurons.expression import Expression, Symbol
 from snnc.compiler.neurons.neuron import NeuronModel

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from snnc.compiler.ir.arrays.sparse import Pattern
+from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.graph import PoolKind, ReduceKind, Shape
-from snnc.compiler.ir.sparse import Pattern
-from snnc.compiler.ir.windows import Windows
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from snnc.compiler.ir.channel_order import ChannelOrder
+from snnc.compiler.ir.arrays.channel_order import ChannelOrder
 from snnc.compiler.ir.graph import Array, Kind, Layout, Readout, Shape, StateRef
 from snnc.compiler.ir.step_operations import BackwardOp, ForwardOp, OptimizerStep, Value
 from snnc.compiler.losses import Loss

@@ -21,6 +21,8 @@ from snnc.compiler.errors import (
     UnconnectedError,
     UnknownNodeError,
 )
+from snnc.compiler.ir.arrays.sizes import check_size
+from snnc.compiler.ir.arrays.sparse import check_pattern
 from snnc.compiler.ir.graph import (
     Add,
     Array,
@@ -44,8 +46,6 @@ from snnc.compiler.ir.graph import (
     source_ports,
 )
 from snnc.compiler.ir.shapes import PortMap, compatible, port_map, size
-from snnc.compiler.ir.sparse import check_pattern
-from snnc.compiler.sizes import check_size
 
 
 def verify(graph: Graph, *, steps: int | None = None, batch: int | None = None) -> PortMap:

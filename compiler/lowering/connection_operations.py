@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sparse import pattern_of
+from snnc.compiler.ir.arrays.windows import windows_of
 from snnc.compiler.ir.connections import Link
 from snnc.compiler.ir.graph import Array, Conv, Linear, OneToOne, Pad, Pool, Reduce, Scale, Slice, Sparse, Weighted
 from snnc.compiler.ir.shapes import reduced_axes, size, sliced_axis
-from snnc.compiler.ir.sparse import pattern_of
 from snnc.compiler.ir.step_operations import (
     AnyBiasGradient,
     Arrival,
@@ -42,7 +43,6 @@ from snnc.compiler.ir.step_operations import (
 )
 from snnc.compiler.ir.step_operations import OneToOne as OneToOneStep
 from snnc.compiler.ir.step_program import ConnectionInfo, ConnectionKind
-from snnc.compiler.ir.windows import windows_of
 
 
 def kind_of(link: Link) -> ConnectionKind:

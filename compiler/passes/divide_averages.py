@@ -9,9 +9,9 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.windows import windows_of
 from snnc.compiler.ir.graph import Array, Edge, Graph, Pool, Population, Reduce, Shape
 from snnc.compiler.ir.shapes import port_map, reduced_axes
-from snnc.compiler.ir.windows import windows_of
 from snnc.compiler.neurons.library import Quotient
 from snnc.compiler.passes.edit import add_edge, fresh_name, replace_operation
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from snnc.compiler.ir.arrays.sparse import to_linear
 from snnc.compiler.ir.graph import Graph, Sparse
-from snnc.compiler.ir.sparse import to_linear
 from snnc.compiler.passes.edit import replace_operation
 
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from snnc.compiler.ir.arrays.indexed_maps import IndexedOp
 from snnc.compiler.ir.graph import Kind
-from snnc.compiler.ir.indexed_maps import IndexedOp
 from snnc.compiler.ir.step_operations import (
     ConvolveBiasGradient,
     Fill,

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import networkx as nx
 import numpy as np
 
+from snnc.compiler.ir.arrays.windows import windows_of
 from snnc.compiler.ir.graph import (
     Add,
     Array,
@@ -32,7 +33,6 @@ from snnc.compiler.ir.graph import (
     source_ports,
 )
 from snnc.compiler.ir.shapes import port_map
-from snnc.compiler.ir.windows import windows_of
 from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol
 from snnc.frontends.common import windows
 from snnc.frontends.common.functions import ELEMENTWISE, summary

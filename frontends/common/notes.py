@@ -18,9 +18,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.errors import GraphDataError
+from snnc.compiler.ir.arrays.sparse import check_pattern, entries_of
 from snnc.compiler.ir.graph import Array, Conv, Graph, Operation, Pool, Population, Sparse
 from snnc.compiler.ir.graph_data import graph_from_data, graph_to_data
-from snnc.compiler.ir.sparse import check_pattern, entries_of
 
 Home: TypeAlias = Callable[[str, str], Any]
 Held: TypeAlias = Callable[[Any], Array | None]

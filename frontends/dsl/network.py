@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.compiler.errors import CycleWithoutDelayError, DuplicateNodeError, InvalidValueError, UnknownNodeError
+from snnc.compiler.ir.arrays.sizes import check_size
 from snnc.compiler.ir.graph import Array, Graph, Input, Kind, Output, Population, Readout, Shape, source_ports
 from snnc.compiler.ir.graph_text import graph_html, graph_text
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.compiler.passes.edit import fresh_name
-from snnc.compiler.sizes import check_size
 from snnc.frontends.dsl.connections import Connection, Dense
 from snnc.frontends.dsl.errors import ConnectionKindError, EmptyNetworkError, ForeignNodeError, NetworkShapeError, PopulationOptionError
 from snnc.frontends.dsl.nodes import Group, Node, grouped

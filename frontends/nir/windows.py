@@ -7,8 +7,8 @@ from typing import Final, Literal
 import numpy as np
 
 from snnc.compiler.errors import ChannelError, WindowError
+from snnc.compiler.ir.arrays.windows import output_shape
 from snnc.compiler.ir.graph import Array, Conv, Pool, Shape
-from snnc.compiler.ir.windows import output_shape
 from snnc.frontends.nir.errors import NirFieldError, NirShapeError
 from snnc.frontends.nir.reading.fields import NirNode
 

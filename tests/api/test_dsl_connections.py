@@ -9,10 +9,10 @@ from dsl_nets import delayed, relay, run, values
 import snnc
 from snnc.backends.folders.manifest import TRAINED
 from snnc.compiler.errors import CycleWithoutDelayError, TooLargeError
+from snnc.compiler.ir.arrays.randomness import Stream
+from snnc.compiler.ir.arrays.sparse import dense_weight
 from snnc.compiler.ir.graph import Conv, Linear, OneToOne, Pool, Sparse
-from snnc.compiler.ir.sparse import dense_weight
 from snnc.compiler.ir.verify import verify
-from snnc.compiler.randomness import Stream
 from snnc.project.trained import read_trained
 
 # ---- convolutions and pooling ----------------------------------------------------------------------------------------

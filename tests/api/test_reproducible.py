@@ -12,12 +12,12 @@ from nets import dense
 
 from snnc.backends.training.checkpoint import Position, Recipe
 from snnc.backends.training.loop import Schedule, train
+from snnc.compiler.ir.arrays.randomness import Stream
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.neurons.adjoint import derive_kernel
 from snnc.compiler.neurons.neuron import neuron
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
-from snnc.compiler.randomness import Stream
 from snnc.driver.compiling import compile_to_folder
 from snnc.frontends.dsl import initialisers
 from snnc.frontends.dsl.initialisers import Fans

@@ -6,7 +6,7 @@ import pytest
 import snnc
 from snnc.backends.runtime.errors import StepsError
 from snnc.compiler.errors import SnncError, TooLargeError
-from snnc.compiler.sizes import check_memory
+from snnc.compiler.ir.arrays.sizes import check_memory
 from snnc.compiler.tiles.errors import HopelessError, TooBigError
 from snnc.compiler.tiles.network import describe
 from snnc.compiler.tiles.schedule.recompute import MOST_LENGTHS, segment_lengths

@@ -12,8 +12,8 @@ from same_training import assert_same_training
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
 from snnc.backends.reference.engine import ReferenceEngine
+from snnc.compiler.ir.arrays.windows import windows_of
 from snnc.compiler.ir.graph import Conv, Graph, Input, Pool, Population
-from snnc.compiler.ir.windows import windows_of
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower

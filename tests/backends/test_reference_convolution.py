@@ -14,6 +14,7 @@ from wide import sampled
 
 from snnc.backends.reference import ReferenceEngine, convolution, pooling, scaling
 from snnc.compiler.errors import WindowError
+from snnc.compiler.ir.arrays.windows import windows_of
 from snnc.compiler.ir.graph import (
     Add,
     Concat,
@@ -34,7 +35,6 @@ from snnc.compiler.ir.graph import (
     source_ports,
 )
 from snnc.compiler.ir.shapes import port_map, reduced_axes
-from snnc.compiler.ir.windows import windows_of
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower

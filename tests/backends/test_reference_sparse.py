@@ -17,9 +17,9 @@ from snnc.backends.reference import ReferenceEngine
 from snnc.backends.reference.scaling import inside
 from snnc.backends.reference.sparse import sparse_input_gradient, sparse_product, sparse_weight_gradient
 from snnc.compiler.errors import NotFiniteError, PadError, ParameterShapeError, ShapeMismatchError, SparsePatternError
+from snnc.compiler.ir.arrays.sparse import dense_weight, entries_of, pattern_of
 from snnc.compiler.ir.graph import Graph, Input, Linear, Output, Pad, Population, Sparse
 from snnc.compiler.ir.shapes import port_map
-from snnc.compiler.ir.sparse import dense_weight, entries_of, pattern_of
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam

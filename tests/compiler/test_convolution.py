@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snnc.compiler import errors
+from snnc.compiler.ir.arrays.windows import windows_of
 from snnc.compiler.ir.graph import Conv, Flatten, Graph, Input, Linear, Output, Pool, Population, Reduce, Reshape, Scale, Slice, StateRef
 from snnc.compiler.ir.shapes import Port, port_map
 from snnc.compiler.ir.step_operations import (
@@ -25,7 +26,6 @@ from snnc.compiler.ir.step_operations import (
 )
 from snnc.compiler.ir.step_operations import OneToOne as OneToOneStep
 from snnc.compiler.ir.verify import verify
-from snnc.compiler.ir.windows import windows_of
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower

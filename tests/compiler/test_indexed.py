@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from snnc.backends.reference.backward import run_backward
 from snnc.backends.reference.forward import run_forward
+from snnc.compiler.ir.arrays.indexed_maps import IndexedMap, IndexedOp, indexed_map
+from snnc.compiler.ir.arrays.windows import windows_of
 from snnc.compiler.ir.graph import Conv, Graph, Input, Output, Pad, Pool, Population, Reduce, Scale, Slice, Sparse
-from snnc.compiler.ir.indexed_maps import IndexedMap, IndexedOp, indexed_map
 from snnc.compiler.ir.shapes import port_map
-from snnc.compiler.ir.windows import windows_of
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LI
 from snnc.compiler.tiles.indexed.tables import source_tables, target_tables

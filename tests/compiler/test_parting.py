@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from snnc.compiler.ir.arrays.sparse import dense_weight
 from snnc.compiler.ir.graph import Graph, Input, OneToOne, Output, Population, Sparse
-from snnc.compiler.ir.sparse import dense_weight
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LI, LIF

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from snnc.compiler.randomness import Stream
+from snnc.compiler.ir.arrays.randomness import Stream
 
 PINNED = (
     ("random", lambda s: s.random(3), [0.625095466604667, 0.8972138009695755, 0.7756856902451935]),

@@ -278,7 +278,7 @@ def reference(path, graph, seed):
 
 def single(session, names, feeds, graph, known, rng):
     """Run a single step four times with its states fed back, as the importer says that they pair."""
-    from snnc.compiler.ir.array_parts import apart
+    from snnc.compiler.ir.arrays.array_parts import apart
 
     text = next(a for a in graph.assumptions if "states are carried on as" in a).split(" as ")[-1].rstrip(".")
     pairs = dict(p.split(" -> ") for p in text.split(", "))

@@ -7,7 +7,7 @@ from onnx_files import File, leaky
 import snnc
 from snnc.backends.runtime.errors import DataShapeError
 from snnc.cli.main import run_command
-from snnc.compiler.ir.array_parts import part_name, part_of
+from snnc.compiler.ir.arrays.array_parts import part_name, part_of
 from snnc.frontends.onnx.errors import OnnxError
 from snnc.frontends.onnx.load import load_onnx
 

@@ -7,7 +7,7 @@ import scipy.sparse
 
 import snnc
 from snnc.backends.reference import ReferenceEngine
-from snnc.compiler.ir.sparse import dense_weight
+from snnc.compiler.ir.arrays.sparse import dense_weight
 from snnc.compiler.lowering.lower import lower
 from snnc.frontends.common.execute import Runner
 from snnc.frontends.nir.errors import NotInNirError

@@ -30,7 +30,13 @@ FILES = (
     "sj14_sew_add_m_ts.onnx",
     "torch_script_loop_meanmem_ts.onnx",
 )
-NIR_FILES = ("hand_nir_branch_merge.nir", "hand_nir_delay.nir", "hand_nir_recurrent.nir", "norse_nir_lifbox.nir", "snntorch_nir_synaptic.nir")
+NIR_FILES = (
+    "hand_nir_branch_merge.nir",
+    "hand_nir_delay.nir",
+    "hand_nir_recurrent.nir",
+    "norse_nir_lifbox.nir",
+    "snntorch_nir_synaptic.nir",
+)
 OPTIONS = {
     "cpu": {
         "lif": ("--truncate 2", "--precision bfloat16", "--threads 2", "--memory 10M", "--optimizer sgd:0.01,0.9"),
@@ -128,7 +134,9 @@ def _other_commands() -> Iterator[Case]:
         command = ("compile", "MODEL", "--estimate-only", "--json", "--strategy", strategy, "--activity", "0.1", *SIZES)
         yield Case(f"recurrent estimate {strategy}", "recurrent", (command,))
     explore = ("explore", "MODEL", "--targets", "gc200,m2000", "--batch", "2,4", "--steps", "5")
-    yield Case("recurrent explore", "recurrent", ((*explore, "--json", "points.json", "--plot", "points.svg"), (*explore, *LOSS, "--json", "-")))
+    yield Case(
+        "recurrent explore", "recurrent", ((*explore, "--json", "points.json", "--plot", "points.svg"), (*explore, *LOSS, "--json", "-"))
+    )
     for model, target in (("recurrent", "gc200"), ("sparse", "m2000"), ("recurrent", "cpu"), ("recurrent", "cuda")):
         formats = FORMATS if target not in ("cpu", "cuda") else ("html", "text", "json")
         shown = tuple(("inspect", "out", "--format", name, "-o", f"report.{name}") for name in formats)

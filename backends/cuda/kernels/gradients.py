@@ -8,6 +8,7 @@ import numpy as np
 
 from snnc.backends.cuda.kernels.steps import Steps, windows_expression
 from snnc.backends.cuda.schedule.whole import Whole
+from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
     BiasGradient,
     ConvolveBiasGradient,
@@ -19,7 +20,6 @@ from snnc.compiler.ir.step_operations import (
     SparseWeightGradient,
     Value,
 )
-from snnc.compiler.ir.windows import Windows
 
 LANES = 32
 

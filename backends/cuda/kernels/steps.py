@@ -18,6 +18,7 @@ from snnc.backends.cuda.schedule.schedule import Feedback, Schedule
 from snnc.backends.native.adjoint import GivenAdjoint
 from snnc.backends.native.storage import Storage, is_maximum
 from snnc.backends.native.tables import Wires, wires_of
+from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import (
     Arrival,
@@ -41,7 +42,6 @@ from snnc.compiler.ir.step_operations import (
     Value,
 )
 from snnc.compiler.ir.step_program import PopulationInfo
-from snnc.compiler.ir.windows import Windows
 
 WiredGradient: TypeAlias = OneToOneWeightGradient | SparseWeightGradient | RescaleWeightGradient | RescaleBiasGradient
 

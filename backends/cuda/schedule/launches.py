@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args
 
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.native.storage import is_maximum
+from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
     Arrival,
     Convolve,
@@ -20,7 +21,6 @@ from snnc.compiler.ir.step_operations import (
     InputGradient,
     RecordAdjoint,
 )
-from snnc.compiler.ir.windows import Windows
 
 Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update"]
 Way = Literal["forward", "backward", "gradient", "once"]

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from snnc.compiler.ir.indexed_maps import IndexedMap, IndexedOp, indexed_map
+from snnc.compiler.ir.arrays.indexed_maps import IndexedMap, IndexedOp, indexed_map
 from snnc.compiler.ir.step_program import Buffer
 from snnc.compiler.tiles.indexed.holdings import Held, Profile, amounts, held_exactly, measure
 from snnc.compiler.tiles.indexed.tables import Tables, source_tables, target_tables

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from snnc.compiler.ir.indexed_maps import IndexedMap, IndexedOp, indexed_map
+from snnc.compiler.ir.arrays.indexed_maps import IndexedMap, IndexedOp, indexed_map
 from snnc.compiler.ir.plan import Plan, PopulationPlan
 from snnc.compiler.ir.step_operations import InputGradient
 from snnc.compiler.ir.step_program import ConnectionInfo, StepProgram

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from snnc.compiler.ir.indexed_maps import IndexedMap
+from snnc.compiler.ir.arrays.indexed_maps import IndexedMap
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sparse import pattern_of
 from snnc.compiler.ir.graph import Array, Edge, Flatten, Graph, Linear, Output, Population, Reshape, Sparse
 from snnc.compiler.ir.shapes import size
-from snnc.compiler.ir.sparse import pattern_of
 from snnc.compiler.tiles.partition.even import even_order
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
 from snnc.compiler.tiles.partition.split import Parting

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from snnc.compiler.ir.channel_order import ChannelOrder, Ints
+from snnc.compiler.ir.arrays.channel_order import ChannelOrder, Ints
 from snnc.compiler.ir.graph import Array, Shape
 from snnc.compiler.ir.step_operations import Convolve, Dense, Fill, NeuronStep, OneToOne, Pooling
 from snnc.compiler.ir.step_program import Parameter, PopulationInfo, StepProgram

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.compiler.errors import EmptyShapeError, TooLargeError
+from snnc.compiler.ir.arrays.randomness import Stream
+from snnc.compiler.ir.arrays.sizes import check_memory, check_size
 from snnc.compiler.ir.graph import Array, Operation, Shape
-from snnc.compiler.randomness import Stream
-from snnc.compiler.sizes import check_memory, check_size
 from snnc.frontends.dsl.errors import ConnectionShapeError, InitialiserError
 from snnc.frontends.dsl.initialisers import FanIn, Fans, Initialiser, KaimingNormal, KaimingUniform, Orthogonal, XavierNormal, XavierUniform
 

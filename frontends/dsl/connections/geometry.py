@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from snnc.compiler.errors import ChannelError, WindowError
+from snnc.compiler.ir.arrays.sizes import MAX_ELEMENTS
+from snnc.compiler.ir.arrays.windows import output_shape
 from snnc.compiler.ir.graph import Conv, Pool, Shape
-from snnc.compiler.ir.windows import output_shape
-from snnc.compiler.sizes import MAX_ELEMENTS
 from snnc.frontends.dsl.errors import ConnectionWindowError
 
 Numbers: TypeAlias = "int | Iterable[int]"

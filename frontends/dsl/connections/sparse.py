@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.compiler.ir import graph as ir
+from snnc.compiler.ir.arrays.randomness import Stream
+from snnc.compiler.ir.arrays.sparse import Pattern
 from snnc.compiler.ir.graph import Array, Operation, Shape
-from snnc.compiler.ir.sparse import Pattern
-from snnc.compiler.randomness import Stream
 from snnc.frontends.dsl.connections.base import Branch, Connection, Seed, Weights, check_weights, generator, realise, realise_bias
 from snnc.frontends.dsl.connections.delays import Delays, by_delay, drawn_delays
 from snnc.frontends.dsl.errors import ConnectionShapeError, SparseMatrixError

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from snnc.compiler.errors import SnncError
+from snnc.compiler.ir.arrays.sizes import check_size
 from snnc.compiler.ir.graph import Shape
 from snnc.compiler.ir.shapes import size
-from snnc.compiler.sizes import check_size
 from snnc.frontends.nir.errors import NirFieldError, NirShapeError
 from snnc.frontends.nir.reading.fields import ELEMENTWISE, NirNode
 from snnc.frontends.nir.reading.flatten import JUNCTION, Flat

@@ -9,8 +9,8 @@ from typing import Any, Final
 import h5py  # type: ignore[import-untyped]
 import numpy as np
 
+from snnc.compiler.ir.arrays.sizes import MAX_ELEMENTS
 from snnc.compiler.ir.graph import Array
-from snnc.compiler.sizes import MAX_ELEMENTS
 from snnc.frontends.nir.errors import NirEdgeError, NirFieldError, NirLinkError, NirTooLargeError, UnreadableNirError
 from snnc.frontends.nir.reading.heaps import check_heaps
 

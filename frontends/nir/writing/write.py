@@ -12,6 +12,7 @@ import nir  # type: ignore[import-untyped]
 import numpy as np
 
 from snnc.compiler.files.temporary import temporary_folder
+from snnc.compiler.ir.arrays.sparse import dense_weight
 from snnc.compiler.ir.graph import (
     Add,
     Array,
@@ -31,7 +32,6 @@ from snnc.compiler.ir.graph import (
     Sparse,
 )
 from snnc.compiler.ir.shapes import PortMap
-from snnc.compiler.ir.sparse import dense_weight
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.neurons.library import Identity
 from snnc.frontends.common.notes import KEY

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from snnc.compiler.ir.array_parts import part_of, taken
+from snnc.compiler.ir.arrays.array_parts import part_of, taken
 from snnc.frontends.onnx.flattening.node import Array, Shape
 
 

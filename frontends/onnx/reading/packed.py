@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, cast
 
 import numpy as np
 
-from snnc.compiler.ir.array_parts import Index, part_name
+from snnc.compiler.ir.arrays.array_parts import Index, part_name
 from snnc.frontends.onnx.errors import OnnxError
 from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.node import Array, Node, Pool, Shape

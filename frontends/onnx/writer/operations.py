@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from snnc.compiler.ir.arrays.sparse import to_linear
 from snnc.compiler.ir.graph import (
     Add,
     Concat,
@@ -23,7 +24,6 @@ from snnc.compiler.ir.graph import (
     Sparse,
 )
 from snnc.compiler.ir.shapes import reduced_axes, sliced_axis
-from snnc.compiler.ir.sparse import to_linear
 from snnc.frontends.onnx.writer.builder import Builder, Value
 from snnc.frontends.onnx.writer.errors import NoOnnxFormError
 from snnc.frontends.onnx.writer.windows import print_conv, print_pool

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.windows import Windows, windows_of
 from snnc.compiler.ir.graph import Conv, Pool
-from snnc.compiler.ir.windows import Windows, windows_of
 from snnc.frontends.onnx.writer.builder import Builder, Value
 
 

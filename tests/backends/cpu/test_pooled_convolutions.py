@@ -9,9 +9,9 @@ from indexed_nets import pooled
 
 from snnc.backends.cpu.pooled import with_pooled_convolutions
 from snnc.backends.native.storage import Storage
+from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.graph import Population
 from snnc.compiler.ir.step_operations import Convolve, NeuronStep
-from snnc.compiler.ir.windows import Windows
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from snnc.compiler.errors import ParameterShapeError, SparsePatternError
+from snnc.compiler.ir.arrays.sizes import check_size
 from snnc.compiler.ir.graph import Array, Linear, Sparse
-from snnc.compiler.sizes import check_size
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from snnc.compiler.ir.arrays.sizes import check_size
+from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.graph import Array
-from snnc.compiler.ir.windows import Windows
-from snnc.compiler.sizes import check_size
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 

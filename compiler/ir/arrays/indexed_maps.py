@@ -11,11 +11,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from snnc.compiler.ir.channel_order import ChannelOrder
+from snnc.compiler.ir.arrays.channel_order import ChannelOrder
+from snnc.compiler.ir.arrays.window_taps import convolution_places, pooling_places
 from snnc.compiler.ir.graph import Array, Shape
 from snnc.compiler.ir.step_operations import Convolve, Cut, Pooling, Reduction, Rescale, SparseProduct, Surround
 from snnc.compiler.ir.step_program import Buffer
-from snnc.compiler.ir.window_taps import convolution_places, pooling_places
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 IndexedOp: TypeAlias = SparseProduct | Convolve | Pooling | Rescale | Reduction | Cut | Surround
