@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 
 from golden_nets import NETS
 from hashing import CORPUS, Case
+from reference_pages import reference
 
 LOSS = ("--loss", "ce_mean_membrane")
 SIZES = ("--steps", "5", "--batch", "4")
@@ -30,7 +31,13 @@ FILES = (
     "sj14_sew_add_m_ts.onnx",
     "torch_script_loop_meanmem_ts.onnx",
 )
-NIR_FILES = ("hand_nir_branch_merge.nir", "hand_nir_delay.nir", "hand_nir_recurrent.nir", "norse_nir_lifbox.nir", "snntorch_nir_synaptic.nir")
+NIR_FILES = (
+    "hand_nir_branch_merge.nir",
+    "hand_nir_delay.nir",
+    "hand_nir_recurrent.nir",
+    "norse_nir_lifbox.nir",
+    "snntorch_nir_synaptic.nir",
+)
 OPTIONS = {
     "cpu": {
         "lif": ("--truncate 2", "--precision bfloat16", "--threads 2", "--memory 10M", "--optimizer sgd:0.01,0.9"),
@@ -115,7 +122,11 @@ def _other_commands() -> Iterator[Case]:
     for model in NETS:
         yield Case(f"{model} check", model, (("check", "MODEL", "--json"), ("check", "MODEL")), quick=True)
         both = (("convert", "MODEL", "plain.onnx"), ("convert", "MODEL", "functions.onnx", "--form", "functions"))
-        yield Case(f"{model} convert", model, (*both, ("convert", "MODEL", "model.nir", "--dt", "1e-4")))
+        refused = ("convert", "MODEL", "model.nir", "--dt", "1e-4")  # but for some: resets and delays that NIR has no words for
+        yield Case(f"{model} convert", model, (*both, refused))
+    for model in NIR_FILES:
+        written = (("convert", "MODEL", "model.nir", "--dt", "1e-4"), ("convert", "MODEL", "model.onnx", "--dt", "1e-4"))
+        yield Case(f"{model} convert", model, written)
     for path in sorted((*CORPUS.glob("*.onnx"), *CORPUS.glob("*.nir"))):
         yield Case(f"{path.name} check", path.name, (("check", "MODEL", "--json"),))
     for model in PASSES:
@@ -128,7 +139,9 @@ def _other_commands() -> Iterator[Case]:
         command = ("compile", "MODEL", "--estimate-only", "--json", "--strategy", strategy, "--activity", "0.1", *SIZES)
         yield Case(f"recurrent estimate {strategy}", "recurrent", (command,))
     explore = ("explore", "MODEL", "--targets", "gc200,m2000", "--batch", "2,4", "--steps", "5")
-    yield Case("recurrent explore", "recurrent", ((*explore, "--json", "points.json", "--plot", "points.svg"), (*explore, *LOSS, "--json", "-")))
+    yield Case(
+        "recurrent explore", "recurrent", ((*explore, "--json", "points.json", "--plot", "points.svg"), (*explore, *LOSS, "--json", "-"))
+    )
     for model, target in (("recurrent", "gc200"), ("sparse", "m2000"), ("recurrent", "cpu"), ("recurrent", "cuda")):
         formats = FORMATS if target not in ("cpu", "cuda") else ("html", "text", "json")
         shown = tuple(("inspect", "out", "--format", name, "-o", f"report.{name}") for name in formats)
@@ -136,7 +149,13 @@ def _other_commands() -> Iterator[Case]:
     for name, text in REFUSED.items():
         yield Case(f"refused: {name}", "lif", (tuple(text.split()),), quick=True)
     yield Case("help", "lif", (("--help",), *((name, "--help") for name in COMMANDS)), quick=True)
+    yield Case("error codes", "lif", (), texts=error_codes)
     yield Case("targets", "lif", (("targets",), ("targets", "--json"), ("targets", "gc200")), quick=True)
+
+
+def error_codes() -> dict[str, str]:
+    """Return the class and the meaning of every code."""
+    return {kind.code: f"{kind.__name__}: {' '.join((kind.__doc__ or '').split())}" for kind in reference().error_classes()}
 
 
 def cases() -> list[Case]:
