@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points, version
 from pathlib import Path
@@ -33,23 +33,30 @@ LIBRARIES = ("click", "h5py", "jinja2", "networkx", "nir", "numpy", "onnx", "ric
 _DIGEST = re.compile(rb"\b[0-9a-f]{64}\b")
 _BORDERS = re.compile("[\u2500-\u257f]")
 _SIZES = re.compile(rb'(?:[\d,]+(?= bytes))|(?<="bytes": )\d+')
+_MODULES = re.compile(rb"(?<=from snnc\.)[\w.]+|(?<=python -m snnc\.)\w+|(?<=`snnc\.)[\w.]+|(?<=`~snnc\.)[\w.]+")
+"""Names of modules in texts: they may move."""
+_SECONDS = re.compile(rb'(?<="compile_s": )[\d.e-]+|(?<="point_s": )[\d.e-]+| +[\d.,]+ s$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Case:
-    """Commands that run one after the other in an empty folder; ``MODEL`` among their arguments stands for the model."""
+    """Commands that run one after the other in an empty folder; ``MODEL`` among their arguments stands for the model.
+
+    `texts` gives what else is hashed, by name.
+    """
 
     name: str
     model: str
     commands: tuple[tuple[str, ...], ...]
     quick: bool = False
+    texts: Callable[[], Mapping[str, str]] = dict
 
 
 class Workplace:
     """A temporary folder with models and an empty folder a case; nothing of the user's home is read or written."""
 
     def __init__(self, folder: Path) -> None:
-        self._models, self._cases = folder / "models", folder / "cases"
+        self._folder, self._models, self._cases = folder, folder / "models", folder / "cases"
         self._cases.mkdir()
         shutil.copytree(CORPUS, self._models)
         (script,) = entry_points(group="console_scripts", name="snnc")
@@ -59,7 +66,7 @@ class Workplace:
         """Return the digest of every file that the commands wrote, and of what each printed."""
         model = f"../../models/{self._model(case.model)}"
         folder = Path(tempfile.mkdtemp(dir=self._cases))
-        found = {}
+        found = {name: digest(_same_everywhere(text.encode())) for name, text in case.texts().items()}
         try:
             with contextlib.chdir(folder):
                 for number, command in enumerate(case.commands, 1):
@@ -92,15 +99,18 @@ class Workplace:
         text = out.getvalue()
         if "--help" in arguments:  # borders, and where lines break, are rich's
             text = " ".join(_BORDERS.sub(" ", text).split())
-        printed = {"exit": str(code).encode(), "stdout": text.encode(), "stderr": err.getvalue().encode()}
-        return {stream: _SIZES.sub(b"N", given) for stream, given in printed.items()} if "convert" in arguments else printed
+        result = _same_everywhere(text.encode())
+        if "convert" in arguments:  # an archive is as large as its library makes it
+            result = _SIZES.sub(b"N", result)
+        texts = {"exit": str(code).encode(), "stdout": result, "stderr": _same_everywhere(err.getvalue().encode())}
+        return {stream: given.replace(str(self._folder).encode(), b"FOLDER") for stream, given in texts.items()}
 
 
 @contextlib.contextmanager
 def workplace() -> Iterator[Workplace]:
     """Make a workplace; the process has the surroundings of a bare machine until it goes."""
     with tempfile.TemporaryDirectory(prefix="snnc-golden-") as name:
-        folder = Path(name)
+        folder = Path(name).resolve()
         home = {key: str(folder / "home") for key in ("HOME", "SNNC_CACHE", "XDG_STATE_HOME", "XDG_CACHE_HOME")}
         kept = {key: value for key, value in os.environ.items() if not key.startswith("SNNC_")}
         with (
@@ -111,7 +121,7 @@ def workplace() -> Iterator[Workplace]:
 
 
 def normalised(path: Path) -> bytes:
-    """Return what counts of a file: archives without their packing, no digest of files whose digest is taken anyway."""
+    """Return what counts of a file: no packing of archives, no seconds, no names of modules, no digest that is taken anyway."""
     match path.suffix:
         case ".npz":
             with np.load(path, allow_pickle=False) as arrays:
@@ -123,8 +133,14 @@ def normalised(path: Path) -> bytes:
             model.producer_version = ""
             return model.SerializeToString(deterministic=True)
         case ".json":
-            return _DIGEST.sub(b"digest", path.read_bytes())
-    return path.read_bytes()
+            return _DIGEST.sub(b"digest", _same_everywhere(path.read_bytes()))
+        case ".safetensors" | ".bin":
+            return path.read_bytes()
+    return _same_everywhere(path.read_bytes())
+
+
+def _same_everywhere(text: bytes) -> bytes:
+    return _SECONDS.sub(b"N", _MODULES.sub(b"MODULE", text))
 
 
 def _array(name: str, array: np.ndarray) -> bytes:

@@ -1,4 +1,4 @@
-"""What snnc emits and prints is what it was when ``hashes.json`` was written; ``python tests/golden/take_hashes.py --write`` does so on purpose."""
+"""What snnc emits and prints is what it was when ``hashes.json`` was written: on purpose, ``take_hashes.py --write`` does so again."""
 
 import json
 
