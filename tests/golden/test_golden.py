@@ -1,4 +1,4 @@
-"""What snnc emits and prints is what it was when ``hashes.json`` was written: on purpose, ``take_hashes.py --write`` does so again."""
+"""What snnc emits and prints has not changed; ``python tests/golden/take_hashes.py --write`` takes it as it is now."""
 
 import json
 
