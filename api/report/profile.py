@@ -61,6 +61,7 @@ CODES: Final[Mapping[str, str]] = {
     "update: optimiser": r"U1\b",
     "update: replicas": r"U2 replicas\b",
     "update: shared numbers": r"U2 shared\b",
+    "update: weight rows packed": r"U2 rows packed\b",
     "update: weight copies": r"U2 weights\b",
 }
 """Name of a phase to what its compute sets and copies in the emitted program begin with; the first phase that fits has them, but

@@ -14,6 +14,7 @@ SOURCES: Final = Sources(
         "layout.cpp",
         "gradient_windows.cpp",
         "indexed.cpp",
+        "packing.cpp",
         "poplar_session.cpp",
         "staging.cpp",
         "streaming.cpp",

@@ -28,7 +28,7 @@ from snnc.backends.poplar.vertices.forward import add_forward
 from snnc.backends.poplar.vertices.gradient_windows import HELPERS, REDUCE, add_gradient_windows
 from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
 from snnc.backends.poplar.vertices.losses import add_loss, loss_sets
-from snnc.backends.poplar.vertices.parameters import WEIGHT_ROWS, add_parameters
+from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, joins
 from snnc.backends.poplar.vertices.window_tests import add_window_test, window_test_sets, window_test_table_count
@@ -40,7 +40,7 @@ from snnc.compiler.tiles.vertices.block_codelets import ZERO
 from snnc.compiler.tiles.vertices.codelets import CLOCK_CODE
 from snnc.compiler.tiles.vertices.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost
 
-PARTS: Final = ("layout", "gradient_windows", "indexed", "poplar_session", "staging", "streaming", "vertices")
+PARTS: Final = ("layout", "gradient_windows", "indexed", "packing", "poplar_session", "staging", "streaming", "vertices")
 """The parts of a host program that no network changes, each a header and a source."""
 POPLAR: Final = (
     *(f"{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")),
@@ -155,6 +155,8 @@ def gradient_codelets(net: Network) -> list[Body]:
     extras: list[Body] = [{"template": "sum_private", "cost": net.cost("update")}]
     if net.copied_rows:
         extras.append({"template": "weight_rows", "cost": net.cost("weight_rows")})
+    if net.packed_rows:
+        extras.append({"template": "pack_rows", "cost": net.cost("pack_rows")})
     if any(net.weight_gradient(id_) for id_ in net.indexed):
         extras.append({"template": "sum_pieces", "cost": net.cost("sum_pieces")})
     return extras
@@ -238,7 +240,7 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
         if any(net.weight_gradient(id_) for id_ in net.indexed):
             names |= {"sum_shared_gradients": "U1 shared gradients"}
         if net.copied_rows:
-            names |= {WEIGHT_ROWS: "U2 weights to sources"}
+            names |= {**({PACKED_ROWS: "U2 rows packed"} if net.packed_rows else {}), WEIGHT_ROWS: "U2 weights to sources"}
     if any(b.gradient is not None for b in net.plan.buses):
         names |= {REDUCE: "B3 reduction"}
     if net.backward_rounds:

@@ -194,6 +194,12 @@ class Network:
         kept = (c for c in self.program.connections if c.kind == "dense" and c.weight and c.id not in self.indexed)
         return tuple(c for c in kept if self.input_gradient(c.id) and not self.returns(c.id))
 
+    @cached_property
+    def packed_rows(self) -> Mapping[str, int]:
+        """Bundles of the target's tiles that pack rows of weights before they go to their sources, of each connection with some."""
+        rows = {c.id for c in self.copied_rows}
+        return {c.id: c.packed for c in self.plan.connections if c.packed and c.id in rows}
+
     def weight_gradient(self, connection: str) -> bool:
         """Whether the gradient of a connection's weight, or of a bias that only this connection adds, is formed."""
         return self.training and connection in self._weight_gradients

@@ -11,7 +11,7 @@ from snnc.backends.poplar.vertices.balanced_rows import AHEAD
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE
 from snnc.backends.poplar.vertices.indexed import SHARED_SUMS
 from snnc.backends.poplar.vertices.losses import loss_sets
-from snnc.backends.poplar.vertices.parameters import WEIGHT_ROWS
+from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE
 from snnc.backends.poplar.vertices.relay_segments import counters
 from snnc.backends.poplar.vertices.relays import JOIN, joins
@@ -88,6 +88,7 @@ def sequences(net: Network, assembly: Assembly) -> list[str]:
         "Sequence refresh;",
         'to_replicas.end(refresh, "U2 replicas");',
         'to_readers.end(refresh, "U2 shared numbers");',
+        *([f"refresh.add(Execute({PACKED_ROWS}));"] if net.packed_rows else []),
         *([f"refresh.add(Execute({WEIGHT_ROWS}));"] if net.copied_rows else []),
         _relays_first(net),
     ]

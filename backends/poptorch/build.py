@@ -16,7 +16,16 @@ RUNTIME: Final = "libpopart.so"
 SOURCES: Final = Sources(
     "operation.cpp",
     "program.hpp",
-    ("operation_graph.cpp", "layout.cpp", "gradient_windows.cpp", "indexed.cpp", "streaming.cpp", "vertices.cpp", "snnc_files.cpp"),
+    (
+        "operation_graph.cpp",
+        "layout.cpp",
+        "gradient_windows.cpp",
+        "indexed.cpp",
+        "packing.cpp",
+        "streaming.cpp",
+        "vertices.cpp",
+        "snnc_files.cpp",
+    ),
 )
 OPERATION: Final = "libspiking_network.so"
 RUNTIME_FLAGS: Final = ("-O1", "-Wall", "-Wextra", "-Wl,-soname,libpopart.so")

@@ -23,7 +23,7 @@ from snnc.compiler.ir.step_program import OutputInfo, StepProgram
 
 DOMAIN: Final = "snnc"
 """The domain of emitted operations."""
-PARTS: Final = ("layout", "gradient_windows", "indexed", "streaming", "vertices")
+PARTS: Final = ("layout", "gradient_windows", "indexed", "packing", "streaming", "vertices")
 SHARED: Final = {
     **{f"snnc_files.{kind}": f"common/snnc_files.{kind}" for kind in ("hpp", "cpp")},
     **{f"{part}.{kind}": f"poplar/{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")},

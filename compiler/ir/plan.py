@@ -181,12 +181,17 @@ class BusPlan:
 
 @dataclass(frozen=True)
 class ConnectionPlan:
-    """A connection of population `target` reads bus `bus`; its weights lie with the target's blocks (and again with the source's)."""
+    """A connection of population `target` reads bus `bus`; its weights lie with the target's blocks (and again with the source's).
+
+    `packed` is the number of bundles of the target's tiles that put rows of these weights side by side before they go to the source; 0:
+    the source reads them from the blocks. See :mod:`snnc.compiler.tiles.gradients.packing`.
+    """
 
     id: str
     bus: str
     delay: int
     target: str = ""
+    packed: int = 0
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@ from snnc.compiler.tiles.bounds import balance_bound, ideal_bound
 from snnc.compiler.tiles.cycles.predict import backward_cycles, cycles_by_tile, phase, supersteps
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.balanced_rows import may_deal
+from snnc.compiler.tiles.gradients.packing import packing_of, saves_room
 from snnc.compiler.tiles.host_io.streaming import streaming_bytes
-from snnc.compiler.tiles.network import Layer, Network, Source, describe
+from snnc.compiler.tiles.network import Layer, Link, Network, Source, describe
 from snnc.compiler.tiles.placement.grouping import column_groups, sample_groups, split, split_samples
 from snnc.compiler.tiles.placement.looks import HOPELESS, Look, Looks, Populations, Rival
 from snnc.compiler.tiles.placement.placement import Placement
@@ -45,7 +46,7 @@ CLOSE: Final = 1.05
 """Of two ways that share placements, the slower one goes to local search only when it is not slower by this factor."""
 BEHIND: Final = 1.01
 """Local search is left out where another plan's placement is slower than that plan by this factor."""
-TOLD_BY: Final = ("buses", "windowed", "bits", "segment", "streamed", "dealt")
+TOLD_BY: Final = ("buses", "windowed", "bits", "segment", "streamed", "dealt", "packed")
 """What tells problems of one request apart."""
 OF_PROGRAM: Final = ("network", "schedule", "looked")
 """What a request has of its program alone."""
@@ -77,6 +78,7 @@ def make_plan(
     streaming: Streaming = "auto",
     fused: bool | None = None,
     dealt: Collection[str] | None = None,
+    packed: bool | None = None,
     chips: int | None = None,
     strategy: str = "snnc",
     placer: Placer | None = None,
@@ -130,6 +132,9 @@ def make_plan(
     dealt
         Populations whose weight gradients are dealt over the workers of a tile by the spikes of all its samples, behind their neurons;
         None: those for which that is predicted to be faster, or none where `placer` is given.
+    packed
+        Whether tiles of a target put rows of weights side by side before they go to the sources, which then read fewer pieces; None: only
+        where nothing fits without.
     chips
         How many chips of the target to use; None: as many as make the predicted step fastest.
     strategy
@@ -168,7 +173,7 @@ def make_plan(
     measured = (rates or {}, counts or {}, near_counts or {}, patterns or {})
     asked = (network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
     populations = _populations(network, target, steps, batch)
-    request = Request(*asked, *measured, recompute, streaming, fused=fused, dealt=dealt)
+    request = Request(*asked, *measured, recompute, streaming, fused=fused, dealt=dealt, packed=packed)
     effort = 0 if quick else EFFORT if effort is None else effort
     asked_for = {"program": program, "request": {f.name: getattr(request, f.name) for f in fields(request) if f.name not in OF_PROGRAM}}
     look = None if looks is None or quick else looks.take(asked_for)
@@ -196,6 +201,26 @@ def make_plan(
 
 
 def _fitting(request: Request, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
+    """Search without packed rows of weights and, where nothing fits, with them."""
+    found = _in_some_way(request, strategy, placer, quick=quick)
+    if _fits(found) or strategy != SNNC or not _may_pack(request):
+        return found
+    packed = _in_some_way(replace(request, packed=True), strategy, placer, quick=quick)
+    return packed if _fits(packed) or _needed(packed) < _needed(found) else found
+
+
+def _may_pack(request: Request) -> bool:
+    """Whether the request leaves open that rows of weights are packed, and code for them may take room that matters."""
+    return request.packed is None and any(saves_room(problem) for problem in request.problems())
+
+
+def _needed(found: Sequence[Search]) -> int:
+    """Bytes that tiles would have to have for what misses by least."""
+    nearest = _nearest(found)
+    return bytes_at_least(nearest.problem) if nearest.misfit is None else nearest.misfit[0]
+
+
+def _in_some_way(request: Request, strategy: str, placer: Placer | None, *, quick: bool) -> list[Search]:
     """Search without segments and, where nothing fits, with some: what lies outside the tiles is as little as will do, or histories."""
     found = _searches(request, strategy, placer, quick=quick)
     if _fits(found) or strategy != SNNC:
@@ -447,11 +472,19 @@ def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
     best = (min(found, key=Search.cycles) if quick else _refined(_several(found, request), request, effort).settle()).best
     if best is not None:
         return Trial(best.memory.largest, best.layout.placement.chips)
-    nearest = _nearest(found)
-    return Trial(bytes_at_least(nearest.problem) if nearest.misfit is None else nearest.misfit[0], 0)
+    return Trial(_needed(found), 0)
 
 
 def _quickly(request: Request) -> list[Search]:
+    """The first placements that fit, with packed rows of weights where there are none without."""
+    found = _quickly_in_some_way(request)
+    if not _fits(found) and _may_pack(request):
+        packed = _quickly_in_some_way(replace(request, packed=True))
+        return packed if _fits(packed) or _needed(packed) < _needed(found) else found
+    return found
+
+
+def _quickly_in_some_way(request: Request) -> list[Search]:
     """The first placements that fit, with the shortest segments where there are none without recompute."""
     found = list(_each_quickly(request))
     for way in request.ways():
@@ -476,7 +509,7 @@ def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: 
         iterations=problem.schedule.iterations(problem.steps),
         populations=tuple(_population(problem, layer, layout.range_of(layer)) for layer in problem.network.layers),
         buses=tuple(_bus(layout, bus) for bus in problem.buses),
-        connections=tuple(ConnectionPlan(link.id, problem.bus_of[link.id], link.delay, link.target) for link in problem.network.links),
+        connections=tuple(_connection(layout, link) for link in problem.network.links),
         activity=dict(problem.activity),
         activity_source=activity_source,
         memory={category: tuple(tiles.tolist()) for category, tiles in best.memory.at_peak.items()},
@@ -541,6 +574,12 @@ def _bus(layout: Layout, bus: Bus) -> BusPlan:
         gradient=layout.reductions[bus.id].to_plan() if bus.id in layout.reductions else None,
         form="bits" if bus.source in layout.problem.bits else "ids",
     )
+
+
+def _connection(layout: Layout, link: Link) -> ConnectionPlan:
+    packing = packing_of(layout, link)
+    bundles = 0 if packing is None else packing.bundles
+    return ConnectionPlan(link.id, layout.problem.bus_of[link.id], link.delay, link.target, bundles)
 
 
 def _population(problem: Problem, layer: Layer, where: TileRange) -> PopulationPlan:

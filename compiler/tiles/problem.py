@@ -58,6 +58,8 @@ class Problem:
     """As in :class:`snnc.compiler.ir.plan.Plan`."""
     dealt: frozenset[str] = frozenset()
     """Populations whose weight gradients are dealt over the workers of a tile by the spikes of all its samples, behind their neurons."""
+    packed: bool = False
+    """Whether rows of weights are packed before they go to their sources, where that saves pieces."""
     fused: Schedule | None = None
     """Schedule of a forward pass whose relays and neurons are one superstep; None where they take turns."""
 

@@ -52,6 +52,8 @@ class Request:
     """What is then kept outside the tiles; None: as `streaming` says, nothing where that is "auto"."""
     fused: bool | None = None
     dealt: Collection[str] | None = None
+    packed: bool | None = None
+    """Whether rows of weights are packed; None: where nothing fits without."""
     looked: tuple[Search, ...] = ()
     """Searches of a quick look at the same program."""
 
@@ -86,6 +88,7 @@ class Request:
                     self._segment(),
                     streamed=self._streamed(),
                     dealt=frozenset(self.dealt or ()),
+                    packed=bool(self.packed),
                 )
 
     def _segment(self) -> int:

@@ -130,7 +130,7 @@ def _closest(problem: Problem) -> tuple[Layer, int, str, dict[str, int]]:
     for layer, where in zip(problem.network.layers, found.ranges, strict=True):
         cut, neurons = where.cut, int(where.neurons.max())
         held: dict[tuple[str, str], Any] = dict(block_bytes(problem, layer, cut, neurons, cut.samples(problem.batch)))
-        held["code", "always"] = code_bytes_estimate(problem, layer, cut)
+        held["code", "always"] = int(code_bytes_estimate(problem, layer, cut, neurons))
         stages = stages_of(training=problem.training, segment=problem.segment)
         needs.append((layer, neurons, *fullest(held, stages, received_bytes(problem, layer, cut, neurons))))
     return max(needs, key=lambda item: sum(item[3].values()))

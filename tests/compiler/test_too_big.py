@@ -143,7 +143,7 @@ def test_what_relays_keep_is_named_by_its_kind(kind: str) -> None:
 def test_code_for_what_a_tile_reads_is_told_apart_from_its_codelets(size: int) -> None:
     machine = tiles(1400, size)
     with pytest.raises(TooBigError) as caught:
-        make_plan(chain(20, 1000, 1000, 5), machine, steps=10, batch=4, quick=True)
+        make_plan(chain(20, 1000, 1000, 5), machine, steps=10, batch=4, quick=True, packed=False)
     error = caught.value
     found = re.search(r"([\d,]+) bytes, is code \(([\d,]+) of them for what it reads", str(error))
     assert found is not None

@@ -14,6 +14,8 @@ from snnc.compiler.ir.step_program import ConnectionInfo
 
 WEIGHT_ROWS: Final = "weights_to_sources"
 """The compute set that brings weights to their sources."""
+PACKED_ROWS: Final = "weight_rows_packed"
+"""The compute set before it, which puts rows of weights side by side."""
 
 
 @dataclass(frozen=True)
@@ -171,12 +173,14 @@ def _source_numbers(net: Network, assembly: Assembly, connection: ConnectionInfo
 
 
 def _source_rows(net: Network, assembly: Assembly, connection: ConnectionInfo) -> None:
-    """A tile of the source reads its rows of all column groups, each in one piece or two, and puts them in order."""
+    """A tile of the source reads its rows of all column groups, each in one piece or two, or packed, and puts them in order."""
     source, target, rows = connection.source, connection.target, f"{connection.weight}_rows"
     inputs, outputs = net.size(connection.source_buffer), net.neurons[target]
     assembly.variable("Parts", rows, f'layout.source_rows({source}, "{rows}", {outputs})', "the same weights, by rows, with their source")
+    packed = connection.id in net.packed_rows
+    pieces = _packed_rows(net, assembly, connection) if packed else f"Layout::rows_of({source}, h, {target}, {connection.weight}, {inputs})"
     fields = (
-        vector("Input", "float", "pieces", f"Layout::rows_of({source}, h, {target}, {connection.weight}, {inputs})"),
+        vector("Input", "float", "pieces", pieces),
         vector("Input", "unsigned", "runs", f"layout.constants(runs_of_tiles({target}), h.tile)"),
         vector("Output", "float", "rows", f"{rows}.range(h.begin, h.end)"),
         number("count", "h.count"),
@@ -185,3 +189,25 @@ def _source_rows(net: Network, assembly: Assembly, connection: ConnectionInfo) -
     )
     loop = VertexLoop(connection.label, "Home", "h", f"{source}.homes", WEIGHT_ROWS, "WeightRows", "h.tile", fields)
     assembly.loop("update", loop)
+
+
+def _packed_rows(net: Network, assembly: Assembly, connection: ConnectionInfo) -> str:
+    """Tiles of the target collect rows of their bundle and pack them; return what a tile of the source reads of them."""
+    inputs, bundles = net.size(connection.source_buffer), net.packed_rows[connection.id]
+    weight, name = connection.weight, f"{connection.weight}_packing"
+    value = f"Packing({connection.source}, {connection.target}, {inputs}, {bundles})"
+    assembly.variable("Packing", name, value, "which tiles pack rows of the same weights")
+    packed = assembly.variable("Parts", f"{weight}_packed", f'layout.packed_rows({name}.packers(), "{weight}_packed")', "the packed rows")
+    fields = (
+        vector("Input", "float", "pieces", f"{name}.collected(p, {weight})"),
+        vector("Input", "unsigned", "widths", f"layout.constants({name}.widths(p), p.tile)"),
+        vector("Input", "unsigned", "runs", f"layout.constants({name}.runs(p), p.tile)"),
+        vector("Output", "float", "packed", f"{packed}[p.index]"),
+        number("number", f"{name}.widths(p).size()"),
+        number("length", f"{name}.runs(p).size()"),
+        number("rows", "p.count"),
+        number("columns", "p.columns"),
+    )
+    loop = VertexLoop(connection.label, "Packer", "p", f"{name}.packers()", PACKED_ROWS, "PackRows", "p.tile", fields)
+    assembly.loop("update", loop)
+    return f"{name}.to(h, {packed})"

@@ -11,6 +11,7 @@ import numpy as np
 
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.traffic import FLOAT, Layout, Traffic, between_replicas, send_to_all, shared_tiles
+from snnc.compiler.tiles.gradients.packing import group_sizes, nearest, packed_to_source, packing_of, row_pieces
 from snnc.compiler.tiles.indexed.indexed_traffic import weights_from_owners
 from snnc.compiler.tiles.network import Link, learned_rows
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, column_groups
@@ -94,7 +95,7 @@ def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange) -> 
     """A weight for each pair of neurons: both sides hold them in the neurons' order, so what joins two tiles is one piece."""
     ends, theirs = np.cumsum(source.neurons), np.cumsum(target.neurons)
     for r in range(source.replicas):
-        tiles, origin = source.of(r), target.of(_nearest(source, target, r))
+        tiles, origin = source.of(r), target.of(nearest(source, target, r))
         for index, (tile, last) in enumerate(zip(tiles.tolist(), ends.tolist(), strict=True)):
             first = last - int(source.neurons[index])
             near = range(int(np.searchsorted(theirs, first, side="right")), int(np.searchsorted(theirs, last, side="left")) + 1)
@@ -115,7 +116,8 @@ def weights_to_sources(layout: Layout) -> tuple[Traffic, Load] | None:
     """Each tile of a source that needs its gradient reads its rows of the weights and writes them in the order of the targets.
 
     Rows of neighbouring neurons follow each other in a column group of the target, the paired columns and the last of an odd number
-    each, so a column group is one piece or two. All workers of the tile share the work.
+    each, so a column group is one piece or two; packed rows are one piece from each bundle of the target's tiles. All workers of the
+    tile share the work.
     """
     problem = layout.problem
     links = [link for link in problem.network.links if link.dense and problem.copies(link)] if problem.training else []
@@ -124,7 +126,11 @@ def weights_to_sources(layout: Layout) -> tuple[Traffic, Load] | None:
     traffic, load = Traffic.none(problem), Load(problem)
     for link in links:
         source, target = layout.range_by_id(link.source.owner), layout.range_by_id(link.target)
-        _rows(layout, traffic, link, source, target)
+        packing = packing_of(layout, link)
+        if packing is None:
+            _rows(layout, traffic, link, source, target)
+        else:
+            packed_to_source(layout, traffic, packing)
         sizes, which = np.unique(source.neurons, return_inverse=True)
         cycles = np.array([_cycles(layout, n, target) for n in sizes.tolist()])[which]
         load.add(source.tiles, np.tile(cycles, source.replicas), problem.target.workers)
@@ -151,50 +157,27 @@ def _runs(target: TileRange) -> list[tuple[int, int]]:
 
 def _rows(layout: Layout, traffic: Traffic, link: Link, source: TileRange, target: TileRange) -> None:
     """What a tile of the source holds of the target itself is not moved."""
-    pieces, whole = _pieces(target), _whole_pieces(target, link.inputs)
-    readers = Counter(_nearest(source, target, r) for r in range(source.replicas))
+    pieces, whole = row_pieces(target), _whole_pieces(target, link.inputs)
+    readers = Counter(nearest(source, target, r) for r in range(source.replicas))
     for replica in readers:
         traffic.sent[target.of(replica)] += FLOAT * link.inputs * target.neurons
     for r in range(source.replicas):
-        tiles, origin = source.of(r), target.of(_nearest(source, target, r))
+        tiles, origin = source.of(r), target.of(nearest(source, target, r))
         each = whole if source.width == 1 else pieces
         traffic.add(tiles, FLOAT * source.neurons * int(target.neurons.sum()), int(each.sum()))
         both, mine, own = shared_tiles(tiles, origin)
         held = FLOAT * source.neurons[mine] * target.neurons[own]
         traffic.add(both, -held, -each[own])
-        if readers[_nearest(source, target, r)] == 1:
+        if readers[nearest(source, target, r)] == 1:
             traffic.sent[both] -= held
         for chip, neurons in layout.by_chip(tiles, source.neurons).items() if layout.several_chips else ():
             for home, part in layout.by_chip(origin, target.neurons).items():
                 traffic.flows.send(home, (chip,), FLOAT * neurons * part)
 
 
-def _nearest(source: TileRange, target: TileRange, replica: int) -> int:
-    """The target's replica whose weights a replica of the source copies."""
-    return replica * target.replicas // source.replicas
-
-
-def _groups(target: TileRange) -> tuple[Ints, Ints, Ints]:
-    """Of each tile of a replica: columns of the smaller groups, and how many have one more, and how many have not."""
-    groups = np.maximum(column_groups(target.neurons, target.columns), 1)
-    larger = target.neurons % groups
-    return target.neurons // groups, larger, groups - larger
-
-
-def _pieces(target: TileRange) -> Ints:
-    """Pieces of some rows on each tile of a replica: one for each column group, two where an odd number of columns holds a pair."""
-    size, larger, smaller = _groups(target)
-
-    def split(columns: Ints) -> Ints:
-        found: Ints = np.where((columns % 2 == 1) & (columns > 1), 2, 1).astype(np.int64)
-        return found
-
-    return np.asarray((larger * split(size + 1) + smaller * split(size)) * np.minimum(target.neurons, 1), dtype=np.int64)
-
-
 def _whole_pieces(target: TileRange, inputs: int) -> Ints:
     """Pieces when all rows are read: they end only where a group's elements are padded to an even number."""
-    size, larger, smaller = _groups(target)
+    size, larger, smaller = group_sizes(target)
     padded = larger * (inputs * (size + 1) % 2) + smaller * (inputs * size % 2)
     last_padded = np.where(smaller > 0, inputs * size % 2, inputs * (size + 1) % 2)
     return np.asarray(1 + padded - last_padded, dtype=np.int64)

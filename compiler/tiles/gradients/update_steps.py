@@ -9,8 +9,10 @@ import numpy as np
 
 from snnc.compiler.tiles.cycles.load import Load, Work
 from snnc.compiler.tiles.exchange.traffic import Layout, Traffic, gradients_to_shares, parameter_groups, shares_of
+from snnc.compiler.tiles.gradients.packing import rows_to_bundles
 from snnc.compiler.tiles.gradients.parameter_copies import numbers_to_readers, weights_to_replicas, weights_to_sources
 from snnc.compiler.tiles.indexed.indexed_traffic import gradients_to_owners, owned_by, owned_work
+from snnc.compiler.tiles.memory.lifetimes import PACKED
 from snnc.compiler.tiles.network import Layer, learned_rows, learned_scalars
 from snnc.compiler.tiles.placement.block_shapes import shapes
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
@@ -33,12 +35,16 @@ def update_steps(layout: Layout) -> tuple[Step, ...]:
 
 
 def copy_steps(layout: Layout) -> Iterator[Step]:
-    """New weights go to all replicas, then to all that read them; copies of one kind are one exchange."""
+    """New weights go to all replicas, then to all that read them, rows perhaps packed; copies of one kind are one exchange."""
     replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
     if replicas is not None:
         yield Step("update: replicas", "update", 1, Load(layout.problem), replicas)
     if numbers is not None:
         yield Step("update: shared numbers", "update", 1, Load(layout.problem), numbers.traffic, local=numbers.local)
+    packed = rows_to_bundles(layout)
+    if packed is not None:
+        traffic, load = packed
+        yield Step(PACKED, "update", 1, load, traffic)
     rows = weights_to_sources(layout)
     if rows is not None:
         traffic, load = rows

@@ -14,8 +14,10 @@ from snnc.compiler.tiles.memory.lifetimes import (
     AGAIN_NEURONS,
     BACKWARD,
     BACKWARD_NEURONS,
+    COPIES,
     FORWARD_NEURONS,
     OPTIMISER,
+    PACKED,
     Held,
     most,
     stages_of,
@@ -138,7 +140,7 @@ def _adjoints(problem: Problem, layer: Layer) -> dict[Kept, int]:
 
 
 def received_bytes(problem: Problem, layer: Layer, cut: AnyCut, neurons: Any) -> dict[str, Any]:
-    """Return stage -> bytes that a superstep there brings to each tile of `layer`, at most."""
+    """Return stage -> bytes that a superstep there brings to each tile of `layer`, at most, packed rows of weights among them."""
     samples = cut.samples(problem.batch)
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) + 0 * neurons
     if not problem.training:
@@ -149,12 +151,26 @@ def received_bytes(problem: Problem, layer: Layer, cut: AnyCut, neurons: Any) ->
     back += sum(samples * bus.returned_bytes for bus in returned_buses(problem, layer))
     elements = sum(learned_elements(layer).values()) * neurons
     gathered = FLOAT * (elements - elements // cut.replicas)
-    return {FORWARD_NEURONS: windows, AGAIN_NEURONS: windows, BACKWARD: deltas, BACKWARD_NEURONS: back, OPTIMISER: gathered}
+    found = {FORWARD_NEURONS: windows, AGAIN_NEURONS: windows, BACKWARD: deltas, BACKWARD_NEURONS: back, OPTIMISER: gathered}
+    if problem.packed:
+        rows = FLOAT * neurons * sum(link.inputs for link in layer.incoming if link.dense and problem.copies(link))
+        found |= {PACKED: 2 * rows, COPIES: rows + FLOAT * neurons * _copies(problem, layer)}
+    return found
 
 
-def code_bytes_estimate(problem: Problem, layer: Layer, cut: Cut) -> int:
-    """Code of a tile of `layer`, before relays and tiles are known: codelets, and a fragment for each relay and each column group."""
+def code_bytes_estimate(problem: Problem, layer: Layer, cut: Cut, neurons: Any) -> Ints:
+    """Code of a tile of `layer`, before relays and tiles are known: codelets, and a fragment for each relay and each column group.
+
+    Of targets whose rows are packed, a fragment for each tile: with as many neurons as this one has, and rows from square roots of them.
+    """
     relays = math.ceil(problem.batch / cut.replicas / problem.target.workers)
-    fragments = 2 * 2 * relays * len(problem.buses_into(layer))
-    fragments += sum(2 * min(problem.by_id[target].neurons, problem.target.tiles) for target, _ in problem.whole_deltas_into(layer))
-    return problem.target.fixed_tile_bytes + layer_code_bytes(problem, layer) + fragments * problem.target.fragment_code_bytes
+    fragments = 2 * 2 * relays * len(problem.buses_into(layer)) + 0 * np.asarray(neurons, dtype=np.int64)
+    for target, _ in problem.whole_deltas_into(layer):
+        most = min(problem.by_id[target].neurons, problem.target.tiles)
+        if problem.packed:
+            tiles = np.minimum(ceil_div(most, np.maximum(neurons, 1)), most)
+            fragments = fragments + tiles + np.ceil(2 * np.sqrt(cut.columns * tiles)).astype(np.int64)
+        else:
+            fragments = fragments + 2 * most
+    found: Ints = problem.target.fixed_tile_bytes + layer_code_bytes(problem, layer) + fragments * problem.target.fragment_code_bytes
+    return found

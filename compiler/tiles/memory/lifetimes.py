@@ -22,13 +22,14 @@ SCORES, LOSS = "loss: scores", "loss"
 AGAIN, AGAIN_NEURONS = "recompute", "recompute: neurons"
 BACKWARD, BACKWARD_NEURONS = "backward", "backward: neurons"
 PRIVATE_SUMS, SHARED_SUMS, OPTIMISER = "update: private gradients", "update: shared gradients", "update: optimiser"
-REPLICAS, NUMBERS, COPIES = "update: replicas", "update: shared numbers", "update: weight copies"
+REPLICAS, NUMBERS = "update: replicas", "update: shared numbers"
+PACKED, COPIES = "update: weight rows packed", "update: weight copies"
 
 _INFERENCE: Final = (FORWARD, FORWARD_NEURONS)
 _AGAIN: Final = (AGAIN, AGAIN_NEURONS)
 _BACK: Final = (*_AGAIN, BACKWARD, BACKWARD_NEURONS)
 _SEQUENCE: Final = (*_INFERENCE, SCORES, LOSS, *_BACK)
-STAGES: Final = (*_SEQUENCE, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER, REPLICAS, NUMBERS, COPIES)
+STAGES: Final = (*_SEQUENCE, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER, REPLICAS, NUMBERS, PACKED, COPIES)
 """Supersteps that hold the same, in order."""
 
 LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
@@ -49,9 +50,10 @@ LIVES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
             "shared gradients": (*_BACK, PRIVATE_SUMS, SHARED_SUMS),
             "sums of shared gradients": (SHARED_SUMS, OPTIMISER),
             "gradients": (*_BACK, PRIVATE_SUMS, SHARED_SUMS, OPTIMISER),
+            "packed rows": (PACKED, COPIES),
             "copies of weights": (*_SEQUENCE, COPIES),
-            "copies of numbers": (*_SEQUENCE, NUMBERS, COPIES),
-            "copies read forward": (*_INFERENCE, NUMBERS, COPIES),
+            "copies of numbers": (*_SEQUENCE, NUMBERS, PACKED, COPIES),
+            "copies read forward": (*_INFERENCE, NUMBERS, PACKED, COPIES),
         }.items()
     }
 )

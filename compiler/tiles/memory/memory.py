@@ -13,6 +13,7 @@ from snnc.compiler.ir.plan import MemoryPhase
 from snnc.compiler.tiles.cycles.predict import fragments_without_runs
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.gradient_traffic import reduced_bytes
+from snnc.compiler.tiles.gradients.packing import packings
 from snnc.compiler.tiles.indexed.indexed_cycles import owned_numbers
 from snnc.compiler.tiles.memory.block_memory import FLOAT, Kept, block_bytes, estimated_bytes, most_bytes
 from snnc.compiler.tiles.memory.lifetimes import LIVES, bytes_at, stage_of
@@ -119,6 +120,8 @@ def memory_of(layout: Layout, steps: Sequence[Step]) -> Memory:
             add(kept, where.tiles, size)
     for kept, tiles, size in _owned(layout):
         add(kept, tiles, size)
+    for _, packing in packings(layout):
+        add(("weights", "packed rows"), packing.tiles, packing.held())
     for source, relays in layout.relays.items():
         tiles, samples = np.array([(relay.tile, relay.samples) for relay in relays], dtype=np.int64).T
         used[tiles] = True

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.gradients.packing import packings
 from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.relays.relay_cycles import mask_rows
@@ -34,6 +35,8 @@ def constant_bytes(layout: Layout) -> Ints:
         for link in layer.outgoing:
             if problem.copies(link) and link.dense:
                 words[layout.range_of(layer).tiles] += _runs(layout.range_by_id(link.target))
+    for _, packing in packings(layout):
+        np.add.at(words, packing.tiles, packing.numbers())
     return WORD * words
 
 

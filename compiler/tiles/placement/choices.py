@@ -198,6 +198,6 @@ def _used(problem: Problem, layer: Layer, some: Sequence[Cut], neurons: Ints) ->
     """[cuts, neurons]: bytes of a tile, never falling."""
     several = Cuts.of(some)
     held = block_bytes(problem, layer, several, neurons, several.samples(problem.batch))
-    code = np.array([[code_bytes_estimate(problem, layer, cut)] for cut in some])
+    code = np.array([code_bytes_estimate(problem, layer, cut, neurons) for cut in some])
     found: Ints = np.maximum.accumulate(most_bytes(problem, held, received_bytes(problem, layer, several, neurons)) + code, axis=1)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -36,6 +36,8 @@ NONE: Final = Streaming(0, 1.0)
 """Streaming memory of a machine that tells of none."""
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
 """Parts of a tile that blocks may fill, tried in this order until relays find room."""
+TIGHT_SHARES: Final = (1.0, 0.98, 0.95, 0.92, *BLOCK_SHARES[1:])
+"""The same where rows of weights are packed, which is done where tiles are full."""
 QUICK_SHARES: Final = (1.0, 0.8, 0.6)
 """As :data:`BLOCK_SHARES`, where any placement will do."""
 EFFORT: Final = 600_000
@@ -153,11 +155,12 @@ class Search:
     def run_quickly(self, chips: int | None) -> Search:
         """Use all chips, give relays the whole machine, and stop at the first placement that fits, however slow it is."""
         options = self._options(self.problem)
-        for share in QUICK_SHARES:
+        for share in TIGHT_SHARES if self.problem.packed else QUICK_SHARES:
             tight = each_once(options, partial(all_within, share * self.problem.target.tile_bytes))
-            for placement in islice(placements(self.problem, tight, chips or self.problem.target.chips), 0, None, 4):
-                if self.price(placement, near=False) is not None:
-                    return self
+            for some in (tight, *(_alike(tight) if self.problem.packed else ())):
+                for placement in islice(placements(self.problem, some, chips or self.problem.target.chips), 0, None, 4):
+                    if self.price(placement, near=False) is not None:
+                        return self
         return self
 
     def run_given(self, found: Iterable[Placement]) -> Search:
@@ -263,10 +266,12 @@ class Search:
             self._run_options(part, self._options(part, even=even), chips, copies)
 
     def _run_options(self, part: Problem, options: Sequence[Sequence[Choice]], chips: int, copies: int) -> None:
-        for share in BLOCK_SHARES:
+        for share in TIGHT_SHARES if part.packed else BLOCK_SHARES:
             limit = share * part.target.tile_bytes
             tight = each_once(options, partial(all_within, limit))
             found = list(placements(part, tight, chips, copies))
+            for alike in _alike(tight) if part.packed else ():
+                found += placements(part, alike, chips, copies)
             if part.network.indexed and share == BLOCK_SHARES[0] and part.target.tiles_per_chip >= ROOMY:
                 found += sharing_tiles(part, tight, found, chips, copies)
             least = {id(placement): self._least_cycles(part, options, placement) for placement in found}
@@ -330,6 +335,18 @@ class Search:
     def _price_all(self, found: Sequence[Placement], *, near: bool) -> bool:
         fits = [self.price(placement, near=near) is not None for placement in found]
         return any(fits)
+
+
+def _alike(options: Sequence[Sequence[Choice]]) -> Iterator[list[Sequence[Choice]]]:
+    """The same with one number of replicas for all populations: who reads deltas of a part of a tile's samples reads a piece a neuron."""
+    for replicas in sorted({choice.cut.replicas for some in options for choice in some}):
+        found = each_once(options, partial(_with_replicas, replicas))
+        if all(found):
+            yield found
+
+
+def _with_replicas(replicas: int, some: Sequence[Choice]) -> list[Choice]:
+    return [choice for choice in some if choice.cut.replicas == replicas]
 
 
 def _error(placement: Placement, known: Sequence[tuple[Placement, float]]) -> float:

@@ -133,6 +133,6 @@ def layer_code_bytes(problem: Problem, layer: Layer) -> int:
 def _code_of(problem: Problem, layer: Layer) -> int:
     costs = [cost for _, cost, _, _ in block_codelets(problem, layer)]
     costs += [cost for source in layer.sent for _, cost, _, _ in relay_codelets(problem, source)]
-    costs += [problem.costs[name] for name in ("update", "weight_rows") if problem.training]
+    costs += [problem.costs[name] for name in ("update", "weight_rows", *(["pack_rows"] if problem.packed else [])) if problem.training]
     loops = dict(loop for cost in costs for loop in cost.loops)
     return problem.target.instruction_bytes * (sum(cost.instructions for cost in costs) + sum(loops.values()))

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.gradients.packing import packings
 from snnc.compiler.tiles.network import Layer, Source, learned_rows, learned_scalars
 from snnc.compiler.tiles.placement.grouping import Ints, column_groups, sample_groups
 from snnc.compiler.tiles.problem import Problem
@@ -57,6 +58,8 @@ def uses(layout: Layout) -> Iterator[Use]:
     yield from _of_losses(layout)
     yield from _of_reductions(layout)
     yield from _of_owners(layout)
+    for _, packing in packings(layout):
+        yield Use("pack_rows", layout.problem.costs["pack_rows"], packing.tiles, 1, 8)
 
 
 def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:

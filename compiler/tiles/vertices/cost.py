@@ -75,6 +75,8 @@ codelet             samples    events     sweeps; rows / products     neurons   
                                           / pairs of gradients added
 ``weight_rows``     0          0          rows of the columns that a  0                         weights put in order (element);
                                           worker takes                                          columns looked at (lookup)
+``pack_rows``       0          0          tiles of the source in       0                         weights put side by side (element); pieces
+                                          each piece                                            looked at (lookup), runs of tiles (run)
 ``transpose``       0          0          0                           0                         floats moved (element)
 ==================  =========  =========  ==========================  ========================  ================================
 
@@ -514,6 +516,9 @@ def _shared(network: Network) -> dict[str, CodeletCost]:
         "update": CodeletCost(start=24, row=2, product=2, element=adam if network.moments == 2 else 5 + network.moments).calling(sums),
         # each column: its neurons, its place, a test for the worker's share; each of its rows: two bounds, two pointers; load, store
         "weight_rows": CodeletCost(start=24, lookup=6, row=10, element=2),
+        # each piece: its columns, its size, a test for the worker's share; each run of tiles with as many neurons: two numbers, two
+        # products, two divisions; each tile of it: two bounds, two pointers, set-up of the loop; load, store
+        "pack_rows": CodeletCost(start=24, lookup=6, run=32, row=10, element=2),
         "transpose": CodeletCost(start=16, element=3),
         # an owned element is zeroed; a piece: load place and length, form an address, set up the loop; a value: load, load, add, store
         "sum_pieces": CodeletCost(start=20, element=1, row=8, value=4),

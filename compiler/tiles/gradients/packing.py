@@ -1,0 +1,293 @@
+"""Rows of weights laid side by side before they are sent: few pieces for a tile of the source that reads them.
+
+The tiles of a target are cut into bundles. Each tile of a bundle stands for a part of the source's tiles: it collects their rows from all
+tiles of its bundle and puts what one tile of the source reads in one piece. Such a tile then reads a piece from each bundle, in place of
+one or two from each column group: with square roots of tiles in a bundle, either side reads about as many.
+docs/decisions/0025-packed-weight-rows.md has the reasons.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.tiles.cycles.load import Load
+from snnc.compiler.tiles.exchange.traffic import FLOAT, Layout, Traffic
+from snnc.compiler.tiles.network import Link
+from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups, split
+from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.vertices.cost import worker_cycles
+
+WORTH: Final = 2
+"""Rows are packed where tiles read at least so many times fewer pieces."""
+NOTABLE: Final = 0.05
+"""Part of a tile's bytes that code for rows of weights has to take, by an estimate, for packing them to be tried."""
+Runs: TypeAlias = tuple[tuple[int, int], ...]
+"""Tiles of the source that follow each other with the same neurons: their number, and neurons of each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """How the weights of one connection are packed; arrays are over the target's tiles, of one replica.
+
+    Attributes
+    ----------
+    inputs
+        Rows of the weights: neurons of the source.
+    source, target
+        Where the two populations lie.
+    bundles
+        Into how many runs of tiles a replica of the target is cut, as :func:`snnc.compiler.tiles.placement.grouping.split` cuts.
+    """
+
+    inputs: int
+    source: TileRange
+    target: TileRange
+    bundles: int
+
+    @cached_property
+    def readers(self) -> Mapping[int, int]:
+        """Replicas of the target whose rows are packed, and how many replicas of the source read each."""
+        return Counter(nearest(self.source, self.target, r) for r in range(self.source.replicas))
+
+    @cached_property
+    def tiles(self) -> Ints:
+        """Tiles that pack, replica after replica."""
+        return np.concatenate([self.target.of(replica) for replica in self.readers])
+
+    @cached_property
+    def edges(self) -> Ints:
+        """Place of the first tile of each bundle, and the number of tiles."""
+        return _edges(self.target.width, self.bundles)
+
+    @cached_property
+    def bundle_of(self) -> Ints:
+        """Bundle of each tile."""
+        return np.repeat(np.arange(self.bundles), np.diff(self.edges))
+
+    @cached_property
+    def columns(self) -> Ints:
+        """Neurons of each bundle."""
+        return np.add.reduceat(self.target.neurons, self.edges[:-1])
+
+    def parts(self, size: int) -> Ints:
+        """Places where the parts of the source's tiles begin that the tiles of a bundle of `size` stand for, and the number of tiles."""
+        return _edges(self.source.width, size)
+
+    @cached_property
+    def part_of(self) -> tuple[Ints, Ints]:
+        """First tile of the source that each tile stands for, and what follows its last one."""
+        found = [(a, b) for size in np.diff(self.edges).tolist() for a, b in zip(*_ends(self.parts(size)), strict=True)]
+        begin, end = np.array(found, dtype=np.int64).T
+        return begin, end
+
+    @cached_property
+    def rows(self) -> Ints:
+        """Rows that each tile packs."""
+        sums = np.append(0, np.cumsum(self.source.neurons))
+        begin, end = self.part_of
+        found: Ints = sums[end] - sums[begin]
+        return found
+
+    @cached_property
+    def elements(self) -> Ints:
+        """Weights that each tile packs."""
+        found: Ints = self.rows * self.columns[self.bundle_of]
+        return found
+
+    def held(self) -> Ints:
+        """Bytes of packed rows on each of :attr:`tiles`."""
+        return np.tile(FLOAT * self.elements, len(self.readers))
+
+    def widths(self, bundle: int) -> tuple[int, ...]:
+        """Columns of each piece of rows that a bundle has: of each column group, those in pairs and the last of an odd number."""
+        found: list[int] = []
+        for neurons in self.target.neurons[self.edges[bundle] : self.edges[bundle + 1]].tolist():
+            for _, count in split(neurons, int(column_groups(neurons, self.target.columns))):
+                found += [width for width in (count // 2 * 2, count % 2) if width]
+        return tuple(found)
+
+    def runs(self, tile: int) -> Runs:
+        """Tiles of the source that tile number `tile` stands for, those with the same neurons as one run."""
+        begin, end = (int(edge[tile]) for edge in self.part_of)
+        neurons = self.source.neurons[begin:end]
+        starts = np.flatnonzero(np.append(True, np.diff(neurons) != 0))
+        return tuple((len(part), int(part[0])) for part in np.split(neurons, starts[1:]))
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[tuple[int, ...], Runs], ...]:
+        """Widths of pieces, and runs of the source's tiles, that each tile has to do with."""
+        widths = [self.widths(bundle) for bundle in range(self.bundles)]
+        return tuple((widths[bundle], self.runs(tile)) for tile, bundle in enumerate(self.bundle_of.tolist()))
+
+    def numbers(self) -> Ints:
+        """Constants that tell each of :attr:`tiles` so."""
+        found = np.array([len(widths) + 2 * len(runs) for widths, runs in self.shapes], dtype=np.int64)
+        return np.tile(found, len(self.readers))
+
+
+def _edges(total: int, parts: int) -> Ints:
+    return np.array([first for first, _ in split(total, parts)] + [total], dtype=np.int64)
+
+
+def _ends(edges: Ints) -> tuple[list[int], list[int]]:
+    return edges[:-1].tolist(), edges[1:].tolist()
+
+
+def saves_room(problem: Problem) -> bool:
+    """Whether code for the rows of weights that a tile reads, a piece for each neuron or tile of its targets, may take room that matters."""
+    read = [
+        sum(min(link.outputs, problem.target.tiles) for link in layer.outgoing if link.dense and problem.copies(link))
+        for layer in problem.network.layers
+        if problem.training
+    ]
+    return problem.target.fragment_code_bytes * max(read, default=0) > NOTABLE * problem.target.tile_bytes
+
+
+def packings(layout: Layout) -> Iterator[tuple[Link, Packing]]:
+    """Connections whose rows of weights are packed."""
+    for link in layout.problem.network.links if layout.problem.packed else ():
+        found = packing_of(layout, link)
+        if found is not None:
+            yield link, found
+
+
+def packing_of(layout: Layout, link: Link) -> Packing | None:
+    """How the rows of `link` are packed; None where they are not."""
+    problem = layout.problem
+    if not (problem.packed and problem.training and link.dense and problem.copies(link)):
+        return None
+    source, target = layout.range_by_id(link.source.owner), layout.range_by_id(link.target)
+    bundles = bundles_of(problem, source, target)
+    return Packing(link.inputs, source, target, bundles) if bundles else None
+
+
+def bundles_of(problem: Problem, source: TileRange, target: TileRange) -> int:
+    """Bundles with which the code of the exchange and the packed rows take the least room; 0 where they save few pieces."""
+    each, sizes = row_pieces(target).mean(), np.arange(1, min(source.width, target.width) + 1)
+    bundles = np.unique(ceil_div(target.width, sizes))
+    largest, smallest = ceil_div(target.width, bundles), target.width // bundles
+    pieces = each * (largest - 1) + bundles
+    rows = ceil_div(source.width, np.minimum(smallest, source.width)) * int(source.neurons.max())
+    held = FLOAT * rows * largest * int(target.neurons.max())
+    best = int(np.argmin(problem.target.fragment_code_bytes * pieces + held))
+    return int(bundles[best]) if WORTH * pieces[best] <= each * target.width else 0
+
+
+def nearest(source: TileRange, target: TileRange, replica: int) -> int:
+    """The target's replica whose weights a replica of the source copies."""
+    return replica * target.replicas // source.replicas
+
+
+def group_sizes(target: TileRange) -> tuple[Ints, Ints, Ints]:
+    """Of each tile of a replica: columns of the smaller groups, and how many have one more, and how many have not."""
+    groups = np.maximum(column_groups(target.neurons, target.columns), 1)
+    larger = target.neurons % groups
+    return target.neurons // groups, larger, groups - larger
+
+
+def row_pieces(target: TileRange) -> Ints:
+    """Pieces of some rows on each tile of a replica: one for each column group, two where an odd number of columns holds a pair."""
+    size, larger, smaller = group_sizes(target)
+
+    def pieces(columns: Ints) -> Ints:
+        found: Ints = np.where((columns % 2 == 1) & (columns > 1), 2, 1).astype(np.int64)
+        return found
+
+    return np.asarray((larger * pieces(size + 1) + smaller * pieces(size)) * np.minimum(target.neurons, 1), dtype=np.int64)
+
+
+# ---- what is exchanged and computed ----------------------------------------------------------------------------------------------
+
+
+def rows_to_bundles(layout: Layout) -> tuple[Traffic, Load] | None:
+    """Tiles collect the rows of their part from their bundle and pack them; None where nothing is packed."""
+    found = list(packings(layout))
+    if not found:
+        return None
+    traffic, load = Traffic.none(layout.problem), Load(layout.problem)
+    for _, packing in found:
+        for replica in packing.readers:
+            _collect(layout, traffic, packing, replica)
+        cycles: dict[tuple[tuple[int, ...], Runs], float] = {}
+        for shape in packing.shapes:
+            if shape not in cycles:
+                cycles[shape] = _cycles(layout.problem, *shape)
+        each = np.array([cycles[shape] for shape in packing.shapes])
+        load.add(packing.tiles, np.tile(each, len(packing.readers)), layout.problem.target.workers)
+    return traffic, load
+
+
+def _collect(layout: Layout, traffic: Traffic, packing: Packing, replica: int) -> None:
+    """What a bundle's tiles send each other."""
+    tiles, neurons, pieces = packing.target.of(replica), packing.target.neurons, row_pieces(packing.target)
+    of_bundle = np.add.reduceat(pieces, packing.edges[:-1])[packing.bundle_of]
+    others = packing.columns[packing.bundle_of] - neurons
+    traffic.add(tiles, FLOAT * packing.rows * others, of_bundle - pieces)
+    traffic.sent[tiles] += FLOAT * neurons * (packing.inputs - packing.rows)
+    if not layout.several_chips:
+        return
+    chips = tiles // layout.problem.target.tiles_per_chip
+    for first, last in zip(*_ends(packing.edges), strict=True):
+        if chips[first] == chips[last - 1]:
+            continue
+        sent, wanted = layout.by_chip(tiles[first:last], neurons[first:last]), layout.by_chip(tiles[first:last], packing.rows[first:last])
+        for home, columns in sent.items():
+            for chip, rows in wanted.items():
+                traffic.flows.send(home, (chip,), FLOAT * columns * rows)
+
+
+def _cycles(problem: Problem, widths: tuple[int, ...], runs: Runs) -> float:
+    """Worker cycles of the vertex that packs rows: its busiest worker, as the codelet deals out the elements."""
+    workers, cost = problem.target.workers, problem.costs["pack_rows"]
+    width, (number, count) = np.array(widths, dtype=np.int64), np.array(runs, dtype=np.int64).T
+    before = np.append(0, np.cumsum(number * count))
+    edges = int(before[-1]) * int(width.sum()) * np.arange(workers + 1) // workers
+    begin, end = edges[:-1, None], edges[1:, None]
+    at = int(before[-1]) * np.append(0, np.cumsum(width))
+    here = (at[1:] > begin) & (at[:-1] < end)
+    block = width[:, None] * count
+    start = at[:-1, None] + width[:, None] * before[:-1]
+    first = np.clip(begin[..., None] - start, 0, number * block) // block
+    last = ceil_div(np.clip(end[..., None] - start, 0, number * block), block)
+    rows = np.maximum(last - first, 0).sum(axis=(1, 2))
+    found = worker_cycles(cost, lookups=len(widths), runs=len(runs) * here.sum(axis=1), rows=rows, elements=(end - begin)[:, 0])
+    return problem.target.vertex_start_cycles + float(found.max())
+
+
+def packed_to_source(layout: Layout, traffic: Traffic, packing: Packing) -> None:
+    """Each tile of the source reads its rows from every bundle, in one piece; what it packed itself is not moved."""
+    source, width = packing.source, packing.source.width
+    sizes, columns = np.diff(packing.edges), packing.columns
+    member = {size: np.searchsorted(packing.parts(size), np.arange(width), side="right") - 1 for size in np.unique(sizes).tolist()}
+    for replica, readers in packing.readers.items():
+        tiles, moved = packing.target.of(replica), np.zeros(packing.target.width, dtype=bool)
+        for r in (r for r in range(source.replicas) if nearest(source, packing.target, r) == replica):
+            mine = source.of(r)
+            for bundle, size in enumerate(sizes.tolist()):
+                packed = packing.edges[bundle] + member[size]
+                away = tiles[packed] != mine
+                held = FLOAT * source.neurons * columns[bundle]
+                traffic.add(mine, held * away, away)
+                if readers == 1:
+                    np.add.at(traffic.sent, tiles[packed], held * away)
+                moved[packed[away]] = True
+                if layout.several_chips:
+                    _over_links(layout, traffic, (tiles[packed], mine), held)
+        if readers > 1:
+            traffic.sent[tiles] += FLOAT * packing.elements * moved
+
+
+def _over_links(layout: Layout, traffic: Traffic, ends: tuple[Ints, Ints], sizes: Ints) -> None:
+    """Bytes go from tiles to others, pair by pair."""
+    each = layout.problem.target.tiles_per_chip
+    home, chip = (end // each for end in ends)
+    for a in np.unique(home).tolist():
+        for b in np.unique(chip[home == a]).tolist():
+            traffic.flows.send(a, (b,), float(sizes[(home == a) & (chip == b)].sum()))
