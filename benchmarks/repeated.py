@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from snnc.benchmarks.nets import same_network
 from snnc.benchmarks.suites import Task
 from snnc.compiler.machines import load_target
-from snnc.compiler.machines.target import Target
+from snnc.compiler.machines.target import Target, only_the_clock
 
 _MILLISECONDS: Final = ("step_ms", "predicted_ms", "predicted_ms_full")
 
@@ -40,13 +39,9 @@ def at_another_clock(rows: Sequence[dict[str, Any]], task: Task) -> dict[str, An
     machine = load_target(task.target)
     for row in rows:
         alike = (row["net"], row["strategy"]) == (task.net, task.strategy) and row.get("ipus") == 1 and row["fits"]
-        if alike and _only_the_clock(load_target(row["target"]), machine):
+        if alike and only_the_clock(load_target(row["target"]), machine):
             return _scaled(row, machine)
     return None
-
-
-def _only_the_clock(one: Target, other: Target) -> bool:
-    return replace(one, name=other.name, device=other.device, clock_hz=other.clock_hz) == other and other.chips == 1
 
 
 def _scaled(row: dict[str, Any], machine: Target) -> dict[str, Any]:

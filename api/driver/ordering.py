@@ -15,6 +15,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.partition import Correspondence
 from snnc.compiler.tiles.partition.reorder import movable, orders, reorder
+from snnc.compiler.tiles.placement.looks import Clocks
 from snnc.driver.activity import Activity, taken
 from snnc.driver.parting import Mapped, Mapper, worth_planning
 from snnc.errors import ProjectFolderError
@@ -33,7 +34,31 @@ class Ordered:
     between: Correspondence
 
 
-def map_orders(program: StepProgram, mapper: Mapper, activity: Activity | None) -> Mapped:
+class Common:
+    """What the points of an exploration have in common: the orders of their program, and plans that do not depend on the clock."""
+
+    def __init__(self) -> None:
+        self.clocks = Clocks()
+        self._ways: list[tuple[StepProgram, Mapping[str, Ordered | None]]] = []
+
+    def ways(self, program: StepProgram) -> Mapping[str, Ordered | None]:
+        """Return the orders of a program that are tried, by name; "" is the author's."""
+        known = next((ways for one, ways in self._ways if one is program), None)
+        if known is None:
+            known = _ways(program)
+            self._ways.append((program, known))
+        return known
+
+
+def _ways(program: StepProgram) -> Mapping[str, Ordered | None]:
+    ways: dict[str, Ordered | None] = {"": None}
+    for grain in GRAINS:
+        chosen = orders(program, grain)
+        ways.setdefault(str(chosen), Ordered(chosen, reorder(program, chosen)))
+    return ways
+
+
+def map_orders(program: StepProgram, mapper: Mapper, activity: Activity | None, common: Common) -> Mapped:
     """Map the network in several orders quickly, the fastest two of them in full, and keep the faster.
 
     Raises
@@ -43,13 +68,9 @@ def map_orders(program: StepProgram, mapper: Mapper, activity: Activity | None) 
     """
     if not movable(program):
         return Mapped(mapper(program, activity))
-    ways: dict[str, Ordered | None] = {"": None}
-    for grain in GRAINS:
-        chosen = orders(program, grain)
-        ways.setdefault(str(chosen), Ordered(chosen, reorder(program, chosen)))
     looks: list[tuple[float, Ordered | None]] = []
     # Whichever lies channels side by side is the fastest in most cases; others are looked at no longer than they may be faster.
-    for way in reversed(ways.values()):
+    for way in reversed(list(common.ways(program).values())):
         with suppress(TooBigError):
             looks.append((_plan(program, mapper, activity, way, quick=True).cycles, way))
     worth = worth_planning(looks) or [None]

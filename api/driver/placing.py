@@ -23,7 +23,7 @@ from snnc.compiler.tiles.partition import prepare
 from snnc.compiler.tiles.placement.looks import Looks
 from snnc.driver.activity import Activity
 from snnc.driver.lowering import filled, lowering_options
-from snnc.driver.ordering import Ordered, load_orders, map_orders, save_orders
+from snnc.driver.ordering import Common, Ordered, load_orders, map_orders, save_orders
 from snnc.driver.parting import Mapped, Parter, Parts, load_parts, map_parts, save_parts
 from snnc.errors import ProjectFolderError, StepsNeededError
 from snnc.options.compile_options import Options
@@ -48,13 +48,14 @@ def map_graph(
     machine: Target | None = None,
     strategy: str = "snnc",
     chips: int | None = None,
+    common: Common | None = None,
 ) -> Mapped:
     """Map a lowered graph as :func:`map_program` does, populations with sparse connections in as many parts as are fastest.
 
-    On a machine of several chips, what is mapped onto one of them alone is tried too: parts and orders are chosen by quick looks at
-    the whole machine, which may miss what is best on one.
+    Those who map one program several times keep a `common`. On a machine of several chips, what is mapped onto one of them alone is
+    tried too: parts and orders are chosen by quick looks at the whole machine, which may miss what is best on one.
     """
-    mapped = partial(_map_graph, graph, program, chosen, activity, machine=machine, strategy=strategy)
+    mapped = partial(_map_graph, graph, program, chosen, activity, machine=machine, strategy=strategy, common=common or Common())
     found, target = mapped(chips=chips), machine or load_target(machine_of(chosen.target))
     if chips is not None or target.chips == 1 or strategy != "snnc" or for_poptorch(chosen.target):
         return found
@@ -74,8 +75,9 @@ def _map_graph(
     machine: Target | None,
     strategy: str,
     chips: int | None,
+    common: Common,
 ) -> Mapped:
-    given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, looks=Looks())
+    given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, looks=Looks(common.clocks))
     # What is to stand in another program keeps the author's order of neurons.
     if strategy != "snnc" or for_poptorch(chosen.target):
         return Mapped(given(program, activity=activity))
@@ -84,7 +86,7 @@ def _map_graph(
         return given(some, activity=spikes, quick=quick)
 
     if (chosen.parts or 1) == 1 and not any(graph.of_type(Sparse)):
-        return map_orders(program, mapper, activity)
+        return map_orders(program, mapper, activity, common)
     target = machine or load_target(machine_of(chosen.target))
     return map_parts(parter_of(graph, program, chosen, activity), mapper, chips or target.chips, chosen.parts)
 

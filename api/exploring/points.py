@@ -19,6 +19,7 @@ from snnc.driver.activity import assumed_activity
 from snnc.driver.compiling import Model, as_graph
 from snnc.driver.estimating import Estimate
 from snnc.driver.lowering import lowered
+from snnc.driver.ordering import Common
 from snnc.driver.placing import map_graph
 from snnc.errors import ExploreError
 from snnc.options.compile_options import Options, options
@@ -144,12 +145,14 @@ def explore_graph(
         raise ExploreError("cpu, cuda and reference have no tiles and no cycles; give machines (--targets gc200,bow).")
     program = lowered(graph, replace(chosen, target=targets[0]))
     wanted = {a: None if a is None else assumed_activity(program, a) for a in activities}
+    common = Common()
     for target, batch, activity in itertools.product(targets, batches, activities):
         start = time.perf_counter()
         found: Estimate | None = None
         error: SnncError | None = None
         try:
-            plan = map_graph(graph, program, replace(chosen, target=target, batch=batch), wanted[activity], strategy=strategy).plan
+            asked = replace(chosen, target=target, batch=batch)
+            plan = map_graph(graph, program, asked, wanted[activity], strategy=strategy, common=common).plan
             found = Estimate(plan, time.perf_counter() - start)
         except TooBigError as refused:
             error = refused

@@ -6,28 +6,22 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from snnc.compiler.ir.graph import Array
-from snnc.compiler.ir.plan import Block, BusPlan, ConnectionPlan, Mode, Plan, PopulationPlan, Recompute, Streaming
+from snnc.compiler.ir.plan import Mode, Plan, Recompute, Streaming
 from snnc.compiler.ir.segments import Streamed
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.baselines import SNNC, check_strategy
-from snnc.compiler.tiles.bounds import balance_bound, ideal_bound
-from snnc.compiler.tiles.cycles.predict import backward_cycles, cycles_by_tile, phase, supersteps
-from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.cycles.predict import backward_cycles
 from snnc.compiler.tiles.gradients.balanced_rows import may_deal
-from snnc.compiler.tiles.gradients.packing import packing_of, saves_room
-from snnc.compiler.tiles.host_io.streaming import streaming_bytes
-from snnc.compiler.tiles.network import Layer, Link, Network, Source, describe
-from snnc.compiler.tiles.placement.grouping import column_groups, sample_groups, split, split_samples
+from snnc.compiler.tiles.gradients.packing import saves_room
+from snnc.compiler.tiles.network import Source, describe
 from snnc.compiler.tiles.placement.looks import HOPELESS, Look, Looks, Populations, Rival
 from snnc.compiler.tiles.placement.placement import Placement
-from snnc.compiler.tiles.placement.search import EFFORT, GLANCED, SETTLED, Priced, Search
-from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.placement.search import EFFORT, GLANCED, SETTLED, Search
 from snnc.compiler.tiles.problem import Problem
-from snnc.compiler.tiles.relays.buses import Bus, sequence_bytes
 from snnc.compiler.tiles.relays.stores import with_bits
 from snnc.compiler.tiles.remedies import Trial
 from snnc.compiler.tiles.request import Gradients, Request
@@ -36,6 +30,7 @@ from snnc.compiler.tiles.schedule.capacity import check_names
 from snnc.compiler.tiles.schedule.schedule import fused_schedule, make_schedule
 from snnc.compiler.tiles.too_big import baseline_too_big, bytes_at_least, too_big
 from snnc.compiler.tiles.vertices.cost import network_costs
+from snnc.compiler.tiles.write_down import host_bytes, write_look, write_plan
 
 Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
 FAR: Final = 1.5
@@ -52,7 +47,6 @@ OF_PROGRAM: Final = ("network", "schedule", "looked")
 """What a request has of its program alone."""
 MOST_FLIPS: Final = 8
 """With more sources than these, gradients come back to all of them in one way."""
-LABEL_BYTES: Final = 4
 FLOAT: Final = 4
 
 
@@ -172,32 +166,58 @@ def make_plan(
     schedule = make_schedule(network)
     measured = (rates or {}, counts or {}, near_counts or {}, patterns or {})
     asked = (network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
-    populations = _populations(network, target, steps, batch)
     request = Request(*asked, *measured, recompute, streaming, fused=fused, dealt=dealt, packed=packed)
     effort = 0 if quick else EFFORT if effort is None else effort
     asked_for = {"program": program, "request": {f.name: getattr(request, f.name) for f in fields(request) if f.name not in OF_PROGRAM}}
-    look = None if looks is None or quick else looks.take(asked_for)
-    alike = look is not None and _looks_alike(request)
-    if look is not None:
-        request = replace(request, looked=tuple(look.found))
-    found = look.found if look is not None and alike else _fitting(request, strategy, placer, quick=quick)
-    if strategy == SNNC and placer is None:
-        several = look.several if look is not None and alike else _several(found, request)
-        fastest = _settled(several, request, looks, effort, quick=quick)
-        if looks is not None and quick:
-            looks.saw(populations, fastest.cycles())
-            looks.keep(Look(asked_for, found, several))
-    else:
-        fastest = _given(found, request).settle(GLANCED if quick else SETTLED)
-    if fastest.best is not None and quick and looks is not None:
-        return _look(program.name, fastest.best, activity_source)
+    clocks = looks.clocks if looks is not None and placer is None else None
+    alike = clocks and {**asked_for, "how": (strategy, effort, quick, activity_source), "bits": _bits(request)}
+    known = clocks.plan(alike, target) if clocks and alike else None
+    if known is not None:
+        return known
+    found, fastest = _found(request, asked_for, strategy, placer, looks, effort, quick=quick)
     if fastest.best is not None:
-        return _plan(program.name, fastest.best, activity_source, chips or target.chips, strategy)
+        brief = quick and looks is not None
+        usable = chips or target.chips
+        plan = (write_look if brief else partial(write_plan, usable=usable, strategy=strategy))(program.name, fastest.best, activity_source)
+        if clocks and alike:
+            clocks.keep(alike, plan)
+        return plan
     if strategy != SNNC:
         raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
     again = (request, partial(_attempt, effort=effort)) if placer is None and not quick else None
     nearest = _nearest(found)
     raise too_big(nearest.problem, nearest.misfit, again)
+
+
+def _bits(request: Request) -> tuple[frozenset[Source], ...]:
+    """Sources of which relays keep bits, which depends on how much the host sends in a cycle."""
+    return tuple(next(with_bits(problem)).bits for problem in request.problems())
+
+
+def _found(
+    request: Request,
+    asked_for: Mapping[str, Any],
+    strategy: str,
+    placer: Placer | None,
+    looks: Looks | None,
+    effort: int,
+    *,
+    quick: bool,
+) -> tuple[list[Search], Search]:
+    """All searches, and the fastest after local search; on from a quick look at the same where `looks` has one."""
+    look = None if looks is None or quick else looks.take(asked_for)
+    alike = look is not None and _looks_alike(request)
+    if look is not None:
+        request = replace(request, looked=tuple(look.found))
+    found = look.found if look is not None and alike else _fitting(request, strategy, placer, quick=quick)
+    if strategy != SNNC or placer is not None:
+        return found, _given(found, request).settle(GLANCED if quick else SETTLED)
+    several = look.several if look is not None and alike else _several(found, request)
+    fastest = _settled(several, request, looks, effort, quick=quick)
+    if looks is not None and quick:
+        looks.saw(_populations(request), fastest.cycles())
+        looks.keep(Look(asked_for, found, several))
+    return found, fastest
 
 
 def _fitting(request: Request, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
@@ -258,7 +278,7 @@ def _time(search: Search) -> float:
     """Cycles of a training step and of the transfers from the host before or in it."""
     problem = search.problem
     rate = problem.target.host.bytes_per_second / problem.target.clock_hz if problem.target.host is not None else math.inf
-    return search.cycles() + _host_bytes(problem) / rate
+    return search.cycles() + host_bytes(problem) / rate
 
 
 def _in_segments(request: Request, way: Streamed, placer: Placer | None, *, quick: bool) -> list[Search]:
@@ -338,10 +358,11 @@ def _nearest(found: Sequence[Search]) -> Search:
     return min(found, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
 
 
-def _populations(network: Network, target: Target, steps: int, batch: int) -> Populations:
+def _populations(request: Request) -> Populations:
     """What placements of one request and of another have in common, if these are equal."""
-    sizes = target.chips, target.tiles_per_chip, target.tile_bytes, steps, batch
-    return sizes, tuple((layer.id, layer.neurons) for layer in network.layers)
+    target = request.target
+    sizes = target.chips, target.tiles_per_chip, target.tile_bytes, request.steps, request.batch
+    return sizes, tuple((layer.id, layer.neurons) for layer in request.network.layers)
 
 
 def _looks_alike(request: Request) -> bool:
@@ -352,7 +373,7 @@ def _looks_alike(request: Request) -> bool:
 
 def _settled(several: list[Search], request: Request, looks: Looks | None, effort: int, *, quick: bool) -> Search:
     """The fastest search after local search, which is left out where another plan in its place is certainly faster."""
-    populations = _populations(request.network, request.target, request.steps, request.batch)
+    populations = _populations(request)
     if looks is not None and quick:
         found = _refined(several, request, effort)
         if found.cycles() <= HOPELESS * looks.fastest(populations):
@@ -492,117 +513,3 @@ def _quickly_in_some_way(request: Request) -> list[Search]:
         if lengths:
             found = list(_each_quickly(replace(request, segment=lengths[-1], streamed=way)))
     return found
-
-
-def _plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:
-    """Write down a layout; `usable`: chips that it might have taken."""
-    layout, problem = best.layout, best.layout.problem
-    steps, tiles = supersteps(layout), usable * problem.target.tiles_per_chip
-    phases = tuple(phase(layout, step) for step in steps)
-    return Plan(
-        name=name,
-        target=problem.target,
-        steps=problem.steps,
-        batch=problem.batch,
-        training=problem.training,
-        interval=problem.schedule.interval,
-        iterations=problem.schedule.iterations(problem.steps),
-        populations=tuple(_population(problem, layer, layout.range_of(layer)) for layer in problem.network.layers),
-        buses=tuple(_bus(layout, bus) for bus in problem.buses),
-        connections=tuple(_connection(layout, link) for link in problem.network.links),
-        activity=dict(problem.activity),
-        activity_source=activity_source,
-        memory={category: tuple(tiles.tolist()) for category, tiles in best.memory.at_peak.items()},
-        memory_over_time=tuple(best.memory.phases()),
-        unshared_bytes=int(best.memory.unshared[best.memory.tile]),
-        phases=phases,
-        loss_tiles=layout.loss_tiles,
-        tile_cycles=cycles_by_tile(layout, steps),
-        bound_cycles=balance_bound(problem, steps, phases, tiles),
-        ideal_cycles=ideal_bound(problem, tiles),
-        strategy=strategy,
-        host_bytes=_host_bytes(problem),
-        segment=problem.segment,
-        streamed=problem.streamed,
-        streaming_bytes=streaming_bytes(layout),
-        dealt=tuple(sorted(problem.dealt)),
-        latency=1 if problem.fused is None else problem.fused.latency,
-    )
-
-
-def _look(name: str, best: Priced, activity_source: str) -> Plan:
-    """What a quick look tells of a layout: the cycles of its supersteps."""
-    problem = best.layout.problem
-    return Plan(
-        name=name,
-        target=problem.target,
-        steps=problem.steps,
-        batch=problem.batch,
-        training=problem.training,
-        interval=problem.schedule.interval,
-        iterations=problem.schedule.iterations(problem.steps),
-        populations=(),
-        buses=(),
-        connections=(),
-        activity=dict(problem.activity),
-        activity_source=activity_source,
-        memory={},
-        phases=best.phases,
-    )
-
-
-def _host_bytes(problem: Problem) -> int:
-    """Inputs of all steps, some of them more than once where the host sends segments, and a label for each sample when training."""
-    each = 0
-    for source in problem.network.inputs:
-        turns = 1 if source.static else problem.segments.input_turns
-        each += turns * sequence_bytes(source, problem.buses, problem.steps_stored(source), problem.mode, bits=problem.bits)
-    return problem.batch * (each + LABEL_BYTES * problem.training)
-
-
-def _bus(layout: Layout, bus: Bus) -> BusPlan:
-    return BusPlan(
-        id=bus.id,
-        source=bus.source.owner,
-        buffer=bus.source.buffer,
-        width=bus.source.width,
-        kind="events" if bus.events else "values",
-        lag=bus.lag,
-        capacity=bus.capacity,
-        mode=layout.problem.mode,
-        relays=layout.relays[bus.source],
-        gradient=layout.reductions[bus.id].to_plan() if bus.id in layout.reductions else None,
-        form="bits" if bus.source in layout.problem.bits else "ids",
-    )
-
-
-def _connection(layout: Layout, link: Link) -> ConnectionPlan:
-    packing = packing_of(layout, link)
-    bundles = 0 if packing is None else packing.bundles
-    return ConnectionPlan(link.id, layout.problem.bus_of[link.id], link.delay, link.target, bundles)
-
-
-def _population(problem: Problem, layer: Layer, where: TileRange) -> PopulationPlan:
-    return PopulationPlan(
-        layer.id,
-        layer.label,
-        layer.neurons,
-        problem.schedule.stages[layer.id],
-        where.starts,
-        where.width,
-        tuple(_blocks(problem, where)),
-    )
-
-
-def _blocks(problem: Problem, where: TileRange) -> Iterator[Block]:
-    """Cut each tile's neurons into column groups and these into sample groups."""
-    groups = column_groups(where.neurons, where.columns).tolist()
-    for replica, (sample, samples) in enumerate(where.samples):
-        tiles = where.of(replica).tolist()
-        shares = sample_groups(where.neurons, where.columns, problem.target.workers, samples).tolist()
-        first = 0
-        for index, neurons in enumerate(where.neurons.tolist()):
-            parts = list(split_samples(samples, shares[index], paired=where.paired))
-            for offset, count in split(neurons, groups[index]):
-                yield from (Block(tiles[index], first + offset, count, sample + begin, number) for begin, number in parts)
-            first += neurons

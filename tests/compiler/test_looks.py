@@ -22,13 +22,17 @@ from snnc.compiler.tiles.network import describe
 from snnc.compiler.tiles.placement.blocks import different_rows
 from snnc.compiler.tiles.placement.choices import cuts
 from snnc.compiler.tiles.placement.cut import Cuts
-from snnc.compiler.tiles.placement.looks import Looks
+from snnc.compiler.tiles.placement.looks import Clocks, Looks
 from snnc.compiler.tiles.placement.search import Search
 from snnc.compiler.tiles.request import Request
 from snnc.compiler.tiles.schedule.schedule import make_schedule
 
 STEPS, BATCH = 6, 4
 TARGET = replace(load_target("gc200"), name="gc200-24", tiles_per_chip=24)
+
+
+def planned(program, target, looks=None, **options):
+    return make_plan(program, target, steps=STEPS, batch=BATCH, looks=looks, **options)
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +123,25 @@ def test_rows_that_differ_are_those_of_numpy(most):
     found, inverse = np.unique(numbers, axis=0, return_inverse=True)
     np.testing.assert_array_equal(numbers[one], found)
     np.testing.assert_array_equal(kind, inverse.reshape(-1))
+
+
+def test_a_plan_at_another_clock_is_the_plan_made_for_it(program):
+    clocks, fast = Clocks(), replace(TARGET, name="fast", clock_hz=3 * TARGET.clock_hz)
+    first = planned(program, TARGET, Looks(clocks))
+    found = planned(program, fast, Looks(clocks))
+    assert found.phases is first.phases
+    assert plan_to_json(found) == plan_to_json(planned(program, fast))
+
+
+@pytest.mark.parametrize("change", [{"tiles_per_chip": 23}, {"exchange_bytes_per_cycle": 8.0}, {"chips": 2}])
+def test_a_plan_of_another_machine_is_not_taken(program, change):
+    clocks, other = Clocks(), replace(TARGET, name="other", **change)
+    planned(program, TARGET, Looks(clocks))
+    assert plan_to_json(planned(program, other, Looks(clocks))) == plan_to_json(planned(program, other))
+
+
+def test_a_plan_with_segments_is_made_for_every_clock(program):
+    clocks = Clocks()
+    plan = replace(planned(program, TARGET), segment=2)
+    clocks.keep({"request": {"target": TARGET}}, plan)
+    assert clocks.plan({"request": {"target": TARGET}}, TARGET) is None

@@ -7,7 +7,7 @@ import pytest
 
 from snnc.compiler.tiles.placement.choices import Choice
 from snnc.compiler.tiles.placement.cut import Cut
-from snnc.compiler.tiles.placement.sharing import POWERS, _Descent, _Take, _takes
+from snnc.compiler.tiles.placement.sharing import POWERS, _Costs, _Descent, _Take, _takes
 
 TILES = 40
 
@@ -62,8 +62,18 @@ def test_costs_of_places_are_those_of_all_tiles(power: int) -> None:
 
 def search_at(search: _Descent, rest: np.ndarray, take: _Take, power: int) -> list[tuple[float, tuple[_Take, int]]]:
     places = np.arange(TILES - take.tiles + 1)
-    sums = np.concatenate([np.zeros((3, 1)), np.cumsum((rest[:-1] / search.scale) ** 2**power, axis=1)], axis=1)
-    return [(float(c), (take, int(p))) for c, p in zip(search._cost(rest, sums, take, places, power), places, strict=True)]
+    costs = _Costs(rest, search.scale, power, search.limit).at(take, places)
+    return [(float(c), (take, int(p))) for c, p in zip(costs, places, strict=True)]
+
+
+@pytest.mark.parametrize("power", POWERS)
+def test_no_place_costs_less_than_the_bound_on_a_take(power: int) -> None:
+    search = descent(5)
+    rest = search.total - np.pad(search.state[2][0].load, ((0, 0), (0, TILES - search.state[2][0].tiles)))
+    bounds = _Costs(rest, search.scale, power, search.limit).least(search.takes[2])
+    for take, bound in zip(search.takes[2], bounds, strict=True):
+        least = min(cost for cost, _ in search_at(search, rest, take, power))
+        assert 0.5 * least < bound <= least
 
 
 def test_tiles_hold_no_more_than_they_may() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
 
-from snnc.compiler.tiles.placement.grouping import Floats, Ints
+from snnc.compiler.tiles.placement.grouping import Bools, Floats, Ints
 from snnc.compiler.tiles.problem import Problem
 
 SUPERVISOR: Final = 11.0
@@ -92,9 +93,16 @@ class Load:
         """Tile and kind of every vertex, and cycles [kinds, iterations]."""
         if not self._tiles:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros((0, 1))
-        width = max(part.shape[1] for part in self._cycles)
-        cycles = np.concatenate([np.broadcast_to(part, (len(part), width)) for part in self._cycles])
-        return np.concatenate(self._tiles), np.concatenate(self._kinds), cycles
+        return np.concatenate(self._tiles), np.concatenate(self._kinds), self._rows(np.arange(self._number))
+
+    def _rows(self, kinds: Ints) -> Floats:
+        """[kinds, iterations]: cycles of some kinds, ascending."""
+        found: Floats = np.zeros((len(kinds), max((part.shape[1] for part in self._cycles), default=1)))
+        edges = np.cumsum([0, *(len(part) for part in self._cycles)])
+        places = np.searchsorted(kinds, edges)
+        for part, first, begin, stop in zip(self._cycles, edges.tolist(), places.tolist(), places[1:].tolist(), strict=False):
+            found[begin:stop] = part[kinds[begin:stop] - first]
+        return found
 
     @cached_property
     def total(self) -> Floats:
@@ -117,9 +125,9 @@ class Load:
         """Tile cycles of the tile that takes longest, in the mean over iterations."""
         if "_alike" in self.__dict__:
             return float(self._alike.makespans.max(axis=0, initial=0.0).mean())
-        tiles, kind, cycles = self._all
-        if not len(tiles):
+        if not self.vertices:
             return 0.0
+        tiles, kind = np.concatenate(self._tiles), np.concatenate(self._kinds)
         # Where every vertex has a worker of its own, the longest of all tiles decides: such tiles need not be told apart.
         workers, serial = self.problem.target.workers, np.array(self._shared, dtype=bool)[kind]
         crowded = np.bincount(tiles[~serial], minlength=self.problem.target.tiles) > workers
@@ -127,10 +135,21 @@ class Load:
         others = crowded[tiles]
         alone = np.zeros(self._number, dtype=bool)
         alone[kind[~others]] = True
-        longest: Any = workers * cycles[alone].max(axis=0, initial=0.0)
+        longest: Any = 0.0
+        for part, mine in self._of_parts(alone):
+            some = part if mine.all() else part[mine]
+            longest = np.maximum(longest, workers * some.max(axis=0, initial=0.0))
         if others.any():
-            longest = np.maximum(longest, self._told_apart(tiles[others], kind[others], cycles).makespans.max(axis=0))
+            used, place = np.unique(kind[others], return_inverse=True)
+            longest = np.maximum(longest, self._told_apart(tiles[others], place.reshape(-1), used).makespans.max(axis=0))
         return float(longest.mean())
+
+    def _of_parts(self, kinds: Bools) -> Iterator[tuple[Floats, Bools]]:
+        """Cycles that were added together, and which of their kinds are among `kinds`."""
+        first = 0
+        for part in self._cycles:
+            yield part, kinds[first : first + len(part)]
+            first += len(part)
 
     def first(self, *, backward: bool) -> float:
         """Tile cycles of the tile that takes longest in the first iteration that runs, where that is among those looked at."""
@@ -147,26 +166,29 @@ class Load:
     @cached_property
     def _alike(self) -> _Alike:
         """Tiles with the same vertices need be looked at once."""
-        return self._told_apart(*self._all)
+        tiles, kind, _ = self._all
+        return self._told_apart(tiles, kind, np.arange(self._number))
 
-    def _told_apart(self, tiles: Ints, kind: Ints, cycles: Floats) -> _Alike:
-        label = _labels(1 << self._number.bit_length())
+    def _told_apart(self, tiles: Ints, kind: Ints, used: Ints) -> _Alike:
+        """Tiles told apart by their vertices, whose kinds are places in `used`."""
+        label = _labels(1 << self._number.bit_length())[used]
+        cycles, shared = self._rows(used), np.array(self._shared, dtype=bool)[used]
         sums = np.bincount(tiles, weights=label[kind], minlength=self.problem.target.tiles)
-        used = np.flatnonzero(sums)
-        _, one, of_tile = np.unique(sums[used], return_index=True, return_inverse=True)
+        busy = np.flatnonzero(sums)
+        _, one, of_tile = np.unique(sums[busy], return_index=True, return_inverse=True)
         place = np.full(self.problem.target.tiles, -1)
-        place[used[one]] = np.arange(len(one))
+        place[busy[one]] = np.arange(len(one))
         here = place[tiles]
         mine = np.flatnonzero(here >= 0)
         mine = mine[np.argsort(here[mine], kind="stable")]
         where, vertices = here[mine], kind[mine]
-        serial = np.array(self._shared, dtype=bool)[vertices]
+        serial = shared[vertices]
         workers = self.problem.target.workers
         spans = workers * makespans(where[~serial], cycles[vertices[~serial]], len(one), workers)
         if serial.any():
             spans = spans + np.zeros((len(one), cycles.shape[1]))
             np.add.at(spans, where[serial], workers * cycles[vertices[serial]] + SUPERVISOR)
-        return _Alike(used, of_tile.reshape(-1), spans)
+        return _Alike(busy, of_tile.reshape(-1), spans)
 
 
 @lru_cache(maxsize=64)

@@ -12,17 +12,15 @@ import numpy as np
 from snnc.compiler.ir.plan import Phase
 from snnc.compiler.tiles.cycles.block_work import add_blocks, limited_sources, round_load
 from snnc.compiler.tiles.cycles.load import Load
+from snnc.compiler.tiles.exchange.loss_traffic import adjoints_to_blocks, losses_to_one_tile, records_to_loss
 from snnc.compiler.tiles.exchange.traffic import (
     FLOAT,
     Layout,
     Traffic,
-    adjoints_to_blocks,
     clock_to_boundaries,
     deltas_to_sources,
-    losses_to_one_tile,
     masks_to_relays,
     numbers_of_windows,
-    records_to_loss,
     returned_to_blocks,
     windows_to_blocks,
     with_clock,

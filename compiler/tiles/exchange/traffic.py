@@ -226,26 +226,24 @@ def masks_to_relays(layout: Layout) -> Traffic:
         where = layout.range_of(layer)
         for source in layer.sent:
             row = FLOAT * mask_rows(layout.problem, source, where).row_words
-            ones = np.ones(where.width)
-            chips = [layout.by_chip(where.of(r), ones) for r in range(where.replicas)] if layout.several_chips else []
-            for relay in layout.relays[source]:
-                _gather(layout, traffic, where, relay, row, chips)
+            _gather(layout, traffic, where, layout.relays[source], row)
             traffic.sent[where.tiles] += row * where.tile_samples
     return traffic
 
 
-def _gather(layout: Layout, traffic: Traffic, where: TileRange, relay: Relay, row: int, chips: list[dict[int, float]]) -> None:
-    """A relay receives its samples, `row` bytes each, of all tiles of `where` but its own: one piece from each.
-
-    `chips` are the tiles of each replica on each chip.
-    """
-    samples = (relay.sample, relay.samples)
-    for replica in where.replicas_with(*samples):
-        others = where.width - (where.index_of(replica, relay.tile) is not None)
-        overlap = common(where.samples[replica], samples)
-        traffic.add(relay.tile, overlap * row * others, others)
-        for chip, tiles in chips[replica].items() if chips else ():
-            traffic.flows.send(chip, (layout.chip_of(relay.tile),), overlap * row * tiles)
+def _gather(layout: Layout, traffic: Traffic, where: TileRange, relays: Sequence[Relay], row: int) -> None:
+    """Relays receive their samples, `row` bytes each, of all tiles of `where` but their own: one piece from each."""
+    homes, first, count = np.array([(r.tile, r.sample, r.samples) for r in relays], dtype=np.int64).T
+    overlap = in_common(tuple(zip(first, count, strict=True)), where.samples)
+    others = (where.width - where.holds(homes)) * (overlap > 0)
+    np.add.at(traffic.received, homes, row * (overlap * others).sum(axis=1))
+    np.add.at(traffic.fragments, homes, others.sum(axis=1))
+    if layout.several_chips:
+        ones = np.ones(where.width)
+        chips = [layout.by_chip(where.of(r), ones) for r in range(where.replicas)]
+        for place, replica in np.argwhere(overlap > 0).tolist():
+            for chip, tiles in chips[replica].items():
+                traffic.flows.send(chip, (layout.chip_of(int(homes[place])),), int(overlap[place, replica]) * row * tiles)
 
 
 def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
@@ -327,15 +325,24 @@ def deltas_to_sources(layout: Layout) -> Traffic:
 
 def _read_all(layout: Layout, traffic: Traffic, reader: TileRange, writer: TileRange) -> None:
     """Each tile of `reader` reads what all tiles of `writer` hold for its samples, but for what it holds itself."""
-    for r, wanted in enumerate(reader.samples):
-        for w in writer.replicas_with(*wanted):
-            size = FLOAT * common(wanted, writer.samples[w])
-            tiles, sources = reader.of(r), writer.of(w)
-            pieces = np.minimum(writer.neurons, 1) if common(wanted, writer.samples[w]) == writer.samples[w][1] else writer.neurons
-            traffic.add(tiles, size * int(writer.neurons.sum()), int(pieces.sum()))
-            both, _, own = shared_tiles(tiles, sources)
-            traffic.add(both, -size * writer.neurons[own], -pieces[own])
+    overlap = in_common(reader.samples, writer.samples)
+    whole = overlap == np.array([count for _, count in writer.samples])
+    neurons, tiles = int(writer.neurons.sum()), int(np.minimum(writer.neurons, 1).sum())
+    pieces = np.where(whole, tiles, neurons) * (overlap > 0)
+    received = FLOAT * neurons * overlap.sum(axis=1)
+    traffic.add(reader.tiles, np.repeat(received, reader.width), np.repeat(pieces.sum(axis=1), reader.width))
+    both, mine, own = shared_tiles(reader.tiles, writer.tiles)
+    pair = mine // reader.width, own // writer.width
+    held = writer.tile_neurons[own]
+    traffic.add(both, -FLOAT * overlap[pair] * held, -np.where(whole[pair], np.minimum(held, 1), held) * (overlap[pair] > 0))
     traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
+
+
+def in_common(a: Sequence[tuple[int, int]], b: Sequence[tuple[int, int]]) -> Ints:
+    """[ranges of a, ranges of b]: samples that two (first, count) have in common."""
+    (first, count), (begin, number) = (np.array(some, dtype=np.int64).T for some in (a, b))
+    found: Ints = np.minimum((first + count)[:, None], begin + number) - np.maximum(first[:, None], begin)
+    return np.maximum(found, 0)
 
 
 def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
@@ -348,60 +355,6 @@ def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
         return np.arange(begin, end), np.arange(begin, end) - int(a[0]), np.arange(begin, end) - int(b[0])
     both, first, second = np.intersect1d(a, b, assume_unique=True, return_indices=True)
     return both, first, second
-
-
-def records_to_loss(layout: Layout) -> Traffic:
-    """Before L1: the records of each sample go to the tile of its loss, one piece for each block that holds it."""
-    return _samples_of_blocks(layout, to_loss=True)
-
-
-def adjoints_to_blocks(layout: Layout) -> Traffic:
-    """Behind L1: the adjoints of the records return to the blocks."""
-    return _samples_of_blocks(layout, to_loss=False)
-
-
-def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> Traffic:
-    problem, traffic = layout.problem, Traffic.none(layout.problem)
-    if problem.network.loss_layer is None:
-        return traffic
-    where = layout.range_by_id(problem.network.loss_layer)
-    size, groups = problem.steps * FLOAT * where.neurons, column_groups(where.neurons, where.columns)
-    for replica, (first, count) in enumerate(where.samples):
-        shares = sample_groups(where.neurons, where.columns, problem.target.workers, count)
-        # Blocks of one sample follow each other in memory.
-        pieces = np.where(shares == count, np.minimum(groups, 1), groups)
-        for tile in layout.loss_tiles[first : first + count]:
-            _sample_of_blocks(layout, traffic, tile, where.of(replica), (size, pieces), to_loss=to_loss)
-    return traffic
-
-
-def _sample_of_blocks(layout: Layout, traffic: Traffic, tile: int, tiles: Ints, held: tuple[Ints, Ints], *, to_loss: bool) -> None:
-    """The record of one sample, of which `tiles` hold (bytes, pieces), goes to the tile of its loss, or its adjoint comes back."""
-    size, pieces = held
-    away = tiles != tile
-    moved = int(size[away].sum())
-    if to_loss:
-        traffic.add(tile, moved, int(pieces[away].sum()))
-        traffic.sent[tiles] += size * away
-    else:
-        traffic.add(tiles, size * away, pieces * away)
-        traffic.sent[tile] += moved
-    for chip, part in layout.by_chip(tiles, size).items() if layout.several_chips else ():
-        source, receiver = (chip, layout.chip_of(tile)) if to_loss else (layout.chip_of(tile), chip)
-        traffic.flows.send(source, (receiver,), part)
-
-
-def losses_to_one_tile(layout: Layout) -> Traffic:
-    """Before L2: the losses of all samples go to tile 0."""
-    traffic = Traffic.none(layout.problem)
-    tiles = np.array(layout.loss_tiles)
-    away = int((tiles != 0).sum())
-    size = FLOAT * layout.problem.loss_parts
-    traffic.add(0, size * away, away)
-    traffic.sent[tiles[tiles != 0]] += size
-    for tile in tiles.tolist():
-        traffic.flows.send(layout.chip_of(tile), (0,), size)
-    return traffic
 
 
 def gradients_to_shares(layout: Layout) -> Traffic:

@@ -141,7 +141,7 @@ def _ends(edges: Ints) -> tuple[list[int], list[int]]:
 
 
 def saves_room(problem: Problem) -> bool:
-    """Whether code for the rows of weights that a tile reads, a piece for each neuron or tile of its targets, may take room that matters."""
+    """Whether code for the rows that a tile reads, a piece for each neuron or tile of its targets, may take room that matters."""
     read = [
         sum(min(link.outputs, problem.target.tiles) for link in layer.outgoing if link.dense and problem.copies(link))
         for layer in problem.network.layers

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -132,7 +132,8 @@ def weights_to_sources(layout: Layout) -> tuple[Traffic, Load] | None:
         else:
             packed_to_source(layout, traffic, packing)
         sizes, which = np.unique(source.neurons, return_inverse=True)
-        cycles = np.array([_cycles(layout, n, target) for n in sizes.tolist()])[which]
+        key = ("weight rows", target.neurons.tobytes())
+        cycles = np.array([problem.kept.get((*key, n), partial(_cycles, layout, n, target)) for n in sizes.tolist()])[which]
         load.add(source.tiles, np.tile(cycles, source.replicas), problem.target.workers)
     return traffic, load
 
@@ -157,21 +158,24 @@ def _runs(target: TileRange) -> list[tuple[int, int]]:
 
 def _rows(layout: Layout, traffic: Traffic, link: Link, source: TileRange, target: TileRange) -> None:
     """What a tile of the source holds of the target itself is not moved."""
-    pieces, whole = row_pieces(target), _whole_pieces(target, link.inputs)
-    readers = Counter(nearest(source, target, r) for r in range(source.replicas))
-    for replica in readers:
-        traffic.sent[target.of(replica)] += FLOAT * link.inputs * target.neurons
-    for r in range(source.replicas):
-        tiles, origin = source.of(r), target.of(nearest(source, target, r))
-        each = whole if source.width == 1 else pieces
-        traffic.add(tiles, FLOAT * source.neurons * int(target.neurons.sum()), int(each.sum()))
-        both, mine, own = shared_tiles(tiles, origin)
-        held = FLOAT * source.neurons[mine] * target.neurons[own]
-        traffic.add(both, -held, -each[own])
-        if readers[nearest(source, target, r)] == 1:
-            traffic.sent[both] -= held
-        for chip, neurons in layout.by_chip(tiles, source.neurons).items() if layout.several_chips else ():
-            for home, part in layout.by_chip(origin, target.neurons).items():
+    kept, key = layout.problem.kept, (target.neurons.tobytes(), target.columns, link.inputs)
+    pieces, whole = kept.get(("row pieces", *key), lambda: (row_pieces(target), _whole_pieces(target, link.inputs)))
+    origin = np.array([nearest(source, target, r) for r in range(source.replicas)])
+    read = np.bincount(origin, minlength=target.replicas)
+    sent = FLOAT * link.inputs * target.tile_neurons * np.repeat(read > 0, target.width)
+    each = whole if source.width == 1 else pieces
+    traffic.sent[target.tiles] += sent
+    traffic.add(source.tiles, FLOAT * source.tile_neurons * int(target.neurons.sum()), int(each.sum()))
+    both, mine, own = shared_tiles(source.tiles, target.tiles)
+    same = origin[mine // source.width] == own // target.width
+    both, mine, own = both[same], mine[same], own[same]
+    held = FLOAT * source.tile_neurons[mine] * target.tile_neurons[own]
+    traffic.add(both, -held, -each[own % target.width])
+    traffic.sent[both] -= held * (read[own // target.width] == 1)
+    for r in range(source.replicas) if layout.several_chips else ():
+        homes = layout.by_chip(target.of(int(origin[r])), target.neurons)
+        for chip, neurons in layout.by_chip(source.of(r), source.neurons).items():
+            for home, part in homes.items():
                 traffic.flows.send(home, (chip,), FLOAT * neurons * part)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from snnc.compiler.tiles.indexed.indexed_traffic import gradients_to_owners, own
 from snnc.compiler.tiles.memory.lifetimes import PACKED
 from snnc.compiler.tiles.network import Layer, learned_rows, learned_scalars
 from snnc.compiler.tiles.placement.block_shapes import shapes
+from snnc.compiler.tiles.placement.blocks import cut_key
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import Problem
@@ -81,12 +83,11 @@ def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> N
 def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
     """Each column group of a replicated population sums its private gradients into the first of them."""
     problem = layout.problem
-    for where, groups, elements in _updated(layout, layers):
+    for layer in layers:
+        where = layout.range_of(layer)
         if where.replicas > 1:
-            shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-            cost = worker_cycles(problem.costs["update"], **_summed(problem, np.tile(elements, where.replicas), shares))
-            number = np.tile(groups, where.replicas) * (shares > 1) * problem.target.workers
-            load.add(where.tiles, problem.target.vertex_start_cycles + cost, number)
+            for cycles, number in _of_layer(layout, layer, "private", _private):
+                load.add(where.tiles, cycles, number)
     for found in owned_by(layout, layers):
         where = found.target
         shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
@@ -100,13 +101,9 @@ def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> N
     """The first block of each column group sums gradients and updates its share of a parameter; those of all neurons on one tile."""
     problem = layout.problem
     cost, start = problem.costs["update"], problem.target.vertex_start_cycles
-    for where, groups, elements in _updated(layout, layers):
-        shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-        parts = shares if where.replicas == 1 else where.replicas
-        mine = shares_of(where, elements).ravel()
-        counts = _summed(problem, mine, parts)
-        cycles = start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, mine), **counts)
-        load.add(where.tiles, cycles, np.tile(groups, where.replicas) * (mine > 0) * problem.target.workers)
+    for layer in layers:
+        for cycles, number in _of_layer(layout, layer, "update", _updates):
+            load.add(layout.range_of(layer).tiles, cycles, number)
     for layer in layers:
         where, scalars = layout.range_of(layer), learned_scalars(layer)
         held = shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers) if scalars else ()
@@ -130,10 +127,37 @@ def _pairs_of_worker(problem: Problem, elements: Any) -> Any:
     return ceil_div(ceil_div(elements, 2), problem.target.workers)
 
 
-def _updated(layout: Layout, layers: Sequence[Layer]) -> Iterator[tuple[TileRange, Ints, Ints]]:
-    """Every learned parameter with values of each neuron: column groups of one size on every tile of a replica, and a group's elements."""
-    for layer in layers:
-        where = layout.range_of(layer)
-        for rows in learned_rows(layer):
-            for number, elements in parameter_groups(where, rows):
-                yield where, number, elements
+Vertices: TypeAlias = list[tuple[Any, Any]]
+"""Cycles and numbers of vertices on every tile of a population, for each kind of its learned parameters."""
+
+
+def _of_layer(layout: Layout, layer: Layer, name: str, make: Callable[[Problem, TileRange, Sequence[int]], Vertices]) -> Vertices:
+    """Vertices of the learned parameters with values of each neuron, once for all populations that are cut alike."""
+    rows, where = tuple(learned_rows(layer)), layout.range_of(layer)
+    return layout.problem.kept.get((name, rows, cut_key(where)), partial(make, layout.problem, where, rows))
+
+
+def _private(problem: Problem, where: TileRange, rows: Sequence[int]) -> Vertices:
+    shares, found = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples), []
+    for groups, elements in _updated(where, rows):
+        cost = worker_cycles(problem.costs["update"], **_summed(problem, np.tile(elements, where.replicas), shares))
+        number = np.tile(groups, where.replicas) * (shares > 1) * problem.target.workers
+        found.append((problem.target.vertex_start_cycles + cost, number))
+    return found
+
+
+def _updates(problem: Problem, where: TileRange, rows: Sequence[int]) -> Vertices:
+    shares, found = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples), []
+    for groups, elements in _updated(where, rows):
+        mine = shares_of(where, elements).ravel()
+        counts = _summed(problem, mine, shares if where.replicas == 1 else where.replicas)
+        cost = worker_cycles(problem.costs["update"], elements=2 * _pairs_of_worker(problem, mine), **counts)
+        number = np.tile(groups, where.replicas) * (mine > 0) * problem.target.workers
+        found.append((problem.target.vertex_start_cycles + cost, number))
+    return found
+
+
+def _updated(where: TileRange, rows: Sequence[int]) -> Iterator[tuple[Ints, Ints]]:
+    """Column groups of one size on every tile of a replica, and a group's elements, of every learned parameter."""
+    for each in rows:
+        yield from parameter_groups(where, each)

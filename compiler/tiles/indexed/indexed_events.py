@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
@@ -53,53 +55,107 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
     Of `further` windows [kinds, rounds], as :meth:`Timeline.further_rounds` has them.
     """
     where = layout.range_by_id(link.target)
-    prices = (cost.lookup, cost.found, cost.single, cost.run, cost.choice if link.chooses else cost.value)
-    limited = layout.problem.bus[layout.problem.bus_of[link.id]] in layout.problem.limited(backward=backward)
+    prices = cost.found, cost.single, cost.run, cost.choice if link.chooses else cost.value
+    bus, indexed = layout.problem.bus[layout.problem.bus_of[link.id]], link.indexed
+    assert indexed is not None
+    tables, limited = indexed.tables("target", where), bus in layout.problem.limited(backward=backward)
     windows: Windows = "whole" if not limited else "first" if backward else "last"
     if further:
         windows = "further backward" if backward else "further forward"
-    key = ("drawn cycles", link.id, cut_key(where), prices, windows)
-    before = layout.problem.kept.get(key, lambda: _of_groups(layout, link, prices, windows))
-    found: Floats = before[blocks.group, :, blocks.first + blocks.samples] - before[blocks.group, :, blocks.first]
+    read = layout.problem.kept.get(("read spikes", bus.id, windows), lambda: _read(layout.problem, bus, windows))
+    ranges, of_block = np.unique(np.stack([blocks.first, blocks.samples]), axis=1, return_inverse=True)
+    key = ("looked up", link.id, cut_key(where), windows)
+    # What whole steps send is the same whatever the schedule.
+    kept = layout.problem.drawn if windows == "whole" else layout.problem.kept
+    looked_up = kept.get(key, lambda: list(_looked_up(tables, read, *ranges)))
+    walked, rows = _walked(tables, prices), read.rows
+    of_groups = np.zeros((len(tables.span), ranges.shape[1], rows + 1))  # the last row: no step
+    for apart, spikes, passed in looked_up:
+        of_groups[:, apart, :-1] = ((walked @ spikes).toarray() + cost.lookup * passed).reshape(len(of_groups), len(apart), rows)
+    found: Floats = of_groups[:, :, read.row][blocks.group, of_block.reshape(-1)]
     return found
 
 
-def _of_groups(layout: Layout, link: Link, prices: tuple[int, ...], windows: Windows) -> Floats:
-    """[groups, iterations or rounds, samples + 1]: cycles of all samples in front."""
-    problem, indexed = layout.problem, link.indexed
-    assert indexed is not None
-    tables, bus = indexed.tables("target", layout.range_by_id(link.target)), problem.bus[problem.bus_of[link.id]]
-    spikes, column = problem.kept.get(("read spikes", bus.id, windows), lambda: _read(problem, bus, windows))
-    kept = problem.drawn if windows == "whole" else problem.kept
-    seen = kept.get(("seen spikes", bus.id, windows), lambda: _seen(spikes))
-    lookup, *rest = prices
-    walked = _walked(tables, rest) @ spikes
-    low, high = tables.extent
-    cycles = np.zeros((len(low), spikes.shape[1] + 1))  # column 0: no step
-    cycles[:, 1:] = walked.toarray() + lookup * (seen[high] - seen[low])
-    found: Floats = np.zeros((len(low), len(column), column.shape[1] + 1))
-    np.cumsum(cycles[:, column], axis=2, out=found[:, :, 1:])
+def _looked_up(tables: Tables, read: _Read, first: Ints, count: Ints) -> Iterator[tuple[Ints, Any, Floats]]:
+    """Ranges of samples ``[first, first + count)`` that have none in common, what they send, and how much of it groups look up."""
+    for apart in _apart(first, count):
+        range_of = np.full(read.samples, -1)
+        for place, number in enumerate(apart.tolist()):
+            range_of[first[number] : first[number] + count[number]] = place
+        spikes = read.joined(range_of, len(apart))
+        yield apart, spikes, _between(spikes, *tables.extent)
+
+
+def _between(spikes: Any, low: Ints, high: Ints) -> Floats:
+    """[groups, columns]: spikes of the values from `low` to before `high` of each group."""
+    edges, columns = np.unique(np.concatenate([low, high])), spikes.shape[1]
+    passed = np.searchsorted(edges, np.arange(spikes.shape[0]), side="right")
+    place = np.repeat(passed * columns, np.diff(spikes.indptr)) + spikes.indices
+    number = np.bincount(place, spikes.data, (len(edges) + 1) * columns).reshape(len(edges) + 1, columns)
+    before = np.cumsum(number, axis=0, dtype=np.float64)
+    found: Floats = before[np.searchsorted(edges, high)] - before[np.searchsorted(edges, low)]
     return found
 
 
-def _seen(spikes: Any) -> Array:
-    """[values + 1, columns]: spikes of the first 0, 1, … values."""
-    found = np.zeros((spikes.shape[0] + 1, spikes.shape[1]), dtype=np.int32)
-    np.cumsum(spikes.toarray(), axis=0, out=found[1:])
-    return found
+def _apart(first: Ints, count: Ints) -> Iterator[Ints]:
+    """Yield groups of ranges that have no sample in common."""
+    left = np.argsort(first, kind="stable")
+    while len(left):
+        some, stop = [], 0
+        for number in left.tolist():
+            if first[number] >= stop:
+                some.append(number)
+                stop = first[number] + count[number]
+        left = left[~np.isin(left, some)]
+        yield np.array(some)
 
 
-def _read(problem: Problem, bus: Bus, windows: Windows) -> tuple[Any, Ints]:
-    """What blocks read: sparse [values, columns], and of every iteration or round and sample 1 + its column, or 0."""
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """What blocks read of a bus.
+
+    Attributes
+    ----------
+    spikes
+        Sparse [values, rows x samples].
+    samples
+        Of a batch.
+    row
+        Row of every iteration or round, -1 where nothing is shown.
+    """
+
+    spikes: Any
+    samples: int
+    row: Ints
+
+    @property
+    def rows(self) -> int:
+        """Steps, or windows."""
+        return int(self.spikes.shape[1]) // self.samples
+
+    def joined(self, range_of: Ints, ranges: int) -> Any:
+        """Sparse [values, ranges x rows]: spikes of all samples of a range; -1: of a sample in none."""
+        from scipy.sparse import csr_array
+
+        row, sample = np.divmod(np.arange(self.spikes.shape[1]), self.samples)
+        column = np.where(range_of[sample] < 0, 0, range_of[sample] * self.rows + row)
+        data = self.spikes.data * (range_of >= 0)[sample][self.spikes.indices]
+        shape = self.spikes.shape[0], ranges * self.rows
+        return csr_array((data, column[self.spikes.indices], self.spikes.indptr), shape=shape)
+
+
+def _read(problem: Problem, bus: Bus, windows: Windows) -> _Read:
+    """What blocks read of each iteration, or of each round: all that a step sends, or what a window holds."""
     from scipy.sparse import csc_array
 
     timeline = problem.timeline
-    shape = timeline.spikes(bus.source).shape
-    column = timeline.placed(1 + np.arange(math.prod(shape)).reshape(shape), timeline.first(bus))
+    *steps, samples = timeline.spikes(bus.source).shape
     spikes = problem.drawn.get(("drawn spikes", bus.id), lambda: _spikes(problem, bus))
     if windows == "whole":
-        return spikes, column
+        row = timeline.placed(1 + np.arange(math.prod(steps)).reshape(*steps, 1), timeline.first(bus))[:, 0] - 1
+        return _Read(spikes, samples, row)
     rounds = _rounds(timeline, windows)
+    column = timeline.placed(1 + np.arange(math.prod(steps) * samples).reshape(*steps, samples), timeline.first(bus))
     column, window = column[rounds.iteration], rounds.window[:, None]
     place = np.zeros((1 + spikes.shape[1], 1 + int(window.max(initial=0))), dtype=np.int64)
     place[column, window] = 1 + np.arange(column.size).reshape(column.shape)
@@ -112,8 +168,8 @@ def _read(problem: Problem, bus: Bus, windows: Windows) -> tuple[Any, Ints]:
     number = rank // timeline.room(bus, backward=windows in ("first", "further backward"))
     at = np.where(number < place.shape[1], place[of, np.minimum(number, place.shape[1] - 1)], 0)
     shown = at > 0
-    kept = csc_array((every.data[shown], (every.indices[shown], at[shown] - 1)), shape=(spikes.shape[0], column.size))
-    return kept.tocsr(), place[column, window]
+    kept = csc_array((every.data[shown], (every.indices[shown], at[shown] - 1)), shape=(spikes.shape[0], column.size)).tocsr()
+    return _Read(kept, samples, np.arange(len(column)))
 
 
 def _rounds(timeline: Timeline, windows: Windows) -> Rounds:
@@ -124,7 +180,7 @@ def _rounds(timeline: Timeline, windows: Windows) -> Rounds:
     return Rounds(every, timeline.rounds(backward=False) if windows == "last" else np.zeros_like(every))
 
 
-def _walked(tables: Tables, prices: list[int]) -> Any:
+def _walked(tables: Tables, prices: Sequence[int]) -> Any:
     """Sparse [groups, sources]: cycles of the row of a source, without biases."""
     from scipy.sparse import csr_array
 

@@ -25,12 +25,13 @@ def constant_bytes(layout: Layout) -> Ints:
         if source.external:
             continue
         rows = mask_rows(problem, source, layout.range_by_id(source.owner))
-        for relay in relays:
-            if source.kind != "spikes":
-                words[relay.tile] += rows.tiles + 1
-                continue
-            pieces = sum(ceil_div((w + 1) * relay.samples, workers) - w * relay.samples // workers for w in range(workers))
-            words[relay.tile] += rows.all + 2 * (workers + 1 + PIECE * pieces)
+        tiles, samples = np.array([(relay.tile, relay.samples) for relay in relays], dtype=np.int64).T
+        if source.kind != "spikes":
+            np.add.at(words, tiles, rows.tiles + 1)
+            continue
+        worker = np.arange(workers)[:, None]
+        pieces = (ceil_div((worker + 1) * samples, workers) - worker * samples // workers).sum(axis=0)
+        np.add.at(words, tiles, rows.all + 2 * (workers + 1 + PIECE * pieces))
     for layer in problem.network.layers if problem.training else ():
         for link in layer.outgoing:
             if problem.copies(link) and link.dense:

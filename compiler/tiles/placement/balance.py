@@ -33,6 +33,9 @@ BISECTIONS: Final = 9
 WORTH: Final = 0.999
 """A smaller part of the sum is an improvement."""
 
+AT_ONCE: Final = 64
+"""Takes of which those that are no worse than others are sought at a time."""
+
 
 @dataclass(frozen=True, eq=False)
 class Ordered:
@@ -50,6 +53,12 @@ class Ordered:
         """Whole cycles of all parts of each."""
         found: Floats = np.ceil(self.parts.sum(axis=0))
         return found
+
+    @cached_property
+    def worth(self) -> Ordered:
+        """Those than which no other needs as few tiles and as few cycles in all parts."""
+        rows = _not_worse(self.parts.T)
+        return Ordered(self.some, self.tiles[rows], self.parts[:, rows], self.choice[rows], self.width[rows])
 
     def take(self, row: int) -> Take:
         """Return the take in a row."""
@@ -70,6 +79,20 @@ class Ordered:
         return cls(some, all_tiles[order], all_parts[:, order], np.concatenate(index)[order], np.concatenate(widths)[order])
 
 
+def _not_worse(busiest: Floats) -> list[int]:
+    """Rows of [takes, parts] than which no row in front is as small in all parts."""
+    kept: list[int] = []
+    for first in range(0, len(busiest), AT_ONCE):
+        some = busiest[first : first + AT_ONCE]
+        worse = (busiest[kept][:, None] <= some).all(axis=2).any(axis=0)
+        new: list[int] = []
+        for n in np.flatnonzero(~worse).tolist():
+            if not (some[new] <= some[n]).all(axis=1).any():
+                new.append(n)
+        kept += [first + n for n in new]
+    return kept
+
+
 class Tables:
     """Takes of populations; those of one structure share a list of choices, and a table."""
 
@@ -85,7 +108,7 @@ class Tables:
 
 @dataclass(frozen=True, eq=False)
 class _Takes:
-    """All takes of all structures, structure after structure, those of the fewest tiles first."""
+    """Takes of all structures that are worth it, structure after structure, those of the fewest tiles first."""
 
     tiles: Ints
     parts: Floats
@@ -126,7 +149,7 @@ class Balance:
         self._options, known = options, tables or Tables()
         self._place = {key: place for place, key in enumerate(dict.fromkeys(id(some) for some in options))}
         structures = {id(some): some for some in options}
-        self._takes = _Takes.of([known.of(structures[key]) for key in self._place])
+        self._takes = _Takes.of([known.of(structures[key]).worth for key in self._place])
         self._members = np.bincount([self._place[id(some)] for some in options])
 
     def improve(self, takes: Sequence[Take], tiles: int) -> list[Take]:

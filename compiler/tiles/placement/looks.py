@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.machines.target import Target, only_the_clock
 from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.placement.search import Search
 
@@ -36,10 +38,36 @@ class Look:
     several: list[Search]
 
 
+class Clocks:
+    """Plans of machines of one chip: another that differs in its clock alone has the same, where nothing goes at a rate a second.
+
+    Only the host and streaming memory do. What the host sends beside a step is no part of these plans, and those with segments, which
+    streaming memory may hold, are not kept.
+    """
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Mapping[str, Any], Plan]] = []
+
+    def plan(self, asked: Mapping[str, Any], target: Target) -> Plan | None:
+        """Return the plan for `target` of what was asked for, at this or another clock; None where it is not known."""
+        found = (plan for other, plan in self._known if only_the_clock(plan.target, target) and _same(_at(other, target), asked))
+        return next((replace(plan, target=target) for plan in found), None)
+
+    def keep(self, asked: Mapping[str, Any], plan: Plan) -> None:
+        """Remember a plan."""
+        if not plan.segment:
+            self._known.append((asked, plan))
+
+
+def _at(asked: Mapping[str, Any], target: Target) -> Mapping[str, Any]:
+    return {**asked, "request": {**asked["request"], "target": target}}
+
+
 class Looks:
     """Searches of quick looks at several programs, and the fastest full plan so far: those who plan several ways keep one of these."""
 
-    def __init__(self) -> None:
+    def __init__(self, clocks: Clocks | None = None) -> None:
+        self.clocks = clocks
         self._found: list[Look] = []
         self._cycles: dict[Populations, float] = {}
         self.rivals: list[Rival] = []

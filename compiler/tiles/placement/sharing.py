@@ -17,11 +17,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 
+from snnc.compiler.tiles.placement.balance import Ordered
 from snnc.compiler.tiles.placement.choices import Choice
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div
 from snnc.compiler.tiles.placement.placement import Placement, copied, lay_range
@@ -38,12 +39,12 @@ BESIDE: Final = 2
 """Takes on either side of the best one that are tried each time that steps are halved."""
 WORTH: Final = 0.9999
 """A population takes what costs less than this part of what it has."""
+SURELY: Final = 1 - 1e-9
+"""Part of a bound that rounding leaves of it."""
 PLACES: Final = 24
 """First tiles that are tried, evenly over a chip."""
 REPLICAS: Final = 1
 """Numbers of replicas, the largest ones, with which all populations are put on all tiles."""
-AT_ONCE: Final = 64
-"""Takes of which those that are no worse than others are sought at a time."""
 LAYERS: Final = 24
 """With more populations than these nothing is tried: seconds of a laptop's time."""
 
@@ -138,30 +139,8 @@ def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[lis
 
 def _takes(some: Sequence[Choice], tiles: int) -> list[_Take]:
     """What a population may take: no other needs as few tiles and as few cycles in all parts."""
-    all_ = [
-        _Take(choice, int(width))
-        for choice in some
-        for width in np.unique(ceil_div(choice.neurons, np.arange(1, choice.fit + 1)))
-        if choice.cut.replicas * width <= tiles
-    ]
-    all_.sort(key=lambda take: (take.tiles, float(take.busiest.sum())))
-    if not all_:
-        return []
-    return [all_[n] for n in _not_worse(np.array([take.busiest for take in all_]))]
-
-
-def _not_worse(busiest: Floats) -> list[int]:
-    """Rows of [takes, parts] than which no row in front is as small in all parts."""
-    kept: list[int] = []
-    for first in range(0, len(busiest), AT_ONCE):
-        some = busiest[first : first + AT_ONCE]
-        worse = (busiest[kept][:, None] <= some).all(axis=2).any(axis=0)
-        new: list[int] = []
-        for n in np.flatnonzero(~worse).tolist():
-            if not (some[new] <= some[n]).all(axis=1).any():
-                new.append(n)
-        kept += [first + n for n in new]
-    return kept
+    found = Ordered.of(some).worth
+    return [_Take(some[int(found.choice[row])], int(found.width[row])) for row in np.flatnonzero(found.tiles <= tiles)]
 
 
 def _starts(
@@ -210,45 +189,89 @@ class _Descent:
         mine, at = self.state[index]
         rest = self.total.copy()
         rest[:, at : at + mine.tiles] -= mine.load
-        sums = _sums(_power(rest[:-1] / self.scale, power))
-        found = self._cost(rest, sums, mine, np.array([at]), power)
-        best, (take, place) = self._best_take(index, rest, sums, power)
-        if best >= float(found[0]) * WORTH:
+        costs = _Costs(rest, self.scale, power, self.limit)
+        found = float(costs.at(mine, np.array([at]))[0])
+        best, (take, place) = self._best_take(self.takes[index], costs)
+        if best >= found * WORTH:
             take, place = mine, at
         self.state[index] = take, place
         rest[:, place : place + take.tiles] += take.load
         self.total = rest
 
-    def _best_take(self, index: int, rest: Floats, sums: Floats, power: int) -> tuple[float, tuple[_Take, int]]:
+    def _best_take(self, takes: Sequence[_Take], costs: _Costs) -> tuple[float, tuple[_Take, int]]:
         """Cost, take and place of a population, all others staying."""
+        known: dict[int, tuple[float, int]] = {}
 
-        @cache
-        def best_at(number: int) -> tuple[float, int]:
-            take = takes[number]
-            places = np.append(self.places[self.places <= self.tiles - take.tiles], self.tiles - take.tiles)
-            costs = self._cost(rest, sums, take, places, power)
-            return float(costs.min()), int(places[costs.argmin()])
+        def best_of(numbers: Sequence[int]) -> int:
+            least = min((known[n][0] for n in numbers if n in known), default=math.inf)
+            new = [n for n in numbers if n not in known]
+            bounds = costs.least([takes[n] for n in new]) if new else np.zeros(0)
+            for row in np.argsort(bounds).tolist():
+                n = new[row]
+                known[n] = self._best_place(takes[n], costs) if bounds[row] <= least else (math.inf, 0)
+                least = min(least, known[n][0])
+            return min(numbers, key=lambda n: known[n][0])
 
-        takes = self.takes[index]
         step = 1 << max(0, math.ceil(math.log2(len(takes) / MOST)))
-        best = min(range(0, len(takes), step), key=best_at)
+        best = best_of(range(0, len(takes), step))
         while step > 1:
             step //= 2
-            best = min((n for n in range(best - BESIDE * step, best + BESIDE * step + 1, step) if 0 <= n < len(takes)), key=best_at)
-        cost, place = best_at(best)
+            best = best_of([n for n in range(best - BESIDE * step, best + BESIDE * step + 1, step) if 0 <= n < len(takes)])
+        cost, place = known[best]
         return cost, (takes[best], place)
 
-    def _cost(self, rest: Floats, sums: Floats, take: _Take, places: Ints, power: int) -> Floats:
+    def _best_place(self, take: _Take, costs: _Costs) -> tuple[float, int]:
+        """Cost and place of a take."""
+        places = np.append(self.places[self.places <= self.tiles - take.tiles], self.tiles - take.tiles)
+        found = costs.at(take, places)
+        return float(found.min()), int(places[found.argmin()])
+
+
+class _Costs:
+    """What takes of one population cost beside `rest`, what all others have of every tile, [parts + 1, tiles]."""
+
+    def __init__(self, rest: Floats, scale: float, power: int, limit: float) -> None:
+        self.rest, self.scale, self.power, self.limit = rest, scale, power, limit
+        self._sums = _sums(_power(rest[:-1] / scale, power))
+
+    def at(self, take: _Take, places: Ints) -> Floats:
         """Cost with a take at each of some places; infinite where a tile cannot hold it."""
-        fewer, more = (_power((rest[:-1] + take.two[:-1, n : n + 1]) / self.scale, power) for n in (0, 1))
-        runs = places[:, None] + take.width * np.arange(take.choice.cut.replicas)
-        here = _between(fewer, places, take.tiles) + _between(more - fewer, runs, take.larger).sum(axis=2)
-        outside = sums[:, -1:] - (sums[:, places + take.tiles] - sums[:, places])
-        cost = (np.maximum(here + outside, 0.0) / self.tiles) ** (0.5**power)
-        found: Floats = cost.sum(axis=0)
-        if rest[-1].max() + take.two[-1].max() > self.limit:
-            held = np.lib.stride_tricks.sliding_window_view(rest[-1], take.tiles)[places] + take.load[-1]
+        fewer = self._with(take, 0)
+        here = _between(fewer, places, take.tiles)
+        if take.larger:
+            runs = places[:, None] + take.width * np.arange(take.choice.cut.replicas)
+            here = here + _between(self._with(take, 1) - fewer, runs, take.larger).sum(axis=2)
+        outside = self._sums[:, -1:] - (self._sums[:, places + take.tiles] - self._sums[:, places])
+        found = self._mean(np.maximum(here + outside, 0.0))
+        if self.rest[-1].max() + take.two[-1].max() > self.limit:
+            held = np.lib.stride_tricks.sliding_window_view(self.rest[-1], take.tiles)[places] + take.load[-1]
             found = np.where(held.max(axis=1) <= self.limit, found, np.inf)
+        return found
+
+    def least(self, takes: Sequence[_Take]) -> Floats:
+        """What each take costs at least, wherever it lies: in every part, as if on the tiles that have least of all others."""
+        ordered, number = self._ordered
+        two, tiles = np.stack([take.two[:-1, 0] for take in takes], axis=1), np.array([take.tiles for take in takes])
+        filled = np.clip(tiles - (np.cumsum(number, axis=1) - number)[:, :, None], 0, number[:, :, None])
+        alone, both = (_power(values / self.scale, self.power) for values in (ordered[:, :, None], ordered[:, :, None] + two[:, None]))
+        return SURELY * self._mean((filled * both + (number[:, :, None] - filled) * alone).sum(axis=1))
+
+    @cached_property
+    def _ordered(self) -> tuple[Floats, Ints]:
+        """Of each part what runs of tiles have of all others, ascending, and the tiles of each run."""
+        changes = (self.rest[:-1, 1:] != self.rest[:-1, :-1]).any(axis=0)
+        first = np.flatnonzero(np.append(True, changes))
+        values, number = self.rest[:-1, first], np.diff(np.append(first, self.rest.shape[1]))
+        order = np.argsort(values, axis=1)
+        return np.take_along_axis(values, order, axis=1), number[order]
+
+    def _with(self, take: _Take, more: int) -> Floats:
+        """[parts, tiles]: what every tile would have with fewer, or more, of the neurons of a take."""
+        return _power((self.rest[:-1] + take.two[:-1, more : more + 1]) / self.scale, self.power)
+
+    def _mean(self, sums: Floats) -> Floats:
+        """Cost of [parts, ...] sums over all tiles."""
+        found: Floats = ((sums / self.rest.shape[1]) ** (0.5**self.power)).sum(axis=0)
         return found
 
 

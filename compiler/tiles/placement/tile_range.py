@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from snnc.compiler.tiles.placement.cut import Cut
-from snnc.compiler.tiles.placement.grouping import Ints
+from snnc.compiler.tiles.placement.grouping import Bools, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +84,12 @@ class TileRange:
         index = tile - self.starts[replica]
         return index if 0 <= index < self.width else None
 
+    def holds(self, tiles: Ints) -> Bools:
+        """[tiles, replicas]: whether a tile is one of a replica's."""
+        starts = self._order[0]
+        found: Bools = (tiles[:, None] >= starts) & (tiles[:, None] < starts + self.width)
+        return found
+
     @cached_property
     def _order(self) -> tuple[Ints, Ints, Ints]:
         """First tiles; first samples and what follows the last ones."""
@@ -153,6 +159,11 @@ class ScatteredRange(TileRange):
     def held_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
         """As in :class:`TileRange`: all samples on each of `places`."""
         found: Ints = np.where(np.isin(tiles, self.places), stop - first, 0)
+        return found
+
+    def holds(self, tiles: Ints) -> Bools:
+        """As in :class:`TileRange`."""
+        found: Bools = np.isin(tiles, self.places)[:, None]
         return found
 
     def replica_of(self, tile: int) -> int | None:

@@ -1,0 +1,70 @@
+"""What goes to the tiles of losses, and comes back: records of samples, their adjoints, and the losses themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from snnc.compiler.tiles.exchange.traffic import FLOAT, Layout, Traffic
+from snnc.compiler.tiles.placement.grouping import column_groups, sample_groups
+from snnc.compiler.tiles.placement.tile_range import TileRange
+
+
+def records_to_loss(layout: Layout) -> Traffic:
+    """Before L1: the records of each sample go to the tile of its loss, one piece for each block that holds it."""
+    return _samples_of_blocks(layout, to_loss=True)
+
+
+def adjoints_to_blocks(layout: Layout) -> Traffic:
+    """Behind L1: the adjoints of the records return to the blocks."""
+    return _samples_of_blocks(layout, to_loss=False)
+
+
+def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> Traffic:
+    problem, traffic = layout.problem, Traffic.none(layout.problem)
+    if problem.network.loss_layer is None:
+        return traffic
+    where = layout.range_by_id(problem.network.loss_layer)
+    size, groups = problem.steps * FLOAT * where.tile_neurons, column_groups(where.tile_neurons, where.columns)
+    shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
+    # Blocks of one sample follow each other in memory.
+    pieces = np.where(shares == where.tile_samples, np.minimum(groups, 1), groups)
+    losses, replica = np.array(layout.loss_tiles, dtype=np.int64), np.repeat(np.arange(where.replicas), [n for _, n in where.samples])
+    here, own = where.holds(losses)[np.arange(len(losses)), replica], np.zeros((2, problem.target.tiles), dtype=np.int64)
+    own[:, where.tiles] = size, pieces
+    own_size, own_pieces = own[:, losses] * here
+    moved = size.reshape(where.replicas, -1).sum(axis=1)[replica] - own_size
+    if to_loss:
+        np.add.at(traffic.received, losses, moved)
+        np.add.at(traffic.fragments, losses, pieces.reshape(where.replicas, -1).sum(axis=1)[replica] - own_pieces)
+        traffic.sent[where.tiles] += size * where.tile_samples
+        np.subtract.at(traffic.sent, losses, own_size)
+    else:
+        traffic.add(where.tiles, size * where.tile_samples, pieces * where.tile_samples)
+        np.subtract.at(traffic.received, losses, own_size)
+        np.subtract.at(traffic.fragments, losses, own_pieces)
+        np.add.at(traffic.sent, losses, moved)
+    if layout.several_chips:
+        _losses_over_links(layout, traffic, where, to_loss=to_loss)
+    return traffic
+
+
+def _losses_over_links(layout: Layout, traffic: Traffic, where: TileRange, *, to_loss: bool) -> None:
+    for replica, (first, count) in enumerate(where.samples):
+        parts = layout.by_chip(where.of(replica), layout.problem.steps * FLOAT * where.neurons)
+        for tile in layout.loss_tiles[first : first + count]:
+            for chip, part in parts.items():
+                source, receiver = (chip, layout.chip_of(tile)) if to_loss else (layout.chip_of(tile), chip)
+                traffic.flows.send(source, (receiver,), part)
+
+
+def losses_to_one_tile(layout: Layout) -> Traffic:
+    """Before L2: the losses of all samples go to tile 0."""
+    traffic = Traffic.none(layout.problem)
+    tiles = np.array(layout.loss_tiles)
+    away = int((tiles != 0).sum())
+    size = FLOAT * layout.problem.loss_parts
+    traffic.add(0, size * away, away)
+    traffic.sent[tiles[tiles != 0]] += size
+    for tile in tiles.tolist():
+        traffic.flows.send(layout.chip_of(tile), (0,), size)
+    return traffic

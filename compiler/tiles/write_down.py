@@ -1,0 +1,137 @@
+"""A layout that was chosen becomes a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from snnc.compiler.ir.plan import Block, BusPlan, ConnectionPlan, Plan, PopulationPlan
+from snnc.compiler.tiles.bounds import balance_bound, ideal_bound
+from snnc.compiler.tiles.cycles.predict import cycles_by_tile, phase, supersteps
+from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.gradients.packing import packing_of
+from snnc.compiler.tiles.host_io.streaming import streaming_bytes
+from snnc.compiler.tiles.network import Layer, Link
+from snnc.compiler.tiles.placement.grouping import column_groups, sample_groups, split, split_samples
+from snnc.compiler.tiles.placement.search import Priced
+from snnc.compiler.tiles.placement.tile_range import TileRange
+from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.relays.buses import Bus, sequence_bytes
+
+LABEL_BYTES: Final = 4
+
+
+def write_plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:
+    """Write down a layout; `usable`: chips that it might have taken."""
+    layout, problem = best.layout, best.layout.problem
+    steps, tiles = supersteps(layout), usable * problem.target.tiles_per_chip
+    phases = tuple(phase(layout, step) for step in steps)
+    return Plan(
+        name=name,
+        target=problem.target,
+        steps=problem.steps,
+        batch=problem.batch,
+        training=problem.training,
+        interval=problem.schedule.interval,
+        iterations=problem.schedule.iterations(problem.steps),
+        populations=tuple(_population(problem, layer, layout.range_of(layer)) for layer in problem.network.layers),
+        buses=tuple(_bus(layout, bus) for bus in problem.buses),
+        connections=tuple(_connection(layout, link) for link in problem.network.links),
+        activity=dict(problem.activity),
+        activity_source=activity_source,
+        memory={category: tuple(tiles.tolist()) for category, tiles in best.memory.at_peak.items()},
+        memory_over_time=tuple(best.memory.phases()),
+        unshared_bytes=int(best.memory.unshared[best.memory.tile]),
+        phases=phases,
+        loss_tiles=layout.loss_tiles,
+        tile_cycles=cycles_by_tile(layout, steps),
+        bound_cycles=balance_bound(problem, steps, phases, tiles),
+        ideal_cycles=ideal_bound(problem, tiles),
+        strategy=strategy,
+        host_bytes=host_bytes(problem),
+        segment=problem.segment,
+        streamed=problem.streamed,
+        streaming_bytes=streaming_bytes(layout),
+        dealt=tuple(sorted(problem.dealt)),
+        latency=1 if problem.fused is None else problem.fused.latency,
+    )
+
+
+def write_look(name: str, best: Priced, activity_source: str) -> Plan:
+    """What a quick look tells of a layout: the cycles of its supersteps."""
+    problem = best.layout.problem
+    return Plan(
+        name=name,
+        target=problem.target,
+        steps=problem.steps,
+        batch=problem.batch,
+        training=problem.training,
+        interval=problem.schedule.interval,
+        iterations=problem.schedule.iterations(problem.steps),
+        populations=(),
+        buses=(),
+        connections=(),
+        activity=dict(problem.activity),
+        activity_source=activity_source,
+        memory={},
+        phases=best.phases,
+        segment=problem.segment,
+        streamed=problem.streamed,
+    )
+
+
+def host_bytes(problem: Problem) -> int:
+    """Inputs of all steps, some of them more than once where the host sends segments, and a label for each sample when training."""
+    each = 0
+    for source in problem.network.inputs:
+        turns = 1 if source.static else problem.segments.input_turns
+        each += turns * sequence_bytes(source, problem.buses, problem.steps_stored(source), problem.mode, bits=problem.bits)
+    return problem.batch * (each + LABEL_BYTES * problem.training)
+
+
+def _bus(layout: Layout, bus: Bus) -> BusPlan:
+    return BusPlan(
+        id=bus.id,
+        source=bus.source.owner,
+        buffer=bus.source.buffer,
+        width=bus.source.width,
+        kind="events" if bus.events else "values",
+        lag=bus.lag,
+        capacity=bus.capacity,
+        mode=layout.problem.mode,
+        relays=layout.relays[bus.source],
+        gradient=layout.reductions[bus.id].to_plan() if bus.id in layout.reductions else None,
+        form="bits" if bus.source in layout.problem.bits else "ids",
+    )
+
+
+def _connection(layout: Layout, link: Link) -> ConnectionPlan:
+    packing = packing_of(layout, link)
+    bundles = 0 if packing is None else packing.bundles
+    return ConnectionPlan(link.id, layout.problem.bus_of[link.id], link.delay, link.target, bundles)
+
+
+def _population(problem: Problem, layer: Layer, where: TileRange) -> PopulationPlan:
+    return PopulationPlan(
+        layer.id,
+        layer.label,
+        layer.neurons,
+        problem.schedule.stages[layer.id],
+        where.starts,
+        where.width,
+        tuple(_blocks(problem, where)),
+    )
+
+
+def _blocks(problem: Problem, where: TileRange) -> Iterator[Block]:
+    """Cut each tile's neurons into column groups and these into sample groups."""
+    groups = column_groups(where.neurons, where.columns).tolist()
+    for replica, (sample, samples) in enumerate(where.samples):
+        tiles = where.of(replica).tolist()
+        shares = sample_groups(where.neurons, where.columns, problem.target.workers, samples).tolist()
+        first = 0
+        for index, neurons in enumerate(where.neurons.tolist()):
+            parts = list(split_samples(samples, shares[index], paired=where.paired))
+            for offset, count in split(neurons, groups[index]):
+                yield from (Block(tiles[index], first + offset, count, sample + begin, number) for begin, number in parts)
+            first += neurons
