@@ -1,4 +1,4 @@
-"""The session that :func:`snnc.compile` returns: what a backend offers, and where it came from."""
+"""The session that :func:`snnc.compile` returns: a backend's session with its origin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One benchmark: a network, its sequence, its activity and the machine that it is mapped onto."""
+"""One benchmark: a network, its sequence, its activity and its target machine."""
 
 from __future__ import annotations
 

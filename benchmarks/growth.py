@@ -1,4 +1,4 @@
-"""Compile time and memory over weights and tiles, beside lines of linear growth."""
+"""Compile time and memory over weights and tiles, with lines of linear growth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One benchmark by one strategy, in a process of its own: ``python -m snnc.benchmarks.measure NAME STRATEGY [TARGET] [--emit]``.
+"""One benchmark with one strategy, in a separate process: ``python -m snnc.benchmarks.measure NAME STRATEGY [TARGET] [--emit]``.
 
 A fresh process makes the seconds and the peak memory those of this one compilation. The last line of stdout is the row as JSON.
 """

@@ -1,4 +1,4 @@
-"""The nets of arXiv 2311.04386, as its public benchmark scripts size them.
+"""The nets of arXiv 2311.04386, with the sizes of its public benchmark scripts.
 
 Sizes, capacities, batches and optimisers: ``benchmarking/benchmarking_script.py`` and ``benchmarking/runfile_*.sh`` of
 ``jrfinkbeiner/graphcore_snn``. The neuron (:data:`DECAY`, gain ``10 (1 - a)``, threshold 1, hard reset, the reset without gradient)

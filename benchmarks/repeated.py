@@ -1,4 +1,4 @@
-"""Rows that repeat one: the same network under another name, or a machine of which nothing but the clock differs."""
+"""Rows that repeat another: the same network under another name, or a machine that differs only in its clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sequence would take of the memory of the processor or of a GPU, and of its time: predicted, nothing is built."""
+"""Predicted memory and time of a sequence on the processor or on a GPU, without building anything."""
 
 from __future__ import annotations
 

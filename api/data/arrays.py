@@ -1,4 +1,4 @@
-"""Arrays in npz archives, read without trust and written whole."""
+"""Arrays in npz archives, read without trust and written atomically."""
 
 from __future__ import annotations
 

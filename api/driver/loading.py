@@ -1,4 +1,4 @@
-"""Models in any form that snnc takes -> Graph."""
+"""Models in any supported form -> Graph."""
 
 from __future__ import annotations
 

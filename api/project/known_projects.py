@@ -1,4 +1,4 @@
-"""Projects that this user compiled, or said to trust: digests of their lists of files, in a file of the user's own."""
+"""Projects that this user compiled or trusted: digests of their file lists, in a file of the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``snnc train`` does with a project whose last training was stopped."""
+"""Behaviour of ``snnc train`` for a project whose last training was stopped."""
 
 from __future__ import annotations
 

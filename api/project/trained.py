@@ -1,4 +1,4 @@
-"""The trained weights of a project: read where they are good, and where they are not, the way back is said."""
+"""The trained weights of a project, or a message with the remedy if they are unusable."""
 
 from __future__ import annotations
 

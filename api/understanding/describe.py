@@ -1,4 +1,4 @@
-"""What a front end understood of a model, as data."""
+"""A front end's understanding of a model, as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A neuron's equations as a paper would print them: numbers filled in, and ``[t-1]`` behind what is of the step before."""
+"""A neuron's equations as in a paper: numbers filled in, and ``[t-1]`` after values of the previous step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a spike does to its neuron, in words."""
+"""The effect of a spike on its neuron, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which assignments of a kernel a result needs, and what they read."""
+"""The assignments of a kernel that a result needs, and the values they read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Print kernels as C++17, which is CUDA and codelet code too."""
+"""Print kernels as C++17, which is also valid CUDA and codelet code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights as a safetensors file beside the emitted sources, written one array at a time."""
+"""Weights as a safetensors file next to the emitted sources, written one array at a time."""
 
 from __future__ import annotations
 

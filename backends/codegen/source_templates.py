@@ -1,4 +1,4 @@
-"""The templates of emitted sources, with what all targets set up alike."""
+"""The templates of emitted sources, with the set-up that all targets share."""
 
 from __future__ import annotations
 

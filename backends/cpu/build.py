@@ -1,4 +1,4 @@
-"""Builds an emitted project for the processor at hand; objects and libraries are kept by their content."""
+"""Build an emitted project for this processor; objects and libraries are cached by content."""
 
 from __future__ import annotations
 

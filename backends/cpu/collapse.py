@@ -1,4 +1,4 @@
-"""A linear readout whose mean is all that a loss reads: its steps need not be run one by one.
+"""A linear readout of which a loss reads only the mean: its steps need not run one by one.
 
 The sum of its outputs over time is a sum of its answers to single currents: spikes are counted with a weight by step, and the weights are
 multiplied with the counts once. The adjoint is the same small product the other way, scaled by step. A run shows the output of every step.

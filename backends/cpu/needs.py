@@ -1,4 +1,4 @@
-"""What the emitted program allocates, buffer by buffer: see ``memory.py`` for what is made of it."""
+"""Allocations of the emitted program, buffer by buffer; ``memory.py`` derives segments and totals from them."""
 
 from __future__ import annotations
 

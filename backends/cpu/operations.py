@@ -1,4 +1,4 @@
-"""What one operation of a step program is in the emitted network: statements of ``network.cpp``."""
+"""The statements of ``network.cpp`` for each operation of a step program."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

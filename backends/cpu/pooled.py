@@ -1,4 +1,4 @@
-"""Convolutions of which only maxima over windows are read: maxima are taken where the convolution has its result.
+"""Convolutions of which only maxima over windows are read: the maxima are taken as soon as results exist.
 
 Lowering puts a relay between the two. Here the convolution (and its adjoint) aims at what the maximum aims at, and the relay is gone: its
 values, their adjoint and the choices of its neurons one by one are never written.

@@ -1,4 +1,4 @@
-"""Which layers run a block of steps ahead of those behind them, so that the weights between the two are read once a block.
+"""Layers that run a block of steps ahead of their successors, so that the weights between them are read once per block.
 
 Weights that no near cache holds cost more to read than to add. What a layer sends on does not come back from the layers behind it unless a
 loop leads there, so it may run a block of steps before the next one begins; backwards the next one runs its block first.

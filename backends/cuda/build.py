@@ -1,4 +1,4 @@
-"""Builds an emitted project: with nvcc for a device, or with the C++ compiler at hand for a check on the processor."""
+"""Build an emitted project: with nvcc for a device, or with the host's C++ compiler for a check on the processor."""
 
 from __future__ import annotations
 

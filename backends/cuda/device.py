@@ -1,4 +1,4 @@
-"""Is there a CUDA device? Asked of the driver, without a tool kit."""
+"""The search for a CUDA device: asks the driver and needs no toolkit."""
 
 from __future__ import annotations
 

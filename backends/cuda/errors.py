@@ -1,4 +1,4 @@
-"""What a machine may lack to run an emitted CUDA program."""
+"""Errors for missing requirements of an emitted CUDA program."""
 
 from __future__ import annotations
 

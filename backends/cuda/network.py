@@ -1,4 +1,4 @@
-"""Everything that the templates of a CUDA project print of a network."""
+"""All data of a network that the templates of a CUDA project print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project's folder holds beside snnc's own files goes over into the folder that replaces it."""
+"""Foreign files of a project's folder, moved into the folder that replaces it."""
 
 from __future__ import annotations
 

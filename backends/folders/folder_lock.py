@@ -1,4 +1,4 @@
-"""One process at a time changes a project's folder: a lock that the kernel frees when its holder ends, however it ends."""
+"""A lock on a project's folder for one process at a time; the kernel frees it however its holder ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What shows that a folder is snnc's own: ``snnc.json`` names its format and lists every file that snnc wrote, with its digest."""
+"""Proof that a folder belongs to snnc: ``snnc.json`` names its format and lists every written file with its digest."""
 
 from __future__ import annotations
 

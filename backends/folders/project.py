@@ -1,4 +1,4 @@
-"""Folders appear whole or not at all: a folder is written beside its place and then renamed."""
+"""Folders that appear completely or not at all: written next to their place, then renamed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network whose loss is someone else's: its output's adjoint is given, gradients of parameters (and of inputs) come back."""
+"""A network with an external loss: takes the adjoint of its output and returns gradients of parameters (and of inputs)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values of the backward pass may be kept in bfloat16, and what is taken off before they are rounded.
+"""Values of the backward pass that can be stored in bfloat16, and the offsets subtracted before rounding.
 
 Rounding keeps signs. A state that is compared with a threshold is therefore kept as its distance from the threshold: the backward pass sees
 the spikes that there were, and the surrogate's slope, steepest there, is off by a part in 2^8 at most. A value that decides something in

@@ -1,4 +1,4 @@
-"""What every engine does alike whose program is a native artefact behind the common C ABI."""
+"""The common base of all engines whose program is a native artefact with the shared C ABI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that the emitted program holds: how many of each sample, as C++ and as numbers."""
+"""Rows that the emitted program holds: their number for each sample, as C++ and as numbers."""
 
 from __future__ import annotations
 

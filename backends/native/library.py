@@ -1,4 +1,4 @@
-"""Drives any emitted shared library through its C ABI (``snnc_abi.h``): tensors by name, as NumPy arrays."""
+"""Drive any emitted shared library through its C ABI (``snnc_abi.h``): tensors by name, as NumPy arrays."""
 
 from __future__ import annotations
 

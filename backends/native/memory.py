@@ -1,4 +1,4 @@
-"""What a training step takes, and how many steps lie between two checkpoints so that it stays within the memory that was asked for."""
+"""The memory of a training step, and the distance between checkpoints that keeps it within the requested bound."""
 
 from __future__ import annotations
 

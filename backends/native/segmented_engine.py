@@ -1,4 +1,4 @@
-"""What engines do alike whose native program keeps checkpoints, sums gradients of several steps and goes back from a given adjoint."""
+"""Base of engines whose native program supports checkpoints, summed gradients and a given adjoint."""
 
 from __future__ import annotations
 

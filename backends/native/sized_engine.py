@@ -1,4 +1,4 @@
-"""What engines do alike whose native program takes any number of steps and samples: sizes are settings, shapes follow them."""
+"""Base of engines whose native program takes any number of steps and samples: sizes are settings, shapes follow them."""
 
 from __future__ import annotations
 

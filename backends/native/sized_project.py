@@ -1,4 +1,4 @@
-"""Emitted projects that take any number of steps and samples, for the processor and for GPUs: texts, tables, values, what they are."""
+"""Emitted projects for any number of steps and samples, on the processor and on GPUs: texts, tables, values, descriptions."""
 
 from __future__ import annotations
 

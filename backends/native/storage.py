@@ -1,4 +1,4 @@
-"""What the emitted program keeps of each sequence buffer: rows of how many steps, lists of what is not 0, slots of adjoints."""
+"""Storage of each sequence buffer in the emitted program: numbers of rows, lists of nonzero values, slots of adjoints."""
 
 from __future__ import annotations
 

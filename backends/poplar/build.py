@@ -1,4 +1,4 @@
-"""Builds an emitted project against the emulator, without CMake; what was built is kept by its content."""
+"""Build an emitted project against the emulator, without CMake; results are cached by content."""
 
 from __future__ import annotations
 

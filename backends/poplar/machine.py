@@ -1,4 +1,4 @@
-"""The numbers of a target that the emitted host program opens a device with, and that the emulator counts with."""
+"""The numbers of a target with which the emitted host program opens a device and the emulator counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What templates print: codelets with their fields, variables, loops that add vertices, statements. Plain data."""
+"""Data that templates print: codelets with their fields, variables, loops that add vertices, statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the stand-in of PopART, and custom operations against it; what was built is kept by its content."""
+"""Build the PopART substitute and custom operations against it; results are cached by content."""
 
 from __future__ import annotations
 

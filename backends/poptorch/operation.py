@@ -1,4 +1,4 @@
-"""What goes into and comes out of the custom operation, and the network whose backward pass begins with the gradient of a record."""
+"""Inputs and outputs of the custom operation, and the network whose backward pass begins with the gradient of a record."""
 
 from __future__ import annotations
 

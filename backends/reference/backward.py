@@ -1,4 +1,4 @@
-"""One function for each backward operation: what it adds to the adjoints at step t."""
+"""One function for each backward operation: its contribution to the adjoints at step t."""
 
 from __future__ import annotations
 

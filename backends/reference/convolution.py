@@ -1,4 +1,4 @@
-"""Convolutions: what each window reads stands in a row, and a product of matrices does the rest."""
+"""Convolutions as matrix products: each row holds the values of one window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One function for each forward operation: what it does to the memory at step t."""
+"""One function for each forward operation: its effect on the memory at step t."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the arrays of a model's file to [T, B, …] and back."""
+"""Conversion from the arrays of a model's file to [T, B, …] and back."""
 
 from __future__ import annotations
 

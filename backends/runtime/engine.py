@@ -1,4 +1,4 @@
-"""What a backend offers: a few primitives over arrays in canonical terms; :class:`snnc.backends.session.Session` does the rest."""
+"""The engine protocol: a few primitives over arrays in canonical form; :class:`snnc.backends.session.Session` does the rest."""
 
 from __future__ import annotations
 

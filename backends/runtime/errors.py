@@ -1,4 +1,4 @@
-"""Errors of building and running a network, and of the data it is given."""
+"""Errors of building and running a network, and of its data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spikes as events: ids of the neurons that fire, in rows of steps and samples; nothing is said of the others."""
+"""Spikes as events: ids of the neurons that fire, in rows of steps and samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training run leaves behind."""
+"""The record of a training run."""
 
 from __future__ import annotations
 

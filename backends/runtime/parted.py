@@ -1,4 +1,4 @@
-"""An engine that holds populations in parts, as the engine of the whole network."""
+"""An engine that holds populations in parts, presented as the engine of the whole network."""
 
 from __future__ import annotations
 

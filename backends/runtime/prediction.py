@@ -1,4 +1,4 @@
-"""From recorded outputs to class indices."""
+"""Class indices from recorded outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find a C++ compiler, a cache folder, and run the one with results in the other."""
+"""The C++ compiler and the cache folder, and builds with the one into the other."""
 
 from __future__ import annotations
 

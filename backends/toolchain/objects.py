@@ -1,4 +1,4 @@
-"""Objects, precompiled headers and libraries of emitted projects, kept in the cache by what they were made from."""
+"""Objects, precompiled headers and libraries of emitted projects, cached by their inputs."""
 
 from __future__ import annotations
 

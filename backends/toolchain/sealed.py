@@ -1,4 +1,4 @@
-"""Folders of the cache carry a digest of all that lies in them, which is checked whenever something in them is used."""
+"""Cache folders with a digest of all their contents, which is checked at every use."""
 
 from __future__ import annotations
 

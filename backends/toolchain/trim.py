@@ -1,4 +1,4 @@
-"""Keeps the cache small: of what can be built again, what was used least recently goes."""
+"""Limit of the cache's size: the least recently used entries are deleted first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A checkpoint: weights, what the optimiser keeps, and where training stands, in one file that is replaced in one step."""
+"""A checkpoint: weights, optimiser state and position of a training, in one file that is replaced atomically."""
 
 from __future__ import annotations
 

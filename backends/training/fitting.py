@@ -1,4 +1,4 @@
-"""One call of ``fit``: where it begins, what is kept of it, and how it ends."""
+"""One call of ``fit``: its start, its saved progress, and its end."""
 
 from __future__ import annotations
 

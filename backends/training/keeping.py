@@ -1,4 +1,4 @@
-"""What a training has reached is checked, remembered and kept in a file, so that neither numbers that are not finite nor an end lose it."""
+"""The progress of a training is checked, remembered and saved, so that neither non-finite numbers nor an interruption lose it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an optimiser keeps for each parameter."""
+"""The optimiser's state for each parameter."""
 
 from __future__ import annotations
 

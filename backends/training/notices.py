@@ -1,4 +1,4 @@
-"""What training here changes in another way than the model's own framework would, said when it starts."""
+"""Notices at the start of a training: its differences from training in the model's own framework."""
 
 from __future__ import annotations
 

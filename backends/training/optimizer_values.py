@@ -1,4 +1,4 @@
-"""What the optimiser of a session keeps, by label, and as entries of a file of weights."""
+"""The optimiser's state of a session, by label and as entries of a file of weights."""
 
 from __future__ import annotations
 

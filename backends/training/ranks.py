@@ -1,4 +1,4 @@
-"""Processes that train one network together, as ``torchrun`` starts them: each runs a share of every batch, torch sums the gradients."""
+"""Processes that train one network together, started by ``torchrun``: each runs a share of every batch, torch sums the gradients."""
 
 from __future__ import annotations
 

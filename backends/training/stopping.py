@@ -1,4 +1,4 @@
-"""Ctrl-C and the signals that end a process, while it does what should end at a good place."""
+"""Ctrl-C and termination signals, deferred until the current work reaches a good place to stop."""
 
 from __future__ import annotations
 

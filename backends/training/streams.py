@@ -1,4 +1,4 @@
-"""Training on batches as they come: from a DataLoader, a list, a generator."""
+"""Training on a stream of batches: from a DataLoader, a list, a generator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Updates of a training: of whole batches, of batches in parts, or of this process's share of them."""
+"""Updates of a training: from whole batches, from batches in parts, or from this process's share of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entries of a file of weights, set into what trains: parameters, what the optimiser keeps, where training stands."""
+"""Entries of a file of weights, restored into parameters, optimiser state and training position."""
 
 from __future__ import annotations
 

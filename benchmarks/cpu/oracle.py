@@ -1,4 +1,4 @@
-"""The numbers that every engine has to show, from snnc's NumPy reference in double precision."""
+"""The numbers that every engine must produce, from snnc's NumPy reference in double precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a row of the suite holds."""
+"""The contents of a row of the suite."""
 
 from __future__ import annotations
 

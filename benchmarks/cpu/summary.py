@@ -1,4 +1,4 @@
-"""snnc over the others, a line for each workload and mode."""
+"""snnc relative to the other engines, a line for each workload and mode."""
 
 from __future__ import annotations
 

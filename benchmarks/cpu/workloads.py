@@ -1,4 +1,4 @@
-"""The networks that training steps are measured on, as data.
+"""The networks of the measured training steps, as data.
 
 All of them: LIF neurons v = 0.9 v (1 - s_before) + I, s = v > 1 (hard reset, detached), surrogate 1 / (1 + 25 |v - 1|)^2 (fast sigmoid of
 Zenke & Ganguli 2018, slope 25); a leaky readout m = 0.9 m + I; cross entropy of the mean membrane; Adam.

@@ -1,4 +1,4 @@
-"""The suite as ``snnc bench --suite cuda`` runs it."""
+"""The command of the suite ``snnc bench --suite cuda``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a GPU can do at most, from its data sheet or from its driver."""
+"""The peak rates of a GPU, from its data sheet or from its driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of one workload before they are timed: ways are started, tried, and their numbers compared."""
+"""The lines of one workload before they are timed: variants are started and tried, and their numbers compared."""
 
 from __future__ import annotations
 

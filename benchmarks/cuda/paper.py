@@ -1,4 +1,4 @@
-"""``snnc bench --suite paper``: the networks of arXiv 2311.04386, a GPU's measured step beside the step predicted for IPUs.
+"""``snnc bench --suite paper``: the networks of arXiv 2311.04386, a GPU's measured step next to the step predicted for IPUs.
 
 Measured and predicted numbers have keys and columns of their own, each with its ``kind``:
 

@@ -1,4 +1,4 @@
-"""Which way of an engine is the fastest on a workload: found by a trial, kept in the cache folder for later runs."""
+"""The fastest variant of an engine on a workload: found by a trial, kept in the cache folder for later runs."""
 
 from __future__ import annotations
 

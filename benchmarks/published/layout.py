@@ -1,4 +1,4 @@
-"""Where the published program puts everything.
+"""The layout of the published program.
 
 A layer takes a contiguous range of tiles with an equal number of neurons on each, and never straddles IPUs; tile 0 of the first IPU is
 left out. Neurons a tile start at 2 and grow by 2 until all layers find room (``benchmarking/tile_mapping.py`` of

@@ -1,4 +1,4 @@
-"""Supersteps and what they are made of: vertices on the busiest tile, exchanges, barriers."""
+"""Supersteps and their components: vertices on the busiest tile, exchanges, barriers."""
 
 from __future__ import annotations
 

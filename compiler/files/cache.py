@@ -1,4 +1,4 @@
-"""Where snnc keeps what it made and can make again."""
+"""The folder of snnc's cache, for files that can be made again."""
 
 from __future__ import annotations
 

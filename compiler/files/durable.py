@@ -1,4 +1,4 @@
-"""Files that are whole whatever happens while they are written: the process killed, the machine down, the disk full."""
+"""Files that stay complete whatever interrupts a write: a killed process, a power failure, a full disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two folders change places in one step, so that there is no moment without one of them."""
+"""Atomic exchange of two folders, so that neither is ever missing."""
 
 from __future__ import annotations
 

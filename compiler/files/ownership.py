@@ -1,4 +1,4 @@
-"""Who may change a file or a folder: what another user could have put there is neither loaded nor executed."""
+"""Owners and permissions of files and folders: files that another user could have written are neither loaded nor executed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Temporary folders and files that never outlive their process for long.
+"""Temporary folders and files that do not outlive their process for long.
 
 Each holds, or is, a file that its process keeps locked: the system gives the lock back however the process ends. What carries the mark
 and is not locked belongs to a process that was killed, and the next one that needs such a place removes it, as ``snnc clean`` does.

@@ -1,4 +1,4 @@
-"""What lies between the populations of a graph that went through the flow, and in which order they run."""
+"""The connections between the populations of a graph after the flow, and their order of execution."""
 
 from __future__ import annotations
 

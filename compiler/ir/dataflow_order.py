@@ -1,4 +1,4 @@
-"""The order in which a reader expects the operations of a graph: from the inputs to the outputs."""
+"""The operations of a graph in reading order: from the inputs to the outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph as plain data: JSON's types for its structure, arrays by reference. Whoever keeps the data says where arrays lie.
+"""A graph as plain data: JSON types for its structure, arrays by reference. The caller decides where arrays are stored.
 
 Reading trusts nothing: every value is checked against the type of the field that it is for, and an unknown or missing one is an error.
 """

@@ -1,4 +1,4 @@
-"""What an operation of a graph is, in a few words, and how many numbers it stores."""
+"""An operation of a graph in a few words, and the number of values it stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan: where everything of a StepProgram lies on a Target, and when it runs. A plan is data (JSON) that backends print.
+"""Plan: the placement and schedule of a StepProgram on a Target. A plan is data (JSON) that backends print.
 
 The unit of placement is the *block*: the neurons ``[first, first + count)`` of a population for the samples
 ``[sample, sample + samples)``, on one tile, run by one worker. All that belongs to a block alone (state history, currents, private weight

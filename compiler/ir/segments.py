@@ -1,4 +1,4 @@
-"""The iterations of a sequence cut into segments, of which only one has its history on the tiles at a time.
+"""The iterations of a sequence cut into segments; only one segment has its history on the tiles at a time.
 
 The history of the others is worked out again (recompute) or waits in streaming memory. With iterations ``[0, K)`` and C of them in a
 segment, segment s is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need their states at the boundary ``s C``, before

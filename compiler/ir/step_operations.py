@@ -1,4 +1,4 @@
-"""What a step program does: operations of one time step, of its adjoint and of the update, each as one line of arithmetic.
+"""The operations of a step program, for one time step, its adjoint and the update, each as one line of arithmetic.
 
 See :mod:`snnc.compiler.ir.step_program` for how they make a program.
 """

@@ -1,4 +1,4 @@
-"""The checks that a graph passes before and after every pass: one function a check."""
+"""The checks of a graph before and after every pass: one function per check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a loss is: data that every backend reads, and a NumPy reference of its value and gradient."""
+"""The loss interface: data that every backend reads, and a NumPy reference of value and gradient."""
 
 from __future__ import annotations
 

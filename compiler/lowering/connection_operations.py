@@ -1,4 +1,4 @@
-"""What a connection does, as operations of a step program: forward from the graph's, backward from the forward one."""
+"""The operations of a connection in a step program: forward from the graph's operation, backward from the forward one."""
 
 from __future__ import annotations
 

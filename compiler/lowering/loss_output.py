@@ -1,4 +1,4 @@
-"""Which recorded values a loss reads."""
+"""The recorded values that a loss reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graph to StepProgram: ids and buffers, the operations of one step forward, and what training adds.
+"""Graph to StepProgram: ids and buffers, the forward operations of one step, and the additions for training.
 
 See :mod:`snnc.compiler.ir.step_program` for what comes out and :mod:`snnc.compiler.lowering.lower_backward` for the backward half.
 """

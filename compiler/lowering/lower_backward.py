@@ -1,4 +1,4 @@
-"""The backward half of a step program: which gradients are needed, and the operations that compute them."""
+"""The backward half of a step program: the gradients that are needed, and the operations that compute them."""
 
 from __future__ import annotations
 

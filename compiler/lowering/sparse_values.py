@@ -1,4 +1,4 @@
-"""Which connections read values that are mostly 0: what poolings and reductions make of spikes."""
+"""Connections that read mostly zeros: results of poolings and reductions of spikes."""
 
 from __future__ import annotations
 

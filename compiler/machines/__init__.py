@@ -1,4 +1,4 @@
-"""The machines that snnc knows, a TOML file each; :func:`load_target` reads them and a user's own."""
+"""The machines that snnc knows, one TOML file each; :func:`load_target` reads these and a user's own files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which forward values are 0 or 1 by construction."""
+"""Forward values that are 0 or 1 by construction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels that were derived before, by what they were derived from.
+"""A cache of derived kernels, by their inputs.
 
 Deriving one needs sympy, whose import alone takes half a second: more than everything else between a network that was compiled before and
 its first training step. A kernel is kept as text in the language of neuron equations, which is parsed and never evaluated.

@@ -1,4 +1,4 @@
-"""Neuron equations to a forward :class:`~snnc.compiler.neurons.kernel.Kernel`: nothing is derived, nothing stored for an adjoint."""
+"""Neuron equations to a forward :class:`~snnc.compiler.neurons.kernel.Kernel`, without derivatives and stored values."""
 
 from __future__ import annotations
 

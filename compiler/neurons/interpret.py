@@ -1,4 +1,4 @@
-"""Run assignments over NumPy arrays: what an expression means, for the reference backend and for tests."""
+"""Run assignments over NumPy arrays: the semantics of expressions, for the reference backend and for tests."""
 
 from __future__ import annotations
 

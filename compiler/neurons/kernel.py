@@ -1,4 +1,4 @@
-"""A neuron model made ready for code: straight-line forward and adjoint code under canonical names.
+"""A neuron model prepared for code generation: straight-line forward and adjoint code under canonical names.
 
 Canonical names, the only ones that emitted code holds (the author's stand in ``labels``, for comments and reports):
 

@@ -1,4 +1,4 @@
-"""How many operations of each kind straight-line code holds, for cost models."""
+"""Numbers of operations of each kind in straight-line code, for cost models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which arrays a sequence must keep so that its adjoint can be computed: as few as possible.
+"""The smallest set of arrays that a sequence must keep to compute its adjoint.
 
 A forward value can be computed again when it is stored or when all its operands can be. So the stored values must
 cut every path from the inputs and previous states to the values that the adjoint reads. The history of a state is

@@ -1,4 +1,4 @@
-"""Own expressions to sympy and back, for the derivation of adjoints.
+"""Conversion of snnc's expressions to sympy and back, for the derivation of adjoints.
 
 Only sums, products, quotients and numeric powers become sympy's own nodes; every other function of the language is a class
 of :mod:`snnc.compiler.neurons.symbolic_functions`. Nothing is parsed by sympy: objects are made one by one.

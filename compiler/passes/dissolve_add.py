@@ -1,4 +1,4 @@
-"""A population's port sums what arrives, so an Add in front of one is not needed."""
+"""A population's port sums its inputs, so an Add before it is not needed."""
 
 from __future__ import annotations
 

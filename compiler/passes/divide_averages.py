@@ -1,4 +1,4 @@
-"""An average becomes a sum and, after it, one division: as frameworks compute it, and with the same bits on every backend."""
+"""An average becomes a sum and then one division, as in frameworks, with the same bits on every backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flatten and Reshape change no value: connect their consumers with their source."""
+"""Flatten and Reshape change no value: connect their consumers to their source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small edits of graphs that several passes share; they change the graph they are given, so passes hand them a copy."""
+"""Small edits of graphs that several passes share; they modify their argument, so passes give them a copy."""
 
 from __future__ import annotations
 

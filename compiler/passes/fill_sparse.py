@@ -1,4 +1,4 @@
-"""A Sparse that is hardly sparse and that training leaves alone becomes a Linear."""
+"""A Sparse that is hardly sparse and that training does not change becomes a Linear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A frozen Scale beside a Linear or Conv becomes part of its weights."""
+"""A frozen Scale before or after a Linear or Conv becomes part of its weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that are no population's become one: relays stand for what a Linear or an Output cannot read directly."""
+"""Relay populations for values that no population computes and that a Linear or an Output cannot read directly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chains of linear operations, merged where the result is the same to the last bit."""
+"""Chains of linear operations, merged if the result is the same to the last bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two lower bounds of a training step, over which a prediction is reported.
+"""Two lower bounds of a training step, to which predictions are compared.
 
 *Balance bound*: the codelets and supersteps of the plan, dealt out perfectly. With ``A`` tiles (all tiles of the chips that the plan may
 use), ``w_v`` the worker cycles of vertex v, ``r_i`` the bytes that tile i receives (a multicast counts at each of its receivers) and ``e``

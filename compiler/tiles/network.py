@@ -1,4 +1,4 @@
-"""What the mapping reads of a StepProgram: layers (populations), links (connections) and sources, as sizes."""
+"""The mapping's view of a StepProgram: layers (populations), links (connections) and sources, as sizes."""
 
 from __future__ import annotations
 

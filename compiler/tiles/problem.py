@@ -1,4 +1,4 @@
-"""All that is fixed before anything is placed: the network, its schedule and buses, the machine, the size of a run."""
+"""Everything fixed before placement: the network, its schedule and buses, the machine, the size of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What helps a network that does not fit: options, each tried by planning again."""
+"""Remedies for a network that does not fit: options, each tried by planning again."""
 
 from __future__ import annotations
 

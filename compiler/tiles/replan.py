@@ -1,4 +1,4 @@
-"""The placement of a plan, to price it once more: with other activities, or on a machine whose exchange costs something else."""
+"""The placement of a plan, to price it again: with other activities, or on a machine with other exchange costs."""
 
 from __future__ import annotations
 

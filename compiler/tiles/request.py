@@ -1,4 +1,4 @@
-"""What a mapping was asked for, and the problems that follow from it."""
+"""The request for a mapping, and the problems that follow from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan is asked for, checked before anything is searched: options in their ranges, and sequences that may fit at all."""
+"""Checks of a plan's request before the search: options in their ranges, and sequences that can fit at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of dense weights that products read: turned for the backward pass, or of 16 bits a number."""
+"""Copies of dense weights for products: transposed for the backward pass, or with 16 bits a number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What gathers the gradients of parameters once the deltas of all steps are there."""
+"""Kernels that compute the gradients of parameters from the deltas of all steps."""
 
 from __future__ import annotations
 

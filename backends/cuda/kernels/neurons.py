@@ -1,4 +1,4 @@
-"""Populations as C++ structs: what a thread holds of one neuron of one sample while it goes through time, forward and back."""
+"""Populations as C++ structs: a thread's state of one neuron of one sample through time, forward and backward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels do in a time step: for each population the sums that reach it, forward and back."""
+"""The work of kernels in a time step: for each population the sums that reach it, forward and backward."""
 
 from __future__ import annotations
 

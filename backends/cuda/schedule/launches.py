@@ -1,4 +1,4 @@
-"""The launches of a training step as data: what each computes, and how many bytes and multiplications it takes."""
+"""The launches of a training step as data: the work of each, its bytes and its multiplications."""
 
 from __future__ import annotations
 

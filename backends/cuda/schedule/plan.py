@@ -1,4 +1,4 @@
-"""The schedule of a network as its program has it: kernels, the buffers between them, and the order of their launches."""
+"""The schedule of a network's program: kernels, the buffers between them, and the order of their launches."""
 
 from __future__ import annotations
 

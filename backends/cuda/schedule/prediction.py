@@ -1,4 +1,4 @@
-"""How long a training step takes on a GPU: predicted from its launches by rates that were measured on one card."""
+"""The predicted time of a training step on a GPU, from its launches and rates measured on one card."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kernels run in which order: what does not recur leaves the time loop.
+"""The kernels and their order: all work that does not recur leaves the time loop.
 
 The populations' graph is condensed (Tarjan's strongly connected components): what reaches a component from outside is computed for all
 steps and samples at once; then its own time loop runs, by itself.

@@ -1,4 +1,4 @@
-"""When populations run: each a few barriers behind the others, so that all of them work at once where the connections allow it."""
+"""The schedule of populations: each a few barriers after the others, so that all work at once if the connections allow it."""
 
 from __future__ import annotations
 

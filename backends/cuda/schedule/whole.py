@@ -1,4 +1,4 @@
-"""What leaves the time loop, as calls of kernels that take all steps and samples at once and know nothing of the network."""
+"""Work outside the time loop, as calls of general kernels that take all steps and samples at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weight gradients, and products that go back to sources, dealt over the workers of a tile by the spikes of all its samples."""
+"""Weight gradients and source gradients, distributed over the workers of a tile by the spikes of all its samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields of a block's vertex for what comes in: buses, weights, parameters, and their gradients."""
+"""Fields of a block's vertex for its inputs: buses, weights, parameters, and their gradients."""
 
 from __future__ import annotations
 

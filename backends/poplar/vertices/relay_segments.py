@@ -1,4 +1,4 @@
-"""Relays of sequences in segments: a ring of the steps that a segment shows, and what populations' relays keep of it at boundaries.
+"""Relays of sequences in segments: a ring of a segment's steps, and the data that relays keep at boundaries.
 
 The step that a source finished last is not among that: blocks keep the masks of it, and relays look through them again.
 """

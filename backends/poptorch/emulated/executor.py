@@ -1,4 +1,4 @@
-"""Runs a model for all micro-batches of a call, as PopTorch splits it, and updates weights in between."""
+"""Run a model for all micro-batches of a call, split as in PopTorch, with weight updates in between."""
 
 from __future__ import annotations
 

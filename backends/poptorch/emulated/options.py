@@ -1,4 +1,4 @@
-"""Options of PopTorch: those that change what a call computes are kept, those of hardware are accepted."""
+"""Options of PopTorch: those that change the result of a call are stored, those of hardware are accepted and ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of several channels in an order in which channels of one position lie side by side."""
+"""Values of several channels in an order that places the channels of one position side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers of a seed that no later version of numpy changes.
+"""Random numbers from a seed that stay the same with any later version of numpy.
 
 NumPy promises the raw numbers of PCG64 and of SeedSequence, and the distributions of its frozen ``RandomState``; those of ``Generator``
 may change with any version (NEP 19).

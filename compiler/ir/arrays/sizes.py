@@ -1,4 +1,4 @@
-"""How large an array may be, asked before memory for it is taken."""
+"""Limits of array sizes, checked before memory is allocated."""
 
 from __future__ import annotations
 

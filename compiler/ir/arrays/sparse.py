@@ -1,4 +1,4 @@
-"""Where the entries of a sparse weight lie, checked, and the same weight in dense form."""
+"""Positions of the entries of a sparse weight, with checks, and the same weight in dense form."""
 
 from __future__ import annotations
 

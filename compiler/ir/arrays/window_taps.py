@@ -1,4 +1,4 @@
-"""Which tap of which window reads which value: convolutions and poolings as entries of an indexed map."""
+"""The value that each tap of each window reads: convolutions and poolings as entries of an indexed map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the windows of convolutions and poolings lie, checked against their input."""
+"""Positions of the windows of convolutions and poolings, checked against their input."""
 
 from __future__ import annotations
 

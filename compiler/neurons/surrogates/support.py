@@ -1,4 +1,4 @@
-"""Where a surrogate derivative is not zero, read off its expression."""
+"""The range in which a surrogate derivative is not zero, taken from its expression."""
 
 from __future__ import annotations
 

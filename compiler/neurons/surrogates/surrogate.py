@@ -1,4 +1,4 @@
-"""What a surrogate derivative is: an expression of ``x``, the argument of ``spike``.
+"""A surrogate derivative as an expression of ``x``, the argument of ``spike``.
 
 The library of surrogates stands in :mod:`snnc.compiler.neurons.surrogates.library`.
 """

@@ -1,4 +1,4 @@
-"""Baselines to compare snnc's placement with: other ways to choose tiles, priced by the same model.
+"""Baselines for snnc's placement: other ways to choose tiles, priced by the same model.
 
 ========  ==============================================================================================================
 linear    neurons spread evenly and in order over all tiles: for each layer anew, as Poplar's ``mapTensorLinearly`` does,

@@ -1,4 +1,4 @@
-"""Neurons dealt to tiles at random, equally many to each."""
+"""Neurons dealt to tiles at random, the same number to each."""
 
 from __future__ import annotations
 

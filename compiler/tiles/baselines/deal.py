@@ -1,4 +1,4 @@
-"""Which tiles hold how many neurons of each layer."""
+"""Numbers of neurons of each layer on each tile."""
 
 from __future__ import annotations
 

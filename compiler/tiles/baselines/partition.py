@@ -1,4 +1,4 @@
-"""Tiles as the parts of a graph: nodes are runs of neurons, edges what they send each other."""
+"""Tiles as the parts of a graph: nodes are runs of neurons, edges the traffic between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worker cycles of the busiest block of a tile, as a function of the neurons of a population that it holds."""
+"""Worker cycles of the busiest block of a tile, as a function of the number of neurons of a population on the tile."""
 
 from __future__ import annotations
 

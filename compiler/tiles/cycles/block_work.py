@@ -1,4 +1,4 @@
-"""Worker cycles of the blocks of all populations in every iteration, by the events that their samples see."""
+"""Worker cycles of the blocks of all populations in every iteration, from the events of their samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tiles compute in a superstep: vertices, dealt to the workers of their tile, in every iteration."""
+"""The compute load of tiles in a superstep: vertices, distributed to the workers of their tile, in every iteration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that are mostly 0: sums and averages of spikes, which dense connections read pair by pair, passing over pairs of zeros."""
+"""Mostly zero values: sums and averages of spikes, which dense connections read in pairs, skipping pairs of zeros."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the links between chips carry in one exchange, and how long the busiest of them takes.
+"""The load of the links between chips in one exchange, and the time of the busiest link.
 
 Data takes a shortest way: the fewest wires; of several, the one whose narrowest wire is widest, then the one whose last wires come first
 in the target's file (so a file lists straight wires before diagonal ones). The ways from one chip form a tree, and data for several

@@ -1,4 +1,4 @@
-"""Bytes and fragments that the exchange before each superstep brings to every tile.
+"""Bytes and fragments that every tile receives in the exchange before each superstep.
 
 A fragment is a piece that is contiguous where it is sent and where it is received. Assumed layouts: deltas are stored by column group
 (``[groups][batch][...]``), so a reader takes one fragment from each column group; masks and values by tile (``[tiles][batch][...]``), so a

@@ -1,4 +1,4 @@
-"""Weight gradients, and products that go back to sources, dealt over the workers of a tile by the spikes of all its samples.
+"""Weight gradients and source gradients, distributed over the workers of a tile by the spikes of all its samples.
 
 A column group of a tile with g workers reads the lists of its samples one behind the other and gives worker w the spikes from
 ``floor(E w / g)`` to ``floor(E (w + 1) / g)`` of all E: none waits for the one whose samples had most. See docs/decisions/0023.

@@ -1,4 +1,4 @@
-"""Expected trip counts of what windowed input gradients add to blocks and relays."""
+"""Expected trip counts that windowed input gradients add to blocks and relays."""
 
 from __future__ import annotations
 

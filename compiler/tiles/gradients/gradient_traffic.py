@@ -1,4 +1,4 @@
-"""What windowed input gradients move and compute outside of blocks: reduction, last sums on relays, windows back to the sources."""
+"""Traffic and compute of windowed input gradients outside blocks: reduction, last sums on relays, windows back to the sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reduction of partial input gradients: which tile adds what.
+"""The reduction of partial input gradients: the additions of each tile.
 
 A target block multiplies the entries of a backward window (neurons that spiked or are near the threshold) with its own columns of the
 weights; these partial products of all column groups have to be added. Stage one adds them in `parts` groups of producers, every group's

@@ -1,4 +1,4 @@
-"""Copies of parameters that follow an update: to the other replicas, to tiles that share a number, to the sources of connections."""
+"""Copies of parameters after an update: to the other replicas, to tiles that share a number, to the sources of connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Supersteps of the update: private gradients are summed, the optimiser runs, new weights travel."""
+"""Supersteps of the update: sums of private gradients, the optimiser, the exchange of new weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the host's streams run beside computing, on how many tiles, and a plan with them.
+"""Overlap of the host's streams with computing: the decision, the number of tiles, and a plan with it.
 
 A step with tiles set aside (:mod:`snnc.compiler.tiles.host_io.host_streams`) hands on what they hold, then sends for the inputs of the
 next step and goes on; where inputs come in segments, it sends for the next one before each runs, at last for the first one of the next

@@ -1,4 +1,4 @@
-"""What the host streams of a plan carry and how often, how tiles set aside for them hold it, and how it is handed on from there.
+"""The host streams of a plan: their contents and number, their storage on reserved tiles, and the copies from there.
 
 A stream brings an array in pieces of relays (or of the tiles of losses). On each chip its elements, in order, are dealt in chunks to the
 tiles set aside; a copy hands the arrays of one kind on, to where the program reads them, in one exchange.

@@ -1,4 +1,4 @@
-"""How long a step goes on behind a transfer from the host that begins in it, until something waits for all tiles."""
+"""The time that a step can continue during a host transfer, until an operation waits for all tiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streaming memory: what sequences in segments keep there, and the cycles of copying it.
+"""Streaming memory: the data that segmented sequences keep there, and the cycles of copying it.
 
 A row holds what one segment begins with, or its history. It is copied as 32-bit words and, lists of 16-bit ids, as half words: one copy a
 chip of each. A copy waits for all chips and takes the rate of streaming memory, or the time of its busiest tile if that is longer

@@ -1,4 +1,4 @@
-"""Which tile owns which weights of an indexed connection: it sums their gradients, keeps their moments, updates them and sends them out."""
+"""Ownership of an indexed connection's weights: the owner tile sums gradients, keeps moments, updates and distributes weights."""
 
 from __future__ import annotations
 

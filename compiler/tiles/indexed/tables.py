@@ -1,4 +1,4 @@
-"""Indexed maps cut along groups of neurons: what each group's tables hold.
+"""Indexed maps cut along groups of neurons: the tables of each group.
 
 A *group* is a range of neurons of a population that share weights on a tile. On the target's side a group holds the entries that lead to
 its neurons, found by source (rows); on the source's side those that start from its neurons, found by neuron. Neighbouring entries of one

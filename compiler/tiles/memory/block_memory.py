@@ -1,4 +1,4 @@
-"""Bytes that the blocks of one population hold on a tile, by category and lifetime, as a function of the neurons there."""
+"""Bytes of one population's blocks on a tile, by category and lifetime, as a function of the number of neurons there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When what a tile holds is live: the stages of a training step, and the stages in which each kind of data may not share its room.
+"""Lifetimes of a tile's data: the stages of a training step, and the stages in which each kind of data cannot share memory.
 
 A variable is live from where it is overwritten as a whole (or forgotten) to where it is read last, and everywhere when the host sees it;
 docs/decisions/0013-memory-over-time.md tells which variable of the emitted program lives how long.

@@ -1,4 +1,4 @@
-"""Predicted bytes on every tile over a training step, by category: the most that is live at once, and the refusal of what does not fit."""
+"""Predicted bytes on every tile over a training step, by category: the live maximum, and the refusal of networks that do not fit."""
 
 from __future__ import annotations
 

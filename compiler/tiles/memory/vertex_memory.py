@@ -1,4 +1,4 @@
-"""Bytes of the constants that vertices read: where the parts of masks, pieces of a relay's workers and rows of weights lie."""
+"""Bytes of vertex constants: positions of mask parts, of the pieces of a relay's workers and of weight rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which populations can be cut into parts, and who sends what to whom in them."""
+"""Populations that can be cut into parts, and the connections among their neurons."""
 
 from __future__ import annotations
 

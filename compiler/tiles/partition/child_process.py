@@ -1,4 +1,4 @@
-"""Native partitioners run in a process of their own: one that aborts ends that process, not the one that asked."""
+"""Native partitioners in a child process: if one aborts, it ends only that process."""
 
 from __future__ import annotations
 

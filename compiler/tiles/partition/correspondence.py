@@ -1,4 +1,4 @@
-"""Between a program and the program of its parts: parameters, states, results and activity in either order."""
+"""Mapping between a program and the program of its parts: parameters, states, results and activity in either order."""
 
 from __future__ import annotations
 

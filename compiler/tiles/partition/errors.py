@@ -1,4 +1,4 @@
-"""What cannot be cut into parts, or no partitioner cuts."""
+"""Errors of populations that cannot be cut, and of partitioners that fail."""
 
 from __future__ import annotations
 

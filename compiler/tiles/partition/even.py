@@ -1,4 +1,4 @@
-"""In which order the neurons of a part lie, so that any run of them has about the same work.
+"""The order of the neurons within a part, such that any run of them has about the same work.
 
 Tiles and workers take runs of neurons, and each superstep waits for the run with the most work. In the author's order of an irregular
 network, runs of ten neurons with some 40 connections each differ by a tenth in what reaches them. Here neurons stay near where they were

@@ -1,4 +1,4 @@
-"""The partitioner that is always there: greedy growth, or the order of the neurons, then rounds of moves that lessen the cut."""
+"""The built-in partitioner: greedy growth, or the order of the neurons, then rounds of moves that reduce the cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program that runs a native partitioner, in a process of its own: ``python native.py mtkahypar|metis <given >found``.
+"""The program that runs a native partitioner in a separate process: ``python native.py mtkahypar|metis <given >found``.
 
 It reads an archive of arrays and writes one array of parts. Beside the standard library and NumPy it imports the partitioner alone.
 """

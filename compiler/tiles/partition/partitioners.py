@@ -1,4 +1,4 @@
-"""Who cuts a hypergraph: Mt-KaHyPar or METIS where they are installed, snnc's own pass everywhere."""
+"""The partitioners of a hypergraph: Mt-KaHyPar or METIS if installed, else snnc's own pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph on its way into parts: in normal form, its loss chosen, and lowered again once it is cut."""
+"""A graph before it is cut into parts: in normal form, with its loss, and lowered again after the cut."""
 
 from __future__ import annotations
 

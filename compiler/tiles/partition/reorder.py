@@ -1,4 +1,4 @@
-"""A program whose populations with channels lie in other orders: it computes the same, and a correspondence leads back to the author's.
+"""A program whose populations with channels have another order: same results, with a correspondence back to the author's order.
 
 Convolutions are written as runs of neighbouring values (:mod:`snnc.compiler.tiles.indexed`). With the channels of a position side by
 side, runs are longer, a range of neurons is a region of the image, and the sources that reach it are a few ranges, its halo. Nothing but

@@ -1,4 +1,4 @@
-"""A graph with some of its populations in parts: each part a population, each connection one for every pair of parts that it joins."""
+"""A graph with some populations in parts: each part a population, each connection one for every pair of parts that it joins."""
 
 from __future__ import annotations
 

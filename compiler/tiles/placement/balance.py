@@ -1,4 +1,4 @@
-"""Tiles of each population such that the step, not only its busiest tile, is short.
+"""Numbers of tiles per population that minimise the step, not only the time of the busiest tile.
 
 A step is made of parts (forward, backward, …), each a superstep that waits for its slowest tile. With b_p the bound on part p, every
 population takes the fewest tiles on which no part passes its bound; what is sought are bounds of the smallest sum whose tiles fit::

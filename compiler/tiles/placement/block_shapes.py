@@ -1,4 +1,4 @@
-"""The blocks of a tile by size: neurons and samples are dealt as evenly as they go, so there are at most four sizes."""
+"""The blocks of a tile by size: neurons and samples are distributed as evenly as possible, so there are at most four sizes."""
 
 from __future__ import annotations
 

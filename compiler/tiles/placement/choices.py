@@ -1,4 +1,4 @@
-"""What each population may do: how it is cut, with the cycles and bytes that follow for any number of neurons on a tile."""
+"""The choices of each population: its cuts, with their cycles and bytes for any number of neurons on a tile."""
 
 from __future__ import annotations
 

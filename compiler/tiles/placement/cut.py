@@ -1,4 +1,4 @@
-"""How a population is cut: what placement chooses beside the number of tiles."""
+"""The cut of a population: the choices of placement apart from the number of tiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the neurons and samples of a tile are dealt to its workers: arithmetic that placement, memory and cost share.
+"""The distribution of a tile's neurons and samples to its workers: arithmetic shared by placement, memory and cost.
 
 The n neurons of a tile are split into ``min(limit, n)`` column groups, and each of these into ``workers // column groups`` sample
 groups (at most one a sample), so that every worker has a block. A low `limit` gives blocks with many neurons and few samples: cheap

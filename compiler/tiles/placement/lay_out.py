@@ -1,4 +1,4 @@
-"""A placement of populations becomes a layout: relays and losses are dealt over the tiles."""
+"""A placement of populations becomes a layout: relays and losses are distributed over the tiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What quick looks found, from which full plans of the same request go on."""
+"""Results of quick estimates, from which full plans of the same request start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tiles each population takes.
+"""The tiles of each population.
 
 Inside a group of chips the populations get contiguous tile ranges such that the busiest tile is as fast as can be: for a bound X,
 each population takes the fewest tiles, over all ways to cut it, on which no tile needs more than X cycles a step nor more bytes than

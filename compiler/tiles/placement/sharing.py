@@ -1,4 +1,4 @@
-"""Populations that share tiles: each on a run of tiles of its own, runs over one another.
+"""Populations that share tiles: each on a run of tiles, with overlapping runs.
 
 A superstep waits for its busiest tile. On tiles of their own, populations are busy in different ones: where a convolution's source gradient
 is formed there may be little to do forward, where currents are summed there is little to do in between. So runs may overlap, and a tile

@@ -1,4 +1,4 @@
-"""Where a population lies: tiles of its replicas, neurons and samples on each."""
+"""The place of a population: tiles of its replicas, neurons and samples on each."""
 
 from __future__ import annotations
 

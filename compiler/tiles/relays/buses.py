@@ -1,4 +1,4 @@
-"""Which buses exist, how much their windows hold and what a relay keeps."""
+"""The buses of a network, the sizes of their windows and the data that relays keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the workers of a relay do in a superstep: all of a tile share the samples that it keeps.
+"""The work of a relay's workers in a superstep: all workers of a tile share its samples.
 
 Each worker looks through an equal share of the mask units of all samples; where the share of one sample ends and that of the next begins, a
 new *piece* begins. What they find is then put together, piece behind piece. Windows are copied word by word, in turns.

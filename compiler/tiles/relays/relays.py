@@ -1,4 +1,4 @@
-"""Over which tiles the samples of each source are dealt."""
+"""The tiles over which the samples of each source are distributed."""
 
 from __future__ import annotations
 

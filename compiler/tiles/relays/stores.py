@@ -1,4 +1,4 @@
-"""Of which sources relays keep a bit for each value and step instead of ids."""
+"""Sources for which relays keep a bit for each value and step instead of ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many events a window holds, and how many are expected."""
+"""The capacity of a window, and the expected number of events."""
 
 from __future__ import annotations
 

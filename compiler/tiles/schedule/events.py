@@ -1,4 +1,4 @@
-"""Events of every sample in every step: measured, or drawn where only a rate is known.
+"""Events of every sample in every step: measured, or drawn if only a rate is known.
 
 A superstep waits for the block with most events, so how they are spread over steps and samples decides, not their mean. Neurons that
 share their inputs fire together and networks fire in bursts: the variance of a measured count may be ten times that of as many

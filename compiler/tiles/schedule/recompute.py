@@ -1,4 +1,4 @@
-"""Which lengths of segments are worth trying when the history of all steps finds no room."""
+"""Lengths of segments worth trying if the history of all steps does not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When each population runs: the wavefront of Leiserson and Saxe's retiming (1991) on the graph of populations."""
+"""The schedule of populations: the wavefront of Leiserson and Saxe's retiming (1991) on the graph of populations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A superstep before it is summed up."""
+"""A superstep before its costs are summed."""
 
 from __future__ import annotations
 

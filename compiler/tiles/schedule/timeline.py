@@ -1,4 +1,4 @@
-"""What every iteration brings: how many events each sample's windows show, and who has a step."""
+"""The contents of every iteration: the events in each sample's windows, and the active populations."""
 
 from __future__ import annotations
 

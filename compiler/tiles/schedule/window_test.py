@@ -1,4 +1,4 @@
-"""The test whether further windows follow: relays say how many they need, and one number of all becomes the machine's.
+"""The test for further windows: relays report how many they need, and the maximum holds for the machine.
 
 Every relay of a bus whose windows may be too small says how many further windows its samples need. One tile that read all of them would
 take a fragment from each; so tiles of every chip first find the most of what some relays of that chip say, level by level as long as that

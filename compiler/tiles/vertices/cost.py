@@ -1,4 +1,4 @@
-"""What the codelets of the emitted Poplar program cost: integers that the prediction and the printed codelets share.
+"""Costs of the codelets of the emitted Poplar program: integers shared by the prediction and the printed codelets.
 
 A codelet counts its own worker cycles with the trip counts of its loops (``SNNC_COUNT_CYCLES``); the prediction puts
 expected counts into the same formula, :func:`worker_cycles`::

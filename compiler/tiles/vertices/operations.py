@@ -1,4 +1,4 @@
-"""Cycles of a kernel's arithmetic, from the operations that its printed code holds."""
+"""Cycles of a kernel's arithmetic, from the operations in its printed code."""
 
 from __future__ import annotations
 
