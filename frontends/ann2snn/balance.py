@@ -1,4 +1,4 @@
-"""The scale of each ReLU layer: a high percentile of what it computes on sample data."""
+"""The scale of each ReLU layer: a high percentile of its activations on sample data."""
 
 from __future__ import annotations
 

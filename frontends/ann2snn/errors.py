@@ -1,4 +1,4 @@
-"""Errors of the conversion of ReLU networks, one class a check."""
+"""Errors of the conversion of ReLU networks, one class per check."""
 
 from __future__ import annotations
 

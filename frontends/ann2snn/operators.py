@@ -1,4 +1,4 @@
-"""Which ONNX operators a convertible network may apply to its data, and what is said of the others."""
+"""The ONNX operators that a convertible network may apply to its data, and the reasons for refusing others."""
 
 from __future__ import annotations
 

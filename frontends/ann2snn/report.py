@@ -1,4 +1,4 @@
-"""What a conversion did, and what it was measured to cost."""
+"""The report of a conversion, with its measured loss of accuracy."""
 
 from __future__ import annotations
 

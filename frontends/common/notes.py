@@ -1,4 +1,4 @@
-"""Notes that snnc leaves among a model file's metadata: the graph that it was written from, so that reading the file gives it back.
+"""Notes in a model file's metadata: the graph it was written from, so that reading the file restores it.
 
 The notes are no authority. They come from outside like all of the file, and the front end that reads them compares the network that
 they describe with what the file computes.

@@ -1,4 +1,4 @@
-"""Say which neuron of the library recovered equations are, by comparing responses; see :mod:`snnc.frontends.common.response`."""
+"""Identify the library neuron with the same responses as recovered equations; see :mod:`snnc.frontends.common.response`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many operations a graph takes, before it is run."""
+"""The number of operations of a graph, before it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of the Python DSL; each is raised at the line of the user's program that wrote the fault."""
+"""Errors of the Python DSL; each is raised at the faulty line of the user's program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks written in Python: nodes, groups, connections and outputs, checked as they are written."""
+"""Networks written in Python: nodes, groups, connections and outputs, checked as they are added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user connects: nodes of a network, parts of them, and groups."""
+"""The ends of connections: nodes of a network, parts of them, and groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a connection of the DSL becomes nodes and edges of a graph."""
+"""Conversion of a DSL connection to nodes and edges of a graph."""
 
 from __future__ import annotations
 

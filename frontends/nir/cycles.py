@@ -1,4 +1,4 @@
-"""Which edges read the step before: those that close a cycle."""
+"""Edges that read the previous step: those that close a cycle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each framework means the files that it writes."""
+"""The conventions of each framework for its NIR files."""
 
 from __future__ import annotations
 

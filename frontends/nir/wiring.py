@@ -1,4 +1,4 @@
-"""Connections with delays, and nodes among them that only hand values on."""
+"""Connections with delays, and nodes among them that only pass values on."""
 
 from __future__ import annotations
 

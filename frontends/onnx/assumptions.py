@@ -1,4 +1,4 @@
-"""What the front end took for granted, in sentences."""
+"""The assumptions of the front end, in sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch normalisation that was folded into the weights in front of it: the way there, and back.
+"""Batch normalisation folded into the weights before it, and the way back.
 
 After ``eval()`` a normalisation is ``y = g*x + h`` a channel, with ``g = gamma / sqrt(var + eps)`` and ``h = beta - g*mean``. The network
 holds ``g*W`` and ``g*b + h``. Trained values go back as ``W / g`` into the layer, and into ``beta`` (or the layer's bias) what is left.

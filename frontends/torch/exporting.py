@@ -1,4 +1,4 @@
-"""A PyTorch module -> an ONNX file, by the first of PyTorch's exporters that takes it."""
+"""A PyTorch module -> an ONNX file, by the first of PyTorch's exporters that accepts it."""
 
 from __future__ import annotations
 

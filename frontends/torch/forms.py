@@ -1,4 +1,4 @@
-"""How a parameter of the network lies in a tensor of the module, and the way back."""
+"""The position of a network parameter in a tensor of the module, and the way back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of a module whose backward pass is written by hand: those over whole sequences have a gradient that snnc does not follow.
+"""Functions of a module with a hand-written backward pass: snnc does not follow gradients over whole sequences.
 
 A surrogate works entry by entry. SpikingJelly's ``DSRIFNode`` runs all steps in one function, and its gradient is that of spike rates.
 """

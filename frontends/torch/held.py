@@ -1,4 +1,4 @@
-"""Weights whose gradients a module holds back: entries that a hook multiplies by 0 are connections that do not learn.
+"""Weights with masked gradients: entries that a hook multiplies by 0 become connections that do not learn.
 
 Norse keeps neurons from exciting themselves so: the diagonal of recurrent weights is 0, and a hook takes its gradient away.
 """

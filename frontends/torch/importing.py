@@ -1,4 +1,4 @@
-"""PyTorch modules -> Graph: exported into a temporary folder and read as any other file, with the module's own names."""
+"""PyTorch modules -> Graph: exported into a temporary folder and read like any other file, with the module's own names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values of a module are constants to its gradient: seen while PyTorch's autograd runs it, and kept in the export.
+"""Values that are constants to a module's gradient: observed while PyTorch's autograd runs it, and kept in the export.
 
 The module runs under autograd, with inputs that need a gradient. A value that depends on one that does, and needs none itself, was cut:
 by ``detach``, ``data`` or ``no_grad``, or by a comparison outside of a surrogate function. An operator of snnc's own stands in the trace

@@ -1,4 +1,4 @@
-"""The module's names for layers of the graph, found by the values of their weights, and what of it may learn."""
+"""The module's names for layers of the graph, found by the values of their weights, and the parameters that may learn."""
 
 from __future__ import annotations
 

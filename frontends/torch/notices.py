@@ -1,4 +1,4 @@
-"""What training in snnc changes in another way than training the module would; the sentences are said when a training starts."""
+"""Differences between training in snnc and training the module; the sentences are shown at the start of a training."""
 
 from __future__ import annotations
 

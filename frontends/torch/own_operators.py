@@ -1,4 +1,4 @@
-"""Operators of SpikingJelly's own, written out as what they compute: TorchScript's exporter knows PyTorch's operators alone."""
+"""SpikingJelly's own operators in terms of PyTorch's: TorchScript's exporter knows only these."""
 
 from __future__ import annotations
 

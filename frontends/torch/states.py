@@ -1,4 +1,4 @@
-"""Modules that keep their neurons' states inside, or hand them on: made into a function of a whole sequence.
+"""Modules that keep their neurons' states inside, or pass them on, as a function of a whole sequence.
 
 Frameworks carry states in three ways. SpikingJelly's neurons, and snnTorch's where no membrane is passed, keep them as attributes
 between calls; Norse's cells return them, and start from rest where none is given. A module whose neurons run one step a call is called

@@ -1,4 +1,4 @@
-"""Trained weights back into the module that the network came from."""
+"""Trained weights written back into the module from which the network came."""
 
 from __future__ import annotations
 

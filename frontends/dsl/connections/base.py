@@ -1,4 +1,4 @@
-"""What all kinds of connections share: how they become operations of the graph, and how their numbers are drawn."""
+"""Common base of all connections: their conversion to operations of the graph, and the drawing of their numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A delay for each weight of a connection: one sparse weight for each delay that occurs."""
+"""Individual delays for the weights of a connection: one sparse weight for each distinct delay."""
 
 from __future__ import annotations
 

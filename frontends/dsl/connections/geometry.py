@@ -1,4 +1,4 @@
-"""Numbers of windows as users write them: one for all dimensions, or one each."""
+"""Window sizes as users write them: one number for all dimensions, or one each."""
 
 from __future__ import annotations
 

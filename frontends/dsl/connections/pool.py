@@ -1,4 +1,4 @@
-"""Pooling: windows that become one value each, without weights."""
+"""Pooling: windows reduced to one value each, without weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections of which only some weights exist."""
+"""Connections with some weights only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights to a group, as weights to each of its nodes."""
+"""Weights to a group, split into weights to each of its nodes."""
 
 from __future__ import annotations
 

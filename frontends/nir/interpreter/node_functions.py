@@ -1,4 +1,4 @@
-"""What each node of NIR computes in one forward-Euler step, in float64, from the equations of the standard."""
+"""The computation of each NIR node in one forward-Euler step, in float64, from the equations of the standard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interpreter's own reading of a file: nodes without nesting, lags of edges, an order of one step, and shapes.
+"""The interpreter's own reader of a file: nodes without nesting, lags of edges, an order within one step, and shapes.
 
 It shares nothing with the way that :func:`~snnc.frontends.nir.load.load_nir` goes, so that one can be held against the other.
 """

@@ -1,4 +1,4 @@
-"""NIR files that snnc wrote: the graph that they describe, where it computes what the file's own nodes do.
+"""NIR files written by snnc: the graph in their description, if it computes the same as the file's own nodes.
 
 The description names arrays by the graph that the nodes of the file make: ``[node, field, shape]``, so that weights and time constants
 are those of the file.

@@ -1,4 +1,4 @@
-"""The node types of NIR 1.0.8 and the fields that each has in a file."""
+"""The node types of NIR 1.0.8 and their fields in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nested graphs -> one flat graph without them."""
+"""Nested graphs -> one flat graph."""
 
 from __future__ import annotations
 

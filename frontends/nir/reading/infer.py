@@ -1,4 +1,4 @@
-"""Shapes of what enters and leaves each node, without batch and time."""
+"""Shapes of the inputs and outputs of each node, without batch and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HDF5 with suspicion: only plain members of the file itself, whose sizes are checked before they are read."""
+"""Defensive reading of HDF5: only plain members of the file itself, whose sizes are checked before they are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which delays of one step a NIR file need not say, because its readers put them where a cycle closes."""
+"""One-step delays that a NIR file can omit, because its readers place them where a cycle closes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values of a flattened ONNX graph: hash-consed nodes with a shape, and with a value where they are constant.
+"""The values of a flattened ONNX graph: hash-consed nodes with a shape, and with a value if they are constant.
 
 ::
 

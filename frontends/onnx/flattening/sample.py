@@ -1,4 +1,4 @@
-"""Arrays that a flattened file is run on: random ones, or given ones."""
+"""Sample arrays to run a flattened file on: random or given ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reshape, slice, concat, transpose, expand, put and reduce, with slices pushed down to where they came from.
+"""Reshape, slice, concat, transpose, expand, put and reduce, with slices pushed down to their origin.
 
 A slice of an elementwise operation is the operation on slices, a slice of a stack is its part, and so on, so that a
 layer that ran over the whole sequence at once becomes one that runs in every step.

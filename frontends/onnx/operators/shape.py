@@ -1,4 +1,4 @@
-"""Handlers of operators that move values: reshape, slice, concat and their kin."""
+"""Handlers of operators that move values: reshape, slice, concat and similar ones."""
 
 from __future__ import annotations
 

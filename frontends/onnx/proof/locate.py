@@ -1,4 +1,4 @@
-"""Find which tensor of a file, or which piece of one, a node of the flattened file is."""
+"""Find the tensor of a file, or the slice of one, that equals a node of the flattened file."""
 
 from __future__ import annotations
 

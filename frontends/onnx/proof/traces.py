@@ -1,4 +1,4 @@
-"""Which values of a file the ports of recovered populations are, step by step: what an import is checked and verified by."""
+"""The file's values for the ports of recovered populations, step by step: the basis for checking and verifying an import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dynamic sizes: bind them to numbers, twice, and compare what is recovered."""
+"""Dynamic sizes: bind them to numbers, twice, and compare the recovered networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that snnc wrote: the graph that they describe, where it computes what the file's own nodes do."""
+"""ONNX files written by snnc: the graph in their description, if it computes the same as the file's own nodes."""
 
 from __future__ import annotations
 

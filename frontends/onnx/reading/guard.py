@@ -1,4 +1,4 @@
-"""Whatever goes wrong while a file is read is an error with a code."""
+"""Conversion of any failure while reading a file to an error with a code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""States of a single step that share a tensor, taken apart: several populations' states, and buffers that move by one entry a step.
+"""States of a single step that share a tensor, separated: several populations' states, and buffers that shift by one entry a step.
 
 What a step puts together at its end tells what the tensor is made of. The first step then reads the parts put together in the
 same way, so that slices of it reach them as slices of a stack reach its entries.

@@ -1,4 +1,4 @@
-"""Pair the state inputs of a single-step file with the outputs that carry the states on.
+"""Pair the state inputs of a single-step file with the outputs that continue the states.
 
 A state is continued by what is computed from it most directly: a membrane decays (a product and a sum), while the membrane of another
 population reaches it through weights or a spike only. Of all pairings the one with the best sum of ratings is taken

@@ -1,4 +1,4 @@
-"""Read an ONNX file and check all of it that can be checked before it is run."""
+"""Read an ONNX file and check everything that can be checked before it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an ONNX file computes but for its weights, as one number: it tells whether somebody changed the nodes of a file."""
+"""A hash of an ONNX file without its weights, which shows whether somebody changed the nodes of a file."""
 
 from __future__ import annotations
 

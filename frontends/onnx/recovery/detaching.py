@@ -1,4 +1,4 @@
-"""Where gradients stop inside a neuron: as marks in the file say, or by a rule where there are none.
+"""Places where gradients stop inside a neuron: from marks in the file, or by a rule without them.
 
 ONNX has no operator that stops a gradient, so a file by itself does not say which of a neuron's own spikes are constants to its
 gradient. :data:`DETACHES` are the rules; the export of a PyTorch module carries marks, which say it exactly.

@@ -1,4 +1,4 @@
-"""Which elementwise classes form one population: what a recurrence ties together, and what hangs on it alone."""
+"""Groups of elementwise classes that form one population: those connected by a recurrence, and those that depend on it alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Initial states: propose them, run the recovered step from them, and accept only what the file computes in its first steps."""
+"""Initial states: propose them, run the recovered step from them, and require the file's values in its first steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a value of a step reaches another: by products and sums, through other functions, weights, a comparison, or not at all."""
+"""Paths from one value of a step to another: by products and sums, through other functions, weights, a comparison, or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an output of the file is: values of steps, or their last, sum, mean, maximum or minimum.
+"""The meaning of a file's output: values of steps, or their last, sum, mean, maximum or minimum.
 
 Over all steps, or over some that follow one another.
 """

@@ -1,4 +1,4 @@
-"""Which values a population keeps from step to step.
+"""The values that a population keeps from step to step.
 
 Every member that its own group reads late is a state, except those that other states already determine: the reset that a
 file computes from the previous membrane is no state beside the membrane. Where several late values have one

@@ -1,4 +1,4 @@
-"""Write out where an elementwise operation repeats the values of an operand within a sample: inhibition by the sum of a layer, say."""
+"""Make broadcasts within a sample explicit: elementwise operations that repeat values, as inhibition by the sum of a layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewrite what moves values within a sample, or multiplies along one of several axes, as operations that a graph has.
+"""Rewrite operations that move values within a sample, or multiply along one of several axes, as operations of a graph.
 
 Transposes, gathers, shuffles and paddings between two layers become one `pick`: each of its values is a value of a source, or a constant.
 A matrix product over the last of several axes is a convolution with a kernel of 1 between two picks. Padding goes into the convolution

@@ -1,4 +1,4 @@
-"""One recovered time step: its classes, which axis of each is the batch, and what is layout only."""
+"""One recovered time step: its classes, the batch axis of each, and operations that only change the layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find time in a flattened graph: which axis of which input is sliced step by step, and what each value depends on."""
+"""Find time in a flattened graph: the input axis that is sliced step by step, and the inputs that each value depends on."""
 
 from __future__ import annotations
 

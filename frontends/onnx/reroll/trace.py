@@ -1,4 +1,4 @@
-"""Follow a value of the last step back through time: where is the same value one step earlier?"""
+"""Follow a value of the last step back through time: find the same value one step earlier."""
 
 from __future__ import annotations
 

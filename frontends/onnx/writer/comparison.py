@@ -1,4 +1,4 @@
-"""Two runs of one network compared, and random arrays to run it on."""
+"""Comparison of two runs of one network, and random arrays for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of the ONNX writer, one class a check."""
+"""Errors of the ONNX writer, one class per check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model files that appear whole or not at all, with large weights in a file beside."""
+"""Model files that appear completely or not at all, with large weights in a second file."""
 
 from __future__ import annotations
 

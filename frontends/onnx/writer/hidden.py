@@ -1,4 +1,4 @@
-"""Values inside a network as some other implementation computes them, by population, port and step."""
+"""Values inside a network as computed by another implementation, by population, port and step."""
 
 from __future__ import annotations
 

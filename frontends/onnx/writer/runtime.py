@@ -1,4 +1,4 @@
-"""ONNX files run by ONNX Runtime, an implementation that shares nothing with snnc: what snnc computes is compared with it."""
+"""ONNX files run by ONNX Runtime, an implementation that shares no code with snnc, for comparison with snnc's results."""
 
 from __future__ import annotations
 
