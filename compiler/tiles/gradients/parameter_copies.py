@@ -18,13 +18,13 @@ from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.vertices.cost import worker_cycles
 
 LOCAL_START: Final = 288.0
-"""Tile cycles of a copy inside a tile beside its bytes, and bytes of a cycle: Poplar profiles (facts on the machine)."""
+"""Tile cycles of a copy inside a tile in addition to its bytes, and bytes per cycle: Poplar profiles (facts on the machine)."""
 LOCAL_BYTES: Final = 8.0
 
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """One copy: what it exchanges, and the bytes that stay on each tile."""
+    """One copy: its exchange, and the bytes that stay on each tile."""
 
     traffic: Traffic
     stays: Floats
@@ -36,7 +36,7 @@ class Move:
 
     @property
     def local(self) -> float:
-        """Tile cycles of what stays on its tile."""
+        """Tile cycles of the data that stays on its tile."""
         return local_copy_cycles(float(self.stays.max()))
 
 
@@ -46,7 +46,7 @@ def local_copy_cycles(size: float) -> float:
 
 
 def weights_to_replicas(layout: Layout) -> Traffic | None:
-    """Shares of learned parameters that were updated go to all other replicas, in one copy; None where there are none."""
+    """Copy updated shares of learned parameters to all other replicas, in one copy; None if there are none."""
     replicated = [(layer, where) for layer in layout.problem.network.layers if (where := layout.range_of(layer)).replicas > 1]
     if not any(learned_rows(layer) for layer, _ in replicated):
         return None
@@ -58,7 +58,7 @@ def weights_to_replicas(layout: Layout) -> Traffic | None:
 
 
 def numbers_to_readers(layout: Layout) -> Move | None:
-    """What many neurons share, and weights of one value a neuron, goes to the tiles that read it, in one copy; None for none."""
+    """Copy values that many neurons share, and weights with one value per neuron, to the tiles that read them, in one copy; None if there are none."""
     problem, move = layout.problem, Move.none(layout)
     found = layout.exact and bool(layout.copied)
     weights_from_owners(layout, move.traffic, move.stays)
@@ -91,7 +91,7 @@ def _shared(layout: Layout, move: Move, home: int, where: TileRange) -> None:
 
 
 def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange) -> None:
-    """A weight for each pair of neurons: both sides hold them in the neurons' order, so what joins two tiles is one piece."""
+    """A weight for each pair of neurons: both sides hold them in the neurons' order, so the weights between two tiles are one piece."""
     ends, theirs = np.cumsum(source.neurons), np.cumsum(target.neurons)
     for r in range(source.replicas):
         tiles, origin = source.of(r), target.of(_nearest(source, target, r))
@@ -114,8 +114,8 @@ def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange) -> 
 def weights_to_sources(layout: Layout) -> tuple[Traffic, Load] | None:
     """Each tile of a source that needs its gradient reads its rows of the weights and writes them in the order of the targets.
 
-    Rows of neighbouring neurons follow each other in a column group of the target, the paired columns and the last of an odd number
-    each, so a column group is one piece or two. All workers of the tile share the work.
+    Rows of neighbouring neurons are consecutive in a column group of the target, separately for the paired columns and for the last of an odd number,
+    so a column group is one piece or two. All workers of the tile share the work.
     """
     problem = layout.problem
     links = [link for link in problem.network.links if link.dense and problem.copies(link)] if problem.training else []
@@ -132,7 +132,7 @@ def weights_to_sources(layout: Layout) -> tuple[Traffic, Load] | None:
 
 
 def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
-    """Worker cycles of the vertex that puts `rows` rows of weights in order: its busiest worker, as the codelet deals out the elements."""
+    """Worker cycles of the vertex that puts `rows` rows of weights in order: its busiest worker, with the codelet's distribution of the elements."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
     found, cost = np.zeros(len(worker)), problem.costs["weight_rows"]
     for tiles, columns in _runs(target):
@@ -144,13 +144,13 @@ def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
 
 
 def _runs(target: TileRange) -> list[tuple[int, int]]:
-    """Tiles of a replica that follow each other with the same number of neurons, and that number."""
+    """Runs of consecutive tiles of a replica with the same number of neurons, and that number."""
     edges = np.flatnonzero(np.diff(target.neurons)) + 1
     return [(len(part), int(part[0])) for part in np.split(target.neurons, edges)]
 
 
 def _rows(layout: Layout, traffic: Traffic, link: Link, source: TileRange, target: TileRange) -> None:
-    """What a tile of the source holds of the target itself is not moved."""
+    """Target data that a tile of the source already holds is not moved."""
     pieces, whole = _pieces(target), _whole_pieces(target, link.inputs)
     readers = Counter(_nearest(source, target, r) for r in range(source.replicas))
     for replica in readers:
@@ -175,14 +175,14 @@ def _nearest(source: TileRange, target: TileRange, replica: int) -> int:
 
 
 def _groups(target: TileRange) -> tuple[Ints, Ints, Ints]:
-    """Of each tile of a replica: columns of the smaller groups, and how many have one more, and how many have not."""
+    """For each tile of a replica: columns of the smaller groups, the number of groups with one more, and the number without."""
     groups = np.maximum(column_groups(target.neurons, target.columns), 1)
     larger = target.neurons % groups
     return target.neurons // groups, larger, groups - larger
 
 
 def _pieces(target: TileRange) -> Ints:
-    """Pieces of some rows on each tile of a replica: one for each column group, two where an odd number of columns holds a pair."""
+    """Pieces of some rows on each tile of a replica: one for each column group, two if an odd number of columns holds a pair."""
     size, larger, smaller = _groups(target)
 
     def split(columns: Ints) -> Ints:
@@ -193,7 +193,7 @@ def _pieces(target: TileRange) -> Ints:
 
 
 def _whole_pieces(target: TileRange, inputs: int) -> Ints:
-    """Pieces when all rows are read: they end only where a group's elements are padded to an even number."""
+    """Pieces if all rows are read: they end only where a group's elements are padded to an even number."""
     size, larger, smaller = _groups(target)
     padded = larger * (inputs * (size + 1) % 2) + smaller * (inputs * size % 2)
     last_padded = np.where(smaller > 0, inputs * size % 2, inputs * (size + 1) % 2)

@@ -33,7 +33,7 @@ def update_steps(layout: Layout) -> tuple[Step, ...]:
 
 
 def copy_steps(layout: Layout) -> Iterator[Step]:
-    """New weights go to all replicas, then to all that read them; copies of one kind are one exchange."""
+    """New weights go to all replicas, then to all readers; copies of one kind are one exchange."""
     replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
     if replicas is not None:
         yield Step("update: replicas", "update", 1, Load(layout.problem), replicas)
@@ -46,7 +46,7 @@ def copy_steps(layout: Layout) -> Iterator[Step]:
 
 
 def least_update(layout: Layout, layer: Layer) -> Floats:
-    """What the supersteps of the update take at least on the tiles of one population, as its tables are estimated: [supersteps] cycles."""
+    """Lower bound of the update's supersteps on the tiles of one population, with estimated tables: [supersteps] cycles."""
     traffic, target = gradients_to_owners(layout, (layer,)), layout.problem.target
     exchange = np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
     found = [float(exchange.max())]
@@ -64,7 +64,7 @@ def _loaded(add: Callable[[Layout, Sequence[Layer], Load], None], layout: Layout
 
 
 def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Owners sum what groups hold of the gradients of their weights."""
+    """Owners sum the groups' gradients of their weights."""
     problem = layout.problem
     for tiles, count, pieces, values in owned_work(layout, layers):
         workers = problem.target.workers
@@ -120,7 +120,7 @@ def _summed(problem: Problem, elements: Any, parts: Any) -> dict[str, Any]:
 
 
 def _pairs_of_worker(problem: Problem, elements: Any) -> Any:
-    """Pairs of elements of one worker, when all workers of a tile share them."""
+    """Pairs of elements of one worker, if all workers of a tile share them."""
     return ceil_div(ceil_div(elements, 2), problem.target.workers)
 
 
