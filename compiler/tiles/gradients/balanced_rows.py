@@ -1,7 +1,8 @@
 """Weight gradients and source gradients, distributed over the workers of a tile by the spikes of all its samples.
 
 A column group of a tile with g workers reads the lists of its samples consecutively and gives worker w the spikes from
-``floor(E w / g)`` to ``floor(E (w + 1) / g)`` of all E: no worker waits for the one whose samples had the most spikes. See docs/decisions/0023.
+``floor(E w / g)`` to ``floor(E (w + 1) / g)`` of all E: no worker waits for the one whose samples had the most spikes. See
+docs/decisions/0023.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 A target block multiplies the entries of a backward window (neurons that spiked or are near the threshold) with its own columns of the
 weights; the partial products of all column groups must be added. Stage one adds them in `parts` groups of producers, every group's
 entries cut over tiles of the producers' chip; the relays add the parts of their samples and show the sums to the source.
-Few parts mean many fragments in stage one, and many parts mean much work for the few relay tiles: :func:`choose_parts` takes the cheapest number.
+Few parts mean many fragments in stage one, and many parts mean much work for the few relay tiles: :func:`choose_parts` takes the cheapest
+number.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def weights_to_replicas(layout: Layout) -> Traffic | None:
 
 
 def numbers_to_readers(layout: Layout) -> Move | None:
-    """Copy values that many neurons share, and weights with one value per neuron, to the tiles that read them, in one copy; None if there are none."""
+    """Copy shared values, and weights with one value per neuron, to their readers, in one copy; None if there are none."""
     problem, move = layout.problem, Move.none(layout)
     found = layout.exact and bool(layout.copied)
     weights_from_owners(layout, move.traffic, move.stays)
@@ -114,8 +114,8 @@ def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange) -> 
 def weights_to_sources(layout: Layout) -> tuple[Traffic, Load] | None:
     """Each tile of a source that needs its gradient reads its rows of the weights and writes them in the order of the targets.
 
-    Rows of neighbouring neurons are consecutive in a column group of the target, separately for the paired columns and for the last of an odd number,
-    so a column group is one piece or two. All workers of the tile share the work.
+    Rows of neighbouring neurons are consecutive in a column group of the target, separately for the paired columns and for the last of an
+    odd number, so a column group is one piece or two. All workers of the tile share the work.
     """
     problem = layout.problem
     links = [link for link in problem.network.links if link.dense and problem.copies(link)] if problem.training else []
@@ -132,7 +132,7 @@ def weights_to_sources(layout: Layout) -> tuple[Traffic, Load] | None:
 
 
 def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
-    """Worker cycles of the vertex that puts `rows` rows of weights in order: its busiest worker, with the codelet's distribution of the elements."""
+    """Worker cycles of the vertex that puts `rows` rows of weights in order: its busiest worker, as the codelet splits the elements."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
     found, cost = np.zeros(len(worker)), problem.costs["weight_rows"]
     for tiles, columns in _runs(target):

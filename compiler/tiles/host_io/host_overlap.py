@@ -1,8 +1,9 @@
 """Overlap of the host's streams with computing: the decision, the number of tiles, and a plan with it.
 
 A step with reserved tiles (:mod:`snnc.compiler.tiles.host_io.host_streams`) distributes their contents, then requests the inputs of the
-next step and continues. If inputs come in segments, it requests the next segment before each one runs, and finally the first one of the next
-step. The transfer overlaps the step until an operation waits for all tiles (:attr:`snnc.compiler.ir.plan.Phase.waits`), or the step ends.
+next step and continues. If inputs come in segments, it requests the next segment before each one runs, and finally the first one of the
+next step. The transfer overlaps the step until an operation waits for all tiles (:attr:`snnc.compiler.ir.plan.Phase.waits`), or the step
+ends.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The host streams of a plan: their contents and number, their storage on reserved tiles, and the copies from there.
 
-A stream brings an array in pieces of relays (or of the tiles of losses). On each chip its elements are dealt, in order and in chunks, to the
-reserved tiles. One copy distributes the arrays of one kind to their readers in the program, in one exchange.
+A stream brings an array in pieces of relays (or of the tiles of losses). On each chip its elements are dealt, in order and in chunks, to
+the reserved tiles. One copy distributes the arrays of one kind to their readers in the program, in one exchange.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class HandOver:
     ----------
     what
         The kind of data.
-turns
+    turns
         How often in a step.
     received, sent, fragments
         Bytes that tiles receive and send, and pieces that they receive.

@@ -1,7 +1,7 @@
 """Streaming memory: the data that segmented sequences keep there, and the cycles of copying it.
 
-A row holds the initial states of a segment, or its history. It is copied as 32-bit words and, for lists of 16-bit ids, as half words: one copy per
-chip of each. A copy waits for all chips and takes the rate of streaming memory, or the time of its busiest tile if that is longer
+A row holds the initial states of a segment, or its history. It is copied as 32-bit words and, for lists of 16-bit ids, as half words: one
+copy per chip of each. A copy waits for all chips and takes the rate of streaming memory, or the time of its busiest tile if that is longer
 (docs/reference/emulator.md).
 """
 

@@ -40,7 +40,7 @@ def ceil_div(a: Any, b: Any) -> Any:
 
 
 def mask_units(neurons: Any, limit: Any) -> Ints:
-    """Mask units a sample, of 32 neurons each, on a tile that holds `neurons`: as many for each column group as the largest one needs."""
+    """Mask units per sample, of 32 neurons each, on a tile with `neurons`: the same for each column group, set by the largest one."""
     n = np.asarray(neurons, dtype=np.int64)
     groups = np.maximum(column_groups(n, limit), 1)
     found: Ints = groups * ceil_div(ceil_div(n, groups), 32)
@@ -50,7 +50,7 @@ def mask_units(neurons: Any, limit: Any) -> Ints:
 def mask_unit(count: Any, *, near: bool) -> Any:
     """32-bit words of a mask unit where the largest column group has `count` neurons.
 
-    One bit a neuron; with `near` a second one for each, in the other half of the word as long as 16 bits suffice.
+    One bit per neuron; with `near` a second one, in the other half of the word as long as 16 bits suffice.
     """
     return 1 + (np.asarray(count) > 16) * near
 
@@ -75,7 +75,7 @@ def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
 def split_samples(total: int, parts: int, *, paired: bool = True) -> Iterator[tuple[int, int]]:
     """Cut the samples of a tile into `parts`, an even number in twos if that leaves no part empty: two samples are one aligned load.
 
-    Not `paired`, only where it makes no part larger either.
+    If not `paired`, only if it makes no part larger either.
     """
     step = int(sample_step(total, parts, paired=paired))
     for first, count in split(total // step, parts):
