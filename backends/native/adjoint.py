@@ -16,7 +16,7 @@ from snnc.compiler.passes.edit import fresh_name
 
 @dataclass(frozen=True)
 class GivenAdjoint:
-    """Stands where a program has its loss; only programs on the processor know it.
+    """Replaces the loss of a program; only programs on the processor support it.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class GivenAdjoint:
 
 
 def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
-    """Return `graph` with a relay behind each input, and the relay of each input: what arrives at it has the input's gradient.
+    """Return `graph` with a relay after each input, and the relay of each input, whose current has the input's gradient.
 
-    A relay is only differentiated behind something that learns: the link in front of it has a weight of 1, which nobody changes.
+    A relay is only differentiated after a learnable connection: the link before it has a weight of 1, which nobody changes.
     """
     made = Graph(graph.name, graph.steps)
     made.state_inputs, made.idle_inputs, made.assumptions = dict(graph.state_inputs), dict(graph.idle_inputs), list(graph.assumptions)

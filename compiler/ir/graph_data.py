@@ -235,7 +235,7 @@ def _operation(data: Any, name: str, models: list[NeuronModel], find: Find) -> O
 
 
 def _hints(kind: Any) -> dict[str, Any]:
-    """Return the types of the fields of `kind`. NumPy's own alias is compared as a whole: what it is made of differs between versions."""
+    """Return the types of the fields of `kind`. NumPy's own alias is compared as a whole: its definition differs between versions."""
     hints = get_type_hints(kind)
     return {f.name: hints[f.name] for f in fields(kind)}
 
@@ -307,7 +307,7 @@ def _text(value: object, where: str) -> str:
 
 
 def _is_unicode(text: str) -> bool:
-    """Tell whether `text` can be written: JSON can hold halves of characters."""
+    """Say whether `text` can be written: JSON can hold halves of characters."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -130,7 +130,7 @@ def plan_from_json(text: str) -> Plan:
     Raises
     ------
     PlanFileError
-        The text is not JSON, has another format, or lacks something.
+        The text is not JSON, has another format, or is incomplete.
     """
     try:
         data = json.loads(text)
