@@ -22,6 +22,6 @@ class GpuMissingError(SnncError):
 
 
 class DeviceArrayError(SnncError):
-    """An array in device memory has another type, shape or order than the input."""
+    """An array in device memory has a different type, shape or order than the input."""
 
     code = "SNNC-E422"

@@ -35,7 +35,7 @@ class DiskFullError(OutputFolderError):
 
 
 class ForeignFolderError(OutputFolderError):
-    """The place of an output folder holds something other than an snnc project."""
+    """The output folder exists and is not an snnc project."""
 
     code = "SNNC-E414"
 

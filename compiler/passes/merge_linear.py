@@ -12,9 +12,9 @@ from snnc.compiler.passes.edit import bypass, can_bypass
 
 @dataclass(frozen=True)
 class MergeLinear:
-    """Remove every OneToOne of weight 1: what stands before or behind it takes its delays.
+    """Remove every OneToOne of weight 1: the operation before or after it takes over its delays.
 
-    Products of weights are left alone: rounding would differ, and learnable weights would be lost.
+    Products of weights are not merged: rounding would differ, and learnable weights would be lost.
     """
 
     name: ClassVar[str] = "merge-linear"
