@@ -41,13 +41,13 @@ class Session(session.Session):
     Attributes
     ----------
     graph, options, plan
-        What it was compiled from, how, and the mapping (None where there are no tiles).
+        The compiled graph, the options, and the mapping (None without tiles).
     project
-        Its folder, where it has one.
+        Its folder, if it has one.
     recording
-        The spikes that :meth:`record` kept last.
+        The spikes of the last :meth:`record`.
     timing
-        What the last training on arrays took, where there is no plan.
+        Time of the last training on arrays, if there is no plan.
     """
 
     def __init__(self, engine: Engine, compiled: Compiled, project: Path | None = None, on_close: Callable[[], None] | None = None) -> None:

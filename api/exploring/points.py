@@ -83,7 +83,7 @@ def explore(
     input_kind: Kind | None = None,
     loss_output: str | None = None,
 ) -> tuple[Point, ...]:
-    """Predict what a network costs on several machines, for several batch sizes and activities; nothing is emitted.
+    """Predict the cost of a network on several machines, for several batch sizes and activities; nothing is emitted.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def explore(
     Returns
     -------
     tuple of Point
-        By target, then batch, then activity. Those that do not fit say why.
+        Sorted by target, then batch, then activity. Points that do not fit hold the reason.
 
     Raises
     ------

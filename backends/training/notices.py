@@ -10,7 +10,7 @@ from typing import Final
 from snnc.compiler.ir.step_program import StepProgram
 
 _CODES: Final = "SNNC-W27"
-"""Prefixes of the assumptions that concern training."""
+"""Prefix of the assumptions that concern training."""
 
 
 class TrainingDiffers(UserWarning):
