@@ -24,11 +24,11 @@ from snnc.frontends.onnx.reroll.step import Step
 
 MOVES: Final = frozenset({"reshape", "transpose", "slice", "concat", "expand", "pick"})
 _MAX_SLICES: Final = 4
-"""Slices of one value that are joined as they are; more become one pick."""
+"""Maximum slices of one value that are joined unchanged; more become one pick."""
 
 
 def rearranged(step: Step) -> Step:
-    """Return the step with picks for what the graph has no other operation for.
+    """Return the step with picks for operations that the graph does not have.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def _new(classes: list[StepClass], op: str, attrs: tuple[object, ...], shape: Sh
 
 
 class _Tracer:
-    """Follows the values of moving classes to their sources, by moving their numbers instead of them."""
+    """Traces the values of moving classes to their sources, by moving index numbers instead of values."""
 
     def __init__(self, step: Step) -> None:
         self._step = step

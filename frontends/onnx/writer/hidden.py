@@ -36,7 +36,7 @@ class Observed:
     by_step
         Step to [batch, *neurons]; a step is missing where the other side does not compute the value.
     sources
-        Who computed it.
+        The implementations that computed it.
     """
 
     population: str
@@ -47,7 +47,7 @@ class Observed:
 
 
 class HiddenOfFile:
-    """Where an ONNX file has the values of its populations.
+    """Places of the populations' values in an ONNX file.
 
     Parameters
     ----------

@@ -191,7 +191,7 @@ class _Writer:
         return _Recorded(name, self.body.node("Identity", result, wanted=f"{name}.step"), value, time)
 
     def _batch_of(self, operation: Output) -> int:
-        """Where the batch axis stands in one step of an output."""
+        """Position of the batch axis in one step of an output."""
         layout = operation.layout
         if layout.batch_axis is None or (layout.time_axis is None and operation.readout == "all"):
             return 0
@@ -280,7 +280,7 @@ class _Writer:
 
 
 def _batch_place(layout: Layout) -> int:
-    """Where the batch axis stands in one step of an array that has one."""
+    """Position of the batch axis in one step of an array that has one."""
     assert layout.batch_axis is not None
     return layout.batch_axis - (layout.time_axis is not None and layout.time_axis < layout.batch_axis)
 
