@@ -205,7 +205,7 @@ class Session(session.Session):
         return self.recording
 
     def profile(self) -> dict[str, Any] | None:
-        """Return what the emulator counted of each superstep, or None where nothing was counted."""
+        """Return what the emulator counted of each superstep, or None if nothing was counted."""
         read = getattr(self.engine, "profile", None)
         found: dict[str, Any] = {} if read is None else read().get("emulator") or {}
         if "steps" not in found:
@@ -215,7 +215,7 @@ class Session(session.Session):
         return slim(found)
 
     def cycles(self) -> dict[str, float] | None:
-        """Return the cycles that the emulator counted for the last run and the predicted ones, or None where nothing was counted.
+        """Return the cycles that the emulator counted for the last run and the predicted ones, or None if nothing was counted.
 
         The prediction is for the activity that the plan was made with: that of ``calibrate``, or an assumed one.
         """
@@ -246,7 +246,7 @@ class Session(session.Session):
         return "\n".join([head, f"  {self._how()}", *([layers] if layers else [])])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The representation in a notebook."""
         return f"<div>{escape(self._how())}</div>{graph_html(self.graph, 'Session')}"
 
     def _how(self) -> str:

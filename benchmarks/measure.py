@@ -101,7 +101,7 @@ def _variants(case: Benchmark, machine: Target, plan: Plan | None) -> dict[str, 
 
 
 def _milliseconds(case: Benchmark, machine: Target, plan: Plan | None) -> float | None:
-    """Predicted milliseconds of a step of the published program, or of `plan` as it lies; None when it does not fit."""
+    """Predicted milliseconds of a step of the published program, or of `plan` as it lies; None if it does not fit."""
     if plan is None and case.published is not None:
         return predict_published(case.published, machine, case.published_options).milliseconds()
     try:

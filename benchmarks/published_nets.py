@@ -29,7 +29,7 @@ SURROGATE: Final = "fast_sigmoid:10"
 WINDOW: Final = (-0.1, math.inf)
 """Potentials minus threshold that take gradient: above the second threshold, 0.9 in the logged runs."""
 USABLE_TILES: Final = 1471
-"""Tiles of an IPU that the scripts fill; tile 0 is left out."""
+"""Tiles of an IPU that the scripts fill; tile 0 is omitted."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ class SnncError(Exception):
 
     @property
     def data(self) -> dict[str, Any]:
-        """What the message says in numbers, as JSON's types."""
+        """What the message says in numbers, as JSON types."""
         return {}
 
 

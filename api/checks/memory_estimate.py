@@ -46,7 +46,7 @@ class MemoryEstimate:
     kernels: tuple[Mapping[str, Any], ...] = ()
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON's types."""
+        """Return it as JSON types."""
         return asdict(self)
 
     def text(self) -> str:

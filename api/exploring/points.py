@@ -34,7 +34,7 @@ class Point:
     target, batch, activity
         The combination; activity None: the number that snnc assumes where nothing was measured.
     estimate
-        The plan; None when there is none.
+        The plan; None if there is none.
     reason
         Why there is none: the message of the error, "" otherwise.
     code
@@ -57,7 +57,7 @@ class Point:
         return self.estimate is not None
 
     def to_data(self) -> dict[str, Any]:
-        """Return the point as JSON's types."""
+        """Return the point as JSON types."""
         found: dict[str, Any] = {"asked": self.target, "batch": self.batch, "assumed_activity": self.activity, "fits": self.fits}
         if self.estimate is None:
             found |= {"target": self.target, "reason": self.reason, "code": self.code}

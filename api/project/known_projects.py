@@ -30,7 +30,7 @@ def remember(folder: Path) -> None:
 
 
 def is_known(folder: Path) -> bool:
-    """Tell whether the list of files in `folder` is that of a project of this user."""
+    """Return whether the list of files in `folder` is that of a project of this user."""
     try:
         line = digest_of(folder / MANIFEST)
     except OSError:

@@ -32,7 +32,7 @@ def load_trained(session: Session, folder: Path, lenient: bool) -> None:
     session, folder
         The project, opened, and its folder.
     lenient
-        Whether weights that cannot be used are left out with a warning.
+        Whether weights that cannot be used are omitted with a warning.
 
     Raises
     ------

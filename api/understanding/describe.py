@@ -31,7 +31,7 @@ COUNTINGS: Final = ("AC", "MAC")
 
 
 def describe(graph: Graph, *, measured: Measured | None = None, surrogate: Surrogate | None = None) -> dict[str, Any]:
-    """Return layers, neurons with their equations and parameters, synaptic operations, recurrences and assumptions as JSON's types.
+    """Return layers, neurons with their equations and parameters, synaptic operations, recurrences and assumptions as JSON types.
 
     Parameters
     ----------

@@ -117,7 +117,7 @@ def build_program(
 
 
 def _stands_in_headers(flag: str) -> bool:
-    """Tell whether a library is missing on this machine and the fallback headers need none."""
+    """Return whether a library is missing on this machine and the fallback headers need none."""
     name = f"lib{flag[2:]}.so"
     if flag[2:] not in FALLBACK_LIBRARIES:
         return False

@@ -159,7 +159,7 @@ def _library(chosen: Path | None) -> Path:
 
 
 def _codelets(sources: Sequence[Path]) -> list[Path]:
-    """Return the sources that are C++; assembly is left out with a note, its vertices cannot run here."""
+    """Return the sources that are C++; assembly is omitted with a note, its vertices cannot run here."""
     from snnc.compiler.errors import BuildError
 
     for source in sources:

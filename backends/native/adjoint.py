@@ -63,7 +63,7 @@ def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
 
 
 def with_joined_outputs(graph: Graph, names: Sequence[str]) -> tuple[Graph, str]:
-    """Return `graph` with one output in place of those called `names`: their values at a step one after the other, each as a vector."""
+    """Return `graph` with one output instead of those called `names`: their values at a step one after the other, each as a vector."""
     made = graph.copy()
     whole = made.add(fresh_name(made, "outputs"), Concat())
     for number, name in enumerate(names):

@@ -68,7 +68,7 @@ GROUPS: Final = {
 
 
 def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
-    """Write the project of `program` mapped by `plan` to `folder`, whole or not at all.
+    """Write the project of `program` mapped by `plan` to `folder`, completely or not at all.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def add_network(net: Network, assembly: Assembly) -> list[Body]:
 
 
 def _tables_before(net: Network) -> int:
-    """Tables of ``plan.bin`` in front of those of the test for further windows."""
+    """Tables of ``plan.bin`` before those of the test for further windows."""
     reductions = sum(b.gradient is not None for b in net.plan.buses)
     return len(net.plan.populations) + len(net.stores) + reductions + table_count(net)
 

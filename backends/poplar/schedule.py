@@ -61,7 +61,7 @@ def programs(net: Network, assembly: Assembly) -> list[str]:
 
 
 def fetched(net: Network, part: str) -> list[str]:
-    """C++ programs that send for the inputs of the next step, where they do so in front of `part`."""
+    """C++ programs that send for the inputs of the next step, where they do so before `part`."""
     return ["fetch_next()"] if net.plan.overlap is not None and net.plan.overlap.beside == part else []
 
 
@@ -169,7 +169,7 @@ def _load(net: Network) -> list[str]:
 
 
 def _begun(assembly: Assembly, part: str) -> list[str]:
-    """A part of a step, which at first forgets what the step before left."""
+    """A part of a step, which at first forgets what the previous step left."""
     forgotten = assembly.forgotten.get(part, [])
     return [f"Sequence {part};", *([f"forget({part}, {{{', '.join(forgotten)}}});"] if forgotten else [])]
 

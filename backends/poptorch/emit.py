@@ -47,7 +47,7 @@ MODULES: Final = ("__init__.py", "description.py", "operation.py", "module.py", 
 
 
 def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
-    """Write the package of `program` mapped by `plan` to `folder`, whole or not at all.
+    """Write the package of `program` mapped by `plan` to `folder`, completely or not at all.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 SUM: Final = "sum_gradients"
-"""The compute set of the last sums of gradients, in place of the update."""
+"""The compute set of the last sums of gradients, instead of the update."""
 PACK_COST: Final = CodeletCost(start=20, sample=12, word=6, value=4)
 LIST_COST: Final = CodeletCost(start=20, sample=14, word=5, id=4)
 """Worker cycles of the codelets that bring inputs into the form of relays: instructions of their loops, counted by hand."""

@@ -122,7 +122,7 @@ class AheadEngine(Protocol):
 
 
 def takes_ahead(engine: Engine) -> TypeGuard[AheadEngine]:
-    """Say whether an engine benefits from batches offered before they run."""
+    """Return whether an engine benefits from batches offered before they run."""
     return isinstance(engine, AheadEngine) and engine.takes_ahead
 
 

@@ -62,7 +62,7 @@ def _version(command: tuple[str, ...]) -> str:
 
 
 def is_clang(command: Sequence[str]) -> bool:
-    """Say whether the compiler accepts clang's options."""
+    """Return whether the compiler accepts clang's options."""
     return "clang" in compiler_version(command).lower()
 
 

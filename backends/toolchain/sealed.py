@@ -27,7 +27,7 @@ def seal(folder: Path) -> None:
 
 
 def is_sealed(folder: Path) -> bool:
-    """Say whether a folder's contents are unchanged since :func:`seal`, and no other user could have written them."""
+    """Return whether a folder's contents are unchanged since :func:`seal`, and no other user could have written them."""
     try:
         if any(fault_of(path) is not None for path in (folder, *_paths(folder))):
             return False

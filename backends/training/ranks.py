@@ -208,7 +208,7 @@ def processes() -> int:
 
 
 def leads() -> bool:
-    """Say whether this process writes files and results: it is alone, or rank 0."""
+    """Return whether this process writes files and results: it is alone, or rank 0."""
     group = _open_group()
     if group is not None:
         return int(group.get_rank()) == 0

@@ -50,7 +50,7 @@ class StreamOptions:
 
 
 def is_stream(x: object, y: object) -> bool:
-    """Say whether `x` yields batches, instead of being samples with labels `y`: an iterator or DataLoader, or a list without labels."""
+    """Return whether `x` yields batches, instead of being samples with labels `y`: an iterator or DataLoader, or a list without labels."""
     if isinstance(x, Mapping | Events | str | bytes) or hasattr(x, "__array__") or not isinstance(x, Iterable):
         return False
     return y is None or not isinstance(x, list | tuple)

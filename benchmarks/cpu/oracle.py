@@ -88,7 +88,7 @@ def program_of(workload: Workload, window: float | None = None) -> StepProgram:
 
 
 def _expected(problem: Problem, window: float | None) -> Expected | None:
-    """Train one step on a problem; None where a membrane lies within the margin."""
+    """Train one step on a problem; None if a membrane lies within the margin."""
     program = program_of(problem.workload, window)
     engine, names = ReferenceEngine(program, np.float64), _parameters(program, problem.workload)
     values = {names[name]: value for name, value in problem.weights.items()}

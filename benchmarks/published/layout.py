@@ -91,7 +91,7 @@ def lay_out(net: PublishedNet, target: Target) -> PublishedLayout:
 
 
 def _ranges(net: PublishedNet, target: Target, neurons: int) -> tuple[Range, ...] | None:
-    """Fill chip after chip; None when they do not suffice."""
+    """Fill chip after chip; None if they do not suffice."""
     found, chip, used = [], 0, 0
     for layer in net.layers:
         tiles = ceil_div(layer.neurons, neurons)

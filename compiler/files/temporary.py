@@ -159,7 +159,7 @@ def _is_abandoned(folder: Path) -> bool:
 
 
 def _is_free(file: Path) -> bool:
-    """Say whether a file of this user is unlocked."""
+    """Return whether a file of this user is unlocked."""
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:

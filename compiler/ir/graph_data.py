@@ -33,14 +33,14 @@ _LARGEST: Final = 2**31
 _EDGE: Final = ("source", "source_port", "target", "target_port", "delay")
 
 Keep: TypeAlias = Callable[[str, str, Array], Any]
-"""(node, field, array) -> JSON's types that say where the array lies; the field of a parameter is ``"parameters.beta"``."""
+"""(node, field, array) -> JSON types that say where the array lies; the field of a parameter is ``"parameters.beta"``."""
 Find: TypeAlias = Callable[[str, str, Any], Array]
 """(node, field, what `Keep` returned) -> the array."""
 _Wants: TypeAlias = Callable[[str, Array], Any]
 
 
 def graph_to_data(graph: Graph, keep: Keep) -> dict[str, Any]:
-    """Return `graph` as JSON's types; each array goes to `keep`."""
+    """Return `graph` as JSON types; each array goes to `keep`."""
     models: list[NeuronModel] = []
     nodes = [{"name": n, **_operation_to_data(graph.operation(n), partial(keep, n), models)} for n in graph.names]
     return {
@@ -92,7 +92,7 @@ def edges_in_order(graph: Graph) -> list[Edge]:
 
 
 def surrogate_to_data(surrogate: Surrogate) -> dict[str, Any]:
-    """Return `surrogate` as JSON's types."""
+    """Return `surrogate` as JSON types."""
     return {"name": surrogate.name, "derivative": to_text(surrogate.derivative), "parameters": dict(surrogate.parameters)}
 
 
@@ -307,7 +307,7 @@ def _text(value: object, where: str) -> str:
 
 
 def _is_unicode(text: str) -> bool:
-    """Say whether `text` can be written: JSON can hold halves of characters."""
+    """Return whether `text` can be written: JSON can hold halves of characters."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -73,7 +73,7 @@ def size(shape: Shape) -> int:
 
 
 def compatible(one: Shape, other: Shape) -> bool:
-    """Say whether values of shape `one` can be read as `other`: equal except for axes of size 1, or one of them is a vector."""
+    """Return whether values of shape `one` can be read as `other`: equal except for axes of size 1, or one of them is a vector."""
     if size(one) != size(other):
         return False
     squeezed = [tuple(n for n in shape if n != 1) for shape in (one, other)]

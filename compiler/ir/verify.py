@@ -267,7 +267,7 @@ def _check_shape_change(graph: Graph, edge: Edge, source: Shape) -> None:
 
 
 def broadcastable(shape: Shape, to: Shape) -> bool:
-    """Say whether an array of `shape` can be broadcast to `to` by NumPy's rules."""
+    """Return whether an array of `shape` can be broadcast to `to` by NumPy's rules."""
     return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape[::-1], to[::-1], strict=False))
 
 

@@ -109,7 +109,7 @@ def arrival(info: ConnectionInfo, link: Link, current: str) -> Arrival:
 
 
 def fills(info: ConnectionInfo) -> bool:
-    """Say whether the bias starts the current, one value per neuron; otherwise the arrival adds it."""
+    """Return whether the bias starts the current, one value per neuron; otherwise the arrival adds it."""
     return info.bias is not None and info.kind in ("dense", "sparse", "one_to_one")
 
 

@@ -17,7 +17,7 @@ def binary_names(assignments: Iterable[Assignment]) -> frozenset[str]:
 
 
 def is_binary(expression: Expression, known: Collection[str] = ()) -> bool:
-    """True when `expression` is a step, a comparison, or a product, complement, choice of such."""
+    """True if `expression` is a step, a comparison, or a product, complement, choice of such."""
     match expression:
         case Number(value):
             return value in (0.0, 1.0)

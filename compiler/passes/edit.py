@@ -36,14 +36,14 @@ def fresh_name(graph: Graph, wanted: str) -> str:
 
 
 def has_initial_value(graph: Graph, edge: Edge) -> bool:
-    """Say whether `edge`'s source may be nonzero before the first step, as states are, so that two delays cannot simply be added."""
+    """Return whether `edge`'s source may be nonzero before the first step, as states are, so that two delays cannot simply be added."""
     source = graph.operation(edge.source)
     state = isinstance(source, Population) and edge.source_port in source.model.states
     return state or any(ref.node == edge.source and ref.name == edge.source_port for ref in graph.state_inputs.values())
 
 
 def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:
-    """Say whether `name`, which passes its one input on unchanged, can be removed without changing shapes or first values."""
+    """Return whether `name`, which passes its one input on unchanged, can be removed without changing shapes or first values."""
     (before,) = graph.incoming(name)
     if before.source == name:
         return False

@@ -66,7 +66,7 @@ class TooBigError(SnncError):
     phase
         The superstep in which that tile holds so much.
     tile, layer
-        That tile (None when no placement could be made at all), and the author's name of the layer on it (empty for relays).
+        That tile (None if no placement could be made at all), and the author's name of the layer on it (empty for relays).
     category, category_bytes
         What takes most of it.
     knobs
@@ -94,7 +94,7 @@ class TooBigError(SnncError):
 
     @property
     def data(self) -> dict[str, Any]:
-        """Everything as JSON's types."""
+        """Everything as JSON types."""
         names = ("needed", "available", "tile", "phase", "layer", "category", "category_bytes")
         knobs = [{"options": dict(k.options), "bytes": k.bytes, "fits": k.fits, "chips": k.chips, "exact": k.exact} for k in self.knobs]
         return {**{name: getattr(self, name) for name in names}, "knobs": knobs}

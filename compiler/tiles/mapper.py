@@ -44,7 +44,7 @@ MANY: Final = 20_000
 CLOSE: Final = 1.05
 """Of two ways that share placements, the slower one goes to local search only when it is not slower by this factor."""
 BEHIND: Final = 1.01
-"""Local search is left out where another plan's placement is slower than that plan by this factor."""
+"""Local search is omitted where another plan's placement is slower than that plan by this factor."""
 TOLD_BY: Final = ("buses", "windowed", "bits", "segment", "streamed", "dealt")
 """What tells problems of one request apart."""
 OF_PROGRAM: Final = ("network", "schedule", "looked")
@@ -122,7 +122,7 @@ def make_plan(
         "auto": where nothing fits without, the length with the least predicted time that does.
     streaming
         What of a sequence in segments may lie outside the tiles: "off", nothing; "inputs", which the host then sends segment after segment;
-        "boundaries", also what segments begin with, in streaming memory; "history", their histories there, in place of recompute. "auto":
+        "boundaries", also what segments begin with, in streaming memory; "history", their histories there, instead of recompute. "auto":
         the first three in this order until one fits, and the fourth where it is predicted to be faster.
     fused
         Whether relays look for the spikes of one iteration of the forward pass while neurons compute the next, where the network allows
@@ -135,7 +135,7 @@ def make_plan(
     strategy
         How tiles are chosen: "snnc", or one of the baselines of :mod:`snnc.compiler.tiles.baselines`.
     placer
-        Where populations lie, in place of the search: the fastest of these placements is taken.
+        Where populations lie, instead of the search: the fastest of these placements is taken.
     effort
         Changes that local search tries around the best placement, in units of a network with one population on one tile: a
         network twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.tiles.placement.search.EFFORT`.
@@ -326,7 +326,7 @@ def _looks_alike(request: Request) -> bool:
 
 
 def _settled(several: list[Search], request: Request, looks: Looks | None, effort: int, *, quick: bool) -> Search:
-    """The fastest search after local search, which is left out where another plan in its place is certainly faster."""
+    """The fastest search after local search, which is omitted where another plan in its place is certainly faster."""
     populations = _populations(request.network, request.target, request.steps, request.batch)
     if looks is not None and quick:
         found = _refined(several, request, effort)

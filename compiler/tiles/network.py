@@ -84,12 +84,12 @@ class Link:
 
     @property
     def deals(self) -> bool:
-        """True when its rows of weight gradients, or products with rows of its weights, can be dealt over workers by spikes."""
+        """True if its rows of weight gradients, or products with rows of its weights, can be dealt over workers by spikes."""
         return self.dense and self.events and (self.weight_gradient or self.input_gradient)
 
     @property
     def one_to_one(self) -> bool:
-        """True when value i of the source reaches one neuron alone, the next one for i + 1."""
+        """True if value i of the source reaches one neuron alone, the next one for i + 1."""
         return not self.dense and self.indexed is None
 
     @property

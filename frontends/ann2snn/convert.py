@@ -69,7 +69,7 @@ def convert(graph: Graph, scales: Mapping[str, float], steps: int) -> Graph:
 
 
 def _demands(graph: Graph, order: list[str], scales: Mapping[str, float]) -> dict[str, float | None]:
-    """Return, for each node, the scale that its consumers would like: None where they take any, 1 where they disagree."""
+    """Return, for each node, the scale that its consumers would like: None if they take any, 1 where they disagree."""
     found: dict[str, float | None] = {}
     for name in reversed(order):
         wanted = {_wish(e.target, graph.operation(e.target), scales, found) for e in graph.outgoing(name)} - {None}
@@ -111,7 +111,7 @@ class _Conversion:
     last: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str) -> None:
-        """Add the counterpart of node `name`; all in front of it is there."""
+        """Add the counterpart of node `name`; all before it is there."""
         operation = self.old.operation(name)
         sources = [e.source for e in sorted(self.old.incoming(name), key=lambda e: (len(e.target_port), e.target_port))]
         if sources and all(s in self.steady for s in sources):

@@ -34,7 +34,7 @@ class Point:
     accuracy
         Share of samples whose largest output is that of their label; None without labels.
     agreement
-        Share of samples with the same largest output in both networks; None where there is a single output value.
+        Share of samples with the same largest output in both networks; None if there is a single output value.
     error, error_95
         Mean and 95th percentile, over the samples, of ``|snn - ann| / |ann|`` (Euclidean lengths of the output).
     """

@@ -17,7 +17,7 @@ _ROOM: Final = 1_000_000
 
 
 def too_much(described: int, nodes: int) -> bool:
-    """Tell whether a description takes far more operations than the nodes that it is to describe."""
+    """Return whether a description takes far more operations than the nodes that it is to describe."""
     return described > _FACTOR * nodes + _ROOM
 
 

@@ -93,7 +93,7 @@ def _masks(lags: Array) -> Iterator[tuple[int, Array]]:
 
 
 def _assembled(graph: Graph, operations: Mapping[str, Operation], links: list[Link]) -> Graph:
-    """Add operations and links to `graph`, with a sum in front of operations that take one edge and get several."""
+    """Add operations and links to `graph`, with a sum before operations that take one edge and get several."""
     sources = Counter(link.target for link in links)
     enter: dict[str, str] = {}
     for name in _order(operations, links):

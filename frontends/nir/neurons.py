@@ -61,7 +61,7 @@ class _Reader:
         return {factor: 1 - self.dt / self.value(tau) for factor, tau in names.items()}
 
     def plain(self) -> bool:
-        """Tell whether the current enters as it is and nothing leaks to another value than 0."""
+        """Return whether the current enters as it is and nothing leaks to another value than 0."""
         return not self.value("v_leak").any() and all(bool(np.all(np.abs(gain - 1) < _NEAR)) for gain in self._gains())
 
     def _unit(self, name: str) -> Array:
@@ -152,7 +152,7 @@ def standard(kind: str, firing: Firing | None, synapse: str = SYNAPSE) -> Neuron
 
 
 def _firing(update: str, firing: Firing) -> str:
-    """Return the text of a neuron that fires; ``r``, by which Firing calls the spike of the step before, is a parameter here."""
+    """Return the text of a neuron that fires; ``r``, by which Firing calls the spike of the previous step, is a parameter here."""
     if not firing.reset_delay:
         return firing.equations(lambda v: update.format(v=v))
     return f"z = detach({firing.spike()})\nv = {update.format(v='v')} - z*threshold\ns = {firing.spike()}"

@@ -26,7 +26,7 @@ def assumptions(graph: Graph) -> list[str]:
 
 
 def _reads_a_state(graph: Graph, name: str) -> bool:
-    """Say whether a value of an earlier step reaches a population without passing weights or spikes: that is its membrane."""
+    """Return whether a value of an earlier step reaches a population without passing weights or spikes: that is its membrane."""
     seen, open_ = {name}, [name]
     while open_:
         for edge in graph.incoming(open_.pop()):

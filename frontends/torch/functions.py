@@ -39,7 +39,7 @@ def watching_functions() -> Iterator[set[str]]:
 
 
 def _mixes(call: Any, arguments: tuple[Any, ...], result: Any) -> bool:
-    """Say whether the gradient of a step (the first axis) of the result reaches other steps of an argument of that shape."""
+    """Return whether the gradient of a step (the first axis) of the result reaches other steps of an argument of that shape."""
     torch = require_torch()
     if not isinstance(result, torch.Tensor) or not result.requires_grad or result.ndim < 2 or len(result) < 2:
         return False

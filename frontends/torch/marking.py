@@ -205,7 +205,7 @@ def _untraced(torch: Any, value: Any) -> Any:
 
 
 def _multiplies(function: Any) -> bool:
-    """Say whether a function takes parameters as weights of a layer, or reads none of their values."""
+    """Return whether a function takes parameters as weights of a layer, or reads none of their values."""
     name = getattr(function, "__name__", "")
     return name.startswith("__get") or name in _NO_VALUES or any(part in name for part in _LAYERS)
 

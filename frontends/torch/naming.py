@@ -167,7 +167,7 @@ def _tell_apart(module: Any, names: list[str]) -> None:
 
 
 def _alike(one: Graph, other: Graph) -> bool:
-    """Say whether two graphs differ in numbers only."""
+    """Return whether two graphs differ in numbers only."""
     same = one.names == other.names and one.edges == other.edges
     return same and all(type(one.operation(n)) is type(other.operation(n)) for n in one.names)
 

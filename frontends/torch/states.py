@@ -148,7 +148,7 @@ def _check_example(arguments: tuple[Any, ...], title: str) -> None:
 
 
 def _takes_state(module: Any) -> bool:
-    """Say whether ``forward`` has an optional second argument `state`, as Norse's modules have."""
+    """Return whether ``forward`` has an optional second argument `state`, as Norse's modules have."""
     second = list(inspect.signature(module.forward).parameters.values())[1:2]
     return bool(second) and second[0].default is None and second[0].name in ("state", "states", "hidden")
 
@@ -158,7 +158,7 @@ def _is_snntorch(part: Any) -> bool:
 
 
 def _is_unit(part: Any) -> bool:
-    """Say whether `part` is a neuron that runs one step per call."""
+    """Return whether `part` is a neuron that runs one step per call."""
     if hasattr(part, "_memories"):
         inner = (child for child in part.modules() if child is not part)
         return bool(part.step_mode == "s") and not any(hasattr(child, "_memories") for child in inner)
@@ -167,7 +167,7 @@ def _is_unit(part: Any) -> bool:
 
 
 def _keeps(part: Any) -> bool:
-    """Say whether a neuron keeps its state as an attribute if none is passed."""
+    """Return whether a neuron keeps its state as an attribute if none is passed."""
     return hasattr(part, "_memories") or _is_snntorch(part)
 
 

@@ -157,7 +157,7 @@ def _as_their_weight(fitting: list[Form], node: str, originals: Mapping[str, Arr
 
 
 def _weight_fits(tensors: Mapping[str, Array], values: Mapping[str, Array], originals: Mapping[str, Array], node: str) -> bool:
-    """Say whether the weight of the node `node` equals a tensor of the module unchanged; nodes without a weight always fit."""
+    """Return whether the weight of the node `node` equals a tensor of the module unchanged; nodes without a weight always fit."""
     label = f"{node}.weight"
     if label not in values or label not in originals:
         return True

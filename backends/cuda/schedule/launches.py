@@ -70,7 +70,7 @@ class Launch:
     weights: int = 0
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON's types."""
+        """Return it as JSON types."""
         return asdict(self)
 
     @staticmethod

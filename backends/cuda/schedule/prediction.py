@@ -80,7 +80,7 @@ class Predicted:
     bytes: int
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON's types."""
+        """Return it as JSON types."""
         launch = self.launch
         return {"kind": launch.kind, "way": launch.way, "of": launch.of, "bytes": self.bytes, "us": 1e6 * self.seconds, "by": self.by}
 
@@ -110,7 +110,7 @@ def predicted_step(description: Mapping[str, Any], steps: int, batch: int, card:
     Returns
     -------
     dict or None
-        Name of the card, seconds of the step, those of it that wait for the host, and the launches in their order; None where the project
+        Name of the card, seconds of the step, those of it that wait for the host, and the launches in their order; None if the project
         does not describe its launches.
     """
     launches = read_launches(description.get("launches"))

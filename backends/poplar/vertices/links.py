@@ -17,7 +17,7 @@ ZERO: Final = "for (unsigned c = 0; c < count; ++c)\n          {}[s * count + c]
 
 
 def zeros_of(link: Incoming) -> Body:
-    """A maximum of spikes starts afresh in every step: in front of its only window, or behind the last of several."""
+    """A maximum of spikes starts afresh in every step: before its only window, or behind the last of several."""
     if not (link.chooses and link.events):
         return {}
     return {"end" if link.limited else "begin": [ZERO.format(f"seen{link.index}")]}

@@ -71,7 +71,7 @@ def counters(net: Network) -> list[tuple[str, str]]:
 
 
 def add_relay_boundaries(net: Network, assembly: Assembly, store: Store) -> None:
-    """Add what the relays of a population keep at boundaries, and the vertices that copy it; nothing where all lags are 1."""
+    """Add what the relays of a population keep at boundaries, and the vertices that copy it; nothing if all lags are 1."""
     name, behind = store.buffer, net.plan.segments.steps_behind(_lag(net, store))
     if not keeps_behind(net, store):
         return

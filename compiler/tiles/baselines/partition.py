@@ -108,7 +108,7 @@ def metis(runs: Runs, flows: tuple[Flow, ...], sizes: tuple[int, ...], tiles: in
 
 
 def has_metis() -> bool:
-    """Say whether pymetis is installed."""
+    """Return whether pymetis is installed."""
     from importlib.util import find_spec
 
     return find_spec("pymetis") is not None

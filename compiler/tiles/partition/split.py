@@ -132,7 +132,7 @@ class _Work:
                 self.made.add(name, operation)
 
     def stays(self, edge: Edge) -> bool:
-        """Say whether an edge joins undivided nodes."""
+        """Return whether an edge joins undivided nodes."""
         return edge.source in self.made.nx and edge.target in self.made.nx and not self.joined & {edge.source, edge.target}
 
     def _ends(self, name: str) -> tuple[tuple[Ints, ...] | None, tuple[Ints, ...] | None]:

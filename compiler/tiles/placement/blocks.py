@@ -30,7 +30,7 @@ class Blocks:
     of_tile
         Samples of its tile.
     group
-        Column group, counted over a replica; 0 where groups of one size cost the same.
+        Column group, counted over a replica; 0 if groups of one size cost the same.
     odd
         1 if the first sample is an odd one of the tile's.
     """

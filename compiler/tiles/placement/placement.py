@@ -133,7 +133,7 @@ def _place(
 
 
 def _shared_out(options: Sequence[Sequence[Choice]], tables: Tables, tiles: int, share: ShareTiles) -> list[Take] | None:
-    """Tiles of each of some populations; None when their memory needs more than `tiles`."""
+    """Tiles of each of some populations; None if their memory needs more than `tiles`."""
     takes = _allot(options, tables, tiles)
     return None if takes is None else _spread(share(takes, options, tiles, tables), tiles)
 
@@ -146,7 +146,7 @@ def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int, *, pai
 
 
 def _allot(options: Sequence[Sequence[Choice]], tables: Tables, tiles: int) -> list[Take] | None:
-    """Tiles of each layer: the fewest for the smallest bound on a tile's cycles; None when memory needs more than `tiles`."""
+    """Tiles of each layer: the fewest for the smallest bound on a tile's cycles; None if memory needs more than `tiles`."""
     each, members = [tables.of(some) for some in {id(some): some for some in options}.values()], Counter(map(id, options))
     number = [members[id(one.some)] for one in each]
     high = float(max(one.cycles.max() for one in each))
@@ -168,7 +168,7 @@ def _allot(options: Sequence[Sequence[Choice]], tables: Tables, tiles: int) -> l
 
 
 def _within(each: Sequence[Ordered], number: Sequence[int], bound: float, tiles: int) -> list[int] | None:
-    """Row of the take of each structure with the fewest tiles and at most `bound` cycles a tile; None where `tiles` do not suffice.
+    """Row of the take of each structure with the fewest tiles and at most `bound` cycles a tile; None if `tiles` do not suffice.
 
     `number` is the number of populations of each structure.
     """

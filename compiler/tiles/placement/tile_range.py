@@ -145,7 +145,7 @@ class ScatteredRange(TileRange):
         return self.places
 
     def index_of(self, replica: int, tile: int) -> int | None:
-        """Place of `tile` among the tiles, None when it is not one of them."""
+        """Place of `tile` among the tiles, None if it is not one of them."""
         del replica
         index = int(np.searchsorted(self.places, tile))
         return index if index < len(self.places) and self.places[index] == tile else None

@@ -60,7 +60,7 @@ class Simulation:
     margins
         Node that fires to its membrane less its threshold at the moment that decides, [T, B, *shape].
     late
-        Edges that read the step before.
+        Edges that read the previous step.
     """
 
     outputs: dict[str, Array] = field(default_factory=dict)

@@ -81,7 +81,7 @@ _WINDOWS: Final = {"Conv1d": 1, "Conv2d": 2, "SumPool2d": 2, "AvgPool2d": 2}
 
 
 def own_shape(node: NirNode) -> Shape | None:
-    """Return the only shape that `node` can read, or None when it takes what arrives."""
+    """Return the only shape that `node` can read, or None if it takes what arrives."""
     if node.type in ("Linear", "Affine"):
         return (node.fields["weight"].shape[1],)
     if node.type == "Input" and "shape" in node.fields:
@@ -90,7 +90,7 @@ def own_shape(node: NirNode) -> Shape | None:
 
 
 def readable_shape(node: NirNode, given: Shape) -> Shape | None:
-    """Return the last axes of `given` that `node` reads, or None where it does not tell."""
+    """Return the last axes of `given` that `node` reads, or None if it does not tell."""
     if node.type in ("Linear", "Affine"):
         wanted: Shape | None = own_shape(node)
     elif node.type in ("Conv1d", "Conv2d"):

@@ -145,7 +145,7 @@ def delay_lags(unfolded: Unfolded, dt: float) -> dict[str, Array]:
 def edge_lags(unfolded: Unfolded, lags: Mapping[str, Array], *, late_spikes: bool) -> dict[Edge, int]:
     """Return for each edge whether it reads this step (0) or the one before (1).
 
-    An edge reads the step before when it closes a cycle; with `late_spikes` also when it leaves a spiking neuron.
+    An edge reads the previous step when it closes a cycle; with `late_spikes` also when it leaves a spiking neuron.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def edge_lags(unfolded: Unfolded, lags: Mapping[str, Array], *, late_spikes: boo
 
 
 def _waits(name: str, lags: Mapping[str, Array]) -> bool:
-    """Tell whether all that leaves a node arrived at least a step earlier."""
+    """Return whether all that leaves a node arrived at least a step earlier."""
     return name in lags and lags[name].min() > 0
 
 
@@ -247,7 +247,7 @@ def entering_shapes(
     leaving
         The shape that leaves a node for one that enters.
     readable
-        The last axes of a shape that a node reads. An Input that declares axes of size 1 in front of them, a batch of the exporter,
+        The last axes of a shape that a node reads. An Input that declares axes of size 1 before them, a batch of the exporter,
         leaves them out.
 
     Raises

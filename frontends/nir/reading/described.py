@@ -31,7 +31,7 @@ _TOLERANCE: Final = 1e-4
 
 
 def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str | None:
-    """Return the description of `graph`, or None where it would be too long.
+    """Return the description of `graph`, or None if it would be too long.
 
     Parameters
     ----------

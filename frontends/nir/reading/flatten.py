@@ -111,7 +111,7 @@ def _check_edges(graph: NirGraph, ends: dict[str, tuple[str, str]]) -> None:
 
 
 def _add_ends(flat: Flat) -> None:
-    """Put an Input in front of nodes that nothing leads to and an Output behind those that lead nowhere, as the nir package does."""
+    """Put an Input before nodes that nothing leads to and an Output behind those that lead nowhere, as the nir package does."""
     if not flat.edges:
         raise NirUnconnectedError(f"the graph has {len(flat.nodes)} nodes and no edges; connect an Input with an Output.")
     for name, node in list(flat.nodes.items()):

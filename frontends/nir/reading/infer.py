@@ -154,7 +154,7 @@ def _declared(node: NirNode) -> Shape | None:
 
 
 def _without_batch(name: str, declared: Shape, flat: Flat) -> Shape:
-    """Leave out axes of size 1 that the sample of an exporter had in front of what all readers of an Input take."""
+    """Leave out axes of size 1 that the sample of an exporter had before what all readers of an Input take."""
     readers = [_taken(flat.nodes[target], declared) for target in flat.out_of(name)]
     taken = readers[0] if readers and readers[0] and readers.count(readers[0]) == len(readers) else declared
     if taken == declared or declared != (*(1,) * (len(declared) - len(taken)), *taken):

@@ -71,7 +71,7 @@ class Storage:
         return found
 
     def member(self, group: Any, name: str, where: str) -> Any:
-        """Return a member of `group`, or None where it has none of this name."""
+        """Return a member of `group`, or None if it has none of this name."""
         link = group.get(name, getlink=True)
         if link is None:
             return None
@@ -118,7 +118,7 @@ class Storage:
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
     def is_text(self, dataset: Any) -> bool:
-        """Tell whether a dataset holds one string."""
+        """Return whether a dataset holds one string."""
         return isinstance(dataset, h5py.Dataset) and dataset.shape == () and h5py.check_string_dtype(dataset.dtype) is not None
 
     def pairs(self, dataset: Any, where: str) -> tuple[tuple[str, str], ...]:

@@ -53,7 +53,7 @@ def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
     graph
         The network.
     path
-        The file, which appears whole or not at all.
+        The file, which appears completely or not at all.
     dt
         Seconds a step; it turns factors a step into time constants, and is kept in the file's metadata.
 

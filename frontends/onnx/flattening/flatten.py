@@ -124,7 +124,7 @@ class Call:
         return self.operation.where
 
     def has(self, index: int) -> bool:
-        """Say whether an optional input is given."""
+        """Return whether an optional input is given."""
         return index < len(self.arguments) and self.arguments[index] is not None
 
     def node(self, index: int) -> Node:

@@ -81,7 +81,7 @@ class Pool:
         """Whether constants of several operations were multiplied into one, so that rounding differs from the file's."""
         self.cuts: dict[tuple[int, int, int, int], Node] = {}
         self.tensors: dict[int, Tensor] = {}
-        """For the id of a node that is no constant, the first tensor of the file that it is; not all nodes are one."""
+        """For the id of a node that is not a constant, the first tensor of the file that it is; not all nodes are one."""
         self._table: dict[Hashable, Node] = {}
 
     def make(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Hashable, ...] = (), value: Array | None = None) -> Node:

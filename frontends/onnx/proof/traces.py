@@ -123,7 +123,7 @@ def traces_of(step: Step, named: Named, name: str, population: Population) -> tu
 
 
 def is_spike_port(lines: Mapping[str, Expression], port: str) -> bool:
-    """Say whether the equation of `port` is the spike function."""
+    """Return whether the equation of `port` is the spike function."""
     value = lines.get(port)
     seen = {port}
     while isinstance(value, Symbol) and value.name not in seen:

@@ -84,7 +84,7 @@ def _assigned(costs: _Costs) -> list[int] | None:
 
 
 def _open(costs: _Costs, found: list[int], state: int, same: _Costs) -> bool:
-    """Say whether another value could continue `state` at the same sum of costs."""
+    """Return whether another value could continue `state` at the same sum of costs."""
     others = costs.copy()
     others[state, same[found[state]]] = np.inf
     changed = _assigned(others)

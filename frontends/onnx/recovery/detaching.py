@@ -197,7 +197,7 @@ class _Marker:
         return e
 
     def _resets(self, function: str, position: int, form: Form, gates: set[str]) -> bool:
-        """Say whether adding (or subtracting) `form` subtracts a threshold, or belongs to a gate of the same spike."""
+        """Return whether adding (or subtracting) `form` subtracts a threshold, or belongs to a gate of the same spike."""
         if function not in ("add", "sub"):
             return False
         sign = -1.0 if function == "sub" and position == 1 else 1.0

@@ -12,7 +12,7 @@ from snnc.frontends.onnx.flattening.node import Node
 
 
 def learned(node: Node) -> bool:
-    """Tell whether a constant is a parameter that training changes, or follows from one."""
+    """Return whether a constant is a parameter that training changes, or follows from one."""
     return node.op == "parameter" or any(learned(operand) for operand in node.inputs)
 
 

@@ -92,7 +92,7 @@ def _hardness(node: Node, operand: int) -> int:
 
 
 def _fires(node: Node) -> bool:
-    """Tell whether a value is the result of a comparison, times a constant at most."""
+    """Return whether a value is the result of a comparison, times a constant at most."""
     while node.op not in COMPARISONS:
         moving = [n for n in node.inputs if n.value is None]
         if len(moving) != 1 or (node.op in ELEMENTWISE and node.op != "mul") or node.op in _LAYERS:

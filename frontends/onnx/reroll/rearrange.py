@@ -270,7 +270,7 @@ def _delayed(source: Operand, delay: int) -> Iterator[Operand]:
 
 
 def padding_of(pick: Pick, source: Shape, result: Shape) -> Pairs | None:
-    """Return (before, after) zeros for each axis where a pick only pads its source; None where it does something else."""
+    """Return (before, after) zeros for each axis where a pick only pads its source; None if it does something else."""
     if pick.fill is not None and pick.fill.any():
         return None
     source = aligned(source, len(result))

@@ -180,7 +180,7 @@ def windowed(pool: Pool, line: Timeline, output: Node, axis: int) -> Window | No
 
 
 def _stacks(line: Timeline, node: Node, axis: int) -> bool:
-    """Tell whether `axis` leads down to a stack of values of different steps, without making slices of all that lies between."""
+    """Return whether `axis` leads down to a stack of values of different steps, without making slices of all that lies between."""
     for _ in range(_MAX_DEPTH):
         if node.value is not None:
             return False
