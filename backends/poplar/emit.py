@@ -41,7 +41,7 @@ from snnc.compiler.tiles.vertices.codelets import CLOCK_CODE
 from snnc.compiler.tiles.vertices.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost
 
 PARTS: Final = ("layout", "gradient_windows", "indexed", "poplar_session", "staging", "streaming", "vertices")
-"""The parts of a host program that no network changes, each a header and a source."""
+"""The parts of a host program that are the same for all networks, each a header and a source."""
 POPLAR: Final = (
     *(f"{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")),
     "program.hpp",
@@ -73,7 +73,7 @@ def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
     Raises
     ------
     PlanMismatchError, UnsupportedOnPoplarError
-        The two do not fit each other, or hold what cannot be printed.
+        The two do not fit each other, or use a feature that cannot be printed.
     ProjectFolderError
         The folder cannot be written.
     """
@@ -109,7 +109,7 @@ def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:
 
 
 def assemble(net: Network) -> tuple[Assembly, Body]:
-    """Put together everything that the templates print."""
+    """Collect everything that the templates print."""
     assembly = Assembly()
     extras = add_network(net, assembly)
     if net.training:
@@ -161,7 +161,7 @@ def gradient_codelets(net: Network) -> list[Body]:
 
 
 def network_context(net: Network, assembly: Assembly, lines: list[str]) -> Body:
-    """What the templates print of a network; `lines` are its programs."""
+    """The template data of a network; `lines` are its programs."""
     plan, target = net.plan, net.plan.target
     lists = len(plan.populations) + len(net.stores)
     reductions = [b.id for b in plan.buses if b.gradient is not None]
@@ -251,7 +251,7 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
 
 
 def _description(net: Network, digests: dict[str, str]) -> Body:
-    """``project.json``: what the folder is, and which ABI tensor stands for what."""
+    """``project.json``: the kind of the folder, and the meaning of each ABI tensor."""
     program, plan = net.program, net.plan
     return {
         "format": PROJECT_FORMAT,

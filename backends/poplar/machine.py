@@ -12,7 +12,7 @@ CONTROL_CYCLES: Final = 30.0
 CONTROL_CODE: Final = 700
 """The part of a tile's fixed bytes that the emulator counts as control code, not as stack."""
 VERSION: Final = "ipu2"
-"""What the emulator opens for machines of other makers; all of its sizes are replaced."""
+"""The model that the emulator opens for machines of other makers; all of its sizes are replaced."""
 
 
 def machine_context(target: Target) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Link:
-    """From one node to another, `delay` steps late."""
+    """A connection from one node to another, `delay` steps late."""
 
     source: str
     target: str

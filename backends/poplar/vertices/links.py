@@ -34,13 +34,13 @@ class Incoming:
     learned: bool
     weight_size: int
     returned: bool
-    """Whether the gradient of the source comes back in windows."""
+    """Whether the gradient of the source returns in windows."""
     limited_back: bool
     """Whether further windows follow in the backward pass."""
     near: bool
     """Whether the window of the backward pass also holds neurons near the threshold."""
     tables: Body | None = None
-    """What the templates of an indexed connection need."""
+    """Template data of an indexed connection."""
     biased: bool = False
     """Whether tables hold biases too."""
     chooses: bool = False
@@ -64,7 +64,7 @@ class Incoming:
         return f"{kind}_{'events' if self.events else 'values'}"
 
     def body(self) -> Body:
-        """What its template needs."""
+        """Its template data."""
         i, shared = self.index, self.weight_size == 1 and self.connection.kind == "one_to_one"
         weight = {0: "1.0f"}.get(self.weight_size, f"*weight{i}" if shared else f"weight{i}[c]")
         return {

@@ -1,6 +1,6 @@
 """The interpreter's own reader of a file: nodes without nesting, lags of edges, an order within one step, and shapes.
 
-It shares nothing with the way that :func:`~snnc.frontends.nir.load.load_nir` goes, so that one can be held against the other.
+It shares no code with :func:`~snnc.frontends.nir.load.load_nir`, so that the two can be compared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from snnc.frontends.nir.reading.fields import NirGraph, NirNode
 Edge: TypeAlias = tuple[str, str]
 Place: TypeAlias = tuple[str, ...]
 SUM: Final = "Sum"
-"""Type of an Input or Output of a nested graph: what arrives goes on."""
+"""Type of an Input or Output of a nested graph, which passes values on."""
 SPIKING: Final = frozenset({"IF", "LIF", "CubaLIF"})
 INTEGRATING: Final = SPIKING | {"I", "LI", "CubaLI"}
 
@@ -34,14 +34,14 @@ class Unfolded:
     edges: tuple[Edge, ...]
 
     def sources(self) -> dict[str, list[str]]:
-        """Return where the edges to each node come from, in their order."""
+        """Return the sources of the edges to each node, in order."""
         found: dict[str, list[str]] = {name: [] for name in self.nodes}
         for source, target in self.edges:
             found[target].append(source)
         return found
 
     def targets(self) -> dict[str, list[str]]:
-        """Return where the edges out of each node lead, in their order."""
+        """Return the targets of the edges out of each node, in order."""
         found: dict[str, list[str]] = {name: [] for name in self.nodes}
         for source, target in self.edges:
             found[source].append(target)
@@ -49,7 +49,7 @@ class Unfolded:
 
 
 def unfold(graph: NirGraph, *, past_weights: bool = False) -> Unfolded:
-    """Take the nodes out of nested graphs, and give an Input or an Output to those that have no edge in or out.
+    """Flatten nested graphs, and add an Input or an Output to nodes without incoming or outgoing edges.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def unfold(graph: NirGraph, *, past_weights: bool = False) -> Unfolded:
     Raises
     ------
     NirSimulationError
-        An edge names what is not there, or a nested graph with several inputs or outputs.
+        An edge names a missing node, or a nested graph with several inputs or outputs.
     """
     places: dict[Place, NirNode] = {}
     joints: dict[tuple[Place, Place], None] = {}
@@ -253,7 +253,7 @@ def entering_shapes(
     Raises
     ------
     NirSimulationError
-        Nothing tells a shape.
+        A shape cannot be determined.
     """
     sources, targets = unfolded.sources(), unfolded.targets()
     found: dict[str, Shape] = {}

@@ -10,7 +10,7 @@ from snnc.frontends.nir.reading.fields import NirGraph, NirNode
 
 Edge: TypeAlias = tuple[str, str]
 JUNCTION: Final = "Junction"
-"""Type of what is left of a nested graph's Input and Output: values meet and go on."""
+"""Type of the remains of a nested graph's Input and Output: values are summed and passed on."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ def flatten(graph: NirGraph) -> Flat:
 
 
 def _inline(graph: NirGraph, flat: Flat, *, outermost: bool) -> dict[str, tuple[str, str]]:
-    """Copy `graph` into `flat`; return where each of its nodes is entered and left."""
+    """Copy `graph` into `flat`; return the entry and the exit of each of its nodes."""
     ends: dict[str, tuple[str, str]] = {}
     for name, node in graph.nodes.items():
         if isinstance(node, NirGraph):
@@ -72,7 +72,7 @@ def _inline(graph: NirGraph, flat: Flat, *, outermost: bool) -> dict[str, tuple[
 
 
 def _only(graph: NirGraph, kind: Literal["Input", "Output"], ends: dict[str, tuple[str, str]], side: int) -> str:
-    """Path of the graph's only Input or Output; empty when it has none or several."""
+    """Path of the graph's only Input or Output; empty if it has none or several."""
     found = [name for name, node in graph.nodes.items() if isinstance(node, NirNode) and node.type == kind]
     return ends[found[0]][side] if len(found) == 1 else ""
 

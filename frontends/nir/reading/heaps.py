@@ -18,7 +18,7 @@ _HEAD: Final = 16
 
 
 def check_heaps(path: Path) -> None:
-    """Refuse a file one of whose heaps holds an object that does not lead on to the next.
+    """Refuse a file with a heap in which some object does not lead to the next.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from snnc.frontends.nir.wiring import Link
 
 
 def plain_links(links: Iterable[Link], nodes: Mapping[str, Any]) -> set[Link]:
-    """Return the links of one step that a reader gives their delay when they are written as plain edges.
+    """Return the one-step links to which a reader assigns their delay if they are written as plain edges.
 
     Parameters
     ----------
