@@ -47,7 +47,7 @@ class Operation:
     Raises
     ------
     UnsupportedOnPopTorchError
-        The plan needs several IPUs, or something outside the tiles.
+        The plan needs several IPUs, or memory outside the tiles.
     """
 
     program: StepProgram
@@ -115,7 +115,7 @@ class Operation:
 
 
 def assemble(operation: Operation) -> tuple[Assembly, Body]:
-    """Put together everything that the templates print of the network."""
+    """Collect the template data of the network."""
     net, assembly = operation.net, Assembly()
     extras = add_network(net, assembly)
     if net.training:
@@ -167,7 +167,7 @@ def _programs(net: Network, assembly: Assembly) -> list[str]:
 
 
 def operation_context(operation: Operation) -> Body:
-    """What the template of the operation needs beside the network."""
+    """Template data of the operation besides the network."""
     plan, output = operation.plan, operation.loss_output
     numbers = {given.name: index for index, given in enumerate(operation.given)}
     backward: Body | None = None

@@ -34,9 +34,9 @@ class Conversion:
     Attributes
     ----------
     graph
-        The network, for :func:`snnc.compile` and :func:`snnc.write_onnx`; its ``assumptions`` tell the report in sentences.
+        The network, for :func:`snnc.compile` and :func:`snnc.write_onnx`; its ``assumptions`` hold the report in sentences.
     report
-        What was measured.
+        The measurements.
     """
 
     graph: Graph

@@ -57,7 +57,7 @@ def refusal(op: str, where: str) -> NoSpikingFormError:
 
 
 def handlers(graph: Subgraph, origins: dict[int, str]) -> Mapping[str, Handler]:
-    """Return what each operator of `graph` does; `origins` is filled with the file's name for each node that holds data."""
+    """Return the kind of each operator of `graph`; `origins` is filled with the file's name for each node that holds data."""
 
     def apply(call: Call) -> list[Value]:
         op = call.operation.op
