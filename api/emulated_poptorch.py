@@ -1,4 +1,4 @@
-"""Runs what snnc emitted for PopTorch without an IPU and without the Poplar SDK: ``python -m snnc.emulated_poptorch train.py``."""
+"""Run a PopTorch package of snnc without an IPU and without the Poplar SDK: ``python -m snnc.emulated_poptorch train.py``."""
 
 from __future__ import annotations
 

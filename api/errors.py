@@ -12,7 +12,7 @@ class CommandLineError(SnncError):
 
 
 class DataFileError(SnncError):
-    """A data file is missing, unreadable or no npz archive."""
+    """A data file is missing, unreadable or not an npz archive."""
 
     code = "SNNC-E521"
 
@@ -24,13 +24,13 @@ class PickledArrayError(SnncError):
 
 
 class ArraySizeError(SnncError):
-    """An array of a data file declares another size than the file holds."""
+    """An array of a data file declares a different size than the file holds."""
 
     code = "SNNC-E441"
 
 
 class UnsafeProjectError(SnncError):
-    """Another user can change a project whose program was to be executed."""
+    """Another user can change a project whose program would be executed."""
 
     code = "SNNC-E443"
 
@@ -42,7 +42,7 @@ class ChangedSourcesError(SnncError):
 
 
 class UntrustedProjectError(SnncError):
-    """Somebody else compiled the project whose program was to be executed."""
+    """Somebody else compiled the project whose program would be executed."""
 
     code = "SNNC-E445"
 
@@ -60,19 +60,19 @@ class OutputFileError(SnncError):
 
 
 class ProjectFolderError(SnncError):
-    """A folder is no project of snnc, or a damaged one."""
+    """A folder is not an snnc project, or a damaged one."""
 
     code = "SNNC-E526"
 
 
 class DamagedProjectError(ProjectFolderError):
-    """A file of a project is not as it was compiled: damaged, or exchanged."""
+    """A file of a project changed after the compilation: damaged, or replaced."""
 
     code = "SNNC-E442"
 
 
 class TrainedWeightsError(SnncError):
-    """The trained weights of a project are damaged, not finite or of another network."""
+    """The trained weights of a project are damaged, not finite or from another network."""
 
     code = "SNNC-E424"
 
@@ -84,7 +84,7 @@ class SameFileError(SnncError):
 
 
 class ModelFormatError(SnncError):
-    """A model is of a kind that snnc does not read."""
+    """snnc does not read this kind of model."""
 
     code = "SNNC-E527"
 
@@ -96,37 +96,37 @@ class OptionValueError(SnncError):
 
 
 class OptionTargetError(OptionValueError):
-    """An option is given that the target does not take."""
+    """The target does not accept an option."""
 
     code = "SNNC-E552"
 
 
 class OptionNeedsLossError(OptionValueError):
-    """An option that changes training alone is given without a loss."""
+    """An option that only affects training is given without a loss."""
 
     code = "SNNC-E553"
 
 
 class OptionConflictError(OptionValueError):
-    """Two options are given of which one leaves the other without an effect."""
+    """One option makes another one ineffective."""
 
     code = "SNNC-E554"
 
 
 class NoTimeStepError(OptionValueError):
-    """Seconds a step are given for a model in discrete time."""
+    """A time step in seconds is given for a model in discrete time."""
 
     code = "SNNC-E555"
 
 
 class OptionKindError(OptionValueError):
-    """An option is given as something that it cannot be: a function as a loss, a class where an object belongs, a number as a target."""
+    """An option has the wrong type: a function as a loss, a class instead of an object, a number as a target."""
 
     code = "SNNC-E572"
 
 
 class UnknownLearnableError(OptionValueError):
-    """A neuron parameter that training is to change belongs to no population."""
+    """A neuron parameter named as learnable does not belong to any population."""
 
     code = "SNNC-E573"
 
@@ -150,25 +150,25 @@ class MemoryShortError(SnncError):
 
 
 class ConversionFormatError(SnncError):
-    """The suffix of the file to write names no format that snnc writes."""
+    """The suffix of the output file is not a format that snnc writes."""
 
     code = "SNNC-E540"
 
 
 class EstimateError(SnncError):
-    """An estimate is asked for that no machine gives, or together with an option that needs the emitted program."""
+    """The requested estimate does not exist for the target, or an option needs the emitted program."""
 
     code = "SNNC-E543"
 
 
 class ExploreError(SnncError):
-    """A list of machines, batch sizes or activities to explore cannot be read, or the drawing has no such format."""
+    """A list of machines, batch sizes or activities to explore cannot be read, or the format of the chart is unknown."""
 
     code = "SNNC-E544"
 
 
 class BenchError(SnncError):
-    """There is no such suite of measurements, or none of its networks or engines has such a name."""
+    """The suite of measurements is unknown, or none of its networks or engines has such a name."""
 
     code = "SNNC-E545"
 
@@ -180,7 +180,7 @@ class CleanFolderError(SnncError):
 
 
 class NoTilesError(SnncError):
-    """A report is to draw or compare tiles, and the target has none."""
+    """A report should draw or compare tiles, but the target has none."""
 
     code = "SNNC-E575"
 
@@ -192,7 +192,7 @@ class InternalError(SnncError):
 
 
 class FilledBufferError(SnncError):
-    """An array of past values is given for a buffer that starts with zeros."""
+    """An array of past values was given for a buffer that starts with zeros."""
 
     code = "SNNC-E532"
 
@@ -204,6 +204,6 @@ class UnknownBenchmarkError(SnncError):
 
 
 class RecordingError(SnncError):
-    """Recorded spikes are too many to keep, have no place to go, or are damaged."""
+    """Recorded spikes are too many to keep, cannot be stored, or are damaged."""
 
     code = "SNNC-E320"

@@ -1,4 +1,4 @@
-"""The session that :func:`snnc.compile` returns: what a backend offers, and where it came from."""
+"""The session that :func:`snnc.compile` returns: a backend's session with its origin."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Session(session.Session):
     Attributes
     ----------
     graph, options, plan
-        What it was compiled from, how, and the mapping (None where there are no tiles).
+        The compiled graph, the options, and the mapping (None without tiles).
     project
-        Its folder, where it has one.
+        Its folder, if it has one.
     recording
-        The spikes that :meth:`record` kept last.
+        The spikes of the last :meth:`record`.
     timing
-        What the last training on arrays took, where there is no plan.
+        Time of the last training on arrays, if there is no plan.
     """
 
     def __init__(self, engine: Engine, compiled: Compiled, project: Path | None = None, on_close: Callable[[], None] | None = None) -> None:
@@ -205,7 +205,7 @@ class Session(session.Session):
         return self.recording
 
     def profile(self) -> dict[str, Any] | None:
-        """Return what the emulator counted of each superstep, or None where nothing was counted."""
+        """Return what the emulator counted of each superstep, or None if nothing was counted."""
         read = getattr(self.engine, "profile", None)
         found: dict[str, Any] = {} if read is None else read().get("emulator") or {}
         if "steps" not in found:
@@ -215,7 +215,7 @@ class Session(session.Session):
         return slim(found)
 
     def cycles(self) -> dict[str, float] | None:
-        """Return the cycles that the emulator counted for the last run and the predicted ones, or None where nothing was counted.
+        """Return the cycles that the emulator counted for the last run and the predicted ones, or None if nothing was counted.
 
         The prediction is for the activity that the plan was made with: that of ``calibrate``, or an assumed one.
         """
@@ -246,7 +246,7 @@ class Session(session.Session):
         return "\n".join([head, f"  {self._how()}", *([layers] if layers else [])])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The representation in a notebook."""
         return f"<div>{escape(self._how())}</div>{graph_html(self.graph, 'Session')}"
 
     def _how(self) -> str:

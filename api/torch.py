@@ -61,7 +61,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     surrogate, gradient_window, steps, dt, input_kind, memory, threads, truncate, precision, learnable
         As for :func:`snnc.compile`.
     input_gradients
-        Compile the gradient of the inputs too, for layers in front of this one. Inputs then are values.
+        Compile the gradient of the inputs too, for layers before this one. Inputs then are values.
 
     Raises
     ------

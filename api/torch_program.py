@@ -1,4 +1,4 @@
-"""What a :class:`snnc.torch.Module` runs: its network and options as data, the program that they become, and the engine of that."""
+"""The program of a :class:`snnc.torch.Module`: network and options as data, the compiled program, and its engine."""
 
 from __future__ import annotations
 

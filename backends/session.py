@@ -41,7 +41,7 @@ from snnc.compiler.ir.graph import Layout
 from snnc.compiler.ir.step_program import InputInfo, StepProgram
 
 Input: TypeAlias = npt.ArrayLike | Events
-"""What the methods of a session take for an input."""
+"""Types that the methods of a session accept for an input."""
 
 
 class Session:
@@ -50,9 +50,9 @@ class Session:
     Parameters
     ----------
     engine
-        What a backend has loaded.
+        The backend's loaded engine.
     program
-        The step program that it was made from.
+        The step program of the engine.
     """
 
     def __init__(self, engine: Engine, program: StepProgram) -> None:
@@ -76,13 +76,13 @@ class Session:
         Parameters
         ----------
         inputs
-            Input name -> array in the layout of the model's file; a bare array where there is one input. Inputs without a
+            Input name -> array in the layout of the model's file; a bare array if there is one input. Inputs without a
             time axis are the same at every step.
         initial
-            State name -> [*shape], [B, *shape] or a number, where it differs from the model's. Names are those of the
+            State name -> [*shape], [B, *shape] or a number, if it differs from the model's. Names are those of the
             file's explicit states, or ``"population.state"``.
         steps
-            Number of steps, needed only where no input and no compile option says it.
+            Number of steps, needed only if no input and no compile option gives it.
 
         Returns
         -------
@@ -109,22 +109,22 @@ class Session:
         initial: Mapping[str, npt.ArrayLike] | None = None,
         steps: int | None = None,
     ) -> tuple[dict[str, Given], dict[tuple[str, str], Array]]:
-        """Turn what :meth:`run` takes into what an engine takes: input id -> [T, B, *shape], and initial values, all samples together."""
+        """Turn arguments of :meth:`run` into those of an engine: input id -> [T, B, *shape], and initial values, all samples together."""
         if steps is not None and steps < 1:
             raise StepsError(f"steps is {steps}; a network runs at least 1 step.")
         whole = self._aligned({i.id: _sequence(a, i) for i, a in self._given(inputs)}, steps)
         return whole, initial_values(self.program, initial or {}, next(iter(whole.values())).shape[1])
 
     def step(self, inputs: Mapping[str, Input] | Input) -> dict[str, Array]:
-        """Run one step and keep the state for the next; :meth:`reset` starts anew.
+        """Run one step and keep the state for the next; :meth:`reset` starts again.
 
-        A machine's program runs whole sequences: there, each step runs the sequence again up to it (exact, but slow), for at most
-        as many steps and samples as were compiled.
+        A machine's program runs whole sequences. On a machine, each step therefore runs the sequence again up to it (exact, but slow),
+        for at most the compiled number of steps and samples.
 
         Parameters
         ----------
         inputs
-            As :meth:`run` takes them, without the time axis: [B, *shape], or [*shape] for one sample where the file has no batch axis.
+            As for :meth:`run`, without the time axis: [B, *shape], or [*shape] for one sample if the file has no batch axis.
 
         Returns
         -------
@@ -188,54 +188,54 @@ class Session:
     ) -> History:
         """Train by backpropagation through time.
 
-        Processes that ``torchrun`` started, or that torch's process group holds, train together: each is given all samples and runs its
-        share of every batch, gradients are summed over them (by NCCL on GPUs, else by gloo), and updates and losses are those of the
-        whole batch in each, up to rounding. The parameters of rank 0 are the first, and all end with the same bits.
+        Processes started by ``torchrun``, or those of torch's process group, train together. Each gets all samples and runs its
+        share of every batch. Gradients are summed over the processes (by NCCL on GPUs, else by gloo), and updates and losses are those of
+        the whole batch in each, up to rounding. All start from the parameters of rank 0, and end with the same bits.
 
-        Where the engine was compiled for one batch size, samples that do not fill the last batch of an epoch are left out and
-        counted in ``History.dropped``; with shuffling these are others in each epoch. Other engines take a smaller last batch.
+        If the engine was compiled for one batch size, samples that do not fill the last batch of an epoch are skipped and
+        counted in ``History.dropped``; with shuffling they differ in each epoch. Other engines accept a smaller last batch.
 
         Parameters
         ----------
         x
             [samples, T, *shape] ([samples, *shape] for inputs without a time axis), or a mapping of such arrays. Without `y`:
-            batches, pairs ``(x, y)`` of the same, from a DataLoader, a list or a generator. Each is an update; they come anew in each
-            epoch, so a generator, which gives them once, lasts for one.
+            batches, pairs ``(x, y)`` of the same, from a DataLoader, a list or a generator. Each is an update. They are iterated again in
+            each epoch, so a generator, which yields them once, lasts for one.
         y
             [samples], class indices.
         epochs
-            How often all samples are used.
+            Number of passes over all samples.
         first_epoch
-            Epochs that an earlier :meth:`fit` of the same data and seed made: order and learning rate go on behind them, so that
-            training in two parts (with :meth:`save` and :meth:`load` in between, ``optimizer=True``) is training in one.
+            Epochs of an earlier :meth:`fit` with the same data and seed: order and learning rate continue after them, so
+            training in two parts (with :meth:`save` and :meth:`load` in between, ``optimizer=True``) equals training in one.
         batch
-            Samples an update; the engine's, or 64. Batches have sizes of their own.
+            Samples per update; the engine's, or 64. An iterable of batches has its own sizes.
         learning_rate
             A number, or a function of the epoch (from `first_epoch`); the optimizer's by default.
         shuffle, seed
-            Order of the samples: a new permutation each epoch, or as given. Batches are taken as they come.
+            Order of the samples: a new permutation each epoch, or as given. An iterable of batches keeps its order.
         accumulate
-            Parts that the samples of an update are run in, one after the other: gradients are summed, and the memory of a step is that
-            of a part. The update is that of the whole batch, up to rounding.
+            Number of parts in which the samples of an update run, one after the other: gradients are summed, and a step needs the memory
+            of one part. The update is that of the whole batch, up to rounding.
         callback
             Called after each batch.
         on_epoch
-            Called after each epoch, once it is kept.
+            Called after each epoch, once it is saved.
         checkpoints
-            A file that keeps weights, what the optimiser keeps and the position, and how often. With it, Ctrl-C, SIGTERM and SIGHUP end
-            training after the batch that runs: it is kept, then the signal does what it does elsewhere (``KeyboardInterrupt``).
+            A file for weights, optimiser state and position, with its interval. With it, Ctrl-C, SIGTERM and SIGHUP end
+            training after the current batch: the progress is saved, then the signal has its usual effect (``KeyboardInterrupt``).
         distributed
-            Whether such processes train together; otherwise each trains by itself.
+            Whether such processes train together; otherwise each trains alone.
 
         Raises
         ------
         DivergedError
             A loss is not finite, or a parameter or moment is at the end of an epoch. The session holds parameters and moments of the last
-            epoch (or checkpoint) at which all were finite, at worst those it began with, and can be used and trained on.
+            epoch (or checkpoint) at which all were finite, at worst the initial ones, and can be used and trained further.
         CheckpointError
-            What was reached cannot be written; the session holds it.
+            The progress cannot be written; the session still holds it.
         SessionError
-            The data do not fit the network, or it cannot be trained; or processes that are to train together cannot.
+            The data do not fit the network, or it cannot be trained; or processes cannot train together.
         """
         self._check_open()
         if self.program.loss is None or self.program.optimizer is None:
@@ -264,13 +264,13 @@ class Session:
         return history
 
     def labelled(self, x: Mapping[str, Input] | Input, y: npt.ArrayLike) -> tuple[dict[str, Given], Array]:
-        """Check samples and their labels; return what :meth:`batch_of` takes, and the labels."""
+        """Check samples and their labels; return the argument of :meth:`batch_of`, and the labels."""
         data, labels = self._samples(x), array_of(y, "y")
         check_labels(self.program, labels, len(next(iter(data.values()))))
         return data, labels
 
     def predict(self, x: Mapping[str, Input] | Input, output: str | None = None) -> Array:
-        """Return the class index of each sample; `x` as in :meth:`fit`, `output` where several could be meant."""
+        """Return the class index of each sample; `x` as in :meth:`fit`, `output` if several are possible."""
         self._check_open()
         chosen = prediction_output(self.program, output)
         data = self._samples(x)
@@ -296,19 +296,19 @@ class Session:
         return by_label(self.program, self.engine.get_parameters())
 
     def load_state_dict(self, values: Mapping[str, npt.ArrayLike], strict: bool = True) -> None:
-        """Set parameters by label; with `strict` all of them and no others. Nothing changes when anything is wrong."""
+        """Set parameters by label; with `strict` exactly all of them. If anything is wrong, nothing changes."""
         self._check_open()
         self.engine.set_parameters(by_name(self.program, values, strict))
 
     def save(self, path: str | os.PathLike[str], optimizer: bool = False) -> None:
-        """Write the parameters to a safetensors file, with `optimizer` also what training needs to go on: moments and number of updates.
+        """Write the parameters to a safetensors file; with `optimizer` also the state for further training: moments and number of updates.
 
         Raises
         ------
         WeightFileError
             The file cannot be written.
         WeightNotFiniteError
-            A value is NaN or infinite; the file stays as it was.
+            A value is NaN or infinite; the file is unchanged.
         OptimizerValuesError
             With `optimizer`: the network was compiled without one.
         """
@@ -319,24 +319,24 @@ class Session:
         save_weights(path, values)
 
     def load(self, path: str | os.PathLike[str], strict: bool = True, optimizer: bool | None = None) -> None:
-        """Set the parameters from a safetensors file; nothing changes when anything is wrong.
+        """Set the parameters from a safetensors file; if anything is wrong, nothing changes.
 
         Parameters
         ----------
         path
-            What :meth:`save` wrote, of any target.
+            A file of :meth:`save`, from any target.
         strict
-            Take exactly this network's parameters, no more and no fewer.
+            Require exactly this network's parameters.
         optimizer
-            Set the optimiser as well, so that training goes on where it stopped; by default where the file holds it and this network is
-            trained.
+            Set the optimiser as well, so that training continues where it stopped; by default if the file holds it and this network is
+            trainable.
 
         Raises
         ------
         WeightFileError, WeightsError, WeightShapeError, WeightNotFiniteError
-            The file, or what it holds, does not fit.
+            The file, or its contents, do not fit.
         OptimizerValuesError
-            What it holds of an optimiser is missing, damaged or of another one.
+            Its optimiser state is missing, damaged or from another optimiser.
         """
         self._check_open()
         set_entries(self.program, self.engine, load_weights(path), strict, optimizer)
@@ -344,12 +344,12 @@ class Session:
     # ---- the rest ----------------------------------------------------------------------------------------------------
 
     def counters(self) -> dict[str, int]:
-        """Return what the backend counted, for example ``dropped_spikes``."""
+        """Return the backend's counters, for example ``dropped_spikes``."""
         self._check_open()
         return self.engine.counters()
 
     def close(self) -> None:
-        """Give back what the engine holds; a second call does nothing."""
+        """Release the engine's resources; a second call does nothing."""
         if not self._closed:
             self._closed = True
             self.engine.close()
@@ -375,7 +375,7 @@ class Session:
         return self._replay
 
     def _given(self, inputs: Mapping[str, Input] | Input, events: bool = True) -> Iterator[tuple[InputInfo, Given]]:
-        """Pair the program's inputs with checked arrays, or with `events` where the engine takes them."""
+        """Pair the program's inputs with checked arrays, or with `events` if the engine accepts them."""
         taken = events and getattr(self.engine, "takes_events", False)
         infos = self.program.inputs
         names = [info.label for info in infos]
@@ -398,7 +398,7 @@ class Session:
                 yield info, checked(array, info.kind, f"the input {info.label!r}")
 
     def _aligned(self, sequences: Mapping[str, Given], steps: int | None) -> dict[str, Given]:
-        """Give all sequences one T and one B."""
+        """Bring all sequences to the same T and B."""
         lengths = {len(sequences[i.id]) for i in self.program.inputs if not i.static or len(sequences[i.id]) > 1}
         fixed = self.engine.steps or self.program.steps
         total = steps or (next(iter(lengths)) if lengths else fixed)
@@ -418,7 +418,7 @@ class Session:
                 raise BatchSizeError(f"the input {info.label!r} has a batch of {own}, another input one of {batch}; they must be equal.")
 
     def _forward(self, batches: Iterator[_Filled]) -> Iterator[dict[str, Array]]:
-        """Run batches one behind the other, and cut off what they were filled up with."""
+        """Run batches one after the other, and remove the padding."""
         now = next(batches, None)
         while now is not None:
             following = next(batches, None)
@@ -429,7 +429,7 @@ class Session:
             now = following
 
     def _filled(self, whole: Mapping[str, Given], initial: Mapping[tuple[str, str], Array], part: slice) -> _Filled:
-        """Take some samples, filled up with zeros to the engine's batch."""
+        """Take some samples, padded with zeros to the engine's batch."""
         inputs = {id_: array.part(part) if isinstance(array, Events) else array[:, part] for id_, array in whole.items()}
         count = next(iter(inputs.values())).shape[1]
         start = {key: array[part] for key, array in initial.items()}
@@ -440,7 +440,7 @@ class Session:
         return _Filled({id_: self._cast(a) for id_, a in inputs.items()}, {key: self._cast(a) for key, a in start.items()}, count)
 
     def _samples(self, x: Mapping[str, Input] | Input) -> dict[str, Given]:
-        """Check arrays of samples against the inputs: id -> [samples, T, *shape] (T missing where static)."""
+        """Check arrays of samples against the inputs: id -> [samples, T, *shape] (static inputs without T)."""
         found = {}
         for info, array in self._given(x):
             layout = Layout(None if info.static else 1, 0)
@@ -466,7 +466,7 @@ class Session:
         return {id_: self._cast(a) for id_, a in self._aligned(taken, None).items()}
 
     def _cast(self, array: Given) -> Array:
-        """Return what the engine takes; only engines that take events are given any."""
+        """Return the engine's input; only engines that support events get any."""
         if isinstance(array, Events):
             return cast(Array, array)
         dtype: npt.DTypeLike = getattr(self.engine, "dtype", np.float32)
@@ -476,7 +476,7 @@ class Session:
 
 @dataclass(frozen=True, eq=False)
 class _Filled:
-    """What an engine runs forward, and how many of its samples count."""
+    """Input of an engine's forward run, and the number of its samples that count."""
 
     inputs: Mapping[str, Array]
     initial: Initial
@@ -484,7 +484,7 @@ class _Filled:
 
 
 def _sequence(given: Given, info: InputInfo) -> Given:
-    """Bring what was given for an input to [T, B, *shape], which events are already."""
+    """Convert the value of an input to [T, B, *shape]; events already have this form."""
     if not isinstance(given, Events):
         return to_sequence(given, info)
     if given.shape[2:] != info.shape or info.static:

@@ -1,1 +1,1 @@
-"""The networks that the mapping is measured on, and the published timings: what ``snnc bench`` runs."""
+"""The networks on which the mapping is measured, and the published timings, for ``snnc bench``."""

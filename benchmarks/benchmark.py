@@ -1,4 +1,4 @@
-"""One benchmark: a network, its sequence, its activity and the machine that it is mapped onto."""
+"""One benchmark: a network, its sequence, its activity and its target machine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Benchmark:
     activity_source
         ``"simulated"``, ``"measured"`` or ``"assumed"``, and with what.
     capacity
-        Ids a sample that a window holds in the published program, by the same names; empty where it does not run the network.
+        Ids a sample that a window holds in the published program, by the same names; empty if it does not run the network.
     gradient_window
         Distances to the threshold inside which neurons take gradient; None: all of them do.
     near
@@ -47,7 +47,7 @@ class Benchmark:
     counts, near_counts
         The numbers of both in each step and sample [T, B], by the same names, where a simulation tells them.
     published
-        The same network for :func:`~snnc.benchmarks.published.predict_published`, None where that program cannot run it.
+        The same network for :func:`~snnc.benchmarks.published.predict_published`, None if that program cannot run it.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The model of the published program against the published log: 12 nets, two clocks, a band of fragment costs.
+"""The model of the published program compared with the published log: 12 nets, two clocks, a band of fragment costs.
 
 Nothing in the model is fitted to the log. Its constants and where they come from:
 

@@ -1,4 +1,4 @@
-"""Compile time and memory over weights and tiles, beside lines of linear growth."""
+"""Compile time and memory over weights and tiles, with lines of linear growth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = Mapping[str, Any]
 
 
 def draw_growth(rows: Sequence[Row]) -> str:
-    """Draw measured CPU seconds and MB to the emitted project, both axes logarithmic, as SVG; rows without a plan are left out."""
+    """Draw measured CPU seconds and MB to the emitted project, both axes logarithmic, as SVG; rows without a plan are omitted."""
     known = [row for row in rows if row.get("fits")]
     panels = [
         _panel(0, "CPU seconds to the emitted project", known, "weights", cpu_seconds),
@@ -34,12 +34,12 @@ def cpu_seconds(row: Row) -> float:
 
 
 def growth(rows: Sequence[Row], over: str) -> float | None:
-    """Return k of ``CPU seconds ~ over ** k``, a least-squares line through the logarithms; None where `over` hardly varies.
+    """Return k of ``CPU seconds ~ over ** k``, a least-squares line through the logarithms; None if `over` hardly varies.
 
     Parameters
     ----------
     rows
-        Rows of the suite; those without a plan are left out.
+        Rows of the suite; those without a plan are omitted.
     over
         Key of what grows: "weights" or "tiles_used".
     """

@@ -1,4 +1,4 @@
-"""One benchmark by one strategy, in a process of its own: ``python -m snnc.benchmarks.measure NAME STRATEGY [TARGET] [--emit]``.
+"""One benchmark with one strategy, in a separate process: ``python -m snnc.benchmarks.measure NAME STRATEGY [TARGET] [--emit]``.
 
 A fresh process makes the seconds and the peak memory those of this one compilation. The last line of stdout is the row as JSON.
 """
@@ -101,7 +101,7 @@ def _variants(case: Benchmark, machine: Target, plan: Plan | None) -> dict[str, 
 
 
 def _milliseconds(case: Benchmark, machine: Target, plan: Plan | None) -> float | None:
-    """Predicted milliseconds of a step of the published program, or of `plan` as it lies; None when it does not fit."""
+    """Predicted milliseconds of a step of the published program, or of `plan` as it lies; None if it does not fit."""
     if plan is None and case.published is not None:
         return predict_published(case.published, machine, case.published_options).milliseconds()
     try:

@@ -1,4 +1,4 @@
-"""Patterns of names on the command line: several, separated by commas."""
+"""Name patterns of the command line: several, separated by commas."""
 
 from __future__ import annotations
 

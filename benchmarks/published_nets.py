@@ -1,4 +1,4 @@
-"""The nets of arXiv 2311.04386, as its public benchmark scripts size them.
+"""The nets of arXiv 2311.04386, with the sizes of its public benchmark scripts.
 
 Sizes, capacities, batches and optimisers: ``benchmarking/benchmarking_script.py`` and ``benchmarking/runfile_*.sh`` of
 ``jrfinkbeiner/graphcore_snn``. The neuron (:data:`DECAY`, gain ``10 (1 - a)``, threshold 1, hard reset, the reset without gradient)
@@ -29,7 +29,7 @@ SURROGATE: Final = "fast_sigmoid:10"
 WINDOW: Final = (-0.1, math.inf)
 """Potentials minus threshold that take gradient: above the second threshold, 0.9 in the logged runs."""
 USABLE_TILES: Final = 1471
-"""Tiles of an IPU that the scripts fill; tile 0 is left out."""
+"""Tiles of an IPU that the scripts fill; tile 0 is omitted."""
 
 
 @dataclass(frozen=True)

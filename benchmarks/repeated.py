@@ -1,4 +1,4 @@
-"""Rows that repeat one: the same network under another name, or a machine of which nothing but the clock differs."""
+"""Rows that repeat another: the same network under another name, or a machine that differs only in its clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MILLISECONDS: Final = ("step_ms", "predicted_ms", "predicted_ms_full")
 
 
 def repeated(rows: Sequence[dict[str, Any]], task: Task) -> dict[str, Any] | None:
-    """Return the row of `task` where one of `rows` tells it, by its network or by its clock; None where it has to be measured."""
+    """Return the row of `task` where one of `rows` tells it, by its network or by its clock; None if it must be measured."""
     return _of_the_same_network(rows, task) or at_another_clock(rows, task)
 
 
@@ -29,7 +29,7 @@ def _of_the_same_network(rows: Sequence[dict[str, Any]], task: Task) -> dict[str
 
 
 def at_another_clock(rows: Sequence[dict[str, Any]], task: Task) -> dict[str, Any] | None:
-    """Return the row of `task` from that of the same plan on a machine that differs in its clock alone; None where there is none.
+    """Return the row of `task` from that of the same plan on a machine that differs in its clock alone; None if there is none.
 
     Links and streaming memory have rates a second, so only plans on one chip are taken; their host streams are in no row. Such a row
     names its origin in ``same_plan_as`` and repeats its compile time and memory.

@@ -1,4 +1,4 @@
-"""Suites of measurements, each row in a process of its own, one after the other."""
+"""Suites of measurements, each row in a separate process, one after the other."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The compiler: Graph -> StepProgram -> Plan; it knows no file format and no vendor."""
+"""The compiler: Graph -> StepProgram -> Plan; independent of file formats and vendors."""

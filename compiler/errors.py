@@ -1,4 +1,4 @@
-"""Errors that snnc raises on purpose: each says what, where, the numbers and what to do.
+"""Errors that snnc raises on purpose: each says what is wrong, where, the numbers and the remedy.
 
 Every check has its own class with a stable ``code``. Classes of one level live beside that level
 (``snnc.frontends.onnx.errors`` and so on); all derive from :class:`SnncError`. The first digit of a code is the level:
@@ -26,12 +26,12 @@ class SnncError(Exception):
 
     @property
     def data(self) -> dict[str, Any]:
-        """What the message says in numbers, as JSON's types."""
+        """What the message says in numbers, as JSON types."""
         return {}
 
 
 class ToolMissingError(SnncError):
-    """A tool that snnc needs on this machine (a C++ compiler, the Poplar SDK) is not there."""
+    """A tool that snnc needs on this machine (a C++ compiler, the Poplar SDK) is missing."""
 
     code = "SNNC-E400"
     exit_code = 3
@@ -104,19 +104,19 @@ class TooLargeError(GraphError):
 
 
 class ParameterShapeError(GraphError):
-    """A weight, parameter or initial state has the wrong shape, or belongs to no name of the model."""
+    """A weight, parameter or initial state has the wrong shape, or a name that the model does not have."""
 
     code = "SNNC-E011"
 
 
 class SeveralSourcesError(GraphError):
-    """Several edges meet where only one can be read."""
+    """Several edges lead to a port that can read only one."""
 
     code = "SNNC-E012"
 
 
 class NothingToLearnError(GraphError):
-    """A loss is given, but no learnable parameter lies in front of it."""
+    """A loss is given, but no learnable parameter affects it."""
 
     code = "SNNC-E013"
 
@@ -140,7 +140,7 @@ class UnknownLossError(GraphError):
 
 
 class UnknownPassError(GraphError):
-    """The name belongs to no pass of the flow."""
+    """The name is not that of a pass of the flow."""
 
     code = "SNNC-E017"
 
@@ -176,13 +176,13 @@ class ReshapeError(GraphError):
 
 
 class PadError(GraphError):
-    """A padding has not one pair (before, after) of 0 or more for each axis of its input."""
+    """A padding does not have exactly one pair (before, after) of 0 or more for each axis of its input."""
 
     code = "SNNC-E025"
 
 
 class SparsePatternError(GraphError):
-    """The places of a sparse weight's entries are no CSR pattern: out of range, not in order, given twice, or of the wrong number."""
+    """The places of a sparse weight's entries are not a CSR pattern: out of range, not in order, duplicate, or of the wrong number."""
 
     code = "SNNC-E026"
 
@@ -212,13 +212,13 @@ class SurrogateValueError(SnncError):
 
 
 class GraphDataError(SnncError):
-    """The description of a network, in a project folder or among a model file's metadata, is damaged or of another format."""
+    """The description of a network, in a project folder or in a model file's metadata, is damaged or has another format."""
 
     code = "SNNC-E027"
 
 
 class CacheFolderError(SnncError):
-    """The folder for what snnc builds cannot be written, or there is no home folder for it."""
+    """The folder for snnc's builds cannot be written, or there is no home folder for it."""
 
     code = "SNNC-E028"
 
@@ -230,12 +230,12 @@ class TemporaryFolderError(SnncError):
 
 
 class UnsafeCacheError(SnncError):
-    """Another user could put something into the folder for what snnc builds, which it executes."""
+    """Another user could write to the folder of snnc's builds, which snnc executes."""
 
     code = "SNNC-E440"
 
 
 class PlanFileError(SnncError):
-    """A file is not a plan that this version of snnc wrote."""
+    """A file is not a plan of this version of snnc."""
 
     code = "SNNC-E314"

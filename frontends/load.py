@@ -54,7 +54,7 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
 
 
 def is_nir(path: Path) -> bool:
-    """Tell whether a model file is a NIR file, and no ONNX file.
+    """Return whether a model file is a NIR file, and no ONNX file.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""What snnc understood of a model, how far it agrees with other implementations, and what the model does on data."""
+"""Checks of a model: how snnc understands it, how it compares with other implementations, how it behaves on data."""

@@ -1,4 +1,4 @@
-"""What a machine offers: compilers, SDKs, memory."""
+"""The equipment of a machine: compilers, SDKs, memory."""
 
 from __future__ import annotations
 

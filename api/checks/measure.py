@@ -1,4 +1,4 @@
-"""Spikes and synaptic operations that a model really has on given data, counted in the reference backend."""
+"""Measured spikes and synaptic operations of a model on given data, counted in the reference backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sequence would take of the memory of the processor or of a GPU, and of its time: predicted, nothing is built."""
+"""Predicted memory and time of a sequence on the processor or on a GPU, without building anything."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class MemoryEstimate:
     kernels: tuple[Mapping[str, Any], ...] = ()
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON's types."""
+        """Return it as JSON types."""
         return asdict(self)
 
     def text(self) -> str:

@@ -1,4 +1,4 @@
-"""Runs of a network in implementations that share nothing with snnc's backends, with the values inside it."""
+"""Runs of a network, with its internal values, in implementations that share no code with snnc's backends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One batch on the target beside the same batch on the reference backend."""
+"""One batch on the target and on the reference backend, compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a verification found: for each layer and each output, how much differs and from which step on."""
+"""The result of a verification: for each layer and each output, the size and the first step of the differences."""
 
 from __future__ import annotations
 

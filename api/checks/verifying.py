@@ -44,8 +44,8 @@ def verify(
 ) -> Verification:
     """Run a model in another implementation and in snnc on the same arrays, and compare every layer at every step.
 
-    An ONNX file runs in ONNX Runtime, the values inside it made outputs; a NIR file in a plain forward-Euler interpreter of the
-    format. A compiled project and a network made in Python have no file of their own: they are written as ONNX and run in ONNX Runtime.
+    An ONNX file runs in ONNX Runtime, with its internal values as outputs; a NIR file in a plain forward-Euler interpreter of the
+    format. A compiled project and a network written in Python have no model file: they are written as ONNX and run in ONNX Runtime.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ def verify(
     inputs
         Arrays in the layout of the model, or an npz archive of them; by default random ones.
     samples, steps
-        Of random inputs, where the model leaves them open (4 and 20); refused beside `inputs`, which have sizes of their own.
+        Sizes of random inputs, if the model leaves them open (4 and 20); refused with `inputs`, which have their own sizes.
     target
-        What runs snnc's network: "reference" or a machine; by default the project's own target, else the reference.
+        The target that runs snnc's network: "reference" or a machine; by default the project's own target, else the reference.
     tolerance
-        Difference of values that still agrees, relative to the largest of a layer, or to 1. Spikes have to be equal.
+        Allowed difference of values, relative to the largest of a layer, or to 1. Spikes must be equal.
     seed
-        Of random inputs (0); refused beside `inputs`.
+        Seed of random inputs (0); refused with `inputs`.
     dt, dialect
         As in :func:`snnc.load`, for NIR files.
     trust

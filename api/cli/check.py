@@ -1,4 +1,4 @@
-"""``snnc check``: what snnc understands of a model."""
+"""``snnc check``: the model as snnc understands it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``snnc clean``: the cache, and what ended processes left."""
+"""``snnc clean``: the cache, and leftovers of ended processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they do with them."""
+"""Options that several commands share, and their handling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``snnc compile`` says at its end."""
+"""The closing summary of ``snnc compile``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands print: results on stdout, notes, warnings and progress on stderr."""
+"""Output of the commands: results on stdout; notes, warnings and progress on stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``snnc doctor``: what this machine has, and what is missing."""
+"""``snnc doctor``: the tools on this machine, and the missing ones."""
 
 from __future__ import annotations
 

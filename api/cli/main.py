@@ -1,4 +1,4 @@
-"""The command ``snnc``: it finds the command, and turns every error into one coded line."""
+"""The command ``snnc``: finds the subcommand and turns every error into one coded line."""
 
 from __future__ import annotations
 

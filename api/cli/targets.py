@@ -1,4 +1,4 @@
-"""``snnc targets``: what snnc compiles for."""
+"""``snnc targets``: the targets of snnc."""
 
 from __future__ import annotations
 

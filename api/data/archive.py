@@ -1,4 +1,4 @@
-"""An npz archive as a mapping: an array is read when it is asked for, and what it declares is checked before."""
+"""An npz archive as a mapping: arrays are read on request, and their declared sizes are checked first."""
 
 from __future__ import annotations
 

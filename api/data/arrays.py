@@ -1,4 +1,4 @@
-"""Arrays in npz archives, read without trust and written whole."""
+"""Arrays in npz archives, read without trust and written atomically."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_arrays(path: Path) -> Mapping[str, npt.NDArray[Any]]:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write an npz archive, whole or not at all.
+    """Write an npz archive, completely or not at all.
 
     Raises
     ------

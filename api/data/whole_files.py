@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: everything is written beside its place and renamed."""
+"""Files that appear completely or not at all: written next to their place, then renamed."""
 
 from __future__ import annotations
 

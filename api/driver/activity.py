@@ -1,4 +1,4 @@
-"""How often neurons fire on a user's data, measured with the reference backend; it sets window capacities and predicted costs."""
+"""Firing rates of neurons on a user's data, measured with the reference backend; they set window capacities and predicted costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any model -> a session: the whole way of the data in a few functions."""
+"""Any model -> a session: the whole data flow in a few functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a network would cost on a machine: the plan and its bounds, without emitting anything."""
+"""The cost of a network on a machine: the plan and its bounds, without emitting anything."""
 
 from __future__ import annotations
 

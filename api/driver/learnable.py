@@ -1,4 +1,4 @@
-"""Neuron parameters that training is to change, chosen by name: ``learnable=`` and ``--learnable``."""
+"""Neuron parameters to be trained, chosen by name: ``learnable=`` and ``--learnable``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models in any form that snnc takes -> Graph."""
+"""Models in any supported form -> Graph."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
     dt
         Seconds a time step, for models in continuous time.
     dialect
-        Whose reading of a NIR file to follow.
+        Framework whose NIR conventions apply.
     detach
         Where gradients stop inside neurons, which files do not say. ``"reset"`` (unless given): a neuron's own spike is a constant where
         it resets the neuron, as in snnTorch. ``"none"``: nowhere, as SpikingJelly has it unless told otherwise. ``"all"``: wherever the

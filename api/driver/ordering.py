@@ -1,4 +1,4 @@
-"""In which order populations with channels lie: whichever is predicted to be fastest."""
+"""The order of populations with channels: whichever is predicted to be fastest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In how many parts a network with sparse connections is mapped: whichever number is predicted to be fastest."""
+"""The number of parts of a network with sparse connections: whichever is predicted to be fastest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placing on a machine of tiles: the mapping, and the parts or orders of populations that it takes."""
+"""Placement on a machine of tiles: the mapping, and the chosen parts or orders of populations."""
 
 from __future__ import annotations
 

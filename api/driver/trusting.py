@@ -1,4 +1,4 @@
-"""Before the program of a project is compiled and executed: whose it is, and whether it is what snnc emits."""
+"""Checks before the program of a project is compiled and executed: who compiled it, and whether snnc emits the same sources."""
 
 from __future__ import annotations
 

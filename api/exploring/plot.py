@@ -1,4 +1,4 @@
-"""Points as a drawing: throughput, memory and distance to the bound, self-contained SVG or HTML."""
+"""Points as a chart: throughput, memory and distance to the bound, as self-contained SVG or HTML."""
 
 from __future__ import annotations
 

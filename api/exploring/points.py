@@ -35,7 +35,7 @@ class Point:
     target, batch, activity
         The combination; activity None: the number that snnc assumes where nothing was measured.
     estimate
-        The plan; None when there is none.
+        The plan; None if there is none.
     reason
         Why there is none: the message of the error, "" otherwise.
     code
@@ -58,7 +58,7 @@ class Point:
         return self.estimate is not None
 
     def to_data(self) -> dict[str, Any]:
-        """Return the point as JSON's types."""
+        """Return the point as JSON types."""
         found: dict[str, Any] = {"asked": self.target, "batch": self.batch, "assumed_activity": self.activity, "fits": self.fits}
         if self.estimate is None:
             found |= {"target": self.target, "reason": self.reason, "code": self.code}
@@ -84,7 +84,7 @@ def explore(
     input_kind: Kind | None = None,
     loss_output: str | None = None,
 ) -> tuple[Point, ...]:
-    """Predict what a network costs on several machines, for several batch sizes and activities; nothing is emitted.
+    """Predict the cost of a network on several machines, for several batch sizes and activities; nothing is emitted.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def explore(
     Returns
     -------
     tuple of Point
-        By target, then batch, then activity. Those that do not fit say why.
+        Sorted by target, then batch, then activity. Points that do not fit hold the reason.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Whether what an option is given as is of its kind: a loss and no function, an optimiser and no class."""
+"""Type checks of options: a loss is not a function, an optimiser is not a class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which target takes which option of a compilation: checks, help texts and docs/reference/options.md read it here."""
+"""The options that each target takes; the source of checks, help texts and docs/reference/options.md."""
 
 from __future__ import annotations
 

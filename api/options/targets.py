@@ -1,4 +1,4 @@
-"""The targets that are not machines, by name, and the kind of any target."""
+"""Targets other than machines, by name, and the kind of any target."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The project folder: the model as data, its options, its trained weights, and whether its program may run."""
+"""The project folder: the model as data, its options, its trained weights, and the trust in its program."""

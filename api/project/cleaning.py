@@ -1,4 +1,4 @@
-"""What snnc keeps on a machine and can make again, and what processes that were killed left: found by names that only snnc gives."""
+"""Caches of snnc and leftovers of killed processes, recognised by names that only snnc uses."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A network on its way: what it is, what was asked for, its program and its plan (None where there are no tiles)."""
+    """A network on its way: what it is, what was asked for, its program and its plan (None if there are no tiles)."""
 
     graph: Graph
     options: Options

@@ -1,4 +1,4 @@
-"""Projects that this user compiled, or said to trust: digests of their lists of files, in a file of the user's own."""
+"""Projects that this user compiled or trusted: digests of their file lists, in a file of the user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def remember(folder: Path) -> None:
 
 
 def is_known(folder: Path) -> bool:
-    """Tell whether the list of files in `folder` is that of a project of this user."""
+    """Return whether the list of files in `folder` is that of a project of this user."""
     try:
         line = digest_of(folder / MANIFEST)
     except OSError:

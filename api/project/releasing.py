@@ -1,4 +1,4 @@
-"""Weights of a compiled network that its program holds become views of the project's file: no second copy stays in memory."""
+"""Weights of a compiled network become views of the project's file once its program holds them, so memory has no second copy."""
 
 from __future__ import annotations
 

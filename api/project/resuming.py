@@ -1,4 +1,4 @@
-"""What ``snnc train`` does with a project whose last training was stopped."""
+"""Behaviour of ``snnc train`` for a project whose last training was stopped."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def settings_for(folder: Path, given: Settings) -> Settings:
 
 
 def position_of(folder: Path) -> Position | None:
-    """Return where the last training of a project stands; None where no file says so."""
+    """Return where the last training of a project stands; None if no file says so."""
     try:
         return read_position(folder / TRAINED)
     except WeightFileError:

@@ -1,4 +1,4 @@
-"""The trained weights of a project: read where they are good, and where they are not, the way back is said."""
+"""The trained weights of a project, or a message with the remedy if they are unusable."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def load_trained(session: Session, folder: Path, lenient: bool) -> None:
     session, folder
         The project, opened, and its folder.
     lenient
-        Whether weights that cannot be used are left out with a warning.
+        Whether weights that cannot be used are omitted with a warning.
 
     Raises
     ------

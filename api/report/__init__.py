@@ -1,4 +1,4 @@
-"""Reports of a plan: where everything lies, when it runs, what it costs."""
+"""Reports of a plan: where data is placed, when it is used, what it costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two plans side by side: what differs, which is faster and why."""
+"""Two plans side by side: their differences, the faster one, and the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a profile of any emulated program shows: memory by category, cycles by step, balance, a trace."""
+"""The profile of any emulated program: memory by category, cycles by step, balance, a trace."""
 
 from __future__ import annotations
 

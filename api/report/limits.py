@@ -1,4 +1,4 @@
-"""What limits a network on its machine, in a few sentences."""
+"""The bottlenecks of a network on its machine, in a few sentences."""
 
 from __future__ import annotations
 

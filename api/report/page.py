@@ -1,4 +1,4 @@
-"""What the HTML page draws, worked out from the report: positions in per cent, and the data that its scripts read."""
+"""The contents of the HTML page, computed from the report: positions in per cent, and the data for its scripts."""
 
 from __future__ import annotations
 

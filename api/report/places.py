@@ -1,4 +1,4 @@
-"""Which tiles a plan uses for what, read off its blocks and relays."""
+"""The tiles that a plan uses for each purpose, taken from its blocks and relays."""
 
 from __future__ import annotations
 

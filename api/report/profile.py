@@ -1,4 +1,4 @@
-"""What the emulator counted, beside what was predicted: reads its profile by the names of the compute sets."""
+"""The emulator's counts next to the predictions; reads its profile by the names of the compute sets."""
 
 from __future__ import annotations
 

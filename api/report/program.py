@@ -1,4 +1,4 @@
-"""The report of a project without tiles: what was understood of the network, what it takes and what was measured."""
+"""The report of a project without tiles: the network as understood, its predicted costs and its measurements."""
 
 from __future__ import annotations
 

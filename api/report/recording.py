@@ -1,4 +1,4 @@
-"""Spikes of a few samples, kept for reports: what fired, when, in every layer that spikes."""
+"""Recorded spikes of a few samples for reports: neurons and steps, in every layer that spikes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How templates of reports are filled, and what they print numbers with."""
+"""Rendering of report templates, and number formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan with all that is known about it; what several parts of a report need is worked out once."""
+"""A plan with everything known about it; values that several parts of a report need are computed once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report tells of a StepProgram, as plain data."""
+"""The parts of a StepProgram that a report shows, as plain data."""
 
 from __future__ import annotations
 

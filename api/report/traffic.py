@@ -1,4 +1,4 @@
-"""Bytes that move in one step of a plan, from whom to whom: between layers and between chips.
+"""Bytes that move in one step of a plan, by sender and receiver: between layers and between chips.
 
 Counted as ``docs/decisions/0001`` describes the program: spikes go to the relays of their samples, relays send windows to every tile that
 reads them, deltas go back to every tile of the source, records to the tiles of the loss and their adjoints back, new weights to the copies

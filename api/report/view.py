@@ -1,4 +1,4 @@
-"""Everything that a report tells, as plain data: the JSON report, and what the other formats are drawn from."""
+"""All contents of a report as plain data: the JSON report, and the source of the other formats."""
 
 from __future__ import annotations
 

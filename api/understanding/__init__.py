@@ -1,1 +1,1 @@
-"""What snnc understood of a model: equations, resets, layers, synaptic operations and assumptions, for ``snnc check``."""
+"""A model as snnc understands it: equations, resets, layers, synaptic operations and assumptions, for ``snnc check``."""

@@ -1,4 +1,4 @@
-"""What a front end understood of a model, as data."""
+"""A front end's understanding of a model, as data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COUNTINGS: Final = ("AC", "MAC")
 
 
 def describe(graph: Graph, *, measured: Measured | None = None, surrogate: Surrogate | None = None) -> dict[str, Any]:
-    """Return layers, neurons with their equations and parameters, synaptic operations, recurrences and assumptions as JSON's types.
+    """Return layers, neurons with their equations and parameters, synaptic operations, recurrences and assumptions as JSON types.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A neuron's equations as a paper would print them: numbers filled in, and ``[t-1]`` behind what is of the step before."""
+"""A neuron's equations as in a paper: numbers filled in, and ``[t-1]`` after values of the previous step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COMPARISONS: Final = {"spike": ">", "spike_ge": ">=", "gt": ">", "ge": ">="}
 def readable(population: Population) -> list[str]:
     """Return one line for each equation.
 
-    A value with ``[t-1]`` is of the step before, with ``[t]`` of this one. Where a step assigns a name several times, ``v_pre`` (or
+    A value with ``[t-1]`` is of the previous step, with ``[t]`` of this one. Where a step assigns a name several times, ``v_pre`` (or
     ``v_1``, ``v_2`` …) is what comes before its last value ``v[t]``. ``H(x > y)`` is 1 where the comparison holds, else 0. Parameters
     that are one number are filled in; the others keep their names.
     """

@@ -15,7 +15,7 @@ from snnc.understanding.synops import APART, Measured, connections, counting, ha
 
 
 def rows(graph: Graph, measured: Measured | None = None) -> list[dict[str, Any]]:
-    """Return the layer table as JSON's types; outputs are not in it."""
+    """Return the layer table as JSON types; outputs are not in it."""
     ports = port_map(graph)
     order = dataflow_order(graph)
     return [_row(graph, ports, name, before, measured) for before, name in zip(["", *order], order, strict=False)]

@@ -13,7 +13,7 @@ from snnc.understanding.resets import Firing
 
 
 def distinct_neurons(graph: Graph, firings: Mapping[str, Firing]) -> list[dict[str, Any]]:
-    """Return name, populations, readable equations, parameters, firing and reset of each, as JSON's types."""
+    """Return name, populations, readable equations, parameters, firing and reset of each, as JSON types."""
     found: dict[Any, dict[str, Any]] = {}
     for name, population in graph.of_type(Population):
         about = firings[name]

@@ -1,4 +1,4 @@
-"""What a spike does to its neuron, in words."""
+"""The effect of a spike on its neuron, in words."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Firing:
     Attributes
     ----------
     fires
-        "above the threshold (>)", "at or above the threshold (>=)", or None where it does not fire.
+        "above the threshold (>)", "at or above the threshold (>=)", or None if it does not fire.
     reset
-        In words, or None where there is nothing to reset.
+        In words, or None if there is nothing to reset.
     gradient
-        What training sees of the reset, or None where there is none.
+        What training sees of the reset, or None if there is none.
     """
 
     fires: str | None

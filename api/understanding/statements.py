@@ -1,4 +1,4 @@
-"""What snnc takes for granted about a model, one statement a subject, whatever the model came from."""
+"""The assumptions of snnc about a model from any source, one statement per subject."""
 
 from __future__ import annotations
 

@@ -51,12 +51,12 @@ class Measured:
 
 
 def has_synapses(operation: Operation) -> bool:
-    """Tell whether `operation` holds weights that spikes are multiplied with."""
+    """Return whether `operation` holds weights that spikes are multiplied with."""
     return isinstance(operation, SYNAPSES) and operation.weight is not None
 
 
 def connections(name: str, operation: Operation, shape: Shape) -> int:
-    """Count the pairs of a source value and a target that the node `name` connects, for an input of `shape`; 0 where it has no arithmetic.
+    """Count the pairs of a source value and a target that the node `name` connects, for an input of `shape`; 0 if it has no arithmetic.
 
     A weight of a convolution is shared by many such pairs; pairs with padding are not there.
     """

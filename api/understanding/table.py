@@ -1,4 +1,4 @@
-"""What was understood of a model, as text for a reader."""
+"""The understanding of a model, as text for a reader."""
 
 from __future__ import annotations
 

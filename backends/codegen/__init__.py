@@ -1,1 +1,1 @@
-"""What every emitter uses: printed expressions, generated names, weights files, templates."""
+"""Shared parts of all emitters: printed expressions, generated names, weights files, templates."""

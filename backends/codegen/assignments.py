@@ -1,4 +1,4 @@
-"""Which assignments of a kernel a result needs, and what they read."""
+"""The assignments of a kernel that a result needs, and the values they read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from snnc.compiler.neurons.expression import Assignment, symbols
 
 
 def needed(assignments: Sequence[Assignment], results: Iterable[str]) -> tuple[Assignment, ...]:
-    """Return the assignments that `results` follow from, in order."""
+    """Return the assignments that `results` depend on, in order."""
     wanted, kept = set(results), []
     for assignment in reversed(assignments):
         if assignment.target in wanted:
@@ -18,6 +18,6 @@ def needed(assignments: Sequence[Assignment], results: Iterable[str]) -> tuple[A
 
 
 def reads(assignments: Sequence[Assignment], results: Iterable[str]) -> set[str]:
-    """Names that `assignments` and `results` read but nothing assigns."""
+    """Names that `assignments` and `results` read but do not assign."""
     found = {name for a in assignments for name in symbols(a.value)} | set(results)
     return found - {a.target for a in assignments}

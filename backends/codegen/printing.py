@@ -1,4 +1,4 @@
-"""Print kernels as C++17, which is CUDA and codelet code too."""
+"""Print kernels as C++17, which is also valid CUDA and codelet code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def c_literal(value: float, real: Real = "float") -> str:
 
 
 def c_expression(expression: Expression, real: Real = "float", names: Mapping[str, str] | None = None) -> str:
-    """Print `expression` with the parentheses that its order of operations needs and no others.
+    """Print `expression` with only the parentheses that its order of operations needs.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def c_expression(expression: Expression, real: Real = "float", names: Mapping[st
     real
         Type of all values; functions of ``<cmath>`` are called by their name for it (``expf``, ``exp``).
     names
-        What to print for a name, a primary expression such as ``s0[n]``; others are printed as they are.
+        Primary expression for a name, such as ``s0[n]``; other names are printed unchanged.
     """
     return _Printer(real, names or {}).text(expression)
 
@@ -62,14 +62,14 @@ def c_assignments(
     names: Mapping[str, str] | None = None,
     stores: Collection[str] = (),
 ) -> list[str]:
-    """Print straight-line code, a statement an assignment.
+    """Print straight-line code, one statement per assignment.
 
     Parameters
     ----------
     assignments, real, names
         As in :func:`c_expression`; `names` apply to targets too.
     stores
-        Targets that exist already; all others are declared ``const`` where they are assigned.
+        Existing targets; all others are declared ``const`` at their assignment.
     """
     printer = _Printer(real, names or {})
     return [

@@ -1,4 +1,4 @@
-"""Weights as a safetensors file beside the emitted sources, written one array at a time."""
+"""Weights as a safetensors file next to the emitted sources, written one array at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLOAT: Final = 4
 
 
 def safetensors_header(arrays: Mapping[str, Array]) -> tuple[bytes, list[dict[str, object]]]:
-    """Return the head of a safetensors file of float32 arrays, and where each array stands in the file."""
+    """Return the header of a safetensors file of float32 arrays, and the position of each array in the file."""
     header: dict[str, object] = {}
     position = 0
     for name, array in arrays.items():
@@ -42,9 +42,9 @@ def safetensors(arrays: Mapping[str, Array]) -> Iterator[Chunk]:
 
 
 def mapped(path: Path, arrays: Mapping[str, Array]) -> dict[str, Array] | None:
-    """Return arrays that :func:`safetensors` wrote to a file as views of it: what nobody reads takes no memory.
+    """Return arrays that :func:`safetensors` wrote to a file as views of it: unread arrays need no memory.
 
-    What is written to them is kept in memory alone; the file stays as it is. None: the file is not there, or not of such arrays.
+    Writes to them stay in memory; the file does not change. None: the file is missing, or does not hold such arrays.
     """
     header, _ = safetensors_header(arrays)
     sizes = [array.size for array in arrays.values()]

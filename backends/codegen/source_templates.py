@@ -1,4 +1,4 @@
-"""The templates of emitted sources, with what all targets set up alike."""
+"""The templates of emitted sources, with the set-up that all targets share."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import jinja2
 from snnc.backends.codegen.names import c_string, comment_text
 
 MARKS: Final = ("{{", "{%", "{#")
-"""What a template has and plain text has not."""
+"""Markers that distinguish a template from plain text."""
 
 
 def source_templates() -> jinja2.Environment:
-    """Return the templates of the package; a name that is not given is an error, and names of a model become comments or strings."""
+    """Return the templates of the package; an undefined name is an error, and names of a model become comments or strings."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(str(importlib.resources.files("snnc.templates"))),
         undefined=jinja2.StrictUndefined,
@@ -29,14 +29,14 @@ def source_templates() -> jinja2.Environment:
 
 
 def text_of(environment: jinja2.Environment, path: str, context: Mapping[str, Any]) -> str:
-    """Return a template's text for `context`; most sources are the same in every project and need no template to be compiled."""
+    """Return a template's text for `context`; most sources are the same in every project and need no template compilation."""
     assert environment.loader is not None
     text, _, _ = environment.loader.get_source(environment, path)
     return environment.get_template(path).render(context) if any(mark in text for mark in MARKS) else text
 
 
 def source_of(environment: jinja2.Environment, folder: str, name: str, context: Mapping[str, Any]) -> str:
-    """Return the source file `name` of a target: plain text of ``<folder>/runtime``, or what its template makes of `context`."""
+    """Return the source file `name` of a target: plain text of ``<folder>/runtime``, or its template rendered with `context`."""
     assert environment.loader is not None
     try:
         return environment.loader.get_source(environment, f"{folder}/runtime/{name}")[0]

@@ -1,4 +1,4 @@
-"""Builds an emitted project for the processor at hand; objects and libraries are kept by their content."""
+"""Build an emitted project for this processor; objects and libraries are cached by content."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOT: Final = (
     "readout.cpp",
     "neurons.cpp",
 )
-"""Sources where a step spends its time; those that take longest to compile first."""
+"""Sources in which a step spends its time; those that take longest to compile first."""
 PLAIN: Final = (
     "session_tensors.cpp",
     "cpu_session.cpp",
@@ -39,19 +39,19 @@ SOURCES: Final = (*HOT, *PLAIN)
 OWN: Final = ("network.cpp", "neurons.cpp")
 """Those that differ between projects."""
 HEADERS: Final = ("convolution.hpp", "cpu_session.hpp", "dense.hpp", "maximum.hpp", "readout.hpp", "wiring.hpp")
-"""What ``network.cpp`` includes in every project: g++ keeps it compiled."""
+"""Headers that ``network.cpp`` includes in every project: g++ keeps them precompiled."""
 FLAGS: Final = ("-fno-math-errno", "-fno-trapping-math")
 MARCH: Final = "SNNC_MARCH"
-"""Variable of the environment: what the compiler takes as ``-march``, such as x86-64-v3; by default what this processor has."""
+"""Environment variable with the compiler's ``-march``, such as x86-64-v3; by default that of this processor."""
 LEVEL: Final = "-O3"
 PLAIN_LEVEL: Final = "-O1"
-"""How hard sources are optimised."""
+"""Optimisation level of sources."""
 EQUATION_FLAGS: Final = ("-ffp-contract=off",)
 LIBRARY: Final = "libsnnc_project.so"
 
 
 def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL) -> Path:
-    """Return the shared library of the project in `folder`, built when its sources were never built before on this machine.
+    """Return the shared library of the project in `folder`, built if its sources were never built on this machine.
 
     Sources that projects share are compiled once. Weights and tables are read when the library is opened.
 
@@ -62,7 +62,7 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL) -> Pa
     flags
         Further compiler flags, such as a sanitizer.
     level
-        How hard to optimise the project's own sources; those that projects share do the work of most networks.
+        Optimisation level of the project's own sources; in most networks the shared sources do the work.
 
     Raises
     ------

@@ -1,7 +1,8 @@
-"""A linear readout whose mean is all that a loss reads: its steps need not be run one by one.
+"""A linear readout of which a loss reads only the mean: its steps need not run one by one.
 
-The sum of its outputs over time is a sum of its answers to single currents: spikes are counted with a weight by step, and the weights are
-multiplied with the counts once. The adjoint is the same small product the other way, scaled by step. A run shows the output of every step.
+The sum of its outputs over time is a sum of its responses to single currents: spikes are counted with a weight by step, and the weights are
+multiplied with the counts once. The adjoint is the same small product in the other direction, scaled by step. A run shows the output of
+every step.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Collapse:
         return self.fill.target
 
     def holds(self, op: ForwardOp | BackwardOp) -> bool:
-        """Whether `op` is one of its operations, forward or back."""
+        """Whether `op` is one of its operations, forward or backward."""
         match op:
             case Fill() | Dense() | BiasGradient() | DenseInputGradient() | DenseWeightGradient():
                 return op.target == self.current
@@ -63,7 +64,7 @@ class Collapse:
 
 
 def collapsed(storage: Storage) -> Collapse | None:
-    """Return the readout of `storage.program` that can be collapsed; None where there is none."""
+    """Return the readout of `storage.program` that can be collapsed; None if there is none."""
     program = storage.program
     if program.optimizer is None or program.truncate or not isinstance(program.loss, CrossEntropyMeanMembrane):
         return None
@@ -86,7 +87,7 @@ def collapsed(storage: Storage) -> Collapse | None:
 
 
 def add_collapsed(found: Collapse, made: Statements) -> None:
-    """Add to `made` what takes the place of the readout's steps in training."""
+    """Add the replacement of the readout's steps in training to `made`."""
     storage, step = made.storage, found.step
     current, output, record = found.current, step.outputs[0], found.record.target
     answers, mean = f"{step.population}_answers", f"{step.population}_mean"
@@ -121,7 +122,7 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
 
 
 def _answers(found: Collapse, target: str, width: int) -> list[str]:
-    """Statements that find the answers to a single current."""
+    """Statements that compute the responses to a single current."""
     step = found.step
     states = [f"states[{n}]" for n in range(len(step.states))]
     arguments = ("1", *(f"{a}.value.data()" for a in step.parameters), "current", *states, *states, "output")
@@ -133,7 +134,7 @@ def _answers(found: Collapse, target: str, width: int) -> list[str]:
 
 
 def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> None:
-    """Add to `made` what takes the place of `op`, one of the readout's backward operations, in training."""
+    """Add the replacement in training of `op`, one of the readout's backward operations, to `made`."""
     answers, adjoint = f"{found.step.population}_answers[mine]", f"d_{found.record.target}"
     match op:
         case DenseWeightGradient():
@@ -171,7 +172,7 @@ def is_linear(kernel: Kernel) -> bool:
 
 
 def _linear(expression: Expression, names: Collection[str]) -> bool:
-    """Whether `expression` is a sum of multiples of `names`; all else in it is constant."""
+    """Whether `expression` is a sum of multiples of `names` with otherwise constant parts."""
     constant = not set(symbols(expression)) & set(names)
     match expression:
         case Symbol(name):

@@ -45,25 +45,25 @@ FIXED: Final = (
     "checkpoints.cpp",
     "math.hpp",
 )
-"""Sources that are the same in every project: they are compiled once."""
+"""Sources that are the same in every project and compiled once."""
 OWN: Final = ("network.cpp", "neurons.hpp", "neurons.cpp", "CMakeLists.txt", "README.txt")
 
 
 def emit_cpu(
     program: StepProgram, folder: Path, steps: int | None = None, batch: int | None = None, precision: Precision = "float32"
 ) -> Path:
-    """Write the project of `program` to `folder`, whole or not at all.
+    """Write the project of `program` to `folder`, completely or not at all.
 
     Parameters
     ----------
     program
-        What to emit.
+        The step program.
     folder
-        Where.
+        The output folder.
     steps, batch
-        What a session starts with; it takes any number of either.
+        Initial sizes of a session, which accepts any number of either.
     precision
-        Of what the backward pass reads of all steps, and of dense weights as connections read them; sums are float32.
+        Precision of the histories for the backward pass, and of dense weights as connections read them; sums are float32.
 
     Raises
     ------

@@ -18,11 +18,11 @@ class CpuEngine(SegmentedEngine):
     Parameters
     ----------
     library, folder
-        What :func:`~snnc.backends.cpu.build.build_cpu` made, and the project.
+        The library from :func:`~snnc.backends.cpu.build.build_cpu`, and the project.
     threads
-        How many own samples; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all processors.
+        Number of threads that process samples; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all processors.
     memory
-        Bytes that a training step may take; where it needs more, histories are kept between checkpoints only.
+        Maximum bytes of a training step; if it needs more, histories are kept between checkpoints only.
     """
 
     def __init__(self, library: Path, folder: Path, threads: int | None = None, memory: int | None = None) -> None:
@@ -51,7 +51,7 @@ class CpuEngine(SegmentedEngine):
 
 
 def threads_of(threads: int | None) -> int:
-    """Return how many threads a session has for which so many were asked for (None: nobody asked), as ``cpu_session.cpp`` decides."""
+    """Return a session's number of threads for a requested number (None: default), as in ``cpu_session.cpp``."""
     if threads is not None:
         return threads
     for name in ("SNNC_THREADS", "OMP_NUM_THREADS"):

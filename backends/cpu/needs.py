@@ -1,4 +1,4 @@
-"""What the emitted program allocates, buffer by buffer: see ``memory.py`` for what is made of it."""
+"""Allocations of the emitted program, buffer by buffer; ``memory.py`` derives segments and totals from them."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from snnc.compiler.ir.step_operations import (
 )
 
 SPIKING: Final = 0.08
-"""Share of neurons that is taken to spike in a step until a sequence has shown it."""
+"""Assumed share of neurons that spike in a step, until a sequence has shown it."""
 NEAR: Final = 0.25
-"""Share that is taken to be near a threshold, where gradients of those alone are formed."""
+"""Assumed share near a threshold, if only these form gradients."""
 SPARSE: Final = 0.25
 """Share of an input's values up to which they are listed (``LISTED_PART``)."""
 PACKED: Final = 64
-"""Columns of a packed matrix at most; narrower vectors have fewer (``products.hpp``)."""
+"""Maximum columns of a packed matrix; narrower vectors have fewer (``products.hpp``)."""
 PANEL: Final = 128
 CHUNK: Final = 32
-"""Outputs of a panel at most (``parameters.hpp``); numbers of a chunk in bfloat16 at most (``vectors.hpp``)."""
+"""Maximum outputs of a panel (``parameters.hpp``); maximum numbers of a chunk in bfloat16 (``vectors.hpp``)."""
 SESSION: Final = 1 << 16
 """Bytes of a session without a network: names, threads."""
 PLANE: Final = 2
@@ -44,7 +44,7 @@ PLANE: Final = 2
 
 
 def needs_of(made: Statements, held: Sequence[Held]) -> Needs:
-    """Return what a session of the program takes: of a training step where it trains, else of a run.
+    """Return the memory needs of a session: of a training step if it trains, else of a run.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def _shape(storage: Storage, op: Dense | DenseInputGradient | DenseWeightGradien
 
 
 def _spared(storage: Storage, stages: Stages, trains: bool) -> Spared:
-    """What is not copied between checkpoints, and what that takes instead."""
+    """Copies that are not made with checkpoints, and the memory needed instead."""
     backward = [op for op in storage.program.backward if trains and isinstance(op, DenseInputGradient) and is_large(storage, op)]
     shapes = [_shape(storage, op) for op in backward]
     copies = sum(4 * (-(-inputs // PACKED) * PACKED) * outputs for outputs, inputs in shapes)
@@ -105,7 +105,7 @@ def _spared(storage: Storage, stages: Stages, trains: bool) -> Spared:
 
 
 def _numbers(storage: Storage, parameter: str) -> int:
-    """Numbers of a parameter as its connection keeps it."""
+    """Size of a parameter as its connection stores it, in numbers."""
     value: Array = storage.program.parameters[parameter].value
     match [c.kind for c in storage.program.connections if c.weight == parameter]:
         case ["dense"]:
@@ -117,7 +117,7 @@ def _numbers(storage: Storage, parameter: str) -> int:
 
 
 def _choices(storage: Storage) -> int:
-    """Bytes of a step and sample of what maxima chose."""
+    """Bytes per step and sample of the choices of maxima."""
     found = 0
     for op in storage.program.backward:
         if isinstance(op, PoolingGradient | ReductionGradient) and is_maximum(op) and not storage.takes_lists(op):
@@ -169,7 +169,7 @@ def _lists(storage: Storage, trains: bool) -> tuple[ListNeeds, ...]:
 
 
 def _events(storage: Storage, lists: Mapping[str, ListNeeds]) -> tuple[tuple[str, int], ...]:
-    """Lists that are turned round for a block, and bytes for each entry: its row, its value, near thresholds its product."""
+    """Lists that are transposed for a block, and bytes for each entry: its row, its value, near thresholds its product."""
     inputs = {f"{info.id}_in": info.id for info in storage.program.inputs}
     found: dict[str, int] = {}
     for op in storage.program.forward:
@@ -183,14 +183,14 @@ def _events(storage: Storage, lists: Mapping[str, ListNeeds]) -> tuple[tuple[str
 
 @dataclass(frozen=True)
 class _Room:
-    """A thread's room for what is made where it is used (``Scratch``)."""
+    """A thread's temporary memory (``Scratch``)."""
 
     storage: Storage
     trains: bool
 
     @property
     def bytes(self) -> int:
-        """All of it but what grows with events."""
+        """All of it except the part that grows with events."""
         program = self.storage.program
         dense = [_shape(self.storage, op) for op in program.forward if isinstance(op, Dense)]
         columns = 8 * (1 + max((inputs for _, inputs in dense), default=0))
@@ -205,14 +205,14 @@ class _Room:
         return columns + sums + 8 * (LINE + max(made, default=0)) + 4 * rooms + starts
 
     def _made(self, buffer: str) -> bool:
-        """Whether lists of a buffer may be made where they are read."""
+        """Whether lists of a buffer may be created where they are read."""
         info = self.storage.program.buffers[buffer]
         return info.lifetime == "sequence" and info.role in ("input", "output") and not self.storage.kept(buffer).listed
 
 
 @dataclass(frozen=True)
 class _Convolution:
-    """Numbers of what a convolution makes: its packed copy, its rooms; outputs of a group; values of a channel."""
+    """Sizes of a convolution: its packed copy, its temporary memory; outputs of a group; values of a channel."""
 
     packed: int
     rooms: tuple[int, int, int]
@@ -240,5 +240,5 @@ def _convolution(storage: Storage, connection: str) -> _Convolution:
 
 
 def _plane(axes: Sequence[int], missing: int = 1) -> tuple[int, int]:
-    """Two axes; a lone one is the second."""
+    """Two axes; a single one is the second."""
     return (missing, axes[0]) if len(axes) < PLANE else (axes[0], axes[1])

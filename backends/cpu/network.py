@@ -1,4 +1,4 @@
-"""Everything that the templates of a CPU project print of a network."""
+"""All data of a network that the templates of a CPU project print."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from snnc.compiler.losses import CrossEntropyMaxMembrane, CrossEntropyRate, Loss
 
 
 def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[Context, list[Table], Needs]:
-    """Return what the templates take, the tables of connections, and the memory that a session needs."""
+    """Return the template data, the tables of connections, and the memory needs of a session."""
     program = storage.program
     trains = program.optimizer is not None
     readout = collapsed(storage)
@@ -86,7 +86,7 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
 
 @dataclass
 class _Block:
-    """Statements of a stage: in front of a block of steps, of each step, and behind a block on the way back."""
+    """Statements of a stage: before a block of steps, of each step, and after a block in the backward pass."""
 
     ahead: list[str] = field(default_factory=list)
     forward: list[str] = field(default_factory=list)
@@ -94,25 +94,25 @@ class _Block:
     behind: list[str] = field(default_factory=list)
 
     def take_forward(self, made: Statements, only: str) -> None:
-        """Move what was made to this stage, behind the condition `only`."""
+        """Move the new statements to this stage, under the condition `only`."""
         self.ahead += [only + line for line in made.ahead]
         self.forward += [only + line for line in made.forward]
         made.ahead, made.forward = [], []
 
     def take_backward(self, made: Statements) -> None:
-        """Move what was made to this stage."""
+        """Move the new statements to this stage."""
         self.backward += made.backward
         self.behind += made.behind
         made.backward, made.behind = [], []
 
 
 def _sender_stage(op: BackwardOp, stages: Stages) -> int:
-    """Stage of the population that sends what `op`, an adjoint of a readout, reads."""
+    """Stage of the population whose output `op`, an adjoint of a readout, reads."""
     return stages.level[stages.owner[op.source.buffer]] if isinstance(op, DenseInputGradient) else stages.of(op)
 
 
 def _cut(storage: Storage) -> list[str]:
-    """Statements that forget what a step sends to steps before it, where the gradient is cut."""
+    """Statements that clear the gradients from a step to earlier steps, where the gradient is cut."""
     states = [state for op in storage.program.backward if isinstance(op, NeuronAdjoint) for state in op.states]
     clears = [f"d_{s}.clear(w, 0);" for s in states] + [
         f"d_{n}.clear(w, {k});" for n, slots in storage.adjoint_slots.items() for k in range(slots)
@@ -121,7 +121,7 @@ def _cut(storage: Storage) -> list[str]:
 
 
 def _loss(record: str | None) -> list[str]:
-    """Statements that find the loss of a worker's samples from the record of all steps."""
+    """Statements that compute the loss of a worker's samples from the record of all steps."""
     label = "static_cast<std::size_t>(labels[static_cast<std::size_t>(b)])"
     return [
         "for (int b = w.first; b < w.first + w.count; ++b)",
@@ -147,7 +147,7 @@ def functions(storage: Storage, trains: bool) -> list[Function]:
 
 
 def _adjoint_slots(storage: Storage, stages: Stages, trains: bool) -> dict[str, Slots]:
-    """Slots of the adjoints of outputs: of a block where a stage behind runs one before."""
+    """Slots of the adjoints of outputs: a block if a later stage runs one earlier."""
     found = storage.adjoint_slots.items() if trains else ()
     reads = [op for op in storage.program.backward if isinstance(op, InputGradient)]
     behind = {op.source.buffer for op in reads if stages.of(op) > stages.level.get(stages.owner.get(op.source.buffer, ""), 0)}
@@ -281,5 +281,5 @@ def _held(storage: Storage, stages: Stages, trains: bool) -> list[Held]:
 
 
 def reads_every_step(loss: Loss) -> bool:
-    """Whether the adjoint of what `loss` reads differs from step to step; else its functions (``loss.hpp``) write one row."""
+    """Whether the adjoint of the output that `loss` reads differs from step to step; else its functions (``loss.hpp``) write one row."""
     return isinstance(loss, CrossEntropyRate | CrossEntropyMaxMembrane | GivenAdjoint)

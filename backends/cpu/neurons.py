@@ -36,7 +36,7 @@ class Function:
 def forward_function(
     info: PopulationInfo, size: int, scalars: Mapping[str, bool], near: Sequence[str] = (), rounded: Mapping[str, Expression] | None = None
 ) -> Function:
-    """Return ``<id>_forward``: parameters, inputs, states before, states, outputs, saved values, which neurons take gradient.
+    """Return ``<id>_forward``: parameters, inputs, states before, states, outputs, saved values, neurons that take gradient.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ def forward_function(
         Parameter to whether one number serves all neurons.
     near
         Outputs whose neurons take gradient near the threshold only (:mod:`snnc.compiler.lowering.gradient_support`):
-        1 is stored where they do, else 0.
+        1 is stored if they do, else 0.
     rounded
-        States and saved values that are kept in bfloat16, and what is taken off first (:mod:`snnc.backends.native.bfloat16`).
+        States and saved values in bfloat16, with the subtracted offset (:mod:`snnc.backends.native.bfloat16`).
     """
     kernel, rounded = info.kernel, rounded or {}
     stores = [(s, f"{s}_after") for s in kernel.states] + [(o, f"{o}_row") for o in kernel.outputs]
@@ -85,12 +85,12 @@ def forward_function(
 
 
 def _centred(value: str, sign: str, centre: Expression) -> str:
-    """C++ expression of `value` and the centre of what is kept of it."""
+    """C++ expression of `value` and the centre of its stored form."""
     return value if centre == Number(0.0) else f"{value} {sign} {c_expression(centre)}"
 
 
 def _inside(info: PopulationInfo, output: str) -> Assignment:
-    """Whether the argument of a spike lies where the surrogate is not 0."""
+    """Whether the argument of a spike is in the surrogate's support."""
     bounds, x = near_bounds(info, output), Symbol(argument_name(output))
     assert bounds is not None
     low, high = bounds

@@ -1,4 +1,4 @@
-"""What one operation of a step program is in the emitted network: statements of ``network.cpp``."""
+"""The statements of ``network.cpp`` for each operation of a step program."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -65,16 +65,16 @@ WiredInputGradient: TypeAlias = (
 )
 
 SHARED: Final = 1 << 20
-"""Bytes of a weight from which on threads share one gradient; a smaller one is not worth a region of threads for each block."""
+"""Minimum bytes of a weight for one gradient shared by threads; a smaller one is not worth a parallel region for each block."""
 COPIED: Final = 1 << 20
-"""Bytes of a weight up to which backward products always read a copy. Where memory is spared they read a larger one as it lies: samples are
-laid beside each other at each step."""
+"""Maximum bytes of a weight for which backward products always read a copy. To save memory they read a larger one in place: samples are
+interleaved at each step."""
 ConvolveGradient: TypeAlias = ConvolveWeightGradient | ConvolveBiasGradient | ConvolveInputGradient
 
 
 @dataclass
 class Statements:
-    """Statements of the network in the making, by where they stand."""
+    """Statements of the network under construction, by position."""
 
     storage: Storage
     trains: bool
@@ -85,25 +85,25 @@ class Statements:
     layout: list[str] = field(default_factory=list)
     prepare: list[str] = field(default_factory=list)
     enter: list[str] = field(default_factory=list)
-    """In front of the steps that a forward pass runs."""
+    """Statements before the steps of a forward pass."""
     rounded: list[str] = field(default_factory=list)
     """Copies of parameters that each pass reads."""
     forward: list[str] = field(default_factory=list)
     ahead: list[str] = field(default_factory=list)
-    """In front of a block of steps forward, and behind one backward: products of all its steps."""
+    """Statements before a block of steps forward, and after one backward: products of all its steps."""
     backward: list[str] = field(default_factory=list)
     behind: list[str] = field(default_factory=list)
     gradients: list[str] = field(default_factory=list)
     shared: dict[str, str] = field(default_factory=dict)
-    """Parameters of which all threads share one gradient, and what finds a worker's part of it behind a block of steps."""
+    """Parameters with one gradient shared by all threads, and the code for a worker's part of it after a block of steps."""
     loss: list[str] = field(default_factory=list)
-    """What finds the loss of a worker's samples, where that takes more than the record."""
+    """Code that computes the loss of a worker's samples, if that needs more than the record."""
     start: list[str] = field(default_factory=list)
     finish: list[str] = field(default_factory=list)
     held: list[Held] = field(default_factory=list)
-    """Rows beside those of populations and records."""
+    """Rows in addition to those of populations and records."""
     sums: dict[str, int] = field(default_factory=dict)
-    """Sums that each thread keeps of its own, and their numbers."""
+    """Sums that each thread keeps separately, and their sizes."""
     tables: list[Table] = field(default_factory=list)
     weights: dict[str, str] = field(default_factory=dict)
     """Connection to the C++ expression of its weights."""
@@ -192,7 +192,7 @@ class Statements:
         return next(p.kernel for p in self.storage.program.populations if p.id == op.population)
 
     def _first_history(self, op: NeuronStep) -> list[str]:
-        """Statements that keep what states are before the first step."""
+        """Statements that store the states before the first step."""
         kernel, found = self._kernel(op), []
         parameters = dict(zip(kernel.parameters, op.parameters, strict=True))
         for state, n in zip(kernel.states, op.states, strict=True):
@@ -288,11 +288,11 @@ class Statements:
         self.gradients.append(f"{c}.weight_gradient(w, {given}, {gradient_of(op.gradient)}, {fresh}, scratch);")
 
     def _alone(self, op: DenseWeightGradient) -> bool:
-        """Whether no other operation finds a part of the gradient."""
+        """Whether no other operation contributes to the gradient."""
         return [getattr(other, "gradient", None) for other in self.storage.program.backward].count(op.gradient) == 1
 
     def writes(self, op: DenseWeightGradient, first: str = "") -> str:
-        """C++ expression: whether `op` writes its gradient, and does not add to it; `first`: what it comes to first."""
+        """C++ expression: whether `op` overwrites its gradient instead of adding; `first`: the first step it processes."""
         if not self._alone(op):
             return "false"
         self.setup.append(f"{op.gradient.removeprefix('d_')}.written = true;")
@@ -321,7 +321,7 @@ class Statements:
 
     @add.register
     def _convolve_gradient(self, op: ConvolveGradient) -> None:
-        """The first of a connection's operations finds all of its gradients: they read the same lines."""
+        """The first of a connection's operations computes all of its gradients, because they read the same cache lines."""
         own = [o for o in self.storage.program.backward if isinstance(o, ConvolveGradient) and o.connection == op.connection]
         if op is not own[0]:
             return
@@ -363,7 +363,7 @@ class Statements:
 
 
 def is_large(storage: Storage, op: DenseInputGradient) -> bool:
-    """Whether products of the adjoint do without a copy of the weight where memory is spared."""
+    """Whether products of the adjoint need no copy of the weight if memory is saved."""
     return storage.precision == "float32" and 4 * storage.size(op.weight) > COPIED
 
 
@@ -373,7 +373,7 @@ def _before(step: str, source: Value) -> str:
 
 
 def _windows(windows: Windows, output: Sequence[int], channels: int, outputs: int, groups: int) -> str:
-    """C++ expression of windows, so many of them."""
+    """C++ expression of windows, with their number."""
     pairs = (windows.size, output, windows.kernel, windows.stride, [before for before, _ in windows.padding], windows.dilation)
     numbers = [str(channels), str(outputs), str(groups)]
     numbers += ["{" + ", ".join(map(str, _planar(pair, n))) + "}" for pair, n in zip(pairs, (1, 1, 1, 1, 0, 1), strict=True)]
@@ -381,7 +381,7 @@ def _windows(windows: Windows, output: Sequence[int], channels: int, outputs: in
 
 
 def _planar(numbers: Sequence[int], missing: int) -> tuple[int, int]:
-    """Two axes; a lone one is the second."""
+    """Two axes; a single one is the second."""
     return (missing, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
 
 

@@ -1,7 +1,7 @@
-"""Convolutions of which only maxima over windows are read: maxima are taken where the convolution has its result.
+"""Convolutions of which only maxima over windows are read: the maxima are taken as soon as results exist.
 
-Lowering puts a relay between the two. Here the convolution (and its adjoint) aims at what the maximum aims at, and the relay is gone: its
-values, their adjoint and the choices of its neurons one by one are never written.
+Lowering puts a relay between the two. Here the convolution (and its adjoint) writes directly to the maximum's target, without the relay:
+its values, their adjoint and the choices of its individual neurons are never stored.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.neurons.library.stateless import Relay
 
 CHOICES: Final = 256
-"""Taps of a window that a byte can tell apart."""
+"""Maximum taps of a window that a byte can number."""
 ConvolveOp: TypeAlias = Convolve | ConvolveInputGradient | ConvolveWeightGradient | ConvolveBiasGradient
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """A convolution, the relay of its result and the maximum that alone reads it."""
+    """A convolution, the relay of its result and the maximum that is its only reader."""
 
     convolve: Convolve
     relay: NeuronStep
@@ -43,7 +43,7 @@ class _Pair:
 
 
 def with_pooled_convolutions(program: StepProgram) -> tuple[StepProgram, Mapping[str, Windows]]:
-    """Return `program` without relays between convolutions and maxima, and the windows of the maximum behind each such convolution."""
+    """Return `program` without relays between convolutions and maxima, and the windows of the maximum after each such convolution."""
     pairs = [pair for op in program.forward if isinstance(op, Convolve) and (pair := _pair(program, op)) is not None]
     if not pairs:
         return program, {}
@@ -59,7 +59,7 @@ def with_pooled_convolutions(program: StepProgram) -> tuple[StepProgram, Mapping
 
 
 def _pair(program: StepProgram, convolve: Convolve) -> _Pair | None:
-    """What stands around a convolution when only a maximum reads it."""
+    """The operations around a convolution that only a maximum reads."""
     into = [op for op in program.forward if not isinstance(op, NeuronStep) and op.target == convolve.target]
     relay = next(op for op in program.forward if isinstance(op, NeuronStep) and convolve.target in op.currents)
     info = next(p for p in program.populations if p.id == relay.population)
@@ -79,7 +79,7 @@ def _pair(program: StepProgram, convolve: Convolve) -> _Pair | None:
 
 
 def _replaced(op: ForwardOp | BackwardOp, pair: _Pair) -> bool:
-    """Whether an operation is done by the convolution, which stands at the place of the maximum."""
+    """Whether the convolution, placed at the maximum, performs an operation."""
     if isinstance(op, NeuronStep | NeuronAdjoint):
         return op.population == pair.relay.population
     if isinstance(op, Pooling | PoolingGradient):

@@ -1,7 +1,7 @@
-"""Which layers run a block of steps ahead of those behind them, so that the weights between the two are read once a block.
+"""Layers that run a block of steps ahead of their successors, so that the weights between them are read once per block.
 
-Weights that no near cache holds cost more to read than to add. What a layer sends on does not come back from the layers behind it unless a
-loop leads there, so it may run a block of steps before the next one begins; backwards the next one runs its block first.
+Weights that do not fit a near cache cost more to read than to add. Without a loop, a layer does not depend on later layers,
+so it may run a block of steps before the next one begins; backward, the next one runs its block first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from snnc.compiler.ir.step_operations import Arrival, BackwardOp, Dense, Fill, F
 from snnc.compiler.ir.step_program import StepProgram
 
 HEAVY: Final = 1 << 19
-"""Bytes of a weight from which on it is worth while to read it once a block: half of a second cache."""
+"""Minimum bytes of a weight for which reading it once per block pays off: half of an L2 cache."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Stages:
 
     @property
     def count(self) -> int:
-        """How many stages there are."""
+        """Number of stages."""
         return 1 + max(self.level.values(), default=0)
 
     def filled(self, program: StepProgram) -> frozenset[str]:
@@ -85,7 +85,7 @@ def _bytes(op: Dense, program: StepProgram) -> int:
 
 
 def _levels(program: StepProgram, owner: Mapping[str, str], arrivals: Sequence[Arrival], heavy: set[str]) -> dict[str, int]:
-    """Return for each population how many heavy connections, at most, lie in a row in front of it; those in loops do not count."""
+    """Return for each population the maximum number of consecutive heavy connections before it; those in loops do not count."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(p.id for p in program.populations)
     pairs = [(owner[op.source.buffer], owner[op.target], op.connection in heavy) for op in arrivals if op.source.buffer in owner]

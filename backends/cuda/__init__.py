@@ -1,1 +1,1 @@
-"""The CUDA backend: kernels with the time loop inside, built with nvcc; without a GPU the same sources run on the processor, for checks."""
+"""The CUDA backend: kernels containing the time loop, built with nvcc; for checks the same sources run on the processor."""

@@ -1,4 +1,4 @@
-"""Builds an emitted project: with nvcc for a device, or with the C++ compiler at hand for a check on the processor."""
+"""Build an emitted project: with nvcc for a device, or with the host's C++ compiler for a check on the processor."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ SOURCES: Final = (
     "snnc_files.cpp",
 )
 OWN: Final = "network.cu"
-"""The one that differs from network to network."""
+"""The source that differs from network to network."""
 HEADERS: Final = ("convolution.hpp", "cuda_session.hpp", "launch.hpp", "learned.hpp", "sharing.hpp", "tensor_cores.hpp", "wiring.hpp")
-"""What ``network.cu`` includes in every project: g++ keeps it compiled for checks on the processor."""
+"""Headers that ``network.cu`` includes in every project: g++ keeps them precompiled for checks on the processor."""
 FLAGS: Final = ("-O3", "-std=c++17", "-fmad=false", "-Xcompiler=-fPIC", "-Xptxas=-v")
-"""Equations round as they are written: products ask for fused multiplications by name."""
+"""Equations round as written: products request fused multiplications explicitly."""
 HOST_FLAGS: Final = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-U_FORTIFY_SOURCE", "-DSNNC_ON_HOST")
-"""Fibers jump from stack to stack, which the library's checks take for an error."""
+"""Fibers jump between stacks, which the library's checks mistake for an error."""
 WARPGROUPS: Final = "SNNC_WARPGROUPS"
 LIBRARY: Final = "libsnnc_project.so"
 RESOURCES: Final = "resources.txt"
-"""What the assembler said of registers and spills, beside the library."""
+"""The assembler's report of registers and spills, next to the library."""
 _USUAL_PLACE: Final = Path("/usr/local/cuda/bin/nvcc")
 
 
 @dataclass(frozen=True)
 class KernelResources:
-    """What a kernel takes of a multiprocessor, as ``ptxas -v`` tells."""
+    """Resources of a kernel on a multiprocessor, as reported by ``ptxas -v``."""
 
     name: str
     registers: int
@@ -60,7 +60,7 @@ def nvcc() -> list[str]:
     Raises
     ------
     NvccMissingError
-        When there is none.
+        There is none.
     """
     chosen = shlex.split(os.environ.get("CUDACXX", ""))
     candidates = [chosen] if chosen else [["nvcc"], [str(_USUAL_PLACE)]]
@@ -75,9 +75,9 @@ def nvcc() -> list[str]:
 
 
 def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Path:
-    """Return the shared library of the project in `folder` for devices of `architecture` (``"sm_90"``), built if it never was.
+    """Return the shared library of the project in `folder` for devices of `architecture` (``"sm_90"``), built if necessary.
 
-    Sources are compiled beside each other, and kept by what is in them: those that are the same in every project are compiled once.
+    Sources are compiled in parallel and cached by content: those that are the same in every project are compiled once.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Pa
 
 
 def _object(source: Path, key: str, command: Sequence[str]) -> Path:
-    """Return the object of a source, and beside it what the assembler said."""
+    """Return the object of a source, with the assembler's report next to it."""
     name = f"{source.stem}.o"
 
     def build(to: Path) -> None:
@@ -112,7 +112,7 @@ def _object(source: Path, key: str, command: Sequence[str]) -> Path:
 
 
 def _quickly(version: str) -> list[str]:
-    """Flags for the network's own source, which somebody waits for: short code for the host, kernels beside each other."""
+    """Flags for the network's own source, for which a user waits: short code for the host, kernels in parallel."""
     release = re.search(r"release (\d+)\.(\d+)", version)
     found = ["-Xcompiler=-O1"]
     if release and (int(release.group(1)), int(release.group(2))) >= (12, 1):
@@ -121,14 +121,14 @@ def _quickly(version: str) -> list[str]:
 
 
 def _target(architecture: str) -> list[str]:
-    """Flags for devices of an architecture; ``SNNC_WARPGROUPS=1`` asks for products by groups of warps, which no device has measured."""
+    """Flags for devices of an architecture; ``SNNC_WARPGROUPS=1`` requests products by groups of warps, not measured on any device yet."""
     if architecture == "sm_90" and os.environ.get(WARPGROUPS) == "1":
         return ["-gencode=arch=compute_90a,code=sm_90a", "-DSNNC_SM90A"]
     return [f"-arch={architecture}"]
 
 
 def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
-    """Return the library of the same sources for the processor: each CUDA thread is a fiber. It is slow, and for checks.
+    """Return the library of the same sources for the processor: each CUDA thread is a fiber. It is slow, and intended for checks.
 
     Raises
     ------
@@ -154,12 +154,12 @@ def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
 
 
 def resources(library: Path) -> list[KernelResources]:
-    """Read what the assembler said when `library` was built.
+    """Read the assembler's report from the build of `library`.
 
     Parameters
     ----------
     library
-        What :func:`build_cuda` returned.
+        The result of :func:`build_cuda`.
     """
     return read_resources((library.parent / RESOURCES).read_text())
 
@@ -178,7 +178,7 @@ def read_resources(said: str) -> list[KernelResources]:
 
 
 def _run(command: Sequence[str], what: str) -> str:
-    """Run nvcc and return what its assembler says, on both streams."""
+    """Run nvcc and return its assembler's output, from both streams."""
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         raise BuildError(f"{what} does not compile:\n{first_errors(result.stderr)}")

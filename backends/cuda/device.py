@@ -1,4 +1,4 @@
-"""Is there a CUDA device? Asked of the driver, without a tool kit."""
+"""The search for a CUDA device: asks the driver and needs no toolkit."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from snnc.backends.cuda.errors import CHECK_ON_HOST, GpuMissingError
 DEVICE: Final = "SNNC_CUDA_DEVICE"
 """Environment variable: number of the device that sessions open on."""
 LOCAL_RANK: Final = "LOCAL_RANK"
-"""What ``torchrun`` tells each of its processes: its number on this machine."""
+"""Environment variable of ``torchrun``: the number of the process on this machine."""
 LEAST_CAPABILITY: Final = (7, 5)
-"""The oldest devices that the emitted code is for (sm_75)."""
+"""The oldest supported devices (sm_75)."""
 _DRIVER: Final = "libcuda.so.1"
 _MAJOR: Final = 75
 _MINOR: Final = 76
@@ -35,12 +35,12 @@ class Device:
 
     @property
     def architecture(self) -> str:
-        """What nvcc calls it, ``"sm_90"``."""
+        """Its name for nvcc, ``"sm_90"``."""
         return f"sm_{self.capability[0]}{self.capability[1]}"
 
 
 def first_device() -> Device:
-    """Return the device that sessions open on: the one that :data:`DEVICE` names, that of this process of ``torchrun``, or the first.
+    """Return the device that sessions open on: the one in :data:`DEVICE`, that of this ``torchrun`` process, or the first.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def device_attributes(*numbers: int) -> list[int]:
 
 
 def device_name() -> str:
-    """Return what the driver calls the first device.
+    """Return the driver's name of the first device.
 
     Raises
     ------

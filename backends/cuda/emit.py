@@ -76,19 +76,19 @@ OWN: Final = ("network.cu", "CMakeLists.txt", "README.txt")
 def emit_cuda(
     program: StepProgram, folder: Path, steps: int | None = None, batch: int | None = None, precision: Precision = "float32"
 ) -> Path:
-    """Write the project of `program` to `folder`, whole or not at all; neither nvcc nor a device is needed.
+    """Write the project of `program` to `folder`, completely or not at all; needs neither nvcc nor a device.
 
     Parameters
     ----------
     program
-        What to emit.
+        The step program.
     folder
-        Where.
+        The output folder.
     steps, batch
-        What a session starts with; it takes any number of either.
+        Initial sizes of a session, which accepts any number of either.
     precision
-        ``"bfloat16"``: of the factors of dense backward products and of deltas; ``"float16"``: of the factors of forward products, too, and
-        of what is kept of the past. Sums, running states and parameters are float32.
+        ``"bfloat16"`` applies to the factors of dense backward products and to deltas; ``"float16"`` also to the factors of forward
+        products and to histories. Sums, running states and parameters are float32.
 
     Raises
     ------

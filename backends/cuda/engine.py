@@ -22,7 +22,7 @@ from snnc.backends.runtime.events import Events
 
 @dataclass(frozen=True, eq=False)
 class Sent:
-    """Inputs that are on the device before they run, and the shapes that tensors had then."""
+    """Inputs sent to the device ahead of their run, and the tensors' shapes at that time."""
 
     inputs: Mapping[str, Any]
     shapes: Mapping[str, tuple[int, ...]]
@@ -31,8 +31,8 @@ class Sent:
 class CudaEngine(SegmentedEngine):
     """Runs the shared library of a project; any number of steps and samples. See :class:`snnc.backends.runtime.engine.Engine`.
 
-    Inputs may lie in device memory already: arrays of torch, CuPy or JAX (DLPack, or ``__cuda_array_interface__``), float32,
-    [steps, batch, *shape], are read where they are.
+    Inputs may already be in device memory: arrays of torch, CuPy or JAX (DLPack, or ``__cuda_array_interface__``), float32,
+    [steps, batch, *shape], are read in place.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class CudaEngine(SegmentedEngine):
     tile
         Samples that one read of a weight serves: 1 or 8; None leaves the choice to the program.
     memory
-        Bytes that a training step may take; where it needs more, histories are kept between checkpoints only.
+        Maximum bytes of a training step; if it needs more, histories are kept between checkpoints only.
     device_memory
         Bytes of the device's memory; None: it is the host's.
     device
@@ -82,24 +82,24 @@ class CudaEngine(SegmentedEngine):
 
     @property
     def takes_ahead(self) -> bool:
-        """See :class:`~snnc.backends.runtime.engine.AheadEngine`; where memory is bounded, it is not spent on a batch that waits."""
+        """See :class:`~snnc.backends.runtime.engine.AheadEngine`; bounded memory is not spent on a waiting batch."""
         return self.memory is None
 
     def offer(self, inputs: Mapping[str, Any], target: Array | None = None) -> None:
-        """See :class:`~snnc.backends.runtime.engine.AheadEngine`; what is on the device already, and events, are taken when they run."""
+        """See :class:`~snnc.backends.runtime.engine.AheadEngine`; arrays on the device, and events, are read when they run."""
         self._offered = inputs
 
     def use_stream(self, stream: int) -> None:
-        """Run in a stream of the caller from here on, and return before the device has run what was asked for.
+        """Run in a stream of the caller from now on, and return before the device has finished.
 
-        The host still waits for what it reads. A number in an input of spikes that is neither 0 nor 1 is told when the next input is set
-        or when the host reads something, whichever finds it first; records of that sequence are NaN.
+        The host still waits for data that it reads. A number in an input of spikes that is neither 0 nor 1 is reported when the next
+        input is set or when the host reads data, whichever comes first; records of that sequence are NaN.
 
         Parameters
         ----------
         stream
-            Address of a ``cudaStream_t`` of the program's device, 0 for the default one; it lives until another one is named. What was
-            started in the one before comes first.
+            Address of a ``cudaStream_t`` of the program's device, 0 for the default one; it must live until another one is set. Work
+            started in the previous one runs first.
         """
         if stream != self._stream:
             self.session.set("stream", np.array([stream], np.uint64).view(np.int32))
@@ -118,12 +118,12 @@ class CudaEngine(SegmentedEngine):
         return loss
 
     def _arrived(self) -> None:
-        """What was sent for is there once the batch before it has run."""
+        """Offered data has arrived once the previous batch has run."""
         sending, self._sending = self._sending, None
         self._there = sending[0] if sending else None
 
     def _set_arrays(self, inputs: Mapping[str, Any]) -> None:
-        """Set all inputs, from host memory or from the device's, but those that are there; send for what was offered."""
+        """Set all inputs, from host or device memory, except those sent ahead; request the offered ones."""
         there, self._there = self._there, None
         offered, self._offered = self._offered, None
         if there is None or there.inputs is not inputs or there.shapes != self._shapes():
@@ -131,7 +131,7 @@ class CudaEngine(SegmentedEngine):
         self._sending = None if offered is None else self._send(offered)
 
     def _send(self, inputs: Mapping[str, Any]) -> tuple[Sent, list[Array]] | None:
-        """Tell the program where the next inputs are: it reads these arrays while it runs this batch."""
+        """Give the program the addresses of the next inputs: it reads these arrays while it runs this batch."""
         shapes = self._shapes()
         given = {name: inputs[name] for name in shapes}
         if any(not isinstance(a, np.ndarray) or a.size != math.prod(shapes[name]) for name, a in given.items()):
@@ -179,7 +179,7 @@ def open_engine(folder: Path, memory: int | None = None, number: int | None = No
     Raises
     ------
     GpuMissingError
-        There is no device, and no check on the processor was asked for.
+        There is no device, and no check on the processor was requested.
     ToolMissingError, BuildError
         There is no compiler, or it refuses the project.
     """

@@ -1,4 +1,4 @@
-"""What a machine may lack to run an emitted CUDA program."""
+"""Errors for missing requirements of an emitted CUDA program."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ class GpuMissingError(SnncError):
 
 
 class DeviceArrayError(SnncError):
-    """An array in device memory has another type, shape or order than the input."""
+    """An array in device memory has a different type, shape or order than the input."""
 
     code = "SNNC-E422"

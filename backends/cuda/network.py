@@ -1,4 +1,4 @@
-"""Everything that the templates of a CUDA project print of a network."""
+"""All data of a network that the templates of a CUDA project print."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Group = dict[str, Any]
 
 
 class Row(NamedTuple):
-    """A buffer of a sequence: its name, values, steps before the first, what a row holds, and its slots in C++."""
+    """A buffer of a sequence: its name, values, steps before the first, type of a row, and its slots in C++."""
 
     name: str
     size: int
@@ -55,7 +55,7 @@ class Row(NamedTuple):
 def network_context(
     storage: Storage, values: Mapping[str, Array], sizes: Mapping[str, int], precision: Precision = "float32"
 ) -> tuple[Context, list[Table]]:
-    """Return what the templates take, and the tables of connections."""
+    """Return the template data, and the tables of connections."""
     program = storage.program
     trains = program.optimizer is not None
     steps = Steps(storage, precision)
@@ -124,7 +124,7 @@ def network_context(
 
 
 def _all_launches(steps: Steps, plan: Plan, trains: bool) -> list[Launch]:
-    """Launches in their order: the batch is packed, goes forward and back, and parameters change."""
+    """Launches in their order: pack the batch, run forward and backward, update parameters."""
     storage, program, described = steps.storage, steps.program, Launches(steps)
     packed = [FLOAT * storage.size(f"{i.id}_in") for i in program.inputs if i.kind == "spikes"]
     found = [Launch("pack", "once", "inputs", sum(packed))] if packed else []
@@ -142,7 +142,7 @@ def _all_launches(steps: Steps, plan: Plan, trains: bool) -> list[Launch]:
 
 
 class Buffers:
-    """The sequence buffers of a program: what kernels see, what the session holds, and how large they are."""
+    """The sequence buffers of a program: the kernels' view, the session's buffers, and their sizes."""
 
     def __init__(self, steps: Steps, gradients: Gradients, trains: bool, plan: Plan) -> None:
         self.steps = steps
@@ -157,7 +157,7 @@ class Buffers:
     def groups(self) -> list[tuple[str, list[Row]]]:
         """Comment and rows of every input, population and output.
 
-        Where slots are counted in ``kept``, they are those of a segment; in ``steps``, those of the whole sequence.
+        Slots counted in ``kept`` are those of a segment; in ``steps``, those of the whole sequence.
         """
         program, found = self.program, []
         for i in program.inputs:
@@ -266,7 +266,7 @@ class Buffers:
         return lines
 
     def binding(self) -> list[str]:
-        """Statements that tell kernels where buffers are."""
+        """Statements that pass the addresses of buffers to kernels."""
         lines = [f"{row.name}.view(net.{row.name}, first);" for row in self.rows]
         return lines
 
@@ -276,7 +276,7 @@ class Buffers:
         return sum(kept) + 4 * self.plan.scratch.training + self._staged
 
     def needs(self, fixed: int) -> Needs:
-        """What a session needs beside `fixed` bytes; spikes take a bit each, whatever fires."""
+        """Memory of a session in addition to `fixed` bytes; spikes need one bit each, independent of activity."""
         history = sum(row.bytes for row in self.rows if "kept" in row.slots) + 4 * self.plan.scratch.training
         begun = {n for op in self.program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs)}
         named = [row for row in self.rows if row.name in begun and not _whole(row.slots)]
@@ -290,7 +290,7 @@ class Buffers:
         return max((4 * self.storage.size(f"{i.id}_in") for i in self.program.inputs if i.kind == "spikes"), default=0)
 
     def forgotten(self) -> list[str]:
-        """Statements where the gradient is cut: nothing comes back from later states."""
+        """Statements where the gradient is cut: no gradients of later states."""
         states = [n for op in self.adjoints.values() for n in op.states]
         return [f"moves.clear(d_{n}.data.data(), d_{n}.data.size());" for n in states]
 

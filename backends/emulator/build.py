@@ -20,7 +20,7 @@ __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "lib
 DEFAULT_FLAGS = "-O2 -Wall -Wextra"
 PREFIX = ("include", "src", "cmake")
 LIBRARIES = ("poputil", "popops", "poplin", "popnn", "poprand", "popfloat", "gcl", "pva")
-"""The libraries beside Poplar's own; one shared library holds them all."""
+"""The libraries besides Poplar's own; one shared library holds them all."""
 LAUNCHER = """\
 said=$(mktemp) || exit 1
 "$@" 2>"$said"
@@ -43,7 +43,7 @@ def include_dir() -> Path:
 
 
 def fallback_dir() -> Path:
-    """Return headers for what programs include beside Poplar's and this machine may lack: searched last (``-idirafter``)."""
+    """Return fallback headers that programs include besides Poplar's and that this machine may lack: searched last (``-idirafter``)."""
     return EMULATOR / "fallback"
 
 
@@ -57,7 +57,7 @@ def _fallback(complete: bool) -> list[str]:
 
 
 def library() -> Path:
-    """Return the path of ``libpoplar.so``, built when it is not there yet."""
+    """Return the path of ``libpoplar.so``, built if missing."""
     return prefix() / "lib" / "libpoplar.so"
 
 
@@ -79,7 +79,7 @@ def _prefix(command: tuple[str, ...], chosen: tuple[str, ...], _cache: str) -> P
 def complete_prefix() -> Path:
     """Return an install prefix with PopLibs too: ``lib/libpopops.so`` and its like, and ``bin/popc``.
 
-    It is built once, like `prefix`, on which it leans.
+    It is built once, like `prefix`, which it uses.
     """
     return _complete_prefix(tuple(compiler()), library_flags(), str(cache_dir()))
 
@@ -180,7 +180,7 @@ def _halves(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def link_flags(complete: bool = False) -> list[str]:
-    """Return what links the emulator, with PopLibs when `complete`."""
+    """Return the link flags of the emulator, with PopLibs if `complete`."""
     lib = (complete_prefix() if complete else prefix()) / "lib"
     return [f"-L{lib}", *(["-lpoplibs"] if complete else []), "-lpoplar", f"-Wl,-rpath,{lib}"]
 
@@ -200,9 +200,9 @@ def compile_program(
     shared
         Whether to make a shared library.
     flags
-        Compiler flags beside those that every program gets (C++17, include path).
+        Compiler flags in addition to those of every program (C++17, include path).
     libraries
-        Arguments to put behind the sources, such as ``-ldl``.
+        Arguments after the sources, such as ``-ldl``.
     complete
         Whether PopLibs are linked too.
 

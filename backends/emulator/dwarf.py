@@ -121,7 +121,7 @@ class _Reader:
                 self.scopes[die.offset] = scope
 
     def vertex(self, die: DIE, symbols: dict[str, tuple[int, int]]) -> VertexType | None:
-        """Return the vertex type of a class, or None when it is none or cannot run."""
+        """Return the vertex type of a class, or None if it is none or cannot run."""
         kind = self.base_kind(die)
         link = self.compute_name(die)
         if kind is None or link not in symbols:

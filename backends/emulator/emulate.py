@@ -26,7 +26,7 @@ FALLBACK_LIBRARIES = ("boost_program_options", "boost_timer", "boost_chrono", "b
 
 @dataclass(frozen=True)
 class Checks:
-    """What the emulator watches beyond what it always does; each costs time.
+    """Optional checks of the emulator; each costs time.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Program:
 def build_program(
     sources: Sequence[Path], *, include: Sequence[Path] = (), define: Sequence[str] = (), flags: Sequence[str] = (), sanitize: str = ""
 ) -> Program:
-    """Build a host program, and the codelets beside it, against the emulator; what was built before is found again.
+    """Build a host program, and its codelets, against the emulator; builds are cached.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def build_program(
 
 
 def _stands_in_headers(flag: str) -> bool:
-    """Tell whether a library is missing on this machine and the fallback headers need none."""
+    """Return whether a library is missing on this machine and the fallback headers need none."""
     name = f"lib{flag[2:]}.so"
     if flag[2:] not in FALLBACK_LIBRARIES:
         return False
@@ -171,13 +171,13 @@ def run_program(program: Program, arguments: Sequence[str] = (), *, ipu: str = "
     Parameters
     ----------
     program
-        What `build_program` returned.
+        The result of `build_program`.
     arguments
         Of the program.
     ipu
         The machine that stands in for hardware: ``ipu1``, ``ipu2``, ``ipu21``, or ``none``.
     checks
-        What to watch.
+        The checks.
     """
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Compile what older compilers took: CMake starts this with a compiler's command that failed (see ``LAUNCHER`` in ``build.py``)."""
+"""Compile code that only older compilers accepted: CMake runs this on a failed compiler command (see ``LAUNCHER`` in ``build.py``)."""
 
 from __future__ import annotations
 

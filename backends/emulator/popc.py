@@ -1,4 +1,4 @@
-"""Compile codelets to shared libraries and a table of their vertex types: what stands in for Graphcore's ``popc``.
+"""Compile codelets to shared libraries and a table of their vertex types: the replacement of Graphcore's ``popc``.
 
 ``python -m snnc.backends.emulator.popc codelets.cpp -o codelets.gp`` writes the table and, beside it, the libraries; without ``-o`` both
 go to the cache. The usual flags are taken (``-O3 -g -I -D -std=… --target ipu2``). The last line printed is ``table: <path>``.
@@ -159,7 +159,7 @@ def _library(chosen: Path | None) -> Path:
 
 
 def _codelets(sources: Sequence[Path]) -> list[Path]:
-    """Return the sources that are C++; assembly is left out with a note, its vertices cannot run here."""
+    """Return the sources that are C++; assembly is omitted with a note, its vertices cannot run here."""
     from snnc.compiler.errors import BuildError
 
     for source in sources:

@@ -1,4 +1,4 @@
-"""Start popc by path, without importing the rest of snnc: what libpoplar runs for ``Graph::addCodelets``."""
+"""Start popc by path, without importing the rest of snnc: libpoplar runs this for ``Graph::addCodelets``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Emitted projects built against the emulator, kept in the cache by what they were made from."""
+"""Emitted projects built against the emulator, cached by their inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codelet sources as a compiler of this machine takes them."""
+"""Codelet sources adapted to this machine's compiler."""
 
 from __future__ import annotations
 

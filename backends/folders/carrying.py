@@ -1,4 +1,4 @@
-"""What a project's folder holds beside snnc's own files goes over into the folder that replaces it."""
+"""Foreign files of a project's folder, moved into the folder that replaces it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from snnc.backends.folders.manifest import TRAINED, digest_of
 
 @dataclass(frozen=True)
 class Carried:
-    """What went over, as paths in the new folder.
+    """The carried files, as paths in the new folder.
 
     Attributes
     ----------
     trained
-        The weights of the old project's training, put aside; None: there were none, or they were not wanted.
+        The weights of the old project's training, put aside; None: there were none, or they were not requested.
     edited
-        Files in the place of snnc's own that somebody has changed, put aside.
+        Changed files of snnc, put aside.
     dropped
-        Whether there were trained weights that were not wanted.
+        Whether existing trained weights were dropped.
     """
 
     trained: Path | None = None
@@ -33,15 +33,15 @@ class Carried:
 
 
 def carry_over(old: Path, new: Path, own: Mapping[str, str | None], keep_trained: bool) -> Carried:
-    """Bring everything in `old` that is not snnc's own into `new`; `old` stays as it is.
+    """Carry all contents of `old` that do not belong to snnc into `new`; `old` does not change.
 
-    A file that snnc did not write keeps its place; where the new project has a file there, and for files that somebody has changed and for
-    trained weights, it lies in ``before-1/`` (``before-2/`` …). Links are not followed. Files become hard links where that is possible.
+    A file that snnc did not write keeps its place. If the new project has a file there, and for changed files and
+    trained weights, it goes to ``before-1/`` (``before-2/`` …). Links are not followed. Files become hard links if possible.
 
     Parameters
     ----------
     old, new
-        The folder that is replaced, and the one that replaces it.
+        The replaced folder, and its replacement.
     own
         See :func:`snnc.backends.folders.manifest.own_files`.
     keep_trained
@@ -70,7 +70,7 @@ def carry_over(old: Path, new: Path, own: Mapping[str, str | None], keep_trained
 
 
 def remove(folder: Path) -> None:
-    """Delete a folder that was replaced, those in it that are read-only too."""
+    """Delete a replaced folder, including read-only files."""
     for root, names, _ in os.walk(folder):
         for name in (".", *names):
             with suppress(OSError):
@@ -81,7 +81,7 @@ def remove(folder: Path) -> None:
 
 
 def _leaves(folder: Path) -> Iterator[Path]:
-    """All that is not a folder with something in it: files, links, empty folders and others."""
+    """All entries except nonempty folders: files, links, empty folders and others."""
     for entry in sorted(os.scandir(folder), key=lambda e: e.name):
         path = Path(entry.path)
         if entry.is_dir(follow_symlinks=False) and any(path.iterdir()):
@@ -91,14 +91,14 @@ def _leaves(folder: Path) -> Iterator[Path]:
 
 
 def _is_as_written(path: Path, digest: str | None) -> bool:
-    """Whether a file is snnc's, and nobody has changed it; without a digest any regular file is."""
+    """Whether a file is snnc's and unchanged; without a digest, any regular file is."""
     if not stat.S_ISREG(path.lstat().st_mode):
         return False
     return digest is None or digest_of(path) == digest
 
 
 def _is_free(new: Path, name: str) -> bool:
-    """Whether a path can be made in `new`: it is not there, and nothing above it is a file."""
+    """Whether a path can be created in `new`: it does not exist, and no parent is a file."""
     place = new / name
     above = [p for p in place.parents if p.is_relative_to(new)]
     return not os.path.lexists(place) and all(p.is_dir() and not p.is_symlink() for p in above if os.path.lexists(p))

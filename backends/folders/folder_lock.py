@@ -1,4 +1,4 @@
-"""One process at a time changes a project's folder: a lock that the kernel frees when its holder ends, however it ends."""
+"""A lock on a project's folder for one process at a time; the kernel frees it however its holder ends."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class FolderInUseError(SnncError):
 
 @contextmanager
 def locked(folder: Path, doing: str) -> Iterator[None]:
-    """Hold the lock of a project's folder for as long as the block runs.
+    """Hold the lock of a project's folder while the block runs.
 
     Parameters
     ----------
     folder
         The project, which exists.
     doing
-        What the block does, for the message that another process prints: ``"trains"``.
+        The block's activity, for the message of other processes: ``"trains"``.
 
     Raises
     ------
     FolderInUseError
         Another process holds it; the message names that process.
     OSError
-        The file of the lock cannot be made.
+        The lock file cannot be created.
     """
     handle = _acquired(folder)
     try:
@@ -53,7 +53,7 @@ def locked(folder: Path, doing: str) -> Iterator[None]:
 
 
 def check_free(folder: Path) -> None:
-    """Refuse a folder that another process works in; nothing is written.
+    """Refuse a folder in use by another process; nothing is written.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def check_free(folder: Path) -> None:
 
 
 def _acquired(folder: Path) -> int:
-    """Return the open file of the lock, which is the one that lies in the folder: its last holder may have deleted it meanwhile."""
+    """Return the open lock file, after checking that it is still the one in the folder: its last holder may have deleted it meanwhile."""
     while True:
         handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
@@ -108,6 +108,6 @@ def _is_at(path: Path, handle: int) -> bool:
 
 
 def _unlink(path: Path, handle: int) -> None:
-    """Delete the file of the lock where it still is that of `handle`; the folder may have been replaced or deleted."""
+    """Delete the lock file if it is still that of `handle`; the folder may have been replaced or deleted."""
     if _is_at(path, handle):
         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What shows that a folder is snnc's own: ``snnc.json`` names its format and lists every file that snnc wrote, with its digest."""
+"""Proof that a folder belongs to snnc: ``snnc.json`` names its format and lists every written file with its digest."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from snnc.compiler.files.temporary import abandoned_files
 MANIFEST: Final = "snnc.json"
 """Name of the list in the folder."""
 FORMAT: Final = "snnc folder 1"
-"""What the list says that the folder is."""
+"""Format of the folder in the list."""
 PROJECT_FORMAT: Final = "snnc project 1"
-"""What ``project.json`` of an emitted project says that it is."""
+"""Format of an emitted project in ``project.json``."""
 PROFILE: Final = "model/profile.json"
-"""What the emulator counted in the last run."""
+"""The emulator's counts in the last run."""
 RECORDING: Final = "model/recording.npz"
-"""Spikes that were kept for reports."""
+"""Spikes recorded for reports."""
 TRAINED: Final = "model/trained.safetensors"
-"""Weights of a project after training, by label, what the optimiser keeps, and where training stands."""
+"""Weights of a project after training, by label, with the optimiser's state and the training position."""
 LOCK: Final = ".snnc.lock"
 """Held by the process that trains in the folder or replaces it."""
 PART: Final = "model/.trained.safetensors.part"
-"""Where trained weights are written before they take their place."""
+"""Temporary file of trained weights before they replace the old ones."""
 BY_PRODUCTS: Final = (PROFILE, RECORDING, LOCK, MANIFEST, PART)
-"""What snnc writes into a folder beside the files of the list, and makes again when it is asked to."""
+"""Files that snnc writes into a folder in addition to the list, and can make again."""
 _MODEL: Final = ("model/graph.json", "model/arrays.npz", "model/options.json", "model/orders.json", "model/parts.npz")
-"""What a project without a list holds of the model."""
+"""Model files of a project without a list."""
 _MOST_BYTES: Final = 1 << 24
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -42,7 +42,7 @@ def digest_of(path: Path) -> str:
 
 
 def write_manifest(folder: Path) -> None:
-    """List all files of `folder`, which snnc has just written."""
+    """List all files of the newly written `folder`."""
     own = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
     files = {path.relative_to(folder).as_posix(): digest_of(path) for path in own if path != folder / MANIFEST}
     (folder / MANIFEST).write_text(json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n", encoding="utf-8")
@@ -50,14 +50,14 @@ def write_manifest(folder: Path) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, str] | None:
-    """Return the files that snnc wrote into `folder`, relative to it, with their digests; None where there is no such list."""
+    """Return the files that snnc wrote into `folder`, relative to it, with their digests; None if there is no such list."""
     return _files(_json(folder / MANIFEST), FORMAT)
 
 
 def own_files(folder: Path) -> dict[str, str | None] | None:
-    """Return what certainly is snnc's in `folder`: path -> digest, None where any content is; None where the folder is not snnc's own.
+    """Return the files in `folder` that certainly belong to snnc: path -> digest (None: any content); None if the folder is not snnc's.
 
-    Projects of snnc that have no list are known by the format of ``project.json`` and of the model.
+    Projects without a list are recognised by the format of ``project.json`` and of the model.
     """
     found: dict[str, str | None] = dict.fromkeys(BY_PRODUCTS)
     left = (*abandoned_files(folder), *abandoned_files(folder / "model"))
@@ -75,7 +75,7 @@ def own_files(folder: Path) -> dict[str, str | None] | None:
 
 
 def _is_model(folder: Path) -> bool:
-    """Whether the three files of a compiled model are there, in the format that snnc writes them in."""
+    """Whether the three files of a compiled model exist in snnc's format."""
     options, graph = _json(folder / "model" / "options.json"), _json(folder / "model" / "graph.json")
     known = isinstance(options, dict) and options.get("version") == 1 and isinstance(options.get("target"), str)
     nodes = isinstance(graph, dict) and "nodes" in graph and "edges" in graph
@@ -83,7 +83,7 @@ def _is_model(folder: Path) -> bool:
 
 
 def _json(path: Path) -> Any:
-    """What a small JSON file holds; None where it is missing, damaged or too large."""
+    """Contents of a small JSON file; None if it is missing, damaged or too large."""
     try:
         if path.is_symlink() or not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return None
@@ -93,7 +93,7 @@ def _json(path: Path) -> Any:
 
 
 def _files(data: Any, format: str) -> dict[str, str] | None:
-    """Return the files that a description lists; None where it is of another format or lists what no folder of snnc holds."""
+    """Return the files that a description lists; None if it has another format or lists files that no snnc folder holds."""
     if not isinstance(data, dict) or data.get("format") != format or not isinstance(data.get("files"), Mapping):
         return None
     files: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Folders appear whole or not at all: a folder is written beside its place and then renamed."""
+"""Folders that appear completely or not at all: written next to their place, then renamed."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class DiskFullError(OutputFolderError):
 
 
 class ForeignFolderError(OutputFolderError):
-    """The place of an output folder holds something other than a project of snnc."""
+    """The output folder exists and is not an snnc project."""
 
     code = "SNNC-E414"
 
 
 def write_file(path: Path, chunks: Iterable[Chunk]) -> str:
-    """Write a file piece by piece, so that large ones never stand in memory; return its SHA-256 in hexadecimal."""
+    """Write a file piece by piece, so that large ones are never in memory as a whole; return its SHA-256 in hexadecimal."""
     found = hashlib.sha256()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as stream:
@@ -53,15 +53,15 @@ def write_file(path: Path, chunks: Iterable[Chunk]) -> str:
 
 @contextmanager
 def whole_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
-    """Give an empty folder to fill; it becomes `folder` only when the block ends without an error. An older project there is replaced.
+    """Yield an empty folder to fill; it becomes `folder` only if the block ends without an error, and replaces an older project there.
 
-    What the block wrote is listed in ``snnc.json``. Of an older project, files that snnc did not write stay where they are; those that
-    somebody has changed and trained weights are put aside, see :func:`snnc.backends.folders.carrying.carry_over`, which a warning says.
+    ``snnc.json`` lists the files that the block wrote. Files of an older project that snnc did not write stay in place. Changed files
+    and trained weights are put aside, with a warning; see :func:`snnc.backends.folders.carrying.carry_over`.
 
     Parameters
     ----------
     folder
-        Where.
+        The output folder.
     keep_trained
         Whether the trained weights of an older project are kept.
 
@@ -72,7 +72,7 @@ def whole_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
     FolderInUseError
         Another process trains in it.
     DiskFullError, OutputFolderError
-        The files cannot be written; nothing is left behind and an older project stays as it was.
+        The files cannot be written; no files remain and an older project is unchanged.
     """
     check_replaceable(folder)
     held: HeldFolder | None = None
@@ -95,7 +95,7 @@ def whole_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
 
 
 def _close_to_others(folder: Path) -> None:
-    """Let nobody else write to a folder and what is in it, whatever the umask: its program is compiled and executed."""
+    """Remove write permission of others from a folder and its contents, whatever the umask: its program is compiled and executed."""
     for path in (folder, *folder.rglob("*")):
         mode = path.lstat().st_mode
         if mode & 0o022 and not path.is_symlink():
@@ -108,11 +108,11 @@ def check_replaceable(folder: Path) -> None:
     Raises
     ------
     ForeignFolderError
-        `folder` is a file, or nothing shows that it is snnc's own.
+        `folder` is a file, or does not show that it belongs to snnc.
     FolderInUseError
         Another process trains in it.
     OutputFolderError
-        `folder` cannot be looked at, or is read-only.
+        `folder` cannot be read, or is read-only.
     """
     try:
         if not folder.is_symlink() and not folder.exists():
@@ -129,7 +129,7 @@ def check_replaceable(folder: Path) -> None:
 
 
 def _put_in_place(beside: Path, target: Path, keep_trained: bool) -> None:
-    """Make `beside` the folder `target`; an older project there lies in `beside` after that."""
+    """Rename `beside` to `target`; an older project there is in `beside` afterwards."""
     if not target.exists() or not any(target.iterdir()):
         beside.rename(target)
         return
@@ -143,7 +143,7 @@ def _put_in_place(beside: Path, target: Path, keep_trained: bool) -> None:
 
 
 def _say(carried: Carried, beside: Path, target: Path) -> None:
-    """Warn of what was put aside."""
+    """Warn about files that were put aside."""
 
     def place(path: Path) -> str:
         return str(target / path.relative_to(beside))
@@ -161,7 +161,7 @@ def _say(carried: Carried, beside: Path, target: Path) -> None:
 
 
 def umask() -> int:
-    """Return the rights that new files of this process lack."""
+    """Return the permissions that new files of this process lack (the umask)."""
     value = os.umask(0)
     os.umask(value)
     return value

@@ -1,1 +1,1 @@
-"""What the CPU and the CUDA backend share: engines over emitted libraries, tables, and storage of sequences."""
+"""Shared parts of the CPU and CUDA backends: engines over emitted libraries, tables, and storage of sequences."""

@@ -1,4 +1,4 @@
-"""A network whose loss is someone else's: its output's adjoint is given, gradients of parameters (and of inputs) come back."""
+"""A network with an external loss: takes the adjoint of its output and returns gradients of parameters (and of inputs)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snnc.compiler.passes.edit import fresh_name
 
 @dataclass(frozen=True)
 class GivenAdjoint:
-    """Stands where a program has its loss; only programs on the processor know it.
+    """Replaces the loss of a program; only programs on the processor support it.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class GivenAdjoint:
 
 
 def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
-    """Return `graph` with a relay behind each input, and the relay of each input: what arrives at it has the input's gradient.
+    """Return `graph` with a relay after each input, and the relay of each input, whose current has the input's gradient.
 
-    A relay is only differentiated behind something that learns: the link in front of it has a weight of 1, which nobody changes.
+    A relay is only differentiated after a learnable connection: the link before it has a weight of 1, which nobody changes.
     """
     made = Graph(graph.name, graph.steps)
     made.state_inputs, made.idle_inputs, made.assumptions = dict(graph.state_inputs), dict(graph.idle_inputs), list(graph.assumptions)
@@ -63,7 +63,7 @@ def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
 
 
 def with_joined_outputs(graph: Graph, names: Sequence[str]) -> tuple[Graph, str]:
-    """Return `graph` with one output in place of those called `names`: their values at a step one after the other, each as a vector."""
+    """Return `graph` with one output instead of those called `names`: their values at a step one after the other, each as a vector."""
     made = graph.copy()
     whole = made.add(fresh_name(made, "outputs"), Concat())
     for number, name in enumerate(names):

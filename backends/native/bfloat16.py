@@ -1,7 +1,7 @@
-"""Which values of the backward pass may be kept in bfloat16, and what is taken off before they are rounded.
+"""Values of the backward pass that can be stored in bfloat16, and the offsets subtracted before rounding.
 
 Rounding keeps signs. A state that is compared with a threshold is therefore kept as its distance from the threshold: the backward pass sees
-the spikes that there were, and the surrogate's slope, steepest there, is off by a part in 2^8 at most. A value that decides something in
+the actual spikes, and the surrogate's slope, steepest there, has an error of at most 1 in 2^8. A value that is used for a decision in
 another way stays float32.
 """
 
@@ -16,15 +16,15 @@ from snnc.compiler.neurons.kernel import Kernel
 _SPIKES: Final = frozenset({"spike", "spike_ge", "sign"})
 _COMPARISONS: Final = frozenset({"gt", "ge"})
 _EXACT, _SIGNED, _ROUNDED = range(3)
-"""Not changed by rounding; changed, but not in its sign; changed."""
+"""Unchanged by rounding; changed, but with the same sign; changed."""
 
 
 class _DecidesError(Exception):
-    """A rounded value would decide something."""
+    """A rounded value would change a decision."""
 
 
 def rounded_values(kernel: Kernel) -> dict[str, Expression]:
-    """Return the names of `kernel.history` and `kernel.saved` that may be rounded, and what is taken off: 0 or a threshold."""
+    """Return the names of `kernel.history` and `kernel.saved` that may be rounded, and the subtracted offset: 0 or a threshold."""
     found: dict[str, Expression] = {}
     for name in (*kernel.history, *kernel.saved):
         names = (name, f"{name}_prev") if name in kernel.history else (name,)
@@ -36,7 +36,7 @@ def rounded_values(kernel: Kernel) -> dict[str, Expression]:
 
 
 def _centres(expression: Expression, names: Collection[str], parameters: Collection[str]) -> set[Expression]:
-    """Constants that one of `names` is compared with, or that are taken off it."""
+    """Constants that one of `names` is compared with, or that are subtracted from it."""
     match expression:
         case Call("sub" | "gt" | "ge", (Symbol(name), Number() | Symbol() as centre)) if name in names and _constant(centre, parameters):
             return {centre}
@@ -51,7 +51,7 @@ def _constant(expression: Expression, parameters: Collection[str]) -> bool:
 
 
 class _Rounding:
-    """What becomes of values of a kernel's backward code where `names` are rounded as distances from `centre`."""
+    """Effect on values of a kernel's backward code if `names` are rounded as distances from `centre`."""
 
     def __init__(self, kernel: Kernel, names: Collection[str], centre: Expression) -> None:
         self.kernel, self.names, self.centre = kernel, names, centre

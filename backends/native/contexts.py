@@ -1,4 +1,4 @@
-"""What templates print of a loss and of an optimiser, the same for the processor and for GPUs."""
+"""Template data for losses and optimisers, the same for the processor and for GPUs."""
 
 from __future__ import annotations
 

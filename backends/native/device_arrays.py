@@ -14,7 +14,7 @@ _CUDA: Final = (2, 13)
 _FLOAT: Final = 2
 """kDLFloat."""
 _DEFAULT_STREAM: Final = 1
-"""What the Python array API's ``__dlpack__`` calls the default stream, whose address is 0."""
+"""Number of the default stream, whose address is 0, in the Python array API's ``__dlpack__``."""
 
 
 class _Tensor(ctypes.Structure):
@@ -36,7 +36,7 @@ class _Tensor(ctypes.Structure):
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """Where an array lies.
+    """Location of an array in memory.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class DeviceArray:
     shape
         Its axes.
     kind
-        ``"float32"``, or what else it holds.
+        ``"float32"``, or another element type.
     contiguous
         Whether it is dense and row-major.
     owner
@@ -65,14 +65,14 @@ class DeviceArray:
 
 
 def device_array(given: Any, stream: int = 0) -> DeviceArray | None:
-    """Return where an array lies in a device's memory; None where it is the host's, or no array.
+    """Return the location of an array in a device's memory; None if it is in host memory, or not an array.
 
     Parameters
     ----------
     given
         An array of torch, CuPy or JAX.
     stream
-        Address of the program's stream; it waits for work that the array's library has started on it, as the array API asks.
+        Address of the program's stream; it waits for work that the array's library has started on the array, as the array API requires.
     """
     on = getattr(given, "__dlpack_device__", None)
     if on is not None and hasattr(given, "__dlpack__"):

@@ -1,4 +1,4 @@
-"""What every engine does alike whose program is a native artefact behind the common C ABI."""
+"""The common base of all engines whose program is a native artefact with the shared C ABI."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class NativeEngine(ABC):
     Parameters
     ----------
     library, folder
-        What was built of the project, and the project.
+        The project's shared library, and the project.
     """
 
     def __init__(self, library: Path, folder: Path) -> None:
@@ -75,7 +75,7 @@ class NativeEngine(ABC):
         self.session.set(_UPDATES, np.array([values.updates], dtype=np.int32))
 
     def profile(self) -> dict[str, Any]:
-        """What the program reports of itself."""
+        """The program's own report."""
         return self.session.profile()
 
     def close(self) -> None:
@@ -90,7 +90,7 @@ class NativeEngine(ABC):
     def _set_inputs(self, inputs: Mapping[str, Array]) -> None: ...
 
     def _set_initial(self, initial: Initial) -> None:
-        """Set initial values of this sequence; those that the one before set, and this one does not, become the file's again."""
+        """Set initial values of this sequence; values set only for the previous sequence return to the file's."""
         wanted = {_initial_tensor(population, place): value for (population, place), value in initial.items()}
         for name, value in self._defaults.items():
             if name not in wanted:

@@ -1,13 +1,13 @@
-"""Rows that the emitted program holds: how many of each sample, as C++ and as numbers."""
+"""Rows that the emitted program holds: their number for each sample, as C++ and as numbers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 LINE = 16
-"""Numbers of a cache line: rows are filled up to whole ones (``vectors.hpp``)."""
+"""Numbers in a cache line: rows are padded to whole lines (``vectors.hpp``)."""
 LENGTHS = ("steps", "segment", "block")
-"""Lengths that a session knows: of the sequence, of what lies between two checkpoints, of the steps whose deltas are kept together."""
+"""Lengths known to a session: of the sequence, of the segment between two checkpoints, of the steps whose deltas are kept together."""
 
 
 def padded(numbers: int) -> int:
@@ -16,14 +16,14 @@ def padded(numbers: int) -> int:
 
 
 def pitch(numbers: int) -> int:
-    """Numbers from one row to the next, as ``vectors.hpp`` has it."""
+    """Numbers from one row to the next, as in ``vectors.hpp``."""
     whole = padded(numbers)
     return whole + LINE if whole % (8 * LINE) == 0 else whole
 
 
 @dataclass(frozen=True)
 class Slots:
-    """How many rows of each sample are held: `number`, and once as many as a length for each name in `lengths`."""
+    """Number of held rows of each sample: `number`, plus the length for each name in `lengths`."""
 
     number: int
     lengths: tuple[str, ...] = ()
@@ -45,9 +45,9 @@ class Held:
     name
         Of the rows in the program.
     size
-        Numbers of a row, which is filled up to whole lines.
+        Numbers of a row, which is padded to whole lines.
     trained, running
-        Slots where a backward pass follows, and where none does; `running` None: the rows are those of a backward pass.
+        Slots with and without a following backward pass; `running` None: the rows belong to a backward pass.
     width
         Bytes of a number.
     """

@@ -1,4 +1,4 @@
-"""Drives any emitted shared library through its C ABI (``snnc_abi.h``): tensors by name, as NumPy arrays."""
+"""Drive any emitted shared library through its C ABI (``snnc_abi.h``): tensors by name, as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from snnc.compiler.ir.graph import Array
 
 ABI_VERSION: Final = 2
 SHARED_SOURCES: Final = ("snnc_abi.h", "snnc_abi.cpp", "snnc_session.hpp", "snnc_files.hpp", "snnc_files.cpp", "snnc_main.cpp")
-"""Sources of the ABI that every native project holds."""
+"""Sources of the ABI in every native project."""
 _MAX_RANK: Final = 8
 
 
@@ -35,7 +35,7 @@ class NativeLibraryError(SnncError):
 
 
 class Role(IntEnum):
-    """What a tensor of the ABI is for."""
+    """Purpose of a tensor of the ABI."""
 
     INPUT = 0
     RECORD = 1
@@ -83,7 +83,7 @@ class NativeSession:
     Raises
     ------
     NativeLibraryError, NativeError
-        The library does not fit, or refuses the folder.
+        The library is incompatible, or refuses the folder.
     """
 
     def __init__(self, library: Path, folder: Path) -> None:
@@ -95,7 +95,7 @@ class NativeSession:
         self.tensors: Mapping[str, TensorInfo] = {info.name: info for info in self._tensors()}
 
     def refresh(self) -> None:
-        """Read the tensors' shapes again, after a setting that they follow was changed."""
+        """Read the tensors' shapes again, after a change of a setting that determines them."""
         self.tensors = {info.name: info for info in self._tensors()}
 
     def with_role(self, role: Role) -> dict[str, TensorInfo]:
@@ -117,7 +117,7 @@ class NativeSession:
         self._check(self._library.snnc_set_events(self._open(), name.encode(), given, len(begins) - 1, listed, len(found)))
 
     def set_from(self, name: str, address: int, elements: int) -> None:
-        """Let the program copy the tensor from memory that holds numbers of its type, the host's or a device's own."""
+        """Let the program copy the tensor from host or device memory that holds numbers of its type."""
         info = self._info(name)
         if elements != math.prod(info.shape):
             raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the memory {elements} elements.")
@@ -125,7 +125,7 @@ class NativeSession:
         self._check(self._library.snnc_set_tensor(self._open(), name.encode(), pointer, elements * info.dtype.itemsize))
 
     def get_into(self, name: str, address: int, elements: int) -> None:
-        """Let the program copy the tensor to memory for numbers of its type, the host's or a device's own."""
+        """Let the program copy the tensor to host or device memory for numbers of its type."""
         info = self._info(name)
         if elements != math.prod(info.shape):
             raise NativeError(f"the tensor {name} has shape {list(info.shape)}, the memory room for {elements} elements.")
@@ -150,7 +150,7 @@ class NativeSession:
         return loss.value
 
     def profile(self) -> dict[str, Any]:
-        """What the session has done so far."""
+        """The session's activity so far."""
         text = self._library.snnc_profile(self._open())
         if text is None:
             raise NativeError(f"no profile: {self._message()}.")

@@ -1,4 +1,4 @@
-"""What a training step takes, and how many steps lie between two checkpoints so that it stays within the memory that was asked for."""
+"""The memory of a training step, and the distance between checkpoints that keeps it within the requested bound."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from snnc.backends.native.library import NativeLibraryError
 from snnc.backends.runtime.errors import MemoryNeededError
 
 ROOM: Final = 1.125
-"""Room that growing lists make, over what they hold (``values.hpp``)."""
+"""Capacity of growing lists relative to their contents (``values.hpp``)."""
 BUSY: Final = 2.0
-"""How much busier than the whole sequence a block of steps is taken to be."""
+"""Assumed activity of a block of steps relative to the whole sequence."""
 BLOCK_ROWS: Final = 512
-"""Rows of deltas of a block, and steps that one has all the same where threads share gradients (``CpuSession::block_length``)."""
+"""Rows of deltas of a block, and its minimum steps if threads share gradients (``CpuSession::block_length``)."""
 FEW_STEPS: Final = 4
 FILLED: Final = 16
-"""Numbers behind the last one that a list has room for."""
+"""Spare numbers at the end of a list."""
 
 
 @dataclass(frozen=True)
 class ListNeeds:
-    """Lists of what is not 0, by step and sample.
+    """Lists of nonzero values, by step and sample.
 
     Attributes
     ----------
     name
-        Of what is listed.
+        Name of the listed buffer.
     neurons, past
-        Numbers of a row, and rows that stand in front of the sequence.
+        Numbers of a row, and rows before the sequence.
     share
-        Part of the numbers that is taken to be listed until a sequence has shown it.
+        Assumed fraction of listed numbers, until a sequence has shown it.
     width
         Bytes of an entry.
     row
-        Bytes of the row that is held in place of a list where most of an input's values are not 0; 0: lists are held always.
+        Bytes of the row that replaces a list if most of an input's values are nonzero; 0: lists are always held.
     """
 
     name: str
@@ -51,14 +51,14 @@ class ListNeeds:
 
 @dataclass(frozen=True)
 class Spared:
-    """Copies of weights that a training step with checkpoints does without, in bytes.
+    """Copies of weights that a training step with checkpoints does not need, in bytes.
 
     Attributes
     ----------
     copies
-        Of all of them, which `fixed` holds.
+        Bytes of all of them, included in `fixed`.
     sample
-        What takes their place, of each sample, in whole lines of them for each thread.
+        Bytes per sample of their replacement, in whole lines for each thread.
     length
         ``number``, or ``block``: of each of its steps.
     """
@@ -70,28 +70,28 @@ class Spared:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a program holds, in bytes.
+    """Memory of a program, in bytes.
 
     Attributes
     ----------
     fixed
         Parameters, moments, tables and copies.
     thread
-        Of each thread: gradients, sums, room for what is made where it is used.
+        Per thread: gradients, sums, space for temporary values.
     rows
-        Of each sample: ``number``, and for each step of ``steps``, ``segment`` and ``block``.
+        Per sample: ``number``, and for each step of ``steps``, ``segment`` and ``block``.
     checkpoint
-        Of each sample and checkpoint.
+        Per sample and checkpoint.
     lists
-        What is listed.
+        The lists.
     events
-        Lists that a thread turns round for a block of steps, and bytes for each entry.
+        Lists that a thread transposes for a block of steps, and bytes for each entry.
     blocks
         Whether steps run in blocks.
     shares
-        Whether threads share gradients behind a block.
+        Whether threads share gradients after a block.
     spared
-        Copies that are done without where there are checkpoints.
+        Copies that are not needed with checkpoints.
     """
 
     fixed: int
@@ -105,12 +105,12 @@ class Needs:
     spared: Spared = field(default_factory=Spared)
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON's types."""
+        """Return it as JSON types."""
         return asdict(self)
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Needs:
-        """Return what ``project.json`` tells.
+        """Return the needs in ``project.json``.
 
         Raises
         ------
@@ -129,21 +129,21 @@ class Needs:
 
 @dataclass(frozen=True)
 class Activity:
-    """What sequences have shown.
+    """Activity observed in sequences.
 
     Attributes
     ----------
     shares
-        By name of what is listed, the largest part of its numbers that a sequence listed.
+        By name of the list, the largest fraction of its numbers that a sequence listed.
     dense
-        Inputs of which rows were held.
+        Inputs held as rows.
     """
 
     shares: Mapping[str, float] = field(default_factory=dict)
     dense: Collection[str] = ()
 
     def with_sequence(self, needs: Needs, shares: Mapping[str, float]) -> Activity:
-        """Return it together with the shares of another sequence, which lacks inputs that it holds as rows."""
+        """Return it merged with the shares of another sequence, which excludes inputs held as rows."""
         dense = {one.name for one in needs.lists if one.row and one.name not in shares}
         found = {name: max(share, self.shares.get(name, 0.0)) for name, share in shares.items()}
         return Activity({**self.shares, **found}, {*self.dense, *dense} if shares else self.dense)
@@ -155,7 +155,7 @@ UNSEEN: Final = Activity()
 def predicted_bytes(
     description: Mapping[str, Any], steps: int, batch: int, segment: int, threads: int = 1, activity: Activity = UNSEEN
 ) -> int:
-    """Return the bytes that a training step is predicted to take, in segments of so many steps; of a project without training, a run.
+    """Return the predicted bytes of a training step in segments of so many steps; for a project without training, of a run.
 
     Parameters
     ----------
@@ -164,22 +164,22 @@ def predicted_bytes(
     steps, batch
         T and B.
     segment
-        Steps between two checkpoints; T: there are none.
+        Steps between two checkpoints; T: no checkpoints.
     threads
         Threads of the session.
     activity
-        What sequences have shown so far.
+        Activity observed so far.
     """
     return _predicted(Needs.of(description), steps, batch, segment, threads, activity)
 
 
 def least_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: Activity = UNSEEN) -> int:
-    """Return the bytes of a training step in the segments that take least."""
+    """Return the bytes of a training step in the segments that need least."""
     return _predicted(Needs.of(description), steps, batch, least_segment(description, steps, batch, threads, activity), threads, activity)
 
 
 def least_segment(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: Activity = UNSEEN) -> int:
-    """Return the steps between two checkpoints with which a training step takes least."""
+    """Return the steps between two checkpoints with which a training step needs least memory."""
     needs = Needs.of(description)
     # Of all segments with as many checkpoints, the shortest takes least.
     few = range(1, isqrt(steps) + 1)
@@ -189,39 +189,39 @@ def least_segment(description: Mapping[str, Any], steps: int, batch: int, thread
 
 
 def run_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: Activity = UNSEEN) -> int:
-    """Return the bytes that a run without a backward pass takes at most; gradients and moments of a training are there beside it."""
+    """Return the maximum bytes of a run without a backward pass, in addition to gradients and moments of a training."""
     needs, training = Needs.of(description), bool(description["training"])
     alone = replace(needs, checkpoint=0, spared=Spared()) if training else needs
     return _predicted(alone, steps, batch, 1 if training else steps, threads, activity)
 
 
 def most_samples(description: Mapping[str, Any], steps: int, batch: int, most: int, threads: int = 1, activity: Activity = UNSEEN) -> int:
-    """Return how many of `batch` samples may run at once within `most` bytes; 1 where not even that fits."""
+    """Return how many of `batch` samples may run at once within `most` bytes; 1 if not even that fits."""
     fitting = bisect_right(range(1, batch + 1), most, key=lambda size: run_bytes(description, steps, size, threads, activity))
     return max(1, fitting)
 
 
 def busiest(needs: Needs) -> Activity:
-    """Return the activity with which everything is listed that can be."""
+    """Return the activity with which all possible values are listed."""
     return Activity({one.name: 1.0 for one in needs.lists})
 
 
 def check_least(description: Mapping[str, Any], steps: int | None, batch: int | None, most: int) -> str:
-    """Refuse a bound that no sequence keeps, before anything runs; return what to say of a batch that does not keep it, or "".
+    """Refuse a bound that no sequence meets, before anything runs; return a warning for a batch that does not meet it, or "".
 
     Parameters
     ----------
     description
         ``project.json`` of the project.
     steps, batch
-        Where they are known.
+        Their numbers, if known.
     most
         The bound in bytes.
 
     Raises
     ------
     MemoryNeededError
-        A single sample, of one step where they are not known, needs more.
+        A single sample (with one step, if their number is unknown) needs more.
     """
     length = steps or 1
     needed = least_bytes if description["training"] else run_bytes
@@ -280,7 +280,7 @@ def segment_for(description: Mapping[str, Any], steps: int, batch: int, most: in
     Raises
     ------
     MemoryNeededError
-        There is none; the message says what the best one needs.
+        There is none; the message gives the bytes of the best one.
     """
     needs = Needs.of(description)
     needed = {segment: _predicted(needs, steps, batch, segment, threads, activity) for segment in range(1, steps + 1)}

@@ -1,4 +1,4 @@
-"""The processors at hand."""
+"""The processors that this process may use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What engines do alike whose native program keeps checkpoints, sums gradients of several steps and goes back from a given adjoint."""
+"""Base of engines whose native program supports checkpoints, summed gradients and a given adjoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from snnc.backends.runtime.events import Given
 
 
 class Gather(IntEnum):
-    """What a training step does of an update: the setting ``gather`` of the program."""
+    """The part of an update that a training step does: the setting ``gather`` of the program."""
 
     ALONE = 0
     BEGINS = 1
@@ -34,14 +34,14 @@ class SegmentedEngine(SizedEngine):
     Attributes
     ----------
     device
-        Number of the GPU whose memory it takes addresses of; None: the host's alone.
+        Number of the GPU whose addresses it accepts; None: host addresses only.
 
     Parameters
     ----------
     library, folder
-        What was built of the project, and the project.
+        The project's shared library, and the project.
     memory
-        Bytes that a training step may take; where it needs more, histories are kept between checkpoints only.
+        Maximum bytes of a training step; if it needs more, histories are kept between checkpoints only.
     """
 
     takes_events = True
@@ -63,14 +63,14 @@ class SegmentedEngine(SizedEngine):
         return super().forward(inputs, initial)
 
     def run_forward(self, inputs: Mapping[str, Given]) -> None:
-        """Run a sequence and keep what :meth:`run_backward` reads, in a project whose loss is a ``GivenAdjoint``."""
+        """Run a sequence and keep the values that :meth:`run_backward` reads, in a project whose loss is a ``GivenAdjoint``."""
         self._begin_training(inputs)
         self._set_initial({})
         self._setting("autograd", 1)
         self.session.run()
 
     def run_backward(self) -> None:
-        """Go back from the last :meth:`run_forward`, whose output's adjoint was set."""
+        """Run backward from the last :meth:`run_forward`, whose output's adjoint was set."""
         self.session.train_step()
 
     def _set_batch(self, inputs: Mapping[str, Array], target: Array) -> None:
@@ -78,7 +78,7 @@ class SegmentedEngine(SizedEngine):
         self.session.set("labels", target)
 
     def _begin_training(self, inputs: Mapping[str, Given]) -> None:
-        """Set the inputs of a sequence that runs backward; the first one is run forward before, where its lists decide over the bound."""
+        """Set the inputs of a sequence that runs backward; the first sequence runs forward beforehand if the bound depends on its lists."""
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._training = True
         try:
@@ -89,7 +89,7 @@ class SegmentedEngine(SizedEngine):
             self._training = False
 
     def _run_to_see(self, inputs: Mapping[str, Given], steps: int, batch: int) -> None:
-        """Run forward, with what a backward pass would read kept in the segments that take least, to see what is listed."""
+        """Run forward, with histories in the segments that need least, to find the sizes of the lists."""
         self._check_memory(steps, batch)
         self._segments = {(steps, batch, self.memory or 0): least_segment(self.description, steps, batch, self._threads())}
         super()._set_inputs(inputs)
@@ -100,7 +100,7 @@ class SegmentedEngine(SizedEngine):
         self._segments = {}
 
     def _is_open(self, steps: int, batch: int) -> bool:
-        """Whether it depends on the activity, which nothing has shown yet, if the bound can be kept."""
+        """Whether meeting the bound depends on the activity, which has not been observed yet."""
         if self.memory is None or not self.description["training"] or self._segments or self._activity.shares:
             return False
         most = busiest(Needs.of(self.description))
@@ -163,7 +163,7 @@ class SegmentedEngine(SizedEngine):
         self._move_gradients(self.session.set_from, address)
 
     def _move_gradients(self, move: Callable[[str, int, int], None], address: int) -> None:
-        """Call `move` for each gradient with its place in memory that holds them one behind the other."""
+        """Call `move` for each gradient with its place in memory that holds them consecutively."""
         for name, info in self.session.with_role(Role.GRADIENT).items():
             elements = math.prod(info.shape)
             move(name, address, elements)
@@ -173,10 +173,10 @@ class SegmentedEngine(SizedEngine):
         return super()._settings_of(steps, batch) | {"segment": self._segment(steps, batch)}
 
     def _segment(self, steps: int, batch: int) -> int:
-        """Steps between two checkpoints; 0: there are none.
+        """Steps between two checkpoints; 0: no checkpoints.
 
-        The first one is chosen by an assumed activity. Between sequences it is shortened where what they listed tells that the bound would
-        be passed.
+        The first number follows from an assumed activity. Between sequences it is reduced if their lists show that the bound would
+        be exceeded.
         """
         if self.memory is None or not self.description["training"]:
             return 0
@@ -192,7 +192,7 @@ class SegmentedEngine(SizedEngine):
         return 0 if chosen == steps else chosen
 
     def _fitting(self, steps: int, batch: int, memory: int) -> int:
-        """Segments that keep the bound. A training that began within it goes on in the shortest that help, and says so."""
+        """Segments that meet the bound. A training that began within it continues with the shortest that help, and warns."""
         sizes = (self.description, steps, batch)
         try:
             return segment_for(*sizes, memory, self._threads(), self._activity)
@@ -210,20 +210,20 @@ class SegmentedEngine(SizedEngine):
         return best
 
     def least_memory(self, steps: int, batch: int) -> int:
-        """Return the bytes of a training step in the segments that take least, by what sequences have shown so far."""
+        """Return the bytes of a training step in the segments that need least, with the activity observed so far."""
         self._look()
         return least_bytes(self.description, steps, batch, self._threads(), self._activity)
 
     def _look(self) -> None:
-        """Remember what the last sequence listed."""
+        """Remember the list sizes of the last sequence."""
         self._activity = self._activity.with_sequence(Needs.of(self.description), self._listed())
 
     def _threads(self) -> int:
-        """How many threads hold gradients of their own."""
+        """Number of threads with their own gradients."""
         return 1
 
     def _listed(self) -> Mapping[str, float]:
-        """Part of the numbers of each list that the last sequence listed."""
+        """Fraction of the numbers of each list that the last sequence listed."""
         return {}
 
     def _check_memory(self, steps: int, batch: int) -> None:

@@ -1,4 +1,4 @@
-"""What engines do alike whose native program takes any number of steps and samples: sizes are settings, shapes follow them."""
+"""Base of engines whose native program takes any number of steps and samples: sizes are settings, shapes follow them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SizedEngine(NativeEngine):
     Parameters
     ----------
     library, folder
-        What was built of the project, and the project.
+        The project's shared library, and the project.
     """
 
     batch: int | None = None
@@ -64,10 +64,10 @@ class SizedEngine(NativeEngine):
 
     @abstractmethod
     def _memory_there(self) -> tuple[int, str]:
-        """Bytes that a sequence may take, and whose they are."""
+        """Maximum bytes of a sequence, and the owner of that memory."""
 
     def _setting(self, name: str, value: int) -> None:
-        """Change a setting; sizes of tensors follow, and initial values are those of the file again where they do."""
+        """Change a setting; sizes of tensors follow, and tensors with a new size have the file's initial values again."""
         if self._sizes.get(name) == value:
             return
         self.session.set(name, np.array([value], dtype=np.int32))
@@ -84,11 +84,11 @@ class SizedEngine(NativeEngine):
         self._set_arrays(inputs)
 
     def _settings_of(self, steps: int, batch: int) -> dict[str, int]:
-        """What is set before a sequence of that size."""
+        """Settings before a sequence of that size."""
         return {"steps": steps, "batch": batch}
 
     def _check_memory(self, steps: int, batch: int) -> None:
-        """Refuse a sequence that the memory cannot hold, before any of it is taken."""
+        """Refuse a sequence that does not fit the memory, before allocating any."""
         needed = steps * batch * int(self.description["bytes_per_step"])
         there, whose = self._memory_there()
         if needed > there:
@@ -98,7 +98,7 @@ class SizedEngine(NativeEngine):
             )
 
     def _set_arrays(self, inputs: Mapping[str, Any]) -> None:
-        """Set all inputs: arrays, or what else an engine takes."""
+        """Set all inputs: arrays, or other types that the engine accepts."""
         for info in self.description["inputs"]:
             self.session.set(info["tensor"], inputs[info["tensor"]])
 

@@ -1,4 +1,4 @@
-"""Emitted projects that take any number of steps and samples, for the processor and for GPUs: texts, tables, values, what they are."""
+"""Emitted projects for any number of steps and samples, on the processor and on GPUs: texts, tables, values, descriptions."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from snnc.compiler.ir.step_program import StepProgram
 
 _STEPS: Final = 100
 _BATCH: Final = 32
-"""What a session starts with where nobody said; it takes any other."""
+"""Default size of a session; it accepts any other."""
 
 
 @dataclass(frozen=True)
 class MemoryNeeds:
-    """What ``project.json`` tells of a sequence's memory, in bytes.
+    """A sequence's memory as in ``project.json``, in bytes.
 
     Attributes
     ----------
     per_step
-        Of a step and sample where nothing is kept between checkpoints only.
+        Bytes of a step and sample without checkpoints.
     parts
         :class:`snnc.backends.native.memory.Needs` as data.
     """
@@ -42,7 +42,7 @@ class MemoryNeeds:
 
 
 def session_sizes(program: StepProgram, steps: int | None, batch: int | None) -> dict[str, int]:
-    """Return what a session starts with."""
+    """Return the initial sizes of a session."""
     return {"steps": steps or program.steps or _STEPS, "batch": batch or _BATCH}
 
 
@@ -84,18 +84,18 @@ def write_sized_project(
     memory: MemoryNeeds,
     more: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a project to `folder`, whole or not at all.
+    """Write a project to `folder`, completely or not at all.
 
     Parameters
     ----------
     folder
-        Where.
+        The output folder.
     program, target
-        What was emitted, and for what.
+        The emitted program and its target.
     sizes, texts, tables, values
         Of :func:`session_sizes` and :func:`rendered`; the pieces of ``tables.bin``; and of :func:`initial_values`.
     memory
-        What a sequence takes.
+        Memory of a sequence.
     more
         Further members of ``project.json``.
 
@@ -114,7 +114,7 @@ def write_sized_project(
 
 
 def _description(program: StepProgram, target: str, sizes: Mapping[str, int], memory: MemoryNeeds) -> dict[str, Any]:
-    """``project.json``: what the folder is, and which ABI tensor stands for what."""
+    """``project.json``: the kind of the folder, and the meaning of each ABI tensor."""
     learned = {u.parameter for u in program.update}
     return {
         "format": PROJECT_FORMAT,

@@ -1,4 +1,4 @@
-"""What the emitted program keeps of each sequence buffer: rows of how many steps, lists of what is not 0, slots of adjoints."""
+"""Storage of each sequence buffer in the emitted program: numbers of rows, lists of nonzero values, slots of adjoints."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ from snnc.compiler.neurons.expression import Expression
 
 @dataclass(frozen=True)
 class Kept:
-    """What is kept of a buffer that connections or records read.
+    """Storage of a buffer that connections or records read.
 
     Attributes
     ----------
     past
-        Steps before the first one that someone reads: the longest delay.
+        Steps before the first one that are read: the longest delay.
     listed
         Lists are kept, because the values are spikes and some connection reads them.
     ring
-        Slots of rows that are used in turn where only the forward pass reads them.
+        Slots of rows that are used in turn if only the forward pass reads them.
     history
         The backward pass reads rows of all steps.
     rows
-        Some reader takes rows although lists are kept.
+        Some reader needs rows although lists are kept.
     """
 
     past: int
@@ -58,22 +58,22 @@ class Kept:
     rows: bool
 
     def slots(self, trained: bool) -> Slots:
-        """How many rows are held."""
+        """Number of rows."""
         return Slots(self.past, ("segment",)) if trained and self.history else Slots(self.ring)
 
 
 @dataclass(frozen=True)
 class Storage:
-    """What is kept of the buffers of `program`.
+    """Storage of the buffers of `program`.
 
     Attributes
     ----------
     program
         The step program.
     pooled
-        Windows of the maximum behind each convolution of which nothing else is read.
+        Windows of the maximum after each convolution that has no other reader.
     precision
-        Of what the backward pass reads of all steps, and of dense weights as connections read them.
+        Precision of the histories for the backward pass, and of dense weights as connections read them.
     """
 
     program: StepProgram
@@ -85,7 +85,7 @@ class Storage:
         return math.prod(self.program.buffers[buffer].shape)
 
     def kept(self, buffer: str) -> Kept:
-        """What is kept of an input or output."""
+        """Storage of an input or output."""
         readers = [op for op in self.program.forward if not isinstance(op, Fill | NeuronStep) and op.source.buffer == buffer]
         by_rows = [op for op in readers if isinstance(op, Record) or (is_maximum(op) and not self.takes_lists(op))]
         listed = self.program.buffers[buffer].kind == "spikes" and len(by_rows) < len(readers)
@@ -95,12 +95,12 @@ class Storage:
         return Kept(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
 
     def takes_lists(self, op: ForwardOp | BackwardOp) -> bool:
-        """Whether `op` is the maximum of windows over spikes, or its adjoint: it is 1 where one of them fired."""
+        """Whether `op` is the maximum of windows over spikes, or its adjoint: it is 1 if one of them fired."""
         return isinstance(op, Pooling | PoolingGradient) and op.kind == "max" and self.program.buffers[op.source.buffer].kind == "spikes"
 
     @cached_property
     def near(self) -> dict[str, tuple[str, str]]:
-        """Outputs read by products, of which few neurons take gradient: buffer to population and canonical output."""
+        """Outputs read by products in which few neurons take gradient: buffer to population and canonical output."""
         found = {}
         reading = [op for op in self.program.backward if isinstance(op, DenseInputGradient | ConvolveInputGradient)]
         # What comes back from a maximum is mostly 0: leaving that out costs less than to list neurons.
@@ -114,14 +114,14 @@ class Storage:
 
     @cached_property
     def rounded(self) -> dict[str, dict[str, Expression]]:
-        """By population, states and saved values that are kept in bfloat16, by their canonical names, and what is taken off first."""
+        """By population, states and saved values that are kept in bfloat16, by their canonical names, with the subtracted offset."""
         adjoints = {op.population for op in self.program.backward if isinstance(op, NeuronAdjoint)}
         keeps = self.precision == "bfloat16" and self.program.optimizer is not None
         return {p.id: rounded_values(p.kernel) if keeps and p.id in adjoints else {} for p in self.program.populations}
 
     @property
     def checkpoint_bytes(self) -> int:
-        """Bytes of a checkpoint of a sample: states, and values before it that are read later."""
+        """Bytes of a checkpoint of a sample: states, and earlier values that are read later."""
         found = 0
         for op in self.program.forward:
             if isinstance(op, NeuronStep):
@@ -134,7 +134,7 @@ class Storage:
         return pitch(self.size(buffer))
 
     def bytes_per_step(self) -> int:
-        """Bytes that a sequence takes at most for each step and sample, lists that are full aside; the adjoint of a record among them."""
+        """Maximum bytes of a sequence per step and sample, except for full lists; includes the adjoint of a record."""
         program = self.program
         whole = [b.name for b in program.buffers.values() if b.lifetime == "sequence" and b.role in ("state", "saved", "record", "input")]
         whole += [o for op in program.forward if isinstance(op, NeuronStep) for o in op.outputs if self.kept(o).history]
@@ -143,7 +143,7 @@ class Storage:
 
     @cached_property
     def adjoint_slots(self) -> dict[str, int]:
-        """Slots of the adjoints of outputs: as many as the longest delay of a gradient that comes back, and one."""
+        """Slots of the adjoints of outputs: the longest delay of a returning gradient plus one."""
         delays: dict[str, int] = {}
         for op in self.program.backward:
             if isinstance(op, NeuronAdjoint):
@@ -155,5 +155,5 @@ class Storage:
 
 
 def is_maximum(op: object) -> bool:
-    """Whether `op` chooses, or is the adjoint of what chooses."""
+    """Whether `op` is a maximum, or the adjoint of one."""
     return isinstance(op, Pooling | PoolingGradient | Reduction | ReductionGradient) and op.kind == "max"

@@ -28,9 +28,9 @@ class Wires:
     entries
         Target and index of the weight for each entry (of a maximum: the source).
     constants
-        Weights where the connection has no parameter; None where it has.
+        Weights if the connection has no parameter, else None.
     bias
-        For each target the index of its bias; None where there is none, or where biases start the current.
+        For each target the index of its bias; None if there is none, or if biases start the current.
     """
 
     begin: Table
@@ -39,7 +39,7 @@ class Wires:
     bias: Table | None = None
 
     def tables(self) -> list[Table]:
-        """Return what stands in the file, in order."""
+        """Return the contents of the file, in order."""
         found = [self.begin.reshape(-1, 1), self.entries]
         if self.constants is not None:
             found.append(self.constants.astype("<f4").view("<u4").reshape(-1, 1))

@@ -1,4 +1,4 @@
-"""Builds an emitted project against the emulator, without CMake; what was built is kept by its content."""
+"""Build an emitted project against the emulator, without CMake; results are cached by content."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ SOURCES: Final = Sources(
 LIBRARY: Final = "libsnnc_project.so"
 TABLES: Final = "plan.bin"
 SMALL_TABLES: Final = 64 * 1024
-"""Bytes of tables up to which a graph is put together sooner by code that was compiled in half the time than by faster code."""
+"""Maximum bytes of tables for which less optimised code, compiled in half the time, is ready with the graph sooner."""
 
 
 def build_poplar(folder: Path) -> Path:
-    """Return the shared library of the project in `folder`, built when its sources were never built before on this machine.
+    """Return the shared library of the project in `folder`, built if its sources were never built on this machine.
 
-    Weights and tables are read when the library is opened, so projects that differ in nothing else share it.
+    Weights and tables are read when the library is opened, so projects that differ only in these share it.
 
     Raises
     ------
@@ -46,5 +46,5 @@ def build_poplar(folder: Path) -> Path:
 
 
 def own_level(folder: Path) -> str:
-    """Return how hard to optimise a project's own source."""
+    """Return the optimisation level of a project's own source."""
     return "-O0" if (folder / TABLES).stat().st_size <= SMALL_TABLES else "-O1"

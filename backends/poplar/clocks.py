@@ -1,4 +1,4 @@
-"""Counters of the iteration, one for each IPU, so that none has to wait for another to read it."""
+"""Counters of the iteration, one for each IPU, so that no IPU waits for another to read it."""
 
 from __future__ import annotations
 

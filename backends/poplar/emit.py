@@ -68,12 +68,12 @@ GROUPS: Final = {
 
 
 def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
-    """Write the project of `program` mapped by `plan` to `folder`, whole or not at all.
+    """Write the project of `program` mapped by `plan` to `folder`, completely or not at all.
 
     Raises
     ------
     PlanMismatchError, UnsupportedOnPoplarError
-        The two do not fit each other, or hold what cannot be printed.
+        The two do not fit each other, or use a feature that cannot be printed.
     ProjectFolderError
         The folder cannot be written.
     """
@@ -109,7 +109,7 @@ def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:
 
 
 def assemble(net: Network) -> tuple[Assembly, Body]:
-    """Put together everything that the templates print."""
+    """Collect everything that the templates print."""
     assembly = Assembly()
     extras = add_network(net, assembly)
     if net.training:
@@ -145,7 +145,7 @@ def add_network(net: Network, assembly: Assembly) -> list[Body]:
 
 
 def _tables_before(net: Network) -> int:
-    """Tables of ``plan.bin`` in front of those of the test for further windows."""
+    """Tables of ``plan.bin`` before those of the test for further windows."""
     reductions = sum(b.gradient is not None for b in net.plan.buses)
     return len(net.plan.populations) + len(net.stores) + reductions + table_count(net)
 
@@ -163,7 +163,7 @@ def gradient_codelets(net: Network) -> list[Body]:
 
 
 def network_context(net: Network, assembly: Assembly, lines: list[str]) -> Body:
-    """What the templates print of a network; `lines` are its programs."""
+    """The template data of a network; `lines` are its programs."""
     plan, target = net.plan, net.plan.target
     lists = len(plan.populations) + len(net.stores)
     reductions = [b.id for b in plan.buses if b.gradient is not None]
@@ -253,7 +253,7 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
 
 
 def _description(net: Network, digests: dict[str, str]) -> Body:
-    """``project.json``: what the folder is, and which ABI tensor stands for what."""
+    """``project.json``: the kind of the folder, and the meaning of each ABI tensor."""
     program, plan = net.program, net.plan
     return {
         "format": PROJECT_FORMAT,

@@ -14,7 +14,7 @@ from snnc.backends.poplar.build import build_poplar
 from snnc.backends.runtime.engine import Array, Initial
 
 Batch: TypeAlias = tuple[Mapping[str, Array], Array | None]
-"""Inputs by id, and class indices where it is a batch of training."""
+"""Inputs by id, and class indices for a training batch."""
 
 
 class PoplarEngine(NativeEngine):
@@ -23,7 +23,7 @@ class PoplarEngine(NativeEngine):
     Parameters
     ----------
     library, folder
-        What :func:`~snnc.backends.poplar.build.build_poplar` made, and the project.
+        The library from :func:`~snnc.backends.poplar.build.build_poplar`, and the project.
     """
 
     @property
@@ -60,7 +60,7 @@ class PoplarEngine(NativeEngine):
         return {o["id"]: self._record(o, inputs, initial) for o in self.description["outputs"]}
 
     def counters(self) -> dict[str, int]:
-        """Spikes dropped in all, and by bus what was dropped (``b0_dropped``) or came in further windows (``b0_further``)."""
+        """Total dropped spikes, and by bus the spikes that were dropped (``b0_dropped``) or sent in further windows (``b0_further``)."""
         found = {name: int(self.session.get(name)[0]) for name in self.session.with_role(Role.COUNTER)}
         return {"dropped_spikes": sum(n for name, n in found.items() if name.endswith("_dropped")), **found}
 
@@ -68,7 +68,7 @@ class PoplarEngine(NativeEngine):
         self._set_ahead(inputs, target)
 
     def _set_ahead(self, inputs: Mapping[str, Array], target: Array | None) -> None:
-        """Set the batch that runs now, where it is not there yet, and what was offered as the one behind."""
+        """Set the current batch, if it has not arrived yet, and the offered one after it."""
         there, self._there, offered, self._offered = self._there, None, self._offered, None
         if there is None or there[0] is not inputs or there[1] is not target:
             self._set(inputs, target, "")

@@ -6,12 +6,12 @@ from snnc.compiler.errors import SnncError
 
 
 class UnsupportedOnPoplarError(SnncError):
-    """The network holds something that the emitted Poplar program cannot do."""
+    """The network uses a feature that the emitted Poplar program does not support."""
 
     code = "SNNC-E410"
 
 
 class PlanMismatchError(SnncError):
-    """A plan does not belong to the program, or its blocks do not cover the neurons and samples once."""
+    """A plan does not belong to the program, or its blocks do not cover the neurons and samples exactly once."""
 
     code = "SNNC-E411"

@@ -1,4 +1,4 @@
-"""The numbers of a target that the emitted host program opens a device with, and that the emulator counts with."""
+"""The numbers of a target with which the emitted host program opens a device and the emulator counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONTROL_CYCLES: Final = 30.0
 CONTROL_CODE: Final = 700
 """The part of a tile's fixed bytes that the emulator counts as control code, not as stack."""
 VERSION: Final = "ipu2"
-"""What the emulator opens for machines of other makers; all of its sizes are replaced."""
+"""The model that the emulator opens for machines of other makers; all of its sizes are replaced."""
 
 
 def machine_context(target: Target) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from snnc.compiler.tiles.vertices.cost import CodeletCost, codelet_costs
 
 @dataclass(frozen=True)
 class Store:
-    """What the relays of one source keep: a buffer, all its buses, how many events a step has room for."""
+    """The memory of one source's relays: a buffer, all its buses, the capacity of a step in events."""
 
     buffer: str
     owner: str
@@ -60,7 +60,7 @@ class Store:
         return "unsigned short" if self.width <= 1 << 16 else "unsigned"
 
     def room(self, ids: int) -> int:
-        """Ids that a list of `ids` has room for: ids are moved as whole 32-bit words."""
+        """Capacity of a list of `ids`: ids are moved as whole 32-bit words."""
         return whole_words(ids, self.width)
 
     @property
@@ -70,7 +70,7 @@ class Store:
 
 
 def _entries(bus: BusPlan) -> int:
-    """Entries of a window of the backward pass, where there is one."""
+    """Entries of a backward window, if there is one."""
     return bus.gradient.capacity if bus.gradient is not None else 0
 
 
@@ -97,7 +97,7 @@ class Network:
 
     @cached_property
     def indexed(self) -> Mapping[str, IndexedConnection]:
-        """Connections of which tables tell what they join."""
+        """Connections defined by tables."""
         return indexed_connections(self.program, self.plan)
 
     @cached_property
@@ -184,13 +184,13 @@ class Network:
         return frozenset(op.connection for op in self.program.backward if isinstance(op, kinds))
 
     def returns(self, connection: str) -> bool:
-        """Whether the gradient of a connection's source comes back in windows, as partial products with the target's own weights."""
+        """Whether the gradient of a connection's source returns in windows, as partial products with the target's own weights."""
         given = self.training and self.buses[connection].gradient is not None and self.input_gradient(connection)
         return given and next(c for c in self.program.connections if c.id == connection).kind == "dense"
 
     @cached_property
     def copied_rows(self) -> tuple[ConnectionInfo, ...]:
-        """Dense connections whose weights lie with their source too."""
+        """Dense connections whose weights are also stored with their source."""
         kept = (c for c in self.program.connections if c.kind == "dense" and c.weight and c.id not in self.indexed)
         return tuple(c for c in kept if self.input_gradient(c.id) and not self.returns(c.id))
 
@@ -234,13 +234,13 @@ class Network:
 
     @cached_property
     def asked(self) -> tuple[BusPlan, ...]:
-        """Buses whose relays say how many further windows they need, if not in the forward pass, then backward."""
+        """Buses whose relays request further windows, in the forward pass or else in the backward pass."""
         passes = (False, True) if self.training else (False,)
         return tuple(bus for bus in self.plan.buses if any(self.limited(bus, backward=backward) for backward in passes))
 
     @property
     def asked_for_both(self) -> bool:
-        """Whether they say two numbers in the forward pass, one for each pass."""
+        """Whether they report two numbers in the forward pass, one for each pass."""
         return self.rounds and any(bus.gradient is not None for bus in self.asked)
 
     @property
@@ -253,12 +253,12 @@ class Network:
         return bus in self.asked and self.rounds == forward
 
     def numbers_of_relay(self, bus: BusPlan) -> int:
-        """Numbers with which a relay says how many: each worker its own where it lists bits, not where it joins what was just found."""
+        """Numbers with which a relay requests windows: one per worker if it lists bits, but not if it joins the latest results."""
         return self.workers if bus.form == "bits" and (bus.lag != 1 or self.stores[bus.buffer].external) else 1
 
     @cached_property
     def window_test(self) -> WindowTest | None:
-        """Who asks whether further windows follow."""
+        """The test for further windows."""
         if not self.asked:
             return None
         tiles = [relay.tile for bus in self.asked for relay in bus.relays]
@@ -272,7 +272,7 @@ class Network:
         return self.plan.target.workers
 
     def mask_kind(self, store: Store) -> str:
-        """What a unit of a source's masks is: a C++ ``Mask``."""
+        """A unit of a source's masks: a C++ ``Mask``."""
         placed = next(p for p in self.plan.populations if p.id == store.owner)
         return "SPIKES" if not store.near else "HALVES" if mask_unit(max(b.count for b in placed.blocks), near=True) == 1 else "PAIRS"
 
@@ -291,7 +291,7 @@ class Network:
         return self.training and any(self.limited(b, backward=True) for b in self.plan.buses)
 
     def last_step(self, bus: BusPlan) -> int:
-        """The last step of the source that somebody reads."""
+        """The last step of the source that is read."""
         return self.plan.steps - 1 - min(c.delay for c in self.plan.connections if c.bus == bus.id)
 
     @cached_property
@@ -333,7 +333,7 @@ class Network:
         return next(p for p in self.program.populations if p.id == name)
 
     def check(self) -> None:
-        """Raise where the plan does not fit the program or the program asks for what cannot be printed.
+        """Raise an error if the plan does not fit the program or the program cannot be printed.
 
         Raises
         ------
@@ -365,7 +365,7 @@ class Network:
 
 
 def _check_blocks(placed: PopulationPlan, batch: int) -> None:
-    """Groups of blocks with the same neurons follow each other over all neurons, then the next replica takes the next samples."""
+    """Groups of blocks with the same neurons are consecutive over all neurons, then the next replica takes the next samples."""
     neuron, begin, end, reached = 0, 0, 0, batch
     group: Block | None = None
     for block in placed.blocks:

@@ -1,4 +1,4 @@
-"""What templates print: codelets with their fields, variables, loops that add vertices, statements. Plain data."""
+"""Data that templates print: codelets with their fields, variables, loops that add vertices, statements."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class VertexLoop:
 
 @dataclass
 class Assembly:
-    """What has been put together so far; codelets of equal structure are one."""
+    """The parts collected so far; codelets of equal structure are one."""
 
     codelets: list[Codelet] = field(default_factory=list)
     variables: dict[str, Variable] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class Assembly:
     refresh: list[str] = field(default_factory=list)
     start: list[str] = field(default_factory=list)
     forgotten: dict[str, list[str]] = field(default_factory=dict)
-    """"forward", "backward": what they write before they read it, though no single compute set writes all of it."""
+    """"forward", "backward": variables that they write before reading, although no single compute set writes them completely."""
     _by_key: dict[str, Codelet] = field(default_factory=dict)
 
     def variable(self, kind: str, name: str, value: str, comment: str = "") -> str:
@@ -114,7 +114,7 @@ class Assembly:
         self.tensors.append(f'tensor("{name}", SNNC_{role}, {shape}, {on_device}, {order}, {str(writable).lower()});')
 
     def codelet(self, template: str, prefix: str, title: str, serves: str, fields: tuple[Field, ...], cost: CodeletCost, body: Body) -> str:
-        """Return the name of the class for this structure, a new one when none is equal."""
+        """Return the name of the class for this structure, a new one if none is equal."""
         key = _key(template, fields, cost, body)
         known = self._by_key.get(key)
         if known is None:
@@ -126,7 +126,7 @@ class Assembly:
         return known.name
 
     def forget(self, part: str, name: str) -> str:
-        """What variable `name` holds when `part` of a step begins is not needed; return the name."""
+        """Declare that the contents of variable `name` are not needed at the start of `part`; return the name."""
         kept = self.forgotten.setdefault(part, [])
         if f"{name}.all" not in kept:
             kept.append(f"{name}.all")

@@ -61,17 +61,17 @@ def programs(net: Network, assembly: Assembly) -> list[str]:
 
 
 def fetched(net: Network, part: str) -> list[str]:
-    """C++ programs that send for the inputs of the next step, where they do so in front of `part`."""
+    """C++ programs that send for the inputs of the next step, where they do so before `part`."""
     return ["fetch_next()"] if net.plan.overlap is not None and net.plan.overlap.beside == part else []
 
 
 def _fetched_first(net: Network) -> str:
-    """C++ program that brings the inputs of a step that were not sent for in the one before."""
+    """C++ program that brings the inputs of a step that were not requested in the previous one."""
     return "Sequence{fetch_next(), fetch_segment()}" if net.plan.streamed != "off" else "fetch_next()"
 
 
 def start_program(net: Network) -> str:
-    """C++ program that runs once parameters are new."""
+    """C++ program that runs after parameters change."""
     return "Sequence{Execute(zero_currents), refresh}" if net.rounds else "refresh"
 
 
@@ -114,14 +114,14 @@ def sequences(net: Network, assembly: Assembly) -> list[str]:
 
 
 def _relays_first(net: Network) -> str:
-    """What relays do in an iteration before neurons; where they look for spikes beside them, they only put together what they found."""
+    """The work of relays in an iteration before neurons; if they look for spikes at the same time, they only join their results."""
     if net.fused:
         return f"Sequence forward_step{{Execute({JOIN})}};"
     return f"Sequence forward_step{{Execute(relay_forward){f', Execute({JOIN})' if joins(net) else ''}}};"
 
 
 def _forward(net: Network, assembly: Assembly) -> list[str]:
-    """All iterations; with recompute, what the next segment begins with is kept where a segment ends."""
+    """All iterations; with recompute, the next segment's initial states are stored at the end of a segment."""
     handed = ['hand_over(load_inputs, "F0 inputs from IO tiles");'] if net.plan.overlap is not None else []
     loaded = [
         *handed,
@@ -163,20 +163,20 @@ def _forward(net: Network, assembly: Assembly) -> list[str]:
 
 
 def _load(net: Network) -> list[str]:
-    """What fills the relays of inputs before a segment runs, and sends for the next one."""
+    """Code that fills the relays of inputs before a segment runs, and requests the next one."""
     if net.plan.streamed == "off":
         return []
     return ["load_segment", *(["fetch_segment()"] if net.plan.overlap is not None else [])]
 
 
 def _begun(assembly: Assembly, part: str) -> list[str]:
-    """A part of a step, which at first forgets what the step before left."""
+    """A part of a step, which at first forgets what the previous step left."""
     forgotten = assembly.forgotten.get(part, [])
     return [f"Sequence {part};", *([f"forget({part}, {{{', '.join(forgotten)}}});"] if forgotten else [])]
 
 
 def _backward(net: Network, assembly: Assembly) -> list[str]:
-    """All iterations from the last to the first; each segment but the last runs forward again before it, or its history is brought back."""
+    """All iterations from the last to the first; each segment except the last first runs forward again, or its history is restored."""
     if not net.plan.segment:
         return [
             *_begun(assembly, "backward"),

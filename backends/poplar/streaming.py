@@ -1,6 +1,6 @@
 """Streaming memory as printed: which arrays belong to a row, the row's number, and the lines that copy it.
 
-A row is what one segment begins with, or its history. Its number moves on by a vertex and a copy, as iterations do.
+A row holds the initial states of one segment, or its history. A vertex and a copy advance its number, as for iterations.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROW: Final = "remote_row"
 
 
 def add_streaming(net: Network, assembly: Assembly) -> None:
-    """Add what belongs to a row, and the vertices that move its number."""
+    """Add the arrays of a row, and the vertices that advance its number."""
     if not net.plan.segments.rows:
         return
     for name in (ROW, f"{ROW}_after"):

@@ -1,4 +1,4 @@
-"""Big tables and weights as files beside the emitted sources."""
+"""Large tables and weights as files next to the emitted sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the stand-in of PopART, and custom operations against it; what was built is kept by its content."""
+"""Build the PopART substitute and custom operations against it; results are cached by content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from snnc.backends.poplar.build import own_level
 from snnc.backends.toolchain.compilers import compiler_version, digest, kept, machine_id
 
 POPART: Final = Path(__file__).resolve().parent / "popart"
-"""The stand-in: headers and sources."""
+"""The PopART substitute: headers and sources."""
 RUNTIME: Final = "libpopart.so"
 SOURCES: Final = Sources(
     "operation.cpp",
@@ -33,7 +33,7 @@ OPERATION_FLAGS: Final = ("-DONNX_NAMESPACE=onnx",)
 
 
 def include_dir() -> Path:
-    """Return the folder of the stand-in's headers."""
+    """Return the folder of the substitute's headers."""
     return POPART / "include"
 
 
@@ -53,7 +53,7 @@ def popart_library() -> Path:
 
 
 def build_operation(folder: Path) -> Path:
-    """Return the custom operation of the package in `folder`, built when its sources were never built before on this machine.
+    """Return the custom operation of the package in `folder`, built if its sources were never built on this machine.
 
     Raises
     ------

@@ -47,7 +47,7 @@ MODULES: Final = ("__init__.py", "description.py", "operation.py", "module.py", 
 
 
 def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
-    """Write the package of `program` mapped by `plan` to `folder`, whole or not at all.
+    """Write the package of `program` mapped by `plan` to `folder`, completely or not at all.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def render(operation: Operation) -> dict[str, str]:
 
 
 def description(operation: Operation, name: str) -> Body:
-    """``network.json``: what the modules of the package have to know; the author's names stand here alone."""
+    """``network.json``: data for the modules of the package; only this file holds the author's names."""
     program, plan, net = operation.program, operation.plan, operation.net
     kinds = {store.owner: store.kind for store in net.stores.values()}
     return {
@@ -112,7 +112,7 @@ def description(operation: Operation, name: str) -> Body:
 
 
 def _shown(operation: Operation, output: OutputInfo) -> Body:
-    """Where an output comes from: a record of the operation, or an input so many steps later."""
+    """The origin of an output: a record of the operation, or an input so many steps later."""
     if output in operation.outputs:
         return {"record": operation.outputs.index(output)}
     found = next(n for n, i in enumerate(operation.program.inputs) if output.source.buffer == f"{i.id}_in")

@@ -19,7 +19,7 @@ from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
 
 VERSION = "ipu2"
-"""What is emulated for machines of other makers."""
+"""The emulated model for machines of other makers."""
 
 
 class PopTorchEngine:
@@ -28,9 +28,9 @@ class PopTorchEngine:
     Parameters
     ----------
     program, plan
-        What was emitted.
+        The emitted program and its plan.
     folder
-        Where the package is.
+        The package.
     """
 
     def __init__(self, program: StepProgram, plan: Plan, folder: Path) -> None:

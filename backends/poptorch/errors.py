@@ -6,18 +6,18 @@ from snnc.compiler.errors import SnncError
 
 
 class UnsupportedOnPopTorchError(SnncError):
-    """The plan or the network holds something that a custom operation of PopART cannot do."""
+    """The plan or the network uses a feature that a custom operation of PopART does not support."""
 
     code = "SNNC-E430"
 
 
 class PopTorchFolderError(SnncError):
-    """A folder holds no package that the PopTorch target wrote."""
+    """A folder holds no package of the PopTorch target."""
 
     code = "SNNC-E431"
 
 
 class PopArtError(SnncError):
-    """The stand-in of PopART refused an operation, or the operation failed on the emulator."""
+    """The substitute for PopART refused an operation, or the operation failed on the emulator."""
 
     code = "SNNC-E432"

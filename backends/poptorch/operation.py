@@ -1,4 +1,4 @@
-"""What goes into and comes out of the custom operation, and the network whose backward pass begins with the gradient of a record."""
+"""Inputs and outputs of the custom operation, and the network whose backward pass begins with the gradient of a record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 SUM: Final = "sum_gradients"
-"""The compute set of the last sums of gradients, in place of the update."""
+"""The compute set of the last sums of gradients, instead of the update."""
 PACK_COST: Final = CodeletCost(start=20, sample=12, word=6, value=4)
 LIST_COST: Final = CodeletCost(start=20, sample=14, word=5, id=4)
 """Worker cycles of the codelets that bring inputs into the form of relays: instructions of their loops, counted by hand."""
@@ -47,7 +47,7 @@ class Operation:
     Raises
     ------
     UnsupportedOnPopTorchError
-        The plan needs several IPUs, or something outside the tiles.
+        The plan needs several IPUs, or memory outside the tiles.
     """
 
     program: StepProgram
@@ -115,7 +115,7 @@ class Operation:
 
 
 def assemble(operation: Operation) -> tuple[Assembly, Body]:
-    """Put together everything that the templates print of the network."""
+    """Collect the template data of the network."""
     net, assembly = operation.net, Assembly()
     extras = add_network(net, assembly)
     if net.training:
@@ -167,7 +167,7 @@ def _programs(net: Network, assembly: Assembly) -> list[str]:
 
 
 def operation_context(operation: Operation) -> Body:
-    """What the template of the operation needs beside the network."""
+    """Template data of the operation besides the network."""
     plan, output = operation.plan, operation.loss_output
     numbers = {given.name: index for index, given in enumerate(operation.given)}
     backward: Body | None = None

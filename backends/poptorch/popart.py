@@ -28,12 +28,12 @@ class Source:
 
 
 class RunningOperation:
-    """An operation on a graph of its own; only tensors pass between it and others.
+    """An operation on a separate graph; only tensors pass between it and others.
 
     Parameters
     ----------
     runtime, handle
-        The stand-in's library, and what it opened.
+        The substitute's library, and its handle.
     """
 
     def __init__(self, runtime: ctypes.CDLL, handle: int) -> None:
@@ -114,7 +114,7 @@ def open_operation(
     Raises
     ------
     PopArtError
-        No library registers it, or it refuses what it is given.
+        No library registers it, or it refuses its arguments.
     """
     runtime = _runtime()
     keys, values = ((ctypes.c_char_p * len(attributes))(*(text.encode() for text in texts)) for texts in (attributes, attributes.values()))

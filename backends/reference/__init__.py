@@ -1,4 +1,4 @@
-"""The reference backend: executes a step program with dense NumPy arrays; the oracle that other backends are tested against."""
+"""The reference backend: executes a step program with dense NumPy arrays; the oracle of the tests of other backends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One function for each backward operation: what it adds to the adjoints at step t."""
+"""One function for each backward operation: its contribution to the adjoints at step t."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run_backward(op: BackwardOp, memory: Memory, t: int) -> None:
 
 
 def forget_before(memory: Memory, t: int) -> None:
-    """Let no adjoint of a step before `t` keep what step `t` and later ones sent back."""
+    """Clear the contributions of step `t` and later ones to the adjoints of earlier steps."""
     for op in memory.program.backward:
         if isinstance(op, NeuronAdjoint):
             for state in op.states:
@@ -62,7 +62,7 @@ def _add_to_source(memory: Memory, source: Value, t: int, adjoint: Array) -> Non
 
 
 def _sum_like(memory: Memory, gradient: str, values: Array) -> None:
-    """Add [B, n] to a gradient of one value a neuron, or of one for all."""
+    """Add [B, n] to a gradient with one value per neuron, or one for all."""
     memory[gradient][...] += values.sum(axis=0) if memory[gradient].ndim else values.sum()
 
 

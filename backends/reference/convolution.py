@@ -1,4 +1,4 @@
-"""Convolutions: what each window reads stands in a row, and a product of matrices does the rest."""
+"""Convolutions as matrix products: each row holds the values of one window."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from snnc.compiler.ir.arrays.windows import Windows
 
 
 def windows_in(x: Array, windows: Windows, outside: float = 0.0) -> Array:
-    """View what every tap of every window reads.
+    """View the values that every tap of every window reads.
 
     Parameters
     ----------
     x
         [B, channels * size].
     windows
-        Where they lie.
+        The positions of the windows.
     outside
-        Value of the padding, and of what a last window reads behind it.
+        Value of the padding, and of positions that a last window reads beyond it.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def windows_in(x: Array, windows: Windows, outside: float = 0.0) -> Array:
 
 
 def windows_into(taps: Array, windows: Windows) -> Array:
-    """Add up what every tap gives back to the value that it read: the adjoint of :func:`windows_in`.
+    """Add every tap's contribution to the value that it read: the adjoint of :func:`windows_in`.
 
     `taps` is [B, channels, *output, *kernel]; the result is [B, channels * size].
     """
@@ -55,7 +55,7 @@ def windows_into(taps: Array, windows: Windows) -> Array:
 
 
 def _margins(windows: Windows) -> tuple[tuple[int, int], ...]:
-    """Padding, with what a last window needs behind it."""
+    """Padding, including the positions that a last window needs beyond it."""
     reach = [
         (n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(windows.output, windows.stride, windows.kernel, windows.dilation, strict=True)
     ]
@@ -88,7 +88,7 @@ def per_channel(values: Array, channels: int) -> Array:
 
 
 def _rows(x: Array, windows: Windows, groups: int) -> Array:
-    """[groups, B * windows, channels / groups * taps]: one row a window."""
+    """[groups, B * windows, channels / groups * taps]: one row per window."""
     view, dimensions = windows_in(x, windows), len(windows.size)
     by_group = view.reshape(len(x), groups, windows.channels // groups, *view.shape[2:])
     rows = np.moveaxis(np.moveaxis(by_group, 0, 1), 2, 2 + dimensions)

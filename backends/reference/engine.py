@@ -20,12 +20,12 @@ from snnc.compiler.ir.step_program import StepProgram
 
 
 class ReferenceEngine:
-    """Executes `program` as its page says, operation by operation.
+    """Executes `program` as documented in its module, operation by operation.
 
     Parameters
     ----------
     program
-        What to run.
+        The step program.
     dtype
         float32 or float64, for everything.
     """
@@ -50,7 +50,7 @@ class ReferenceEngine:
     def loss_and_gradients(
         self, inputs: Mapping[str, Array], target: Array, initial: Initial | None = None
     ) -> tuple[float, dict[str, Array]]:
-        """Run a sequence forward and back without changing anything.
+        """Run a sequence forward and backward without changing anything.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""One function for each forward operation: what it does to the memory at step t."""
+"""One function for each forward operation: its effect on the memory at step t."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _record(op: Record, memory: Memory, t: int) -> None:
 
 
 def environment_of(op: NeuronStep, memory: Memory, t: int) -> dict[str, Array]:
-    """Return what the forward code of a population reads at step `t`, by canonical name."""
+    """Return the inputs of a population's forward code at step `t`, by canonical name."""
     kernel = population_of(memory, op.population).kernel
     environment = {canonical: memory[name] for canonical, name in zip(kernel.inputs, op.currents, strict=True)}
     environment |= {canonical: memory[name] for canonical, name in zip(kernel.parameters, op.parameters, strict=True)}

@@ -1,4 +1,4 @@
-"""Which neurons take gradient at a step: those that spiked or are inside the support of their surrogate."""
+"""The neurons that take gradient at a step: those that spiked or are inside the support of their surrogate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from snnc.compiler.neurons.interpret import evaluate
 
 
 def taking_gradient(op: NeuronStep, memory: Memory, t: int) -> dict[str, Array]:
-    """Return [B, n] truth values by output buffer, for the outputs of bounded support, right behind step `t`."""
+    """Return [B, n] truth values by output buffer, for the outputs of bounded support, right after step `t`."""
     info = population_of(memory, op.population)
     bounds = {o: b for o in info.kernel.outputs if (b := near_bounds(info, o)) is not None}
     if not bounds:

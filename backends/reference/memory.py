@@ -20,7 +20,7 @@ from snnc.compiler.ir.step_program import Buffer, StepProgram
 class Memory:
     """Arrays of one sequence, by the names of the program's buffers.
 
-    "sequence" buffers are [T, B, n] (states [T + 1, B, n]), "step" buffers [B, n], parameters as they are.
+    "sequence" buffers are [T, B, n] (states [T + 1, B, n]), "step" buffers [B, n], parameters unchanged.
     """
 
     program: StepProgram
@@ -30,7 +30,7 @@ class Memory:
     dtype: np.dtype[Any]
     arrays: dict[str, Array] = field(default_factory=dict)
     before: dict[str, Array] = field(default_factory=dict)
-    """What delayed reads of a buffer see before the first step, where that is not 0."""
+    """Nonzero values that delayed reads of a buffer see before the first step."""
 
     def __post_init__(self) -> None:
         check_memory(self.program, self.steps, self.batch, self.dtype)
@@ -44,7 +44,7 @@ class Memory:
         return self.arrays[name]
 
     def read(self, value: Value, t: int) -> Array:
-        """Return [B, n]: what `value` is at step `t`."""
+        """Return [B, n]: `value` at step `t`."""
         if t >= value.delay:
             now: Array = self.arrays[value.buffer][t - value.delay]
             return now
@@ -66,12 +66,12 @@ class Memory:
 
 
 def check_memory(program: StepProgram, steps: int, batch: int, dtype: np.dtype[Any]) -> None:
-    """Refuse a sequence that the machine's memory cannot hold, before any of it is taken.
+    """Refuse a sequence that does not fit the machine's memory, before allocating any.
 
     Raises
     ------
     MemoryNeededError
-        With the bytes that are needed and there.
+        With the needed and the available bytes.
     """
     needed = sum(math.prod(_shape(program, b, steps, batch)) for b in program.buffers.values()) * dtype.itemsize
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -12,7 +12,7 @@ from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
 
 @dataclass
 class OptimizerState:
-    """Moments of all parameters, and how many steps were made."""
+    """Moments of all parameters, and the number of steps so far."""
 
     optimizer: Optimizer
     count: int = 0
@@ -20,7 +20,7 @@ class OptimizerState:
     second: dict[str, Array] = field(default_factory=dict)
 
     def kept(self, moment: str) -> dict[str, Array]:
-        """What is kept under a name of :func:`~snnc.backends.training.moments.moments`, by parameter."""
+        """The values under a name of :func:`~snnc.backends.training.moments.moments`, by parameter."""
         return {"moment1": self.first, "moment2": self.second}[moment]
 
     def begin(self) -> None:

@@ -40,7 +40,7 @@ def _taps(x: Array, windows: Windows, kind: PoolKind) -> Array:
 
 
 def _summed(values: Array) -> Array:
-    """Add up the last axis from its front, as the programs do; NumPy's own sum goes by pairs."""
+    """Sum the last axis from its front, as the programs do; NumPy's own sum works pairwise."""
     found: Array = functools.reduce(np.add, np.moveaxis(values, -1, 0))
     return found
 
@@ -74,7 +74,7 @@ def reduce_gradient(d_y: Array, x: Array, shape: Shape, axes: tuple[int, ...], k
 
 
 def _rest_and_reduced(x: Array, shape: Shape, axes: tuple[int, ...]) -> Array:
-    """[B, rest, reduced]: the values that become one lie along the last axis."""
+    """[B, rest, reduced]: the values to be reduced are along the last axis."""
     rest = [i for i in range(len(shape)) if i not in axes]
     turned = x.reshape(len(x), *shape).transpose(0, *(i + 1 for i in (*rest, *axes)))
     return turned.reshape(len(x), -1, math.prod(shape[i] for i in axes))

@@ -27,7 +27,7 @@ def cut(x: Array, shape: Shape, axis: int, start: int, stop: int) -> Array:
 
 
 def inside(x: Array, shape: Shape, padding: tuple[tuple[int, int], ...]) -> Array:
-    """View what lies inside of `padding` around `shape` of [B, padded shape], which is given flattened; as [B, *shape]."""
+    """View the values inside `padding` around `shape` of [B, padded shape], which is given flattened; as [B, *shape]."""
     padded = tuple(before + n + after for n, (before, after) in zip(shape, padding, strict=True))
     some = tuple(slice(before, before + n) for n, (before, _) in zip(shape, padding, strict=True))
     return x.reshape(len(x), *padded)[(slice(None), *some)]

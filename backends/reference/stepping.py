@@ -15,7 +15,7 @@ from snnc.compiler.ir.step_program import StepProgram
 
 
 class Window:
-    """Memory of D + 1 steps, D the longest delay; the step that runs is always the last of them, once the window is full."""
+    """Memory of D + 1 steps, D the longest delay; once the window is full, the current step is always the last one."""
 
     def __init__(self, program: StepProgram, batch: int, parameters: Mapping[str, Array], dtype: np.dtype[Any], initial: Initial) -> None:
         reads = [op.source.delay for op in program.forward if not isinstance(op, Fill | NeuronStep)]

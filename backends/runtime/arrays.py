@@ -1,4 +1,4 @@
-"""From the arrays of a model's file to [T, B, …] and back."""
+"""Conversion from the arrays of a model's file to [T, B, …] and back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from snnc.compiler.ir.step_program import InputInfo, OutputInfo
 
 
 def checked(values: object, kind: Kind, where: str) -> Array:
-    """Return `values` as an array of real, finite numbers, 0 and 1 only where they are spikes.
+    """Return `values` as an array of real, finite numbers; spikes must be 0 or 1.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def array_of(values: object, where: str) -> Array:
     Raises
     ------
     DataTypeError
-        They have no one shape, or are objects.
+        They have no uniform shape, or are objects.
     """
     try:
         if hasattr(values, "detach") and hasattr(values, "cpu"):
@@ -60,9 +60,9 @@ def array_of(values: object, where: str) -> Array:
 
 
 def to_sequence(array: Array, info: InputInfo) -> Array:
-    """Bring an array in the file's layout to [T, B, *shape]; T and B are 1 where it has no such axis.
+    """Convert an array in the file's layout to [T, B, *shape]; T and B are 1 if it has no such axis.
 
-    A static input, which has no time axis, also takes an array with one in front.
+    A static input, which has no time axis, also accepts an array with a leading time axis.
 
     Raises
     ------
@@ -96,9 +96,9 @@ def describe(shape: Shape, layout: Layout) -> str:
 
 
 def from_sequence(record: Array, info: OutputInfo) -> Array:
-    """Bring [T, B, *shape] to the file's layout, summed up over time as its readout says.
+    """Convert [T, B, *shape] to the file's layout, reduced over time according to its readout.
 
-    The time axis stands first where the file has none and there are several steps; so does the batch axis behind it.
+    If the file has no time axis and there are several steps, time comes first; likewise the batch axis after it.
     """
     time, batch = info.layout.time_axis, info.layout.batch_axis
     record = record[slice(*info.window)]

@@ -1,4 +1,4 @@
-"""What a backend offers: a few primitives over arrays in canonical terms; :class:`snnc.backends.session.Session` does the rest."""
+"""The engine protocol: a few primitives over arrays in canonical form; :class:`snnc.backends.session.Session` does the rest."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]
 Initial: TypeAlias = Mapping[tuple[str, str], Array]
-"""(population id, canonical state or output buffer) -> [B, n]: what a state is, or a delayed output shows, before step 0."""
+"""(population id, canonical state or output buffer) -> [B, n]: the value of a state, or of a delayed output, before step 0."""
 
 
 @dataclass(frozen=True)
 class OptimizerValues:
-    """What an optimiser keeps from one update to the next.
+    """The state of an optimiser between updates.
 
     Attributes
     ----------
     updates
-        How many were made; Adam's corrections depend on it.
+        Number of updates so far; Adam's corrections depend on it.
     moments
         ``"moment1"``, ``"moment2"`` -> parameter name -> array of the parameter's shape. SGD without momentum keeps none.
     """
@@ -35,9 +35,9 @@ class Engine(Protocol):
     Attributes
     ----------
     steps
-        T of the sequences that it takes; None takes any.
+        T of its sequences; None accepts any.
     batch
-        B that it takes; None takes any.
+        B of its sequences; None accepts any.
     """
 
     @property
@@ -54,7 +54,7 @@ class Engine(Protocol):
         inputs
             Input id -> [T, B, *shape].
         initial
-            Initial values where they differ from the program's.
+            Initial values that differ from the program's.
 
         Returns
         -------
@@ -64,7 +64,7 @@ class Engine(Protocol):
         ...
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
-        """Run a sequence forward and back, change the parameters and return the loss; `target` is [B], class indices."""
+        """Run a sequence forward and backward, change the parameters and return the loss; `target` is [B], class indices."""
         ...
 
     def get_parameters(self) -> dict[str, Array]:
@@ -76,11 +76,11 @@ class Engine(Protocol):
         ...
 
     def counters(self) -> dict[str, int]:
-        """Return what the backend counted, for example ``dropped_spikes``."""
+        """Return the backend's counters, for example ``dropped_spikes``."""
         ...
 
     def close(self) -> None:
-        """Give back what the engine holds."""
+        """Release the engine's resources."""
         ...
 
 
@@ -99,7 +99,7 @@ class SteppingEngine(Protocol):
 
 @runtime_checkable
 class GradientEngine(Protocol):
-    """An engine that shows the gradients of the last training step, for tests."""
+    """An engine that exposes the gradients of the last training step, for tests."""
 
     def gradients(self) -> dict[str, Array]:
         """Parameter name -> gradient."""
@@ -108,27 +108,27 @@ class GradientEngine(Protocol):
 
 @runtime_checkable
 class AheadEngine(Protocol):
-    """An engine that takes the inputs of a batch while it runs the one before."""
+    """An engine that receives the inputs of a batch while it runs the previous one."""
 
     @property
     def takes_ahead(self) -> bool:
-        """Whether it gains by that."""
+        """Whether this is an advantage."""
         ...
 
     def offer(self, inputs: Mapping[str, Array], target: Array | None = None) -> None:
-        """Give the batch that follows the next one: with a `target`, of training. The next one but one that is run with the very
-        same objects takes them as they were when they were offered; any other batch may be run in its stead."""
+        """Offer the batch after the next one; with a `target`, for training. If the batch after the next runs with exactly the
+        same objects, it uses their values at the time of the offer; any other batch may run instead."""
         ...
 
 
 def takes_ahead(engine: Engine) -> TypeGuard[AheadEngine]:
-    """Tell whether an engine gains by batches that are offered before they run."""
+    """Return whether an engine benefits from batches offered before they run."""
     return isinstance(engine, AheadEngine) and engine.takes_ahead
 
 
 @runtime_checkable
 class BoundedEngine(Protocol):
-    """An engine that takes any batch, but of runs only so many samples at once as its memory holds."""
+    """An engine that accepts any batch, but runs only as many samples at once as fit its memory."""
 
     def most_samples(self, steps: int, batch: int) -> int:
         """Return how many of `batch` samples to run at once, 1 or more."""
@@ -144,63 +144,63 @@ def samples_at_once(engine: Engine, steps: int, batch: int) -> int:
 
 @runtime_checkable
 class GatheringEngine(Protocol):
-    """An engine that can see the samples of an update in parts."""
+    """An engine that can run the samples of an update in parts."""
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
         """Make one update from the gradients of all `parts`, inputs and targets as for :meth:`Engine.train_batch`; return the loss.
 
-        The loss is averaged over `samples`, which is how many the parts have together: the update is that of all of them at once.
+        The loss is averaged over `samples`, the total of all parts: the update equals that of all of them at once.
         """
         ...
 
 
 @runtime_checkable
 class ResumableEngine(Protocol):
-    """An engine whose optimiser can be read and set, so that training goes on where another stopped."""
+    """An engine whose optimiser can be read and set, so that training can continue where another stopped."""
 
     def get_optimizer(self) -> OptimizerValues:
-        """Return a copy of what the optimiser keeps."""
+        """Return a copy of the optimiser's state."""
         ...
 
     def set_optimizer(self, values: OptimizerValues) -> None:
-        """Set all that the optimiser keeps; `values` names every learned parameter and moment."""
+        """Set the optimiser's whole state; `values` names every learned parameter and moment."""
         ...
 
 
 @runtime_checkable
 class SharingEngine(Engine, GatheringEngine, ResumableEngine, Protocol):
-    """An engine that lets gradients be changed between the backward pass and the update, as processes do that share a batch."""
+    """An engine that allows changes to gradients between the backward pass and the update, for processes that share a batch."""
 
     @property
     def device(self) -> int | None:
-        """Number of the GPU whose memory it takes addresses of, beside the host's; None: the host's alone."""
+        """Number of the GPU whose addresses it accepts, besides the host's; None: host addresses only."""
         ...
 
     @property
     def fingerprint(self) -> str:
-        """The same text wherever the same program runs, whatever its weights."""
+        """A text that is equal for equal programs, independent of their weights."""
         ...
 
     @property
     def gradient_elements(self) -> int:
-        """How many numbers (float32) all gradients hold together."""
+        """Total number of gradient elements (float32)."""
         ...
 
     def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
         """Sum the gradients of `parts` and change no parameter; return the loss.
 
-        The loss is averaged over `samples`, of which the parts may be some: theirs is a share of it.
+        The loss is averaged over `samples`, of which the parts may be a subset: the returned loss is their share.
         """
         ...
 
     def gradients_to(self, address: int) -> None:
-        """Copy all gradients to memory, one behind the other in the model's orientation; they are there when this returns."""
+        """Copy all gradients to memory, consecutively in the model's orientation; the copy is complete on return."""
         ...
 
     def gradients_from(self, address: int) -> None:
-        """Set all gradients from memory that holds them as :meth:`gradients_to` does, which may change when this returns."""
+        """Set all gradients from memory in the layout of :meth:`gradients_to`, which may be changed after the return."""
         ...
 
     def change_parameters(self, learning_rate: float) -> None:
-        """Make one update from the gradients that were gathered or set."""
+        """Make one update from the gathered or set gradients."""
         ...

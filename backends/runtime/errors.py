@@ -1,4 +1,4 @@
-"""Errors of building and running a network, and of the data it is given."""
+"""Errors of building and running a network, and of its data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class SessionError(SnncError):
 
 
 class UnknownNameError(SessionError):
-    """A name belongs to no input, output, state or parameter of the network, or one is missing."""
+    """A name is not an input, output, state or parameter of the network, or one is missing."""
 
     code = "SNNC-E502"
 
@@ -48,13 +48,13 @@ class NotBinaryError(SessionError):
 
 
 class StepsError(SessionError):
-    """The number of time steps is not known, or not the one that the network was compiled for."""
+    """The number of time steps is unknown, or differs from the one that the network was compiled for."""
 
     code = "SNNC-E508"
 
 
 class BatchSizeError(SessionError):
-    """A batch has another size than the network was compiled for, or there are too few samples to fill one."""
+    """A batch has a different size than the network was compiled for, or there are too few samples to fill one."""
 
     code = "SNNC-E509"
 
@@ -84,7 +84,7 @@ class WeightsError(SessionError):
 
 
 class WeightShapeError(SessionError):
-    """A weight has another shape than the network's parameter."""
+    """A weight has a different shape than the network's parameter."""
 
     code = "SNNC-E514"
 
@@ -102,7 +102,7 @@ class WeightFileError(SessionError):
 
 
 class MemoryNeededError(SessionError):
-    """A sequence needs more memory than the machine has, or than a training step is allowed."""
+    """A sequence needs more memory than the machine has, or than a training step may use."""
 
     code = "SNNC-E517"
 
@@ -120,31 +120,31 @@ class TrainingOptionError(SessionError):
 
 
 class EventsError(SessionError):
-    """Events are not rows of neurons that fire, each once."""
+    """Events are not rows of distinct firing neurons."""
 
     code = "SNNC-E533"
 
 
 class TorchTensorError(SessionError):
-    """A tensor cannot be given to a compiled module: its device, its type, or that it asks for a gradient that nothing was compiled for."""
+    """A compiled module cannot take a tensor: wrong device, wrong type, or it requires a gradient that was not compiled."""
 
     code = "SNNC-E534"
 
 
 class OptimizerValuesError(SessionError):
-    """What an optimiser kept is of another network or optimiser, damaged, or not there."""
+    """An optimiser's state belongs to another network or optimiser, is damaged, or is missing."""
 
     code = "SNNC-E546"
 
 
 class UnsharedTargetError(SessionError):
-    """Several processes are to train together on a target that cannot sum gradients over processes."""
+    """Several processes should train together on a target that cannot sum gradients over processes."""
 
     code = "SNNC-E547"
 
 
 class ShareError(SessionError):
-    """A batch holds fewer samples than processes train on it."""
+    """A batch holds fewer samples than there are processes."""
 
     code = "SNNC-E548"
 
@@ -156,19 +156,19 @@ class RanksDifferError(SessionError):
 
 
 class DivergedError(SessionError):
-    """Training came to a loss, or to parameters, that are not finite; the weights are the last good ones."""
+    """Training reached a loss, or parameters, that are not finite; the weights are the last good ones."""
 
     code = "SNNC-E535"
 
 
 class UnfinishedTrainingError(SessionError):
-    """A project's training was stopped, and nothing says whether to resume it or to begin another one."""
+    """A project's training was stopped, and no option says whether to resume it or to begin another one."""
 
     code = "SNNC-E536"
 
 
 class ResumeError(SessionError):
-    """A training cannot be resumed: it was made with other settings or data, or the file does not say where it stands."""
+    """A training cannot be resumed: it was run with other settings or data, or the file does not hold its position."""
 
     code = "SNNC-E537"
 
@@ -186,18 +186,18 @@ class CheckpointIntervalError(SessionError):
 
 
 class BatchesError(SessionError):
-    """What gives the batches of a training gives none, gives them only once, or gives something other than pairs of samples and labels."""
+    """The iterable of a training's batches yields none, yields them only once, or yields other things than pairs of samples and labels."""
 
     code = "SNNC-E570"
 
 
 class LabelsMissingError(SessionError):
-    """There are samples and no labels, or labels beside batches that hold their own."""
+    """There are samples without labels, or labels in addition to batches that hold their own."""
 
     code = "SNNC-E571"
 
 
 class RanksGroupError(SessionError):
-    """Processes that train together cannot reach each other, or not with what they hold."""
+    """Processes that train together cannot reach each other, or cannot exchange their kind of memory."""
 
     code = "SNNC-E551"

@@ -1,4 +1,4 @@
-"""Spikes as events: ids of the neurons that fire, in rows of steps and samples; nothing is said of the others."""
+"""Spikes as events: ids of the neurons that fire, in rows of steps and samples."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from snnc.compiler.ir.graph import Shape
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """A binary array of which only the ones are kept, in compressed rows (CSR).
+    """A binary array that stores only its ones, in compressed rows (CSR).
 
-    Takes the place of an array wherever a session takes spikes: [T, B, *shape] to run, [samples, T, *shape] to train. The processor
-    reads it as it is; other targets get the dense array.
+    It can replace an array wherever a session takes spikes: [T, B, *shape] to run, [samples, T, *shape] to train. The processor
+    reads it directly; other targets get the dense array.
 
     Attributes
     ----------
     begin
-        [n m + 1]: where each row's ids begin, and the number of ids.
+        [n m + 1]: start of each row's ids, and the number of ids.
     ids
-        Flat indices into an array of `shape`'s axes behind the first two; each once in a row, ascending.
+        Flat indices into an array of `shape`'s axes after the first two; distinct within a row, ascending.
     shape
-        (n, m, *shape) of the array that it stands for; row r is ``array[r // m, r % m]``.
+        (n, m, *shape) of the represented array; row r is ``array[r // m, r % m]``.
 
     Raises
     ------
@@ -72,7 +72,7 @@ class Events:
 
     @classmethod
     def from_dense(cls, array: npt.ArrayLike) -> Self:
-        """List what is not 0 of an array [n, m, *shape]."""
+        """List the nonzero values of an array [n, m, *shape]."""
         dense = np.asarray(array)
         if dense.ndim < 3:
             raise EventsError(f"an array of shape {list(dense.shape)} has no rows of neurons; give [n, m, *shape].")
@@ -81,7 +81,7 @@ class Events:
 
     @classmethod
     def from_aer(cls, first: npt.ArrayLike, second: npt.ArrayLike, ids: npt.ArrayLike, shape: Shape) -> Self:
-        """Sort addresses of events into rows; an address that comes twice is one event.
+        """Sort addresses of events into rows; duplicate addresses are one event.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class Events:
         ids
             Flat index of the neuron.
         shape
-            Of the array that the events stand for.
+            Shape of the represented array.
         """
         one, two, neurons = (_whole(np.asarray(a), "addresses").astype(np.int64) for a in (first, second, ids))
         size = prod(shape[2:])
@@ -105,7 +105,7 @@ class Events:
 
     @property
     def ndim(self) -> int:
-        """Axes of the array that it stands for."""
+        """Number of axes of the represented array."""
         return len(self.shape)
 
     def dense(self, dtype: npt.DTypeLike = np.float32) -> Array:
@@ -117,7 +117,7 @@ class Events:
 
     @classmethod
     def _known(cls, begin: npt.NDArray[np.uint64], ids: npt.NDArray[np.uint32], shape: Shape) -> Self:
-        """Make events of numbers that were looked at before."""
+        """Make events from numbers that were checked before."""
         made = object.__new__(cls)
         for name, value in (("begin", begin), ("ids", ids), ("shape", shape)):
             object.__setattr__(made, name, value)
@@ -155,9 +155,9 @@ def _begins(counts: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
 
 
 Given: TypeAlias = Array | Events
-"""What a session takes for an input."""
+"""Types that a session accepts for an input."""
 
 
 def densely(inputs: Mapping[str, Given]) -> dict[str, Array]:
-    """Return arrays where events are given."""
+    """Replace events by arrays."""
     return {name: given.dense() if isinstance(given, Events) else given for name, given in inputs.items()}

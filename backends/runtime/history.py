@@ -1,4 +1,4 @@
-"""What a training run leaves behind."""
+"""The record of a training run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a training run stands, given to its callback after each batch."""
+    """The progress of a training run, passed to its callback after each batch."""
 
     epoch: int
     """Counted from 0 in this call, whatever its first epoch."""
@@ -20,7 +20,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Epoch:
-    """An epoch that is over."""
+    """A finished epoch."""
 
     number: int
     """Counted from 0, with the epochs of earlier runs that ``first_epoch`` says."""
@@ -34,7 +34,7 @@ class Epoch:
 
 @dataclass
 class History:
-    """Losses of a training run: of the epochs that ended in it."""
+    """Losses of a training run, for the epochs that ended in it."""
 
     losses: list[float] = field(default_factory=list)
     """Mean over the samples of each epoch."""
@@ -43,11 +43,11 @@ class History:
     seconds: list[float] = field(default_factory=list)
     """Duration of each epoch."""
     dropped: int = 0
-    """Samples that each epoch left out because they did not fill a batch; with shuffling, others each time."""
+    """Samples that each epoch skipped because they did not fill a batch; with shuffling, different ones each time."""
 
     @property
     def note(self) -> str:
-        """A sentence about what was left out, or nothing."""
+        """A sentence about skipped samples, or nothing."""
         if not self.dropped:
             return ""
         return f"{self.dropped} samples of each epoch were left out: they do not fill the batch that the network was compiled for."

@@ -20,13 +20,13 @@ from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
 def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], batch: int) -> dict[tuple[str, str], Array]:
     """Turn names into (population id, canonical state or output buffer), and numbers or one sample's values into [B, n].
 
-    A state that delayed connections read as well is set for both. States that are parts of an array, such as ``state[0]`` and
+    A state that delayed connections also read is set for both. States that are parts of an array, such as ``state[0]`` and
     ``state[1]``, may be given as the whole array ``state``.
 
     Raises
     ------
     UnknownNameError
-        A name belongs to no state.
+        A name is not a state.
     DataShapeError
         A value does not fit its population.
     """
@@ -66,7 +66,7 @@ def state_names(program: StepProgram) -> dict[str, StateRef]:
 
 
 def places(info: PopulationInfo, name: str) -> list[str]:
-    """Canonical state and output buffer that hold the value called `name`, a canonical state or an author's port."""
+    """Canonical state and output buffer with the value called `name`, a canonical state or an author's port."""
     label = info.kernel.labels[name] if name in info.kernel.states else name
     found = [s for s in info.kernel.states if info.kernel.labels[s] == label]
     return found + ([info.output_buffers[label]] if label in info.output_buffers else [])

@@ -1,4 +1,4 @@
-"""An engine that holds populations in parts, as the engine of the whole network."""
+"""An engine that holds populations in parts, presented as the engine of the whole network."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from snnc.compiler.tiles.partition import Correspondence
 
 
 class PartedEngine:
-    """Hands everything on in the author's order; see :class:`snnc.backends.runtime.engine.Engine`.
+    """Forwards all calls in the author's order; see :class:`snnc.backends.runtime.engine.Engine`.
 
     Parameters
     ----------
     engine
         Runs the program of the parts.
     between
-        What its names and numbers stand for.
+        The meaning of its names and numbers.
     """
 
     def __init__(self, engine: Engine, between: Correspondence) -> None:
@@ -29,12 +29,12 @@ class PartedEngine:
 
     @property
     def steps(self) -> int | None:
-        """T of the sequences that it takes."""
+        """T of its sequences."""
         return self.engine.steps
 
     @property
     def batch(self) -> int | None:
-        """B that it takes."""
+        """B of its sequences."""
         return self.engine.batch
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
@@ -89,7 +89,7 @@ class PartedEngine:
         return self.engine.counters()
 
     def profile(self) -> dict[str, Any]:
-        """What the engine reports of itself."""
+        """The engine's own report."""
         read = getattr(self.engine, "profile", None)
         found: dict[str, Any] = {} if read is None else read()
         return found

@@ -1,4 +1,4 @@
-"""From recorded outputs to class indices."""
+"""Class indices from recorded outputs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from snnc.compiler.ir.step_program import OutputInfo, StepProgram
 
 
 def prediction_output(program: StepProgram, wanted: str | None = None) -> OutputInfo:
-    """Return the output that predictions are made from: the loss's, or the only one.
+    """Return the output used for predictions: the loss's, or the only one.
 
     Raises
     ------
     UnknownNameError
-        `wanted` is no output.
+        `wanted` is not an output.
     AmbiguousOutputError
         There are several, and none is named.
     """
@@ -33,7 +33,7 @@ def prediction_output(program: StepProgram, wanted: str | None = None) -> Output
 
 
 def scores(program: StepProgram, output: OutputInfo, record: Array) -> Array:
-    """Return [B, classes] from [T, B, *shape], as the loss or the output's readout says; sums over time without either."""
+    """Return [B, classes] from [T, B, *shape], by the loss or the output's readout; without either, sums over time."""
     flat = record.reshape(*record.shape[:2], -1)
     if program.loss is not None and output.id == program.loss_output:
         return program.loss.scores(flat)
@@ -41,7 +41,7 @@ def scores(program: StepProgram, output: OutputInfo, record: Array) -> Array:
 
 
 def check_labels(program: StepProgram, labels: Array, count: int, output: str | None = None) -> None:
-    """Refuse labels that are not one class index a sample.
+    """Refuse labels that are not one class index per sample.
 
     Raises
     ------

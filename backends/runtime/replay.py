@@ -14,8 +14,8 @@ from snnc.backends.runtime.errors import NoStepwiseError
 class Replay:
     """A :class:`~snnc.backends.runtime.engine.SteppingEngine` that runs the sequence again, up to the step, at every step.
 
-    Exact, because no output depends on later inputs (those are zero), and slow: step t costs a whole sequence. For looking at a few
-    steps of what a machine computes; long closed loops belong on the reference backend.
+    Exact, because no output depends on later inputs (those are zero), and slow: step t costs a whole sequence. Use it to inspect a few
+    steps of a machine's computation; run long closed loops on the reference backend.
 
     Parameters
     ----------

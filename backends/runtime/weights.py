@@ -19,7 +19,7 @@ from snnc.compiler.files.durable import write_durably
 from snnc.compiler.ir.step_program import StepProgram
 
 _DIGEST: Final = "digest"
-"""Name of the digest among a file's metadata; files that other programs wrote have none."""
+"""Name of the digest in a file's metadata; files written by other programs have none."""
 
 
 def by_label(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
@@ -63,7 +63,7 @@ def packed(values: Mapping[str, Array], metadata: Mapping[str, str]) -> bytes:
 
 
 def _digest(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> str:
-    """Return a digest of everything that a file of weights holds."""
+    """Return a digest of the whole contents of a file of weights."""
     total = hashlib.blake2b(json.dumps(sorted(metadata.items())).encode(), digest_size=32)
     for name, array in sorted(arrays.items()):
         total.update(json.dumps([name, str(array.dtype), array.shape]).encode())
@@ -72,7 +72,7 @@ def _digest(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> str:
 
 
 def check_finite(values: Mapping[str, Array]) -> None:
-    """Refuse values, by label, that no file should hold.
+    """Refuse invalid values, given by label.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def check_finite(values: Mapping[str, Array]) -> None:
 
 
 def save_weights(path: str | os.PathLike[str], values: Mapping[str, Array]) -> None:
-    """Write a safetensors file; it appears whole or not at all.
+    """Write a safetensors file, which appears completely or not at all.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Numbers that count something."""
+"""Checks of counts: whole numbers with a minimum."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""C++ compilers, and the cache of what they built."""
+"""C++ compilers, and the cache of their results."""

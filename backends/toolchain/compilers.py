@@ -1,4 +1,4 @@
-"""Find a C++ compiler, a cache folder, and run the one with results in the other."""
+"""The C++ compiler and the cache folder, and builds with the one into the other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def compiler() -> list[str]:
     Raises
     ------
     ToolMissingError
-        When there is none.
+        There is none.
     """
     chosen = os.environ.get("CXX")
     if chosen:
@@ -52,7 +52,7 @@ def compiler() -> list[str]:
 
 
 def compiler_version(command: Sequence[str]) -> str:
-    """Return what the compiler says of itself."""
+    """Return the compiler's version text."""
     return _version(tuple(command))
 
 
@@ -62,7 +62,7 @@ def _version(command: tuple[str, ...]) -> str:
 
 
 def is_clang(command: Sequence[str]) -> bool:
-    """Tell whether the compiler takes clang's options."""
+    """Return whether the compiler accepts clang's options."""
     return "clang" in compiler_version(command).lower()
 
 
@@ -75,7 +75,7 @@ def common_flags(command: Sequence[str]) -> list[str]:
 
 
 def machine_id() -> str:
-    """Return a text that differs where machine code for this processor may not run."""
+    """Return a text that differs between processors that cannot run each other's machine code."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -117,7 +117,7 @@ def first_errors(output: str, limit: int = 20) -> str:
 
 
 def publish(scratch: Path, target: Path) -> None:
-    """Rename a finished folder to its place; whoever comes second drops his."""
+    """Rename a finished folder to its place; if another process was first, drop this one."""
     try:
         scratch.rename(target)
     except OSError:
@@ -128,7 +128,7 @@ def publish(scratch: Path, target: Path) -> None:
 
 @contextmanager
 def alone(target: Path) -> Iterator[None]:
-    """Hold the lock of `target`: of processes that want the same thing at the same time one builds it, and the others wait for it."""
+    """Hold the lock of `target`: of processes that need the same result at the same time, one builds it and the others wait."""
     target.parent.mkdir(mode=0o700, exist_ok=True)
     path = target.parent / f".{target.name}.lock"
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as lock:
@@ -140,14 +140,14 @@ def alone(target: Path) -> Iterator[None]:
 
 
 def kept(name: str, file: str, build: Callable[[Path], None]) -> Path:
-    """Return `file` of the folder `name` in the cache, which `build` fills when it is not there, or not as it was built.
+    """Return `file` of the folder `name` in the cache, which `build` fills if it is missing, or differs from what was built.
 
     Parameters
     ----------
     name
         Holds a digest of everything that the file depends on.
     file
-        Path of what is wanted in that folder; `build` may leave other files there too.
+        Path of the wanted file in that folder; `build` may leave other files there too.
     build
         Gets an empty folder.
     """

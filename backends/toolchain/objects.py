@@ -1,4 +1,4 @@
-"""Objects, precompiled headers and libraries of emitted projects, kept in the cache by what they were made from."""
+"""Objects, precompiled headers and libraries of emitted projects, cached by their inputs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Final
 from snnc.backends.toolchain.compilers import digest, is_clang, kept, run_compiler
 
 FIXED_LEVEL: Final = "-O1"
-"""How hard sources are optimised that are compiled once for all projects."""
+"""Optimisation level of sources that are compiled once for all projects."""
 FIRST: Final = "first.hpp"
-"""Includes the headers that are compiled before."""
+"""Source that includes the precompiled headers."""
 
 
 def headers_of(folder: Path) -> dict[str, bytes]:
@@ -44,7 +44,7 @@ def _parts(files: Mapping[str, bytes]) -> list[str | bytes]:
 
 
 def compiled(source: Path, key: str, command: Sequence[str]) -> Path:
-    """Return the object of a source, compiled by `command` when there is none for `key`.
+    """Return the object of a source, compiled by `command` if there is none for `key`.
 
     Raises
     ------
@@ -66,9 +66,9 @@ def all_of(calls: Sequence[Callable[[], Path]]) -> list[Path]:
 
 
 def precompiled(folder: Path, names: Sequence[str], identity: Sequence[str], command: Sequence[str]) -> list[str]:
-    """Return flags with which g++ takes a project's headers as compiled before; none for other compilers.
+    """Return flags with which g++ uses precompiled headers of a project; none for other compilers.
 
-    The headers are then included before the source's first line. Where g++ does not like what was kept it reads copies of them.
+    The headers are then included before the source's first line. If g++ rejects the precompiled file, it reads copies of them.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ def precompiled(folder: Path, names: Sequence[str], identity: Sequence[str], com
     names
         Headers with guards that a source includes, all of them the same in every project.
     identity
-        Compiler, flags, machine, and what tells the version of the headers from elsewhere.
+        Compiler, flags, machine, and the version of external headers.
     command
-        The compiler with all flags that change what a header means.
+        The compiler with all flags that affect the meaning of a header.
     """
     if is_clang(command[:1]):
         return []

@@ -1,4 +1,4 @@
-"""Folders of the cache carry a digest of all that lies in them, which is checked whenever something in them is used."""
+"""Cache folders with a digest of all their contents, which is checked at every use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEAL: Final = ".digest"
 
 
 def seal(folder: Path) -> None:
-    """Close a folder to other users, whatever the umask was, and write down what lies in it."""
+    """Make a folder private, whatever the umask, and record a digest of its contents."""
     for path in (folder, *_paths(folder)):
         if not path.is_symlink():
             path.chmod(0o700 if path.is_dir() or path.stat().st_mode & stat.S_IXUSR else 0o600)
@@ -27,7 +27,7 @@ def seal(folder: Path) -> None:
 
 
 def is_sealed(folder: Path) -> bool:
-    """Tell whether a folder holds what :func:`seal` saw in it, and no other user could have put it there."""
+    """Return whether a folder's contents are unchanged since :func:`seal`, and no other user could have written them."""
     try:
         if any(fault_of(path) is not None for path in (folder, *_paths(folder))):
             return False
@@ -49,7 +49,7 @@ def _digest(folder: Path) -> str:
 
 
 def _paths(folder: Path) -> Iterator[Path]:
-    """Everything in a folder, always in the same order; links are not followed."""
+    """All entries of a folder, always in the same order; links are not followed."""
     for entry in sorted(os.scandir(folder), key=lambda e: e.name):
         yield Path(entry.path)
         if entry.is_dir(follow_symlinks=False):

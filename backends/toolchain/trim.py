@@ -1,4 +1,4 @@
-"""Keeps the cache small: of what can be built again, what was used least recently goes."""
+"""Limit of the cache's size: the least recently used entries are deleted first."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Final
 
 KINDS: Final = ("precompiled-*", "object-*", "project-*", "cpu-*", "cuda-*", "codelets/[!.]*", "programs/[!.]*")
-"""What is used right after it was asked for, and built again where it is missing. The emulator's own libraries are kept."""
+"""Patterns of entries that are used right after the request, and rebuilt if missing. The emulator's own libraries are kept."""
 LIMIT: Final = 2_000_000_000
-"""Bytes that the cache may hold of these."""
+"""Maximum bytes of these in the cache."""
 GRACE: Final = 3600.0
-"""Seconds in which what was used is left alone, whatever the limit: another process may be about to read it. One looks no more often."""
+"""Seconds for which a used entry is kept, whatever the limit: another process may be about to read it. Also the interval of checks."""
 _STAMP: Final = ".trimmed"
 
 
 def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
-    """Delete what was used least recently as long as the cache holds more than `limit`, and what ended builds left; return their names.
+    """Delete the least recently used entries while the cache holds more than `limit`, and leftovers of ended builds; return their names.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
     limit
         Bytes.
     grace
-        Seconds for which everything is left where it is after it was used.
+        Seconds for which an entry is kept after its use.
     """
     stamp, now = cache / _STAMP, time.time()
     if stamp.exists() and now - stamp.stat().st_mtime < grace:
@@ -67,7 +67,7 @@ def _sizes(folder: Path) -> Iterator[int]:
 
 
 def put_away(folder: Path) -> None:
-    """Take the folder out of sight at once, so that nobody finds half of it; then delete it."""
+    """Rename the folder away first, so that nobody finds half of it; then delete it."""
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     with suppress(OSError):  # another process was faster
         folder.rename(aside / "gone")

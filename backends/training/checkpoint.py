@@ -1,4 +1,4 @@
-"""A checkpoint: weights, what the optimiser keeps, and where training stands, in one file that is replaced in one step."""
+"""A checkpoint: weights, optimiser state and position of a training, in one file that is replaced atomically."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from snnc.backends.runtime.weights import packed, read_weight_file
 from snnc.compiler.files.durable import write_durably
 
 PREFIX: Final = "training:"
-"""Begins the names of what a file of weights holds of a training."""
+"""Prefix of a training's entries in a file of weights."""
 _LOSSES: Final = f"{PREFIX}losses"
 _POSITION: Final = "training"
-"""Of the file's metadata: the position, as JSON."""
+"""Key of the position, as JSON, in the file's metadata."""
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 EVERY: Final = "5m"
 
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Where and how often a training is kept.
+    """The file and the interval of a training's checkpoints.
 
-    It is kept when it begins, after every epoch, and when Ctrl-C or SIGTERM stop it; in one file, which is whole at any moment.
+    A training is saved when it begins, after every epoch, and when Ctrl-C or SIGTERM stop it, in one file, which is complete at any moment.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Checkpoints:
     every
         Within an epoch, the time between two checkpoints: seconds, or ``"30s"``, ``"5m"``, ``"1h"``; 0 or ``"none"``: after epochs only.
     resume
-        Whether to go on from the file, where there is one: the same call then ends with the same bits as one that nobody stopped.
+        Whether to continue from an existing file: the same call then ends with the same bits as an uninterrupted one.
     """
 
     path: str | os.PathLike[str]
@@ -50,7 +50,7 @@ class Checkpoints:
 
     @property
     def seconds(self) -> float:
-        """Time between two checkpoints within an epoch; infinite where there are none."""
+        """Time between two checkpoints within an epoch; infinite if there are none."""
         return seconds_of(self.every)
 
 
@@ -74,7 +74,7 @@ def seconds_of(duration: float | str) -> float:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What has to be the same where a training goes on."""
+    """Settings that must be the same when a training continues."""
 
     first_epoch: int
     samples: int
@@ -90,20 +90,20 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Position:
-    """Where a training stands.
+    """The position of a training.
 
     Attributes
     ----------
     recipe
-        How it is made.
+        Its settings.
     until
         The epoch before which it ends, counted from 0 like `epoch`.
     batches
         Of an epoch.
     epoch, batch
-        Epochs that are over, and batches of the next one that are.
+        Finished epochs, and finished batches of the next one.
     losses
-        Of these batches.
+        Losses of these batches.
     """
 
     recipe: Recipe
@@ -126,12 +126,12 @@ class Position:
 
 
 def digest_of_labels(labels: Array) -> str:
-    """Return what tells one set of labels from another."""
+    """Return a digest of a set of labels."""
     return hashlib.sha256(np.ascontiguousarray(labels, dtype=np.int64).tobytes()).hexdigest()
 
 
 def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position) -> None:
-    """Write a checkpoint, whole or not at all.
+    """Write a checkpoint, completely or not at all.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position)
 
 
 def read_position(path: Path) -> Position | None:
-    """Return where the training stands whose weights a file holds; None where it does not say.
+    """Return the position of the training whose weights a file holds; None if the file has none.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def read_position(path: Path) -> Position | None:
 
 
 def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str, str]) -> Position | None:
-    """Do as :func:`read_position` with what was read of a file."""
+    """Do as :func:`read_position` with the contents of a file."""
     if _POSITION not in metadata:
         return None
     try:
@@ -178,7 +178,7 @@ def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str,
 
 
 def check_same(found: Position, recipe: Recipe, path: Path) -> None:
-    """Refuse to go on with another training than the one that was stopped.
+    """Refuse to continue with a different training than the stopped one.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def check_same(found: Position, recipe: Recipe, path: Path) -> None:
 
 
 def _typed(value: Any, kind: str) -> Any:
-    """Return a value that JSON gave, where it is of the kind that was written."""
+    """Return a value from JSON if it has the type that was written."""
     whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
     good = {
         "int": whole,

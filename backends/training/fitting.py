@@ -1,4 +1,4 @@
-"""One call of ``fit``: where it begins, what is kept of it, and how it ends."""
+"""One call of ``fit``: its start, its saved progress, and its end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from snnc.compiler.ir.step_program import StepProgram
 
 @dataclass(frozen=True)
 class Call:
-    """What ``fit`` was given, checked."""
+    """The checked arguments of ``fit``."""
 
     schedule: training.Schedule
     samples: int
@@ -37,7 +37,7 @@ class Call:
 
     @property
     def recipe(self) -> Recipe:
-        """What has to be the same where the training goes on."""
+        """Settings that must be the same when the training continues."""
         plan, rate = self.schedule, self.learning_rate
         number = None if rate is None or callable(rate) else float(rate)
         return Recipe(
@@ -46,14 +46,14 @@ class Call:
 
 
 def beginning(call: Call, program: StepProgram, engine: Engine) -> Position:
-    """Return where to begin; with ``resume``, the state of the file is in the engine.
+    """Return the starting position; with ``resume``, the engine gets the state of the file.
 
     Raises
     ------
     ResumeError
-        The file is of another training, or does not say where it stands.
+        The file belongs to another training, or has no position.
     SessionError
-        It is damaged, or of another network.
+        It is damaged, or belongs to another network.
     """
     plan = call.schedule
     start = Position(call.recipe, plan.first_epoch + plan.epochs, training.batches_of(plan, call.samples), plan.first_epoch)
@@ -72,16 +72,16 @@ def beginning(call: Call, program: StepProgram, engine: Engine) -> Position:
 
 
 class _Watch:
-    """Checks and keeps what a training reaches, and tells its caller.
+    """Checks and saves the progress of a training, and reports it to the caller.
 
     Parameters
     ----------
     call, begin
-        What trains, from where on.
+        The training, and its starting position.
     keeper
-        Takes what is reached.
+        Saves the progress.
     stop
-        Whether training is to stop after this batch.
+        Whether training must stop after this batch.
     """
 
     def __init__(self, call: Call, begin: Position, keeper: Keeper, stop: Callable[[], bool]) -> None:
@@ -116,14 +116,14 @@ class _Watch:
 
 
 def fit(call: Call, begin: Position, program: StepProgram, engine: Engine, updates: Updates) -> History:
-    """Train from a position on, and keep what is reached.
+    """Train from a position, and save the progress.
 
     Raises
     ------
     DivergedError
         A loss or a parameter is not finite.
     CheckpointError
-        What was reached cannot be kept.
+        The progress cannot be saved.
     """
     assert program.optimizer is not None, "checked by the caller"
     rate = training.learning_rate(program.optimizer, call.learning_rate)

@@ -1,4 +1,4 @@
-"""What a training has reached is checked, remembered and kept in a file, so that neither numbers that are not finite nor an end lose it."""
+"""The progress of a training is checked, remembered and saved, so that neither non-finite numbers nor an interruption lose it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from snnc.compiler.ir.step_program import StepProgram
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """Parameters, and what the optimiser keeps where the engine shows it."""
+    """Parameters, and the optimiser's state if the engine exposes it."""
 
     parameters: Mapping[str, Array]
     optimizer: OptimizerValues | None
@@ -28,7 +28,7 @@ class _State:
 
 @dataclass(frozen=True)
 class KeptIn:
-    """A file that takes what was reached, and the time between two writes within an epoch."""
+    """A file for the progress, and the time between two writes within an epoch."""
 
     path: Path
     every: float
@@ -40,9 +40,9 @@ class Keeper:
     Parameters
     ----------
     engine, program
-        What trains.
+        The engine and the program in training.
     file
-        Where to keep it; None: in memory alone.
+        File for the state; None: memory only.
     """
 
     def __init__(self, engine: Engine, program: StepProgram, file: KeptIn | None) -> None:
@@ -88,7 +88,7 @@ class Keeper:
 
     @property
     def due(self) -> bool:
-        """Whether the last write is so long ago that a batch should not go by without another."""
+        """Whether the next write is due."""
         return self.file is not None and time.monotonic() - self._written >= self.file.every
 
     def _state(self) -> _State:

@@ -22,7 +22,7 @@ from snnc.compiler.losses.optimizers import Optimizer
 
 @dataclass(frozen=True)
 class Schedule:
-    """How samples become batches."""
+    """The division of samples into batches."""
 
     epochs: int
     batch: int
@@ -30,7 +30,7 @@ class Schedule:
     shuffle: bool
     seed: int
     first_epoch: int = 0
-    """Epochs made before, whose orders are drawn and left."""
+    """Earlier epochs, whose orders are drawn and skipped."""
 
     def __post_init__(self) -> None:
         check_epochs(self.epochs, self.first_epoch)
@@ -38,12 +38,12 @@ class Schedule:
 
 
 def check_epochs(epochs: int, first_epoch: int) -> None:
-    """Refuse numbers of epochs that are none.
+    """Refuse invalid numbers of epochs.
 
     Raises
     ------
     TrainingOptionError
-        They are not whole, or too small.
+        They are not whole numbers, or too small.
     """
     check_whole("first_epoch", first_epoch, 0)
     check_whole("epochs", epochs, 1)
@@ -55,7 +55,7 @@ def batch_size(engine: Engine, count: int, wanted: int | None) -> int:
     Raises
     ------
     BatchSizeError
-        The engine takes another number, or there are fewer samples.
+        The engine needs another number, or there are fewer samples.
     """
     if wanted is not None:
         check_whole("batch", wanted, 1)
@@ -87,23 +87,23 @@ def batches_of(plan: Schedule, count: int) -> int:
 
 
 class Watch(Protocol):
-    """Looks on while a training goes by."""
+    """Observer of a training."""
 
     def after_batch(self, epoch: int, losses: Sequence[float]) -> bool:
-        """Take the losses of the epoch so far; return whether to stop here."""
+        """Receive the losses of the epoch so far; return whether to stop here."""
         ...
 
     def stopped(self, epoch: int, losses: Sequence[float]) -> None:
-        """Take the losses of the epoch in which training stops."""
+        """Receive the losses of the epoch in which training stops."""
         ...
 
     def after_epoch(self, epoch: Epoch) -> None:
-        """Take an epoch that is over."""
+        """Receive a finished epoch."""
         ...
 
 
 def train(plan: Schedule, count: int, begin: Position, step: Callable[[Array, int, Array | None], float], watch: Watch) -> History:
-    """Call ``step(indices, epoch, following)`` for every batch that is left, with the indices of the batch that follows (None: none)."""
+    """Call ``step(indices, epoch, following)`` for every remaining batch, with the indices of the following batch (None: none)."""
     used = count - count % plan.batch if plan.full_batches_only else count
     history = History(dropped=count - used)
     parts = [slice(at, min(at + plan.batch, used)) for at in range(0, used, plan.batch)]
@@ -132,7 +132,7 @@ def train(plan: Schedule, count: int, begin: Position, step: Callable[[Array, in
 
 
 def _batches(plan: Schedule, count: int, parts: Sequence[slice], begin: Position) -> Iterator[Array]:
-    """Indices of every batch that is left."""
+    """Indices of every remaining batch."""
     generator = Stream(plan.seed)
     for _ in range(begin.epoch if plan.shuffle else 0):
         generator.permutation(count)

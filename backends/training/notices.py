@@ -1,4 +1,4 @@
-"""What training here changes in another way than the model's own framework would, said when it starts."""
+"""Notices at the start of a training: its differences from training in the model's own framework."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Final
 from snnc.compiler.ir.step_program import StepProgram
 
 _CODES: Final = "SNNC-W27"
-"""How the assumptions of a network begin that concern its training."""
+"""Prefix of the assumptions that concern training."""
 
 
 class TrainingDiffers(UserWarning):
-    """Training changes something in another way than the framework that the model comes from."""
+    """Training differs in some respect from the framework that the model comes from."""
 
 
 def differences(program: StepProgram) -> list[str]:
@@ -30,7 +30,7 @@ def warn_of_differences(program: StepProgram) -> None:
 
 @contextmanager
 def announced(program: StepProgram, tell: Callable[[str], None]) -> Iterator[None]:
-    """Tell each of them, and let what trains inside not warn of it again."""
+    """Report each of them, and suppress the warning in the training inside."""
     for text in differences(program):
         tell(text)
     with warnings.catch_warnings():

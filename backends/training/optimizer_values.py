@@ -1,4 +1,4 @@
-"""What the optimiser of a session keeps, by label, and as entries of a file of weights."""
+"""The optimiser's state of a session, by label and as entries of a file of weights."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from snnc.backends.training.moments import moments
 from snnc.compiler.ir.step_program import StepProgram
 
 PREFIX: Final = "optimizer:"
-"""Begins the names of the optimiser's entries, ``optimizer:updates`` and ``optimizer:moment1:fc1.weight``, in a file of weights."""
+"""Prefix of the optimiser's entries, ``optimizer:updates`` and ``optimizer:moment1:fc1.weight``, in a file of weights."""
 UPDATES: Final = f"{PREFIX}updates"
 MOST_UPDATES: Final = 2**31 - 1
-"""Programs count them in 32 bits."""
+"""Programs count updates in 32 bits."""
 
 
 def optimizer_by_label(program: StepProgram, engine: Engine) -> dict[str, Array]:
-    """Return what the optimiser keeps as entries of a file.
+    """Return the optimiser's state as entries of a file.
 
     Raises
     ------
     OptimizerValuesError
-        There is no optimiser, or the backend does not show it.
+        There is no optimiser, or the backend does not expose it.
     """
     return entries_of(program, _resumable(program, engine).get_optimizer())
 
@@ -39,7 +39,7 @@ def entries_of(program: StepProgram, found: OptimizerValues) -> dict[str, Array]
 
 
 def set_optimizer_by_label(program: StepProgram, engine: Engine, entries: Mapping[str, object]) -> None:
-    """Set what the optimiser keeps from entries of a file; nothing changes when anything is wrong.
+    """Set the optimiser's state from entries of a file; if anything is wrong, nothing changes.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def set_optimizer_by_label(program: StepProgram, engine: Engine, entries: Mappin
 
 
 def checked(program: StepProgram, entries: Mapping[str, object]) -> OptimizerValues:
-    """Turn entries of a file into what an engine takes.
+    """Turn entries of a file into the engine's format.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Processes that train one network together, as ``torchrun`` starts them: each runs a share of every batch, torch sums the gradients."""
+"""Processes that train one network together, started by ``torchrun``: each runs a share of every batch, torch sums the gradients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from snnc.backends.runtime.errors import RanksDifferError, RanksGroupError, Shar
 from snnc.compiler.errors import ToolMissingError
 
 _ENVIRONMENT: Final = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-"""What ``torchrun`` tells each of its processes."""
+"""Environment variables that ``torchrun`` sets for each process."""
 _HELP: Final = "or give fit(distributed=False), and each process trains by itself"
 
 
@@ -27,12 +27,12 @@ class Ranks:
     Parameters
     ----------
     engine
-        Whose gradients are summed: nothing is sent before :meth:`begin`, which finds those that differ.
+        The engine whose gradients are summed. Nothing is sent before :meth:`begin`, which detects different engines.
 
     Raises
     ------
     ToolMissingError, RanksGroupError
-        The processes cannot talk to each other.
+        The processes cannot communicate.
     """
 
     def __init__(self, engine: SharingEngine) -> None:
@@ -46,16 +46,16 @@ class Ranks:
         self._wait()
 
     def share(self, samples: Array) -> Array:
-        """Return which samples of an update this process runs: as many as the others or one more, of few samples none."""
+        """Return the samples of an update that this process runs: as many as the others or one more, possibly none."""
         return np.array_split(samples, self.size)[self.rank]
 
     def begin(self, schedule: object, labels: Array) -> None:
-        """Compare what the processes were given, and take the parameters and the optimiser of rank 0.
+        """Compare the inputs of the processes, and take the parameters and the optimiser of rank 0.
 
         Parameters
         ----------
         schedule
-            How samples of what shape become updates; what it shows is compared.
+            The shapes of samples and their division into updates; the processes compare it.
         labels
             Of all samples, [samples].
 
@@ -64,7 +64,7 @@ class Ranks:
         RanksDifferError
             They are about to train different networks, in different ways or on different samples.
         RanksGroupError
-            They do not reach each other.
+            They cannot reach each other.
         """
         self._compare("the network, target, loss or optimizer", self.engine.fingerprint.encode())
         settings = "the number of epochs, the batch, the seed, the parts of an update, the samples' shape or the checkpoint"
@@ -73,18 +73,18 @@ class Ranks:
         self._take_over()
 
     def update(self, loss: float, some: bool, learning_rate: float, stop: bool) -> tuple[float, bool]:
-        """Sum the gradients and the losses of all processes, make the update; return the loss, and whether any process is to stop.
+        """Sum the gradients and the losses of all processes, make the update; return the loss, and whether any process must stop.
 
         Parameters
         ----------
         loss
-            What this process adds to it.
+            This process's contribution.
         some
-            Whether this process had samples, so that its engine holds gradients of them.
+            Whether this process had samples, so its engine holds gradients.
         learning_rate
             Of the update.
         stop
-            Whether this process is to stop.
+            Whether this process must stop.
         """
         flat = self._flat
         if some:
@@ -99,7 +99,7 @@ class Ranks:
         return float(flat[-2]), bool(flat[-1] > 0)
 
     def end(self) -> None:
-        """Compare the parameters, which have to be the same bits.
+        """Compare the parameters, which must have the same bits.
 
         Raises
         ------
@@ -112,14 +112,15 @@ class Ranks:
     def _sum(self) -> None:
         """Sum the buffer over all processes.
 
-        No kernel of the program runs beside those that sum, as both may want the whole device: engines' calls return when theirs are over.
+        No kernel of the program overlaps those that sum, because both may need the whole device: engine calls return when their kernels
+        have finished.
         """
         with self._talking():
             self._group.all_reduce(self._flat)
         self._wait()
 
     def _take_over(self) -> None:
-        """Set the parameters and what the optimiser keeps to those of rank 0."""
+        """Set the parameters and the optimiser's state to those of rank 0."""
         self.engine.set_parameters(self._of_first(self.engine.get_parameters()))
         kept = self.engine.get_optimizer()
         moments = {moment: self._of_first(values) for moment, values in kept.moments.items()}
@@ -128,7 +129,7 @@ class Ranks:
         self.engine.set_optimizer(OptimizerValues(int(count[0]), moments))
 
     def _of_first(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        """Return what rank 0 has of `values`."""
+        """Return rank 0's `values`."""
         found = {}
         for name, value in values.items():
             sent = self._torch.from_numpy(np.array(value, dtype=np.float32)).to(self._place)
@@ -153,7 +154,7 @@ class Ranks:
 
     @contextmanager
     def _talking(self) -> Iterator[None]:
-        """Give what torch says of processes that are not reached a code."""
+        """Turn torch's errors about unreachable processes into an error with a code."""
         try:
             yield
         except RuntimeError as error:
@@ -162,18 +163,18 @@ class Ranks:
             raise RanksGroupError(told) from None
 
     def _wait(self) -> None:
-        """Let torch's stream end."""
+        """Wait for torch's stream."""
         if self._place != "cpu":
             self._torch.cuda.current_stream(self._place).synchronize()
 
 
 def ranks_for(engine: Engine, batch: int) -> Ranks | None:
-    """Return this process among those that train together; None where it is alone.
+    """Return this process's place among those that train together; None if it is alone.
 
     Parameters
     ----------
     engine
-        What runs the network here.
+        The engine of this process.
     batch
         Samples of an update.
 
@@ -182,7 +183,7 @@ def ranks_for(engine: Engine, batch: int) -> Ranks | None:
     UnsharedTargetError, ShareError
         The target or the batch cannot be shared.
     ToolMissingError, RanksGroupError
-        The processes cannot talk to each other.
+        The processes cannot communicate.
     """
     size = processes()
     if size == 1:
@@ -198,7 +199,7 @@ def ranks_for(engine: Engine, batch: int) -> Ranks | None:
 
 
 def processes() -> int:
-    """Return how many processes train together: those of torch's process group, else those that ``torchrun`` tells of, else 1."""
+    """Return how many processes train together: those of torch's process group, else those of ``torchrun``, else 1."""
     group = _open_group()
     if group is not None:
         return int(group.get_world_size())
@@ -207,7 +208,7 @@ def processes() -> int:
 
 
 def leads() -> bool:
-    """Tell whether this process is the one that writes files and results: it is alone, or rank 0."""
+    """Return whether this process writes files and results: it is alone, or rank 0."""
     group = _open_group()
     if group is not None:
         return int(group.get_rank()) == 0
@@ -215,13 +216,13 @@ def leads() -> bool:
 
 
 def _open_group() -> Any | None:
-    """Return ``torch.distributed`` where someone has made its process group."""
+    """Return ``torch.distributed`` if its process group exists."""
     group = sys.modules.get("torch.distributed")
     return group if group is not None and group.is_available() and group.is_initialized() else None
 
 
 def _joined(device: int | None) -> tuple[Any, Any]:
-    """Return torch and its process group, which is made where nobody has; NCCL is told of the device that the session is on."""
+    """Return torch and its process group, which is created if it does not exist; NCCL gets the session's device."""
     try:
         import torch
         from torch import distributed
@@ -252,12 +253,12 @@ def _leave() -> None:
 
 
 def _place(backends: str, device: int | None) -> str:
-    """Return where gradients are summed: on the device, unless only the host's memory can be sent.
+    """Return where gradients are summed: on the device, unless only host memory can be sent.
 
     Parameters
     ----------
     backends
-        Kinds of memory and who sends them, ``"cpu:gloo,cuda:nccl"``.
+        Kinds of memory with their backends, ``"cpu:gloo,cuda:nccl"``.
     device
         Number of the session's device; None: it is on the processor.
     """
@@ -273,7 +274,7 @@ def _place(backends: str, device: int | None) -> str:
 
 
 def _line(error: Exception) -> str:
-    """Return the first line of what torch says."""
+    """Return the first line of torch's message."""
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 

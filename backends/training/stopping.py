@@ -1,4 +1,4 @@
-"""Ctrl-C and the signals that end a process, while it does what should end at a good place."""
+"""Ctrl-C and termination signals, deferred until the current work reaches a good place to stop."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _SAID: Final = b"stopping after this batch; once more stops at once.\n"
 
 
 class Stop:
-    """Whether somebody has asked to stop.
+    """A request to stop, if any.
 
     Attributes
     ----------
     asked
-        The signal; None: nobody has.
+        The signal; None: no request.
     """
 
     def __init__(self) -> None:
         self.asked: int | None = None
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        """Note the first signal; at the second one stop at once."""
+        """Record the first signal; stop at once on the second one."""
         if self.asked is not None:
             raise KeyboardInterrupt
         self.asked = number
@@ -36,9 +36,9 @@ class Stop:
 
 @contextmanager
 def stoppable(wanted: bool) -> Iterator[Stop]:
-    """Note signals while the block runs; after it has ended well, let the noted one do what it does elsewhere.
+    """Record signals while the block runs; after it has ended normally, let the recorded one have its usual effect.
 
-    Nothing is noted where that is not `wanted`, nor outside the main thread, where Python takes no signals. A signal that is ignored
+    Nothing is recorded unless `wanted`, nor outside the main thread, where Python receives no signals. An ignored signal
     stays ignored.
     """
     stop = Stop()

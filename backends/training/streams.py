@@ -1,4 +1,4 @@
-"""Training on batches as they come: from a DataLoader, a list, a generator."""
+"""Training on a stream of batches: from a DataLoader, a list, a generator."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Batch:
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """What a training on batches is given beside them; see :meth:`snnc.backends.session.Session.fit`."""
+    """The other arguments of a training on batches; see :meth:`snnc.backends.session.Session.fit`."""
 
     epochs: int
     first_epoch: int
@@ -44,13 +44,13 @@ class StreamOptions:
     on_epoch: Callable[[Epoch], None] | None
 
     def position(self, epoch: int, batch: int = 0, batches: int = 0) -> Position:
-        """Return where training stands, for messages."""
+        """Return the position of the training, for messages."""
         recipe = Recipe(self.first_epoch, 0, 0, False, 0, self.accumulate, None, "")
         return Position(recipe, self.first_epoch + self.epochs, max(batch, batches), self.first_epoch + epoch, batch)
 
 
 def is_stream(x: object, y: object) -> bool:
-    """Tell whether `x` gives batches, rather than being samples with the labels `y`: an iterator or DataLoader, without labels any list."""
+    """Return whether `x` yields batches, instead of being samples with labels `y`: an iterator or DataLoader, or a list without labels."""
     if isinstance(x, Mapping | Events | str | bytes) or hasattr(x, "__array__") or not isinstance(x, Iterable):
         return False
     return y is None or not isinstance(x, list | tuple)
@@ -62,9 +62,9 @@ def fit_batches(session: Session, batches: Iterable[Any], options: StreamOptions
     Raises
     ------
     BatchesError
-        A batch is not a pair, or there is none: an iterator gives its batches once.
+        A batch is not a pair, or there is none: an iterator yields its batches once.
     DivergedError
-        A loss is not finite, or a parameter is at the end of an epoch; the session holds those of the epoch before.
+        A loss is not finite, or a parameter is at the end of an epoch; the session holds those of the previous epoch.
     SessionError
         A batch does not fit the network.
     """
@@ -94,7 +94,7 @@ def fit_batches(session: Session, batches: Iterable[Any], options: StreamOptions
 def _epoch(
     session: Session, batches: Iterable[Any], epoch: int, options: StreamOptions, keeper: Keeper
 ) -> tuple[list[float], list[int], int]:
-    """Return the losses and sizes of all batches, and how many samples were left out."""
+    """Return the losses and sizes of all batches, and the number of skipped samples."""
     known = len(batches) if isinstance(batches, Sized) else 0
     losses: list[float] = []
     sizes: list[int] = []
@@ -115,7 +115,7 @@ def _epoch(
 
 
 def _left_out(session: Session, number: int, dropped: int, size: int) -> int:
-    """Leave out the last batch of an epoch where it is too small for the program; refuse any other of another size."""
+    """Skip the last batch of an epoch if it is too small for the program; refuse any other batch of another size."""
     if dropped or size > (session.engine.batch or 0):
         wrong, at = (dropped, number - 1) if dropped else (size, number)
         raise BatchSizeError(
@@ -149,7 +149,7 @@ def _update(session: Session, batch: _Batch, rate: float, accumulate: int) -> fl
 
 
 def check_stream(session: Session, x: object, y: object, batch: int | None, distributed: bool, checkpoints: object) -> None:
-    """Refuse what does not go with batches.
+    """Refuse arguments that cannot be combined with batches.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Updates of a training: of whole batches, of batches in parts, or of this process's share of them."""
+"""Updates of a training: from whole batches, from batches in parts, or from this process's share of them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Batch: TypeAlias = tuple[dict[str, Array], Array]
 
 
 class Updates:
-    """Makes them one behind the other.
+    """Makes updates one after the other.
 
     Parameters
     ----------
     engine
-        What runs the batches.
+        The engine that runs the batches.
     batch_of
-        Samples (their indices) to the batch of them.
+        Function from samples (their indices) to their batch.
     accumulate
-        Parts that the samples of an update are run in.
+        Number of parts in which the samples of an update run.
     ranks
         Processes that share each batch; None: this one is alone.
 
@@ -64,11 +64,11 @@ class Updates:
 
     @property
     def stopping(self) -> bool:
-        """Whether training is to stop after the last update: all processes that train together say the same."""
+        """Whether training must stop after the last update; all processes that train together agree."""
         return self.asked() if self.ranks is None else self._agreed
 
     def _batches(self, chosen: Array, following: Array | None) -> Iterator[Batch]:
-        """Give the samples `chosen` as they are run: in parts, or at once, and then the engine is offered those that follow."""
+        """Yield the samples `chosen` in the order of execution: in parts, or at once, offering the following ones to the engine."""
         if self.accumulate > 1:
             yield from map(self.batch_of, np.array_split(chosen, min(self.accumulate, len(chosen))) if len(chosen) else ())
         elif len(chosen):
@@ -80,12 +80,12 @@ class Updates:
 
 
 def gathering(engine: Engine, accumulate: int) -> GatheringEngine | None:
-    """Return the engine when it is to see updates in `accumulate` parts; None when in one.
+    """Return the engine if it must run updates in `accumulate` parts; None for one part.
 
     Raises
     ------
     TrainingOptionError
-        It cannot, or there is no such number of parts.
+        It cannot, or the number of parts is invalid.
     """
     check_whole("accumulate", accumulate, 1)
     if accumulate == 1:

@@ -1,4 +1,4 @@
-"""The entries of a file of weights, set into what trains: parameters, what the optimiser keeps, where training stands."""
+"""Entries of a file of weights, restored into parameters, optimiser state and training position."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from snnc.compiler.ir.step_program import StepProgram
 
 
 def set_entries(program: StepProgram, engine: Engine, entries: Mapping[str, Array], strict: bool, optimizer: bool | None) -> None:
-    """Set parameters and the optimiser's values; nothing changes when anything is wrong.
+    """Set parameters and the optimiser's values; if anything is wrong, nothing changes.
 
     `strict` and `optimizer` are those of :meth:`snnc.backends.session.Session.load`.
 

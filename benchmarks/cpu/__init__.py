@@ -1,1 +1,1 @@
-"""Training steps on a CPU, measured beside other frameworks: what ``snnc bench --suite cpu`` runs."""
+"""Training steps on a CPU compared with other frameworks: ``snnc bench --suite cpu``."""

@@ -1,4 +1,4 @@
-"""The suite as ``snnc bench --suite cpu`` runs it."""
+"""The command of the suite ``snnc bench --suite cpu``."""
 
 from __future__ import annotations
 

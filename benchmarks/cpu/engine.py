@@ -1,4 +1,4 @@
-"""What an engine is, and which ones are compared."""
+"""The interface of an engine, and the list of compared engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an engine shows the numbers that it has to show."""
+"""The check that an engine produces the expected numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of measurements as a table for a terminal, a section for each workload, the fastest first."""
+"""Rows of measurements as a table for a terminal, a section for each workload, sorted by speed."""
 
 from __future__ import annotations
 

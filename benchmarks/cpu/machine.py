@@ -1,4 +1,4 @@
-"""Facts of the machine and of the run that a table of timings needs."""
+"""Facts about the machine and the run that a table of timings needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory of a process: what is resident now, and the peak since it was last reset."""
+"""Memory of a process: currently resident bytes, and the peak since the last reset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers that every engine has to show, from snnc's NumPy reference in double precision."""
+"""The numbers that every engine must produce, from snnc's NumPy reference in double precision."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def program_of(workload: Workload, window: float | None = None) -> StepProgram:
 
 
 def _expected(problem: Problem, window: float | None) -> Expected | None:
-    """Train one step on a problem; None where a membrane lies within the margin."""
+    """Train one step on a problem; None if a membrane lies within the margin."""
     program = program_of(problem.workload, window)
     engine, names = ReferenceEngine(program, np.float64), _parameters(program, problem.workload)
     values = {names[name]: value for name, value in problem.weights.items()}

@@ -1,4 +1,4 @@
-"""Rows of the suite as a drawing: time and memory of each engine over the workloads, self-contained SVG."""
+"""Rows of the suite as a chart: time and memory of each engine over the workloads, as self-contained SVG."""
 
 from __future__ import annotations
 

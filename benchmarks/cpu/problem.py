@@ -1,4 +1,4 @@
-"""What every engine is given: one batch and the initial weights, from a seed, in one npz archive."""
+"""The input of every engine: one batch and the initial weights, from a seed, in one npz archive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The harness's end of a worker: starts it, asks it, and ends it."""
+"""The harness's end of a worker: starts it, sends it requests, and stops it."""
 
 from __future__ import annotations
 

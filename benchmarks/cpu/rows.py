@@ -1,4 +1,4 @@
-"""What a row of the suite holds."""
+"""The contents of a row of the suite."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def row(workload: Workload, runner: Runner, activity: float, cosine: float) -> d
 
     ``ms_*`` are of all timed steps, ``turn_ms`` the median of each turn, ``ms_spread`` between those of the fastest and of the slowest,
     ``peak_mb`` is the peak over what was resident when the framework was loaded, ``device_mb`` what the process took of a device's
-    memory, None where that is not known, ``first_step_s`` from the weights to the end of the first step (building included, with what
+    memory, None if that is not known, ``first_step_s`` from the weights to the end of the first step (building included, with what
     the machine had cached), ``loss`` that of the first step, ``activity`` spikes a hidden neuron and step, ``gradient_cosine`` between
     the gradient that was taken and the exact one (of the step that is checked).
     """
@@ -50,7 +50,7 @@ def row(workload: Workload, runner: Runner, activity: float, cosine: float) -> d
 
 
 def over_own(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any], key: str) -> float | None:
-    """Return `key` of `one` over that of snnc's exact row of the same workload; None where there is none."""
+    """Return `key` of `one` over that of snnc's exact row of the same workload; None if there is none."""
     own = next((r for r in rows if r["engine"] == "snnc" and r["mode"] == "exact" and same(r, one)), None)
     return None if own is None or not own[key] else float(one[key]) / float(own[key])
 

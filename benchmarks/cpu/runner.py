@@ -1,4 +1,4 @@
-"""One engine while it is measured: its turns, and what they took."""
+"""One engine during the measurement: its turns and their times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""snnc over the others, a line for each workload and mode."""
+"""snnc relative to the other engines, a line for each workload and mode."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def summary_lines(rows: Sequence[Row]) -> list[str]:
-    """Print the summary; workloads without another framework are left out."""
+    """Print the summary; workloads without another framework are omitted."""
     lines = []
     for one in summary(rows):
         if one["best"] is None:

@@ -1,4 +1,4 @@
-"""The process of one engine: answers requests, a line of JSON each.
+"""The process of one engine: answers requests, one line of JSON each.
 
 ``python -m snnc.benchmarks.cpu.worker MODULE MODE VARIANT THREADS DEVICE``
 

@@ -1,4 +1,4 @@
-"""The networks that training steps are measured on, as data.
+"""The networks of the measured training steps, as data.
 
 All of them: LIF neurons v = 0.9 v (1 - s_before) + I, s = v > 1 (hard reset, detached), surrogate 1 / (1 + 25 |v - 1|)^2 (fast sigmoid of
 Zenke & Ganguli 2018, slope 25); a leaky readout m = 0.9 m + I; cross entropy of the mean membrane; Adam.
@@ -24,7 +24,7 @@ GRADIENT_WINDOW: Final = -0.36
 
 @dataclass(frozen=True)
 class Dense:
-    """A fully connected layer of LIF neurons; `recurrent`: each also sees all spikes of the step before."""
+    """A fully connected layer of LIF neurons; `recurrent`: each also sees all spikes of the previous step."""
 
     neurons: int
     recurrent: bool = False
@@ -77,7 +77,7 @@ class Workload:
         return f"{self.name.lower()}-{100 * self.density:g}"
 
     def shapes(self) -> list[tuple[int, ...]]:
-        """Return the shape in front of each layer and of the readout."""
+        """Return the shape before each layer and of the readout."""
         found = [self.shape]
         for layer in self.layers:
             if isinstance(layer, Dense):

@@ -1,4 +1,4 @@
-"""How fast a training step could be on a GPU: bytes over bandwidth, operations over peak, dependent steps over the latency of a barrier.
+"""The bound of a training step on a GPU: bytes over bandwidth, operations over peak, dependent steps times the latency of a barrier.
 
 ``python -m snnc.benchmarks.cuda.bound`` prints the table of ``docs/explanation/gpu-bounds.md``. With B samples, T steps, a layer of N
 neurons behind M inputs, and an activity a of what it reads:

@@ -1,4 +1,4 @@
-"""The suite as ``snnc bench --suite cuda`` runs it."""
+"""The command of the suite ``snnc bench --suite cuda``."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class _Suite:
                 self._measure(workload, lines, ready, versions)
 
     def _line(self, workload: Workload, entry: Entry, versions: Mapping[str, str] | str) -> Line | None:
-        """Return what is to be measured; None where it is there, or cannot run."""
+        """Return what is to be measured; None if it is there, or cannot run."""
         if isinstance(versions, str):
             self._leave_out(workload, [named(workload, entry) | {"reason": versions}])
             return None

@@ -1,4 +1,4 @@
-"""Which engines the suite cuda compares: those of the suite cpu, in the ways that a GPU knows."""
+"""The engines of the suite cuda: those of the suite cpu, in variants for a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a GPU can do at most, from its data sheet or from its driver."""
+"""The peak rates of a GPU, from its data sheet or from its driver."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class _Used(ctypes.Structure):
 
 
 def used_bytes(process: int) -> int | None:
-    """Return what a process holds of the first device's memory, as NVML tells; None where it does not.
+    """Return what a process holds of the first device's memory, as NVML tells; None if it does not.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The lines of one workload before they are timed: ways are started, tried, and their numbers compared."""
+"""The lines of one workload before they are timed: variants are started and tried, and their numbers compared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snnc.benchmarks.cuda.ways import ALL, ONLY, TRIAL, Choice
 
 TRIAL_TURNS: Final = 2
 TRIAL_S: Final = 20.0
-"""A way of which a turn takes longer is left out."""
+"""A way of which a turn takes longer is omitted."""
 _NO_ROOM: Final = ("out of memory", "outofmemory", "resource_exhausted", "memoryallocation", "alloc_failed")
 """What frameworks say, in small letters, where others hold the device's memory."""
 
@@ -76,12 +76,12 @@ class Line:
 
     @property
     def reason(self) -> str:
-        """Why ways are left out."""
+        """Why ways are omitted."""
         several = len(self.entry.variants) > 1
         return "; ".join(dict.fromkeys(f"{way}: {reason}" if several else reason for way, reason in self.left_out.items()))
 
     def end(self, way: str, reason: str = "") -> None:
-        """End a way's process; with a reason it is left out."""
+        """End a way's process; with a reason it is omitted."""
         if reason:
             self.left_out[way] = reason
         if way in self.runners:

@@ -1,11 +1,11 @@
-"""``snnc bench --suite paper``: the networks of arXiv 2311.04386, a GPU's measured step beside the step predicted for IPUs.
+"""``snnc bench --suite paper``: the networks of arXiv 2311.04386, a GPU's measured step next to the step predicted for IPUs.
 
 Measured and predicted numbers have keys and columns of their own, each with its ``kind``:
 
 ``ipu``
     Predicted: snnc's program on the network's IPUs; a list, as the logged runs are predicted for both clocks.
 ``log``
-    Measured by the paper's authors on one IPU: the program that they published (:mod:`snnc.benchmarks.log`); None where there is no log.
+    Measured by the paper's authors on one IPU: the program that they published (:mod:`snnc.benchmarks.log`); None if there is no log.
 ``gpu``
     Measured here: snnc's CUDA program on the first device; else why not.
 """

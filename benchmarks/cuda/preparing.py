@@ -1,4 +1,4 @@
-"""What a workload needs before anything is timed, each part in a process of its own.
+"""Preparation of a workload before anything is timed, each part in a separate process.
 
 ``python -m snnc.benchmarks.cuda.preparing WHAT FOLDER MODE``
 

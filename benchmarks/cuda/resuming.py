@@ -1,4 +1,4 @@
-"""Rows that an earlier run left in its file: what is there need not be measured again."""
+"""Rows from an earlier run's file, which need not be measured again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One workload of the suite cuda: every line is brought to where it can be timed, then all take turns."""
+"""One workload of the suite cuda: every line is prepared for timing, then all take turns."""
 
 from __future__ import annotations
 

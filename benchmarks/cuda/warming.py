@@ -1,4 +1,4 @@
-"""Everything that takes long and is not timed, in parallel, before anything is: numbers to find, programs to build, compilers' caches.
+"""Slow untimed work, done in parallel before any timing: reference numbers, programs to build, compilers' caches.
 
 What is started here has ended when :func:`warmed` returns, so that nothing runs beside an engine that is timed.
 """

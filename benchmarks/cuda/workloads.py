@@ -1,4 +1,4 @@
-"""What ``snnc bench --suite cuda`` runs: networks of the suite cpu at larger batches, and lone layers of LIF neurons."""
+"""Workloads of ``snnc bench --suite cuda``: networks of the suite cpu at larger batches, and single layers of LIF neurons."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def _slice_inputs(machine: Machine) -> tuple[Superstep, ...]:
 
 
 def _pass_on(machine: Machine) -> tuple[Superstep, ...]:
-    """Copy the spikes of the step before from where they were made to where the next layer reads them."""
+    """Copy the spikes of the previous step from where they were made to where the next layer reads them."""
     net, copies = machine.net, []
     for i in range(1, len(net.layers)):
         ids = net.batch * net.layers[i - 1].capacity

@@ -1,4 +1,4 @@
-"""Where the published program puts everything.
+"""The layout of the published program.
 
 A layer takes a contiguous range of tiles with an equal number of neurons on each, and never straddles IPUs; tile 0 of the first IPU is
 left out. Neurons a tile start at 2 and grow by 2 until all layers find room (``benchmarking/tile_mapping.py`` of
@@ -91,7 +91,7 @@ def lay_out(net: PublishedNet, target: Target) -> PublishedLayout:
 
 
 def _ranges(net: PublishedNet, target: Target, neurons: int) -> tuple[Range, ...] | None:
-    """Fill chip after chip; None when they do not suffice."""
+    """Fill chip after chip; None if they do not suffice."""
     found, chip, used = [], 0, 0
     for layer in net.layers:
         tiles = ceil_div(layer.neurons, neurons)

@@ -1,4 +1,4 @@
-"""Supersteps and what they are made of: vertices on the busiest tile, exchanges, barriers."""
+"""Supersteps and their components: vertices on the busiest tile, exchanges, barriers."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Machine:
     # ---- time --------------------------------------------------------------------------------------------------------
 
     def vertices(self, number: float, cycles: float) -> float:
-        """Tile cycles of equal vertices; a lone one still takes `workers` tile cycles an instruction."""
+        """Tile cycles of equal vertices; a single one still takes `workers` tile cycles an instruction."""
         return math.ceil(number / self.target.workers) * self.target.workers * (self.target.vertex_start_cycles + cycles)
 
     def elementwise(self, values: float, cycles: float = VECTOR) -> float:

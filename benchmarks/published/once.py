@@ -1,4 +1,4 @@
-"""What a training step runs once, beside its time steps: casts, private gradients zeroed and summed, the optimiser, the host.
+"""Work that a training step does once, outside its time steps: casts, sums of private gradients, the optimiser, the host.
 
 Not priced: transposes and the loss of the frame around the program, and what an epoch costs once.
 """

@@ -1,4 +1,4 @@
-"""What of the published program is not known from its source, as options, and the constants that price it."""
+"""Properties of the published program that its source does not show, as options, and the constants of its price."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cycles, milliseconds and memory of the published program, summed up."""
+"""Cycles, milliseconds and memory of the published program, in total."""
 
 from __future__ import annotations
 

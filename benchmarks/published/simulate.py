@@ -2,7 +2,7 @@
 
 The published log records neither. Equations (``custom_codelet.cpp`` of ``jrfinkbeiner/graphcore_snn``; arXiv 2311.04386)::
 
-    I  = sum of the weight rows of the ids that the layer before sent in the step before
+    I  = sum of the weight rows of the ids that the layer before sent in the previous step
     U' = 10 (1 - a) I            where U > 1 before the step (hard reset)
     U' = a U + 10 (1 - a) I      elsewhere
     n0 = min(K, #(U' > 1)),  n1 = min(K, #(U' > th2)),  the lowest ids are kept

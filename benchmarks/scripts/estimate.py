@@ -1,4 +1,4 @@
-"""How long planning takes, in seconds of process time: ``python benchmarks/scripts/estimate.py``.
+"""Time of planning, in seconds of process time: ``python benchmarks/scripts/estimate.py``.
 
 A convolutional network of 2,068 neurons for gc200: one estimate in a fresh process, one more, and eight points of an exploration.
 """

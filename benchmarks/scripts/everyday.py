@@ -1,4 +1,4 @@
-"""How long everyday commands take on this machine: ``python benchmarks/scripts/everyday.py``."""
+"""Time of everyday commands on this machine: ``python benchmarks/scripts/everyday.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long importing takes, in seconds of process time on this machine: ``python benchmarks/scripts/imports.py``.
+"""Time of imports, in seconds of process time on this machine: ``python benchmarks/scripts/imports.py``.
 
 First an unrolled 700-256 (recurrent)-20 network at 100 and 1000 steps, read five times; then every good file of the corpus through
 ``snnc run``, which starts Python, imports the file and runs it on its stored inputs.

@@ -1,4 +1,4 @@
-"""Sparse networks whole and in parts: predicted step time, and events that parts send each other by partitioner.
+"""Sparse networks whole and in parts: predicted step time, and events between parts for each partitioner.
 
     python benchmarks/scripts/parts.py [--net clusters-10k] [--targets gc200,m2000] [--steps 25] [--parts 4,8] [--partitioners snnc,metis]
 

@@ -1,4 +1,4 @@
-"""Where snnc keeps what it made and can make again."""
+"""The folder of snnc's cache, for files that can be made again."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _OWN_ENTRIES: Final = (
     "precompiled-", "object-", "project-", "cpu-", "cuda-", "emulator-", "popart-", "codelets", "programs", "kernels", "known-projects",
     "trimmed", "ways",
 )  # fmt: skip
-"""How names in a folder begin that is a cache of snnc and nothing else, after the dot of those that are on their way."""
+"""Prefixes of the names in a folder that is only a cache of snnc, after the dot of temporary names."""
 _DIGEST_BYTES: Final = 32
 
 
 def cache_dir() -> Path:
-    """Return the folder that holds made things, which is made where it is missing.
+    """Return the folder of built files, creating it if it is missing.
 
-    What lies in it is loaded and executed, so only this user may write to it, and to the folders above it.
+    Its contents are loaded and executed, so only this user may write to it, and to the folders above it.
 
     Raises
     ------
     CacheFolderError
         It cannot be made, or there is no home folder for it.
     UnsafeCacheError
-        Another user could put something into it.
+        Another user could write to it.
     """
     folder = cache_folder()
     with keeping(folder):
@@ -43,7 +43,7 @@ def cache_dir() -> Path:
 
 
 def cache_folder() -> Path:
-    """Return where made things are held: ``$SNNC_CACHE``, else ``~/.cache/snnc``.
+    """Return the path of the built files: ``$SNNC_CACHE``, else ``~/.cache/snnc``.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def cache_folder() -> Path:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder for this user alone, and those above it that are missing, whatever the umask is."""
+    """Create a private folder, and missing parents, whatever the umask is."""
     for missing in reversed([p for p in folder.absolute().parents if not p.exists()]):
         missing.mkdir(mode=0o755, exist_ok=True)
         missing.chmod(missing.stat().st_mode & 0o755)
@@ -74,7 +74,7 @@ def make_private(folder: Path) -> None:
 
 
 def _check(folder: Path) -> None:
-    """Close a cache of this user that is open to others; refuse one in which others could have put something."""
+    """Make a cache of this user private; refuse one that others could have written to."""
     real = folder.resolve()
     found = real.stat()
     shared = found.st_mode & stat.S_ISVTX  # such as /tmp
@@ -93,18 +93,18 @@ def _check(folder: Path) -> None:
 
 
 def _is_cache(folder: Path) -> bool:
-    """Whether nothing but a cache of snnc lies in a folder: one that is used for other things too keeps its rights."""
+    """Whether a folder holds only a cache of snnc; a folder with other uses keeps its permissions."""
     return all(entry.name.removeprefix(".").startswith(_OWN_ENTRIES) for entry in os.scandir(folder))
 
 
 @contextmanager
 def keeping(folder: Path) -> Iterator[None]:
-    """Tell what to do where `folder`, or something in it, cannot be written.
+    """Raise an error with advice if `folder`, or something in it, cannot be written.
 
     Raises
     ------
     CacheFolderError
-        In place of any OSError.
+        Instead of any OSError.
     """
     try:
         yield
@@ -120,7 +120,7 @@ def keeping(folder: Path) -> Iterator[None]:
 
 
 def write_checked(path: Path, content: bytes) -> None:
-    """Write a file that :func:`read_checked` reads, whole or not at all, for this user alone."""
+    """Write a private file for :func:`read_checked`, completely or not at all."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
     handle, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
@@ -132,7 +132,7 @@ def write_checked(path: Path, content: bytes) -> None:
 
 
 def read_checked(path: Path, largest: int) -> bytes | None:
-    """Return what :func:`write_checked` wrote; None where the file is damaged, larger, or open to other users.
+    """Return the contents written by :func:`write_checked`; None if the file is damaged, too large, or open to other users.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Files that are whole whatever happens while they are written: the process killed, the machine down, the disk full."""
+"""Files that stay complete whatever interrupts a write: a killed process, a power failure, a full disk."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 
 def write_durably(path: Path, data: bytes, part: Path) -> None:
-    """Write `data` to `part`, wait until the disk has it, and give it the name `path`; both lie in one folder.
+    """Write `data` to `part`, wait until it is on the disk, and rename it to `path`; both are in one folder.
 
     Raises
     ------
     OSError
-        It cannot be written; what `path` was stays.
+        It cannot be written; an existing `path` stays.
     """
     try:
         with open(part, "wb", opener=_without_links) as stream:
@@ -33,7 +33,7 @@ def _without_links(path: str, flags: int) -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Wait until the disk has the names in a folder."""
+    """Wait until the names in a folder are on the disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

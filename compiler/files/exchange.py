@@ -1,4 +1,4 @@
-"""Two folders change places in one step, so that there is no moment without one of them."""
+"""Atomic exchange of two folders, so that neither is ever missing."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _UNSUPPORTED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, e
 
 
 def exchange(first: Path, second: Path) -> None:
-    """Give each folder the other's place; both lie in one file system.
+    """Exchange two folders on one file system.
 
-    Where the file system cannot do that in one step, it is three renames, and `second` is there again when one of them fails.
+    If the file system cannot do that in one step, it takes three renames, and `second` is restored if one of them fails.
 
     Raises
     ------
     OSError
-        They cannot be renamed; both are as they were.
+        They cannot be renamed; both are unchanged.
     """
     number = _exchanged(first, second)
     if number == 0:
@@ -44,7 +44,7 @@ def exchange(first: Path, second: Path) -> None:
 
 
 def _exchanged(first: Path, second: Path) -> int:
-    """Return 0, or the number of the error."""
+    """Return 0, or the error number."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):

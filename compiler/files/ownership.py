@@ -1,4 +1,4 @@
-"""Who may change a file or a folder: what another user could have put there is neither loaded nor executed."""
+"""Owners and permissions of files and folders: files that another user could have written are neither loaded nor executed."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = 0
-"""The user who can change everything anyway."""
+"""User id of root, who can change everything anyway."""
 _OTHERS: Final = stat.S_IWOTH
 _GROUP: Final = stat.S_IWGRP
 
 
 def whose(found: os.stat_result) -> str | None:
-    """Return the name of the user that a file belongs to, where that is neither this user nor root; else None."""
+    """Return the owner's name of a file if that is neither this user nor root; else None."""
     return None if found.st_uid in (os.geteuid(), ROOT) else _user_name(found.st_uid)
 
 
 def who_writes(found: os.stat_result) -> str | None:
-    """Return who may write a file beside its owner: ``"everybody"`` or ``"the group …"``; None: nobody who is not trusted anyway."""
+    """Return who may write a file besides its owner: ``"everybody"`` or ``"the group …"``; None: only trusted users."""
     if stat.S_ISLNK(found.st_mode):  # the rights of a link mean nothing
         return None
     if found.st_mode & _OTHERS:
@@ -31,7 +31,7 @@ def who_writes(found: os.stat_result) -> str | None:
 
 
 def fault_of(path: Path) -> str | None:
-    """Return why a file or folder is not safe to load, as words that follow its name; None where it is safe."""
+    """Return why a file or folder is not safe to load, as words that follow its name; None if it is safe."""
     found = path.lstat()
     owner, writer = whose(found), who_writes(found)
     if owner is not None:
@@ -40,7 +40,7 @@ def fault_of(path: Path) -> str | None:
 
 
 def fault_above(path: Path) -> tuple[Path, str] | None:
-    """Return the first folder above `path` in which another user could replace it, and why; None where there is none.
+    """Return the first folder above `path` in which another user could replace it, and why; None if there is none.
 
     In a folder with the sticky bit, such as ``/tmp``, only the owner of an entry can rename it.
     """
@@ -55,7 +55,7 @@ def fault_above(path: Path) -> tuple[Path, str] | None:
 
 
 def _is_own_group(group: int) -> bool:
-    """Whether a group has no other member than this user and root, as far as the group file says."""
+    """Whether a group has no members other than this user and root, according to the group file."""
     import grp
 
     if group not in (os.getegid(), ROOT):

@@ -1,7 +1,7 @@
-"""Temporary folders and files that never outlive their process for long.
+"""Temporary folders and files that do not outlive their process for long.
 
-Each holds, or is, a file that its process keeps locked: the system gives the lock back however the process ends. What carries the mark
-and is not locked belongs to a process that was killed, and the next one that needs such a place removes it, as ``snnc clean`` does.
+Each holds, or is, a file that its process keeps locked: the system releases the lock however the process ends. An entry with the mark
+but without a lock belongs to a killed process; the next process that needs such a place removes it, as ``snnc clean`` does.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Final
 
 PREFIX: Final = "snnc-"
-"""How temporary folders among those of the system begin."""
+"""Prefix of temporary folders among those of the system."""
 MARK: Final = ".snnc-temporary"
 """The locked file in a temporary folder."""
 SUFFIX: Final = ".snnc-temporary"
-"""How files end that are to take another's place."""
+"""Suffix of files that will replace others."""
 
 
 class HeldFolder:
@@ -30,9 +30,9 @@ class HeldFolder:
     Parameters
     ----------
     above
-        Where it is made; by default among the temporary files of the system.
+        Parent folder; by default that of the system's temporary files.
     prefix
-        How its name begins.
+        Prefix of its name.
 
     Raises
     ------
@@ -53,7 +53,7 @@ class HeldFolder:
         self._finalizer = weakref.finalize(self, _close, self.path, handle, os.getpid())
 
     def keep(self) -> Path:
-        """Take the mark off: the folder stays, as any other."""
+        """Remove the mark: the folder stays, like any other."""
         (self.path / MARK).unlink(missing_ok=True)
         detached = self._finalizer.detach()
         if detached is not None:
@@ -67,7 +67,7 @@ class HeldFolder:
 
 @contextmanager
 def temporary_folder(prefix: str = PREFIX, above: Path | None = None) -> Iterator[Path]:
-    """Give a folder for the length of a block."""
+    """Yield a folder for the duration of a block."""
     held = HeldFolder(above, prefix)
     try:
         yield held.path
@@ -77,7 +77,7 @@ def temporary_folder(prefix: str = PREFIX, above: Path | None = None) -> Iterato
 
 @contextmanager
 def temporary_file(path: Path) -> Iterator[tuple[int, Path]]:
-    """Give a new file beside `path`, open for writing, that is to be renamed to it within the block; else it is deleted.
+    """Yield a new file next to `path`, open for writing, to be renamed to it within the block; otherwise it is deleted.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def _of_the_system() -> Path:
 
 
 def abandoned_files(above: Path) -> list[Path]:
-    """Return files in a folder that were to take another's place when their process ended."""
+    """Return files in a folder that should have replaced others when their process ended."""
     with suppress(OSError):
         return sorted(file for file in above.glob(f".*{SUFFIX}") if file.name != MARK and _is_free(file))
     return []
@@ -133,7 +133,7 @@ def remove_abandoned(above: Path | None = None, prefix: str = PREFIX) -> None:
 
 
 def _locked_mark(folder: Path) -> int:
-    """Make the mark, locked before it has its name, so that nobody ever sees it free."""
+    """Create the mark, locked before it gets its name, so that it is never seen unlocked."""
     handle, name = tempfile.mkstemp(dir=folder)
     try:
         with suppress(OSError):
@@ -159,7 +159,7 @@ def _is_abandoned(folder: Path) -> bool:
 
 
 def _is_free(file: Path) -> bool:
-    """Tell whether a file of this user is locked by nobody."""
+    """Return whether a file of this user is unlocked."""
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
@@ -181,5 +181,5 @@ def _remove_file(file: Path) -> None:
 
 
 def _escaped(name: str) -> str:
-    """Return a name for a pattern in which nothing stands for anything else."""
+    """Return a name with the wildcards of patterns escaped."""
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)

@@ -1,4 +1,4 @@
-"""What lies between the populations of a graph that went through the flow, and in which order they run."""
+"""The connections between the populations of a graph after the flow, and their order of execution."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from snnc.compiler.ir.graph import (
 from snnc.compiler.ir.shapes import PortMap, size
 
 Between: TypeAlias = Linear | Sparse | OneToOne | Conv | Pool | Scale | Reduce | Slice | Pad
-"""What one connection does to the values on their way."""
+"""The operation of one connection on its values."""
 BETWEEN: Final = (Linear, Sparse, OneToOne, Conv, Pool, Scale, Reduce, Slice, Pad, Reshape)
-"""Operations that lie between two populations as one connection."""
+"""Operations that can be one connection between two populations."""
 
 
 @dataclass(frozen=True)
 class Link:
     """One connection from an input or a population to a port of a population.
 
-    `operation` is None for values that arrive as they are; `offset` is where they start in the target; `shape` is the source's.
+    `operation` is None for unchanged values; `offset` is their start in the target; `shape` is the source's.
     """
 
     label: str
@@ -55,7 +55,7 @@ class Link:
 
     @property
     def learnable(self) -> bool:
-        """True when there are weights and training may change them."""
+        """True if there are weights that training may change."""
         return isinstance(self.operation, Weighted) and self.operation.learnable
 
 
@@ -94,7 +94,7 @@ def _resolved(graph: Graph, ports: PortMap, edge: Edge) -> Iterator[Link]:
 
 
 def _offset(pad: Pad, padded: Shape) -> int | None:
-    """Where the values start in the padded array, if they lie behind one another there."""
+    """Start of the values in the padded array, if they are consecutive there."""
     axis = next((i for i, n in enumerate(padded) if n > 1), 0)
     if any(any(ends) for i, ends in enumerate(pad.padding) if i != axis):
         return None
@@ -102,7 +102,7 @@ def _offset(pad: Pad, padded: Shape) -> int | None:
 
 
 def recorded(graph: Graph, output: str) -> tuple[str, str, int]:
-    """Return the source, its port and the delay of what `output` records."""
+    """Return the source, the port and the delay that `output` records."""
     (edge,) = graph.incoming(output)
     delay = edge.delay
     while isinstance(graph.operation(edge.source), Flatten | Reshape):
@@ -112,7 +112,7 @@ def recorded(graph: Graph, output: str) -> tuple[str, str, int]:
 
 
 def execution_order(graph: Graph, found: tuple[Link, ...]) -> list[str]:
-    """Sort the populations so that every connection of delay 0 runs forward; ties stand in order of insertion."""
+    """Sort the populations so that every connection of delay 0 runs forward; ties keep the order of insertion."""
     names = [name for name, _ in graph.of_type(Population)]
     rank = {name: number for number, name in enumerate(names)}
     immediate: nx.DiGraph[str] = nx.DiGraph()
@@ -122,7 +122,7 @@ def execution_order(graph: Graph, found: tuple[Link, ...]) -> list[str]:
 
 
 def recurrent(found: tuple[Link, ...]) -> frozenset[Link]:
-    """Connections that lie on a cycle."""
+    """Connections on a cycle."""
     whole: nx.DiGraph[str] = nx.DiGraph()
     whole.add_edges_from((link.source, link.target) for link in found)
     component = {name: number for number, names in enumerate(nx.strongly_connected_components(whole)) for name in names}

@@ -1,4 +1,4 @@
-"""The order in which a reader expects the operations of a graph: from the inputs to the outputs."""
+"""The operations of a graph in reading order: from the inputs to the outputs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from snnc.compiler.ir.graph import Edge, Graph, Output, Population
 
 
 def dataflow_order(graph: Graph) -> list[str]:
-    """Sort all nodes but outputs so that values flow downwards, with or without a delay; only what closes a cycle points upwards.
+    """Sort all nodes except outputs so that values flow downwards, with or without a delay; only edges that close a cycle point upwards.
 
-    A lone connection of a feedback stands just before its reader, after what comes forward to it. Ties stand as they were added.
+    The single connection of a feedback comes just before its reader, after the reader's forward inputs. Ties keep the order of insertion.
 
     Returns
     -------
     list
-        Names; the order depends on nothing but the graph.
+        Names; the order depends only on the graph.
     """
     rank = {name: number for number, name in enumerate(graph.names)}
     forward = _forward_edges(graph, rank)
@@ -51,7 +51,7 @@ def in_dataflow_order(graph: Graph) -> Graph:
 
 
 def _forward_edges(graph: Graph, rank: dict[str, int]) -> list[Edge]:
-    """Edges whose source can stand before their target; the others close a cycle, nearest to an input and with a delay where possible."""
+    """Edges whose source can come before their target; the others close a cycle, nearest to an input and with a delay where possible."""
     cycle = {name: number for number, members in enumerate(nx.strongly_connected_components(graph.nx)) for name in members}
     apart = {name: {e.source for e in graph.incoming(name) if cycle[e.source] != cycle[name]} for name in graph.names}
     inside = {name: {e.source for e in graph.incoming(name)} - apart[name] for name in graph.names}
@@ -83,7 +83,7 @@ def _forward_edges(graph: Graph, rank: dict[str, int]) -> list[Edge]:
 
 
 def _nearness(graph: Graph) -> dict[str, int]:
-    """How many connections lie between an input and a node, or the population that reads it in the same step; else more than all."""
+    """Number of connections between an input and a node, or the population that reads it in the same step; else more than all."""
     starts = {name for name in graph.names if not graph.incoming(name)}
     found = nx.multi_source_dijkstra_path_length(graph.nx, starts, weight=lambda *_: 1) if starts else {}
     near = {name: int(found.get(name, len(graph.names))) for name in graph.names}

@@ -7,9 +7,9 @@
               | Slice | Pad | Population | Output
 
 An edge of delay 0 is read in the same step, of delay d at d steps later (before step d it reads the initial value:
-of a state's port what the population declares or the caller gives for that state, 0 of any other). Edges that meet at
+for a state's port the population's declaration or the caller's value for that state, 0 for any other). Edges into
 one port of a Population or of Add are summed.
-Shapes are those of one sample at one step: neither batch nor time is in them.
+Shapes are those of one sample at one step: they include neither batch nor time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ReduceKind: TypeAlias = Literal["sum", "mean", "max"]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the time and batch axes stand in the arrays of a file (None: the array has no such axis)."""
+    """Positions of the time and batch axes in the arrays of a file (None: the array has no such axis)."""
 
     time_axis: int | None = 0
     batch_axis: int | None = 1
@@ -45,7 +45,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Input:
-    """Values that come from outside, one array of `shape` a step; without a time axis the same array at every step."""
+    """External values, one array of `shape` a step; without a time axis the same array at every step."""
 
     shape: Shape
     kind: Kind = "values"
@@ -104,7 +104,7 @@ class Conv:
     padding
         (before, after) zeros a dimension; () means none.
     groups
-        Blocks of channels that see nothing of one another.
+        Independent blocks of channels.
     learnable
         Whether training changes weight and bias.
     """
@@ -125,7 +125,7 @@ class Pool:
     Parameters
     ----------
     kind
-        What becomes of a window. Padding is 0 for "average" and "sum", and never a maximum.
+        The reduction of a window. Padding is 0 for "average" and "sum", and never a maximum.
     kernel
         Size of a window, one number a dimension.
     stride
@@ -133,9 +133,9 @@ class Pool:
     padding, dilation
         As in :class:`Conv`.
     ceil
-        Whether a last window may stick out of the padded input.
+        Whether a last window may extend beyond the padded input.
     count_padding
-        Whether an average divides by what lies in the padding too (torch's ``count_include_pad``).
+        Whether an average also counts taps in the padding (torch's ``count_include_pad``).
     """
 
     kind: PoolKind
@@ -166,12 +166,12 @@ class OneToOne:
 
 @dataclass(frozen=True)
 class Add:
-    """Elementwise sum of all edges that arrive."""
+    """Elementwise sum of all incoming edges."""
 
 
 @dataclass(frozen=True)
 class Concat:
-    """Values behind one another along `axis`; target ports are "0", "1", … in that order."""
+    """Values concatenated along `axis`; target ports are "0", "1", … in that order."""
 
     axis: int = 0
 
@@ -224,11 +224,11 @@ class Population:
     shape
         Neurons, for one sample.
     parameters
-        Values of the model's parameters where they differ from its defaults: scalars (0-d) or arrays of `shape`.
+        Values of the model's parameters that differ from its defaults: scalars (0-d) or arrays of `shape`.
     learnable
         Parameters that training changes.
     initial
-        Initial states where they differ from the model's: scalars (0-d) or arrays of `shape`.
+        Initial states that differ from the model's: scalars (0-d) or arrays of `shape`.
     surrogate
         Derivative of ``spike``; None takes the compile option.
     """
@@ -241,7 +241,7 @@ class Population:
     surrogate: Surrogate | None = None
 
     def before(self, port: str) -> Array:
-        """Return what leaves `port` before the first step, 0-d or of `shape`: a state's initial value, 0 of any other port."""
+        """Return the value of `port` before the first step, 0-d or of `shape`: a state's initial value, 0 for any other port."""
         return np.asarray(self.initial.get(port, self.model.states.get(port, 0.0)))
 
 
@@ -252,11 +252,11 @@ class Output:
     Parameters
     ----------
     readout
-        What becomes of the values of the steps.
+        The reduction of the values of the steps.
     layout
-        Where time and batch stand in the result.
+        Positions of time and batch in the result.
     start, stop
-        Only the steps ``start <= t < stop`` take part; None stands for the end of the sequence.
+        Only the steps ``start <= t < stop`` count; None means the end of the sequence.
     """
 
     readout: Readout = "all"
@@ -270,7 +270,7 @@ Operation: TypeAlias = (
 )
 
 Weighted: TypeAlias = Linear | Sparse | Conv | Scale | OneToOne
-"""Operations that have a `weight`, and training may change it."""
+"""Operations that have a `weight` that training may change."""
 WEIGHTED: Final = get_args(Weighted)
 
 
@@ -303,13 +303,13 @@ class Graph:
     name
         For reports.
     steps
-        Number of time steps when the model fixes it, else None.
+        Number of time steps if the model fixes it, else None.
     state_inputs
         Names under which a caller may give initial states (the explicit states of a single-step file).
     idle_inputs
-        Inputs of the file that the network does without: what is given for them is "ignored", or has to be "zeros".
+        Inputs of the file that the network does not need: values for them are "ignored", or must be "zeros".
     assumptions
-        Sentences that tell what the front end took for granted.
+        Sentences that state the assumptions of the front end.
     """
 
     def __init__(self, name: str = "network", steps: int | None = None) -> None:
@@ -382,7 +382,7 @@ class Graph:
                 yield name, self.operation(name)
 
     def copy(self) -> Graph:
-        """Return a graph of its own that shares the (immutable) operations."""
+        """Return a new graph that shares the (immutable) operations."""
         other = Graph(self.name, self.steps)
         other.state_inputs, other.idle_inputs = dict(self.state_inputs), dict(self.idle_inputs)
         other.assumptions = list(self.assumptions)
@@ -395,7 +395,7 @@ class Graph:
         return graph_text(self)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The representation in a notebook."""
         from snnc.compiler.ir.graph_text import graph_html
 
         return graph_html(self)
@@ -422,7 +422,7 @@ class Graph:
 
 
 def source_ports(operation: Operation) -> tuple[str, ...]:
-    """Ports that values leave `operation` by; a population's declared outputs first, then its states and other assigned names."""
+    """Output ports of `operation`; a population's declared outputs first, then its states and other assigned names."""
     if not isinstance(operation, Population):
         return ("out",)
     model = operation.model

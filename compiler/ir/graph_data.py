@@ -1,4 +1,4 @@
-"""A graph as plain data: JSON's types for its structure, arrays by reference. Whoever keeps the data says where arrays lie.
+"""A graph as plain data: JSON types for its structure, arrays by reference. The caller decides where arrays are stored.
 
 Reading trusts nothing: every value is checked against the type of the field that it is for, and an unknown or missing one is an error.
 """
@@ -33,14 +33,14 @@ _LARGEST: Final = 2**31
 _EDGE: Final = ("source", "source_port", "target", "target_port", "delay")
 
 Keep: TypeAlias = Callable[[str, str, Array], Any]
-"""(node, field, array) -> JSON's types that say where the array lies; the field of a parameter is ``"parameters.beta"``."""
+"""(node, field, array) -> JSON types that say where the array lies; the field of a parameter is ``"parameters.beta"``."""
 Find: TypeAlias = Callable[[str, str, Any], Array]
 """(node, field, what `Keep` returned) -> the array."""
 _Wants: TypeAlias = Callable[[str, Array], Any]
 
 
 def graph_to_data(graph: Graph, keep: Keep) -> dict[str, Any]:
-    """Return `graph` as JSON's types; each array goes to `keep`."""
+    """Return `graph` as JSON types; each array goes to `keep`."""
     models: list[NeuronModel] = []
     nodes = [{"name": n, **_operation_to_data(graph.operation(n), partial(keep, n), models)} for n in graph.names]
     return {
@@ -92,7 +92,7 @@ def edges_in_order(graph: Graph) -> list[Edge]:
 
 
 def surrogate_to_data(surrogate: Surrogate) -> dict[str, Any]:
-    """Return `surrogate` as JSON's types."""
+    """Return `surrogate` as JSON types."""
     return {"name": surrogate.name, "derivative": to_text(surrogate.derivative), "parameters": dict(surrogate.parameters)}
 
 
@@ -235,7 +235,7 @@ def _operation(data: Any, name: str, models: list[NeuronModel], find: Find) -> O
 
 
 def _hints(kind: Any) -> dict[str, Any]:
-    """Return the types of the fields of `kind`. NumPy's own alias is compared as a whole: what it is made of differs between versions."""
+    """Return the types of the fields of `kind`. NumPy's own alias is compared as a whole: its definition differs between versions."""
     hints = get_type_hints(kind)
     return {f.name: hints[f.name] for f in fields(kind)}
 
@@ -307,7 +307,7 @@ def _text(value: object, where: str) -> str:
 
 
 def _is_unicode(text: str) -> bool:
-    """Tell whether `text` can be written: JSON can hold halves of characters."""
+    """Return whether `text` can be written: JSON can hold halves of characters."""
     try:
         text.encode()
     except UnicodeEncodeError:

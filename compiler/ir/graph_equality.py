@@ -1,4 +1,4 @@
-"""Whether two graphs are the same network, written in the same way."""
+"""Equality of graphs: the same network, written in the same way."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from snnc.compiler.neurons.neuron import NeuronModel
 
 
 def differences(one: Graph, other: Graph) -> list[str]:
-    """Say in sentences how two graphs differ; an empty list: they are the same.
+    """Return the differences between two graphs as sentences; an empty list if they are equal.
 
-    Compared is all that a graph holds: names and order of nodes and edges, operations, ports, delays, layouts, neuron models,
-    surrogates, what is learnable, state inputs, idle inputs, steps, name and assumptions. Arrays are equal when their shapes are, and
-    their values in float32, the type that networks are computed in.
+    The comparison covers the whole graph: names and order of nodes and edges, operations, ports, delays, layouts, neuron models,
+    surrogates, learnable parameters, state inputs, idle inputs, steps, name and assumptions. Arrays are equal if their shapes are, and
+    their values in float32, the type used to compute networks.
     """
     return list(_differences(one, other))
 

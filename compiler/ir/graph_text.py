@@ -14,13 +14,13 @@ from snnc.compiler.ir.operation_text import kind, parameter_counts
 from snnc.compiler.ir.shapes import port_map, size
 
 MOST_ROWS: Final = 24
-"""Layers that are shown of a larger graph; how many there are besides is said."""
+"""Maximum number of shown layers; the text gives the number of omitted ones."""
 MOST_NAME: Final = 40
-"""Characters that are shown of a longer name."""
+"""Maximum number of shown characters of a name."""
 
 
 class Row(NamedTuple):
-    """What is shown of one operation."""
+    """The displayed data of one operation."""
 
     name: str
     what: str
@@ -41,7 +41,7 @@ def graph_text(graph: Graph, title: str = "Graph") -> str:
 
 
 def graph_html(graph: Graph, title: str = "Graph") -> str:
-    """Return the same as a table; whatever a name holds is text in it."""
+    """Return the same as a table; names are always escaped as text."""
     rows, missing = _rows(graph)
     heads = "".join(f'<th style="text-align:left">{head}</th>' for head in ("layer", "what it is", "shape", "parameters"))
     body = [
@@ -67,13 +67,13 @@ def headline(graph: Graph) -> str:
 
 
 def plain(text: str, most: int = MOST_NAME) -> str:
-    """Return a text without what could steer a terminal, cut to `most` characters."""
+    """Return a text without terminal control characters, cut to `most` characters."""
     shown = "".join(c if c.isprintable() else "�" for c in text)
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
 def _rows(graph: Graph) -> tuple[list[Row], int]:
-    """Return what is shown, and how many layers are not."""
+    """Return the shown layers, and the number of omitted ones."""
     try:
         order = dataflow_order(graph)
     except nx.NetworkXUnfeasible:  # a cycle without delay: the graph is at fault, and is shown as it was written

@@ -1,4 +1,4 @@
-"""What an operation of a graph is, in a few words, and how many numbers it stores."""
+"""An operation of a graph in a few words, and the number of values it stores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from snnc.compiler.ir.graph import (
 
 
 def parameter_counts(operation: Operation) -> tuple[int, int]:
-    """Count the numbers of an operation that are stored, and those of them that training may change."""
+    """Count the stored numbers of an operation, and those that training may change."""
     if isinstance(operation, Population):
         sizes = {n: int(np.size(operation.parameters.get(n, default))) for n, default in operation.model.parameters.items()}
         return sum(sizes.values()), sum(sizes[n] for n in operation.learnable if n in sizes)
@@ -39,7 +39,7 @@ def parameter_counts(operation: Operation) -> tuple[int, int]:
 
 
 def kind(operation: Operation) -> str:
-    """Say what an operation is with the numbers that define it: ``conv 5x5 s2 p1, 1 to 12 channels, bias``."""
+    """Describe an operation with the numbers that define it: ``conv 5x5 s2 p1, 1 to 12 channels, bias``."""
     match operation:
         case Input(kind=what):
             return f"input of {what}"

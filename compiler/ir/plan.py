@@ -1,7 +1,7 @@
-"""Plan: where everything of a StepProgram lies on a Target, and when it runs. A plan is data (JSON) that backends print.
+"""Plan: the placement and schedule of a StepProgram on a Target. A plan is data (JSON) that backends print.
 
 The unit of placement is the *block*: the neurons ``[first, first + count)`` of a population for the samples
-``[sample, sample + samples)``, on one tile, run by one worker. All that belongs to a block alone (state history, currents, private weight
+``[sample, sample + samples)``, on one tile, run by one worker. All data of a single block (state history, currents, private weight
 gradients) is contiguous in that tile's memory.
 
 Values move over *buses*. A bus belongs to a source (an input or a population's output port) and a lag. Its samples are
@@ -11,7 +11,7 @@ presents one step's window, which every consumer tile reads.
 Schedule (wavefront by retiming, Leiserson & Saxe 1991): iteration k runs population p at step t when ``k == interval * t + stage[p]``.
 ``interval`` is the smallest R for which ``R * delay + stage[target] - stage[source] >= 1`` can hold on every connection between
 populations; a bus's lag is that left-hand side. Without short cycles R is 1 and a sequence takes T + L - 1 iterations. With a `latency`
-of 2 the forward pass has stages of its own, for which the left-hand side is at least 2.
+of 2 the forward pass has separate stages, for which the left-hand side is at least 2.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from snnc.compiler.machines.target import Target
 
 Mode: TypeAlias = Literal["exact", "drop"]
 Overlap: TypeAlias = Literal["auto", "on", "off"]
-"""Whether the host's streams run beside computing: where that is predicted to be faster, always, never."""
+"""Whether the host's streams overlap computing: if that is predicted to be faster, always, never."""
 Recompute: TypeAlias = Literal["auto", "off"] | int
-"""Whether segments of the sequence run forward a second time: where nothing fits without, never, or with so many iterations in each."""
+"""Whether segments of the sequence run forward a second time: if nothing fits otherwise, never, or with so many iterations in each."""
 Precision = Literal["float32", "bfloat16", "float16"]
-"""Of the factors of dense backward products; float16: of forward products and of what is kept of the past too. Sums are float32."""
+"""Precision of the factors of dense backward products; float16: also of forward products and of histories. Sums are float32."""
 Streaming: TypeAlias = Literal["auto"] | Streamed
-"""What a sequence in segments may keep outside the tiles: whatever makes it fit and fastest, or as :data:`Streamed`."""
+"""The data that a segmented sequence may keep outside the tiles: whatever makes it fit and fastest, or as :data:`Streamed`."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class PopulationPlan:
     neurons, stage
         Size of one sample; offset in the wavefront.
     starts, width
-        A replica lies on the `width` tiles from ``starts[replica]`` on; it holds all neurons for its share of the batch. All replicas cut
+        A replica is on the `width` tiles from ``starts[replica]``; it holds all neurons for its share of the batch. All replicas cut
         the neurons in the same way.
     blocks
         All blocks, ordered by replica, tile, first neuron, first sample. Blocks of one tile that hold the same neurons (other
@@ -120,14 +120,14 @@ class PartialSum:
 
 @dataclass(frozen=True)
 class GradientPlan:
-    """How the gradient of a source comes back over a bus: only for neurons that spiked or are near the threshold.
+    """The return of a source's gradient over a bus: only for neurons that spiked or are near the threshold.
 
     Attributes
     ----------
     capacity
-        Entries a sample (spikes, then neurons near the threshold) that one window of the backward pass holds.
+        Entries per sample (spikes, then neurons near the threshold) in one backward window.
     parts
-        Sums that stage one of the reduction leaves of each entry; the relays add them up.
+        Partial sums of each entry after stage one of the reduction; the relays add them up.
     sums
         The vertices of stage one.
     """
@@ -139,14 +139,14 @@ class GradientPlan:
 
 @dataclass(frozen=True)
 class BusPlan:
-    """One source seen with one lag.
+    """One source read with one lag.
 
     Attributes
     ----------
     id
         ``b0``, ``b1`` …
     source, buffer
-        Input or population id, and the StepProgram buffer that is moved.
+        Input or population id, and the moved StepProgram buffer.
     width
         Values a sample and step.
     kind
@@ -154,16 +154,16 @@ class BusPlan:
     lag
         Iterations between the source's step and its use. Buses of one source share the relays' memory of all steps.
     capacity
-        Events a sample that one window holds (width when unlimited).
+        Events per sample in one window (the width if unlimited).
     mode
-        What happens to more: "exact" sends further windows, "drop" keeps the lowest ids and counts the rest.
+        Treatment of further events: "exact" sends further windows, "drop" keeps the lowest ids and counts the rest.
     relays
-        Where its samples are kept.
+        The tiles that keep its samples.
     gradient
-        How the gradient of the source comes back, when only neurons in the gradient window take it; None when every delta goes to the
+        The return of the source's gradient, if only neurons in the gradient window take it; None if every delta goes to the
         source.
     form
-        What relays keep of events: "ids", or "bits", one for each value.
+        Storage of events in relays: "ids", or "bits", one for each value.
     """
 
     id: str
@@ -196,7 +196,7 @@ class ConnectionPlan:
 
 @dataclass(frozen=True)
 class Phase:
-    """One kind of superstep, with its predicted cost a run of it at the busiest tile.
+    """One kind of superstep, with the predicted cost of one run at the busiest tile.
 
     Attributes
     ----------
@@ -205,17 +205,17 @@ class Phase:
     part
         "forward", "loss", "recompute", "backward" or "update".
     runs
-        How often a training step runs it.
+        Number of runs in a training step.
     compute, sync, exchange
         Predicted cycles of one run.
     bytes_in
         Bytes that the busiest tile receives in one run.
     busiest_tile
-        The tile that decides `compute`.
+        The tile that determines `compute`.
     waits
         Whether all tiles of all chips wait for each other: a decision, an exchange between chips, a copy from or to streaming memory.
     first
-        What its first run computes, in predicted cycles; None: as all others.
+        Predicted compute cycles of its first run; None: as all others.
     """
 
     name: str
@@ -242,7 +242,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class MemoryPhase:
-    """What is live in one kind of superstep.
+    """The live data in one kind of superstep.
 
     Attributes
     ----------
@@ -262,16 +262,16 @@ class MemoryPhase:
 
 @dataclass(frozen=True)
 class HostOverlap:
-    """Host streams beside computing: tiles set aside take the inputs of the next step while this one runs.
+    """Host streams that overlap computing: reserved tiles take the inputs of the next step during the current one.
 
     Attributes
     ----------
     tiles
-        The last tiles of each chip; nothing is computed there.
+        Number of last tiles of each chip, which compute nothing.
     beside
-        The part of a step in front of which the transfer begins.
+        The part of a step before which the transfer begins.
     cycles
-        Predicted cycles of the transfer that the step goes on beside.
+        Predicted cycles of the transfer that overlap the step.
     """
 
     tiles: int
@@ -281,7 +281,7 @@ class HostOverlap:
 
 @dataclass(frozen=True)
 class Plan:
-    """The mapping of one StepProgram for a batch size and a number of steps; see the module's page."""
+    """The mapping of one StepProgram for a batch size and a number of steps; see the module's docstring."""
 
     name: str
     target: Target
@@ -298,42 +298,42 @@ class Plan:
     activity_source: str
     """"measured on …" or "assumed"."""
     memory: dict[str, tuple[int, ...]]
-    """Category -> predicted bytes on each tile of the target where that tile holds most (weights, tables, optimiser, gradients, history,
+    """Category -> predicted bytes on each tile of the target at its peak (weights, tables, optimiser, gradients, history,
     relays, records, exchange, vertices, code)."""
     phases: tuple[Phase, ...]
     loss_tiles: tuple[int, ...] = ()
-    """Tile of each sample's loss (empty when not training)."""
+    """Tile of each sample's loss (empty without training)."""
     tile_cycles: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """"compute" and "exchange": predicted cycles of each tile in a whole training step, waiting not counted."""
+    """"compute" and "exchange": predicted cycles of each tile in a whole training step, without waiting."""
     bound_cycles: float = 0.0
-    """Balance bound of a training step: the same supersteps, each dealt evenly over all tiles (:mod:`snnc.compiler.tiles.bounds`)."""
+    """Balance bound of a training step: the same supersteps, each spread evenly over all tiles (:mod:`snnc.compiler.tiles.bounds`)."""
     ideal_cycles: float = 0.0
-    """Ideal bound of a training step: event loops of one issue a vector of columns, ids moved once, barriers."""
+    """Ideal bound of a training step: event loops with one issue per vector of columns, ids moved once, barriers."""
     strategy: str = "snnc"
-    """How tiles were chosen: "snnc", or a baseline to compare it with."""
+    """The strategy that chose tiles: "snnc", or a baseline for comparison."""
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Ids of the parts that populations were cut into, by the author's name; each part is a population of its own here."""
+    """Ids of the parts that populations were cut into, by the author's name; each part is a separate population here."""
     host_bytes: int = 0
-    """What the host streams to the chips in a training step: labels and inputs, before the first iteration or before each run of a
+    """The data that the host streams to the chips in a training step: labels and inputs, before the first iteration or before each run of a
     segment; see :attr:`overlap`."""
     memory_over_time: tuple[MemoryPhase, ...] = ()
-    """What is live in each kind of superstep, in order; see docs/decisions/0013-memory-over-time.md."""
+    """The live data in each kind of superstep, in order; see docs/decisions/0013-memory-over-time.md."""
     unshared_bytes: int = 0
-    """What the fullest tile would hold if all that it ever holds had room of its own."""
+    """Bytes of the fullest tile if no memory were shared over time."""
     segment: int = 0
     """Iterations of a segment; the history of one at a time is on the tiles. 0: the history of all steps is."""
     streamed: Streamed = "off"
-    """What of such a sequence lies outside the tiles."""
+    """The data of such a sequence outside the tiles."""
     streaming_bytes: tuple[int, ...] = ()
-    """Bytes of streaming memory of each chip; empty where none is used."""
+    """Bytes of streaming memory of each chip; empty if none is used."""
     latency: int = 1
-    """Iterations that spikes of a population need at least to reach its readers in the forward pass: 2 where relays look for the spikes
+    """Minimum iterations until spikes of a population reach its readers in the forward pass: 2 if relays look for the spikes
     of one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where it is 1."""
     dealt: tuple[str, ...] = ()
-    """Populations whose weight gradients are dealt over the workers of a tile by the spikes of all its samples, in a superstep behind that
+    """Populations whose weight gradients are dealt over the workers of a tile by the spikes of all its samples, in a superstep after that
     of their neurons."""
     overlap: HostOverlap | None = None
-    """How the host's streams run beside computing; None: the chips wait for them."""
+    """The overlap of the host's streams with computing; None: the chips wait for them."""
 
     @property
     def segments(self) -> Segments:
@@ -342,50 +342,50 @@ class Plan:
 
     @property
     def cycles(self) -> float:
-        """Predicted cycles of one training step (of one forward pass when not training)."""
+        """Predicted cycles of one training step (of one forward pass without training)."""
         return sum(p.runs * p.cycles for p in self.phases)
 
     @property
     def seconds(self) -> float:
-        """Predicted seconds of one training step (of one forward pass when not training), without transfers to and from the host."""
+        """Predicted seconds of one training step (of one forward pass without training), without transfers to and from the host."""
         return self.cycles / self.target.clock_hz
 
     @property
     def host_seconds(self) -> float | None:
-        """Predicted seconds of these transfers, which are not in :attr:`seconds`; None when the target does not tell its rate."""
+        """Predicted seconds of these transfers, which are not in :attr:`seconds`; None if the target does not define its rate."""
         return self.host_bytes / self.target.host.bytes_per_second if self.target.host is not None else None
 
     @property
     def hidden_host_seconds(self) -> float:
-        """Predicted seconds of them beside which the step goes on."""
+        """Predicted seconds of them that overlap the step."""
         # The emulator's streams take whole cycles each.
         return 0.0 if self.overlap is None else min(self.overlap.cycles / self.target.clock_hz, self.host_seconds or 0.0)
 
     @property
     def seconds_with_host(self) -> float:
-        """Predicted seconds of one step with the transfers that it waits for (without any where the target does not tell its rate)."""
+        """Predicted seconds of one step with the transfers that it waits for (without any if the target does not define its rate)."""
         return self.seconds + (self.host_seconds or 0.0) - self.hidden_host_seconds
 
     @property
     def io_tiles(self) -> tuple[int, ...]:
-        """Tiles that are set aside for the host's streams, chip after chip."""
+        """Tiles reserved for the host's streams, chip after chip."""
         number, each = 0 if self.overlap is None else self.overlap.tiles, self.target.tiles_per_chip
         return tuple(each * (chip + 1) - number + n for chip in range(self.chips_used) for n in range(number))
 
     @property
     def tile_memory(self) -> tuple[int, ...]:
-        """The most that each tile is predicted to hold at once, all categories."""
+        """Predicted peak bytes of each tile, all categories."""
         return tuple(map(sum, zip(*self.memory.values(), strict=True)))
 
     @property
     def fullest_tile(self) -> int:
-        """The first tile that holds most."""
+        """The first of the fullest tiles."""
         memory = self.tile_memory
         return memory.index(max(memory))
 
     @property
     def chips_used(self) -> int:
-        """Chips that hold anything."""
+        """Number of chips in use."""
         busy = [start + p.width - 1 for p in self.populations for start in p.starts] + [r.tile for b in self.buses for r in b.relays]
         return max(busy) // self.target.tiles_per_chip + 1
 
@@ -397,7 +397,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """Read what :meth:`to_json` wrote.
+        """Read the output of :meth:`to_json`.
 
         Raises
         ------

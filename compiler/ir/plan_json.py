@@ -1,4 +1,4 @@
-"""Plans as JSON: exact both ways, small enough for machines of many thousand tiles.
+"""Plans as JSON: exact in both directions, and small enough for machines of many thousand tiles.
 
 Blocks are a table of columns; a column is coded as runs of equal differences, since tiles, neurons and samples advance regularly.
 Bytes by tile are coded as runs of equal numbers.
@@ -130,7 +130,7 @@ def plan_from_json(text: str) -> Plan:
     Raises
     ------
     PlanFileError
-        The text is not JSON, has another format, or lacks something.
+        The text is not JSON, has another format, or is incomplete.
     """
     try:
         data = json.loads(text)

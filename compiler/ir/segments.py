@@ -1,8 +1,8 @@
-"""The iterations of a sequence cut into segments, of which only one has its history on the tiles at a time.
+"""The iterations of a sequence cut into segments; only one segment has its history on the tiles at a time.
 
-The history of the others is worked out again (recompute) or waits in streaming memory. With iterations ``[0, K)`` and C of them in a
+The history of the others is recomputed or kept in streaming memory. With iterations ``[0, K)`` and C of them in a
 segment, segment s is ``[s C, min((s + 1) C, K))``. To run a segment again, populations need their states at the boundary ``s C``, before
-their first step of the segment, and relays what they still show of the steps before it.
+their first step of the segment, and relays need the earlier steps that they still show.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Streamed: TypeAlias = Literal["off", "inputs", "boundaries", "history"]
-"""What of a sequence in segments lies outside the tiles: nothing; inputs, which the host sends segment after segment; these and, in
-streaming memory, what segments begin with; inputs and, in streaming memory, the histories of segments, so that nothing runs again.
+"""The data of a segmented sequence outside the tiles: nothing; inputs, which the host sends segment by segment; these and, in
+streaming memory, the initial states of segments; inputs and, in streaming memory, the histories of segments, so that nothing runs again.
 """
 
 
 @dataclass(frozen=True)
 class Segments:
-    """How a sequence is cut.
+    """The segmentation of a sequence.
 
     Attributes
     ----------
     steps, interval, iterations
         T, R, and the iterations of a sequence.
     length
-        Iterations of a segment; 0 where nothing is cut.
+        Iterations of a segment; 0 without segments.
     streamed
-        What lies outside the tiles.
+        The data outside the tiles.
     """
 
     steps: int
@@ -38,7 +38,7 @@ class Segments:
 
     @property
     def number(self) -> int:
-        """Segments; 1 where nothing is cut."""
+        """Number of segments; 1 for an undivided sequence."""
         return -(-self.iterations // self.length) if self.length else 1
 
     @property
@@ -48,17 +48,17 @@ class Segments:
 
     @property
     def reruns(self) -> bool:
-        """Whether all segments but the last run a second time."""
+        """Whether all segments except the last run a second time."""
         return self.length > 0 and self.streamed != "history"
 
     @property
     def again(self) -> int:
-        """Iterations that run a second time: those of all segments but the last."""
+        """Iterations that run a second time: those of all segments except the last."""
         return (self.number - 1) * self.length if self.reruns else 0
 
     @property
     def steps_kept(self) -> int:
-        """Steps for which a population keeps what its adjoint reads: the most that a segment holds of them."""
+        """Steps for which a population keeps the values that its adjoint reads: the maximum in a segment."""
         return min(self.steps, -(-self.length // self.interval)) if self.length else self.steps
 
     def steps_streamed(self, least: int, most: int) -> int:
@@ -69,7 +69,7 @@ class Segments:
 
     @property
     def input_turns(self) -> int:
-        """How often the host sends what relays keep of an input: for each run of a segment; histories hold inputs too."""
+        """Number of times that the host sends an input to the relays: for each run of a segment; histories include inputs."""
         return 1 if not self.length or self.streamed == "off" else self.number + self.reruns * (self.number - 1)
 
     def steps_relayed(self, lag: int) -> int:
@@ -77,19 +77,19 @@ class Segments:
         return min(self.steps, -(-(self.length - 1 + lag) // self.interval)) if self.length else self.steps
 
     def steps_behind(self, lag: int) -> int:
-        """Steps in its store that it still shows behind a boundary; the last step comes from its source again."""
+        """Stored steps that it still shows after a boundary; the last step comes from its source again."""
         return min(self.steps, -(-(lag - 1) // self.interval)) if self.reruns else 0
 
     @property
     def boundaries(self) -> int:
-        """Boundaries whose states tiles keep: the start of the sequence and all others, or one at a time; 0 where nothing is cut."""
+        """Boundaries whose states tiles keep: the start of the sequence and all others, or one at a time; 0 without segments."""
         if not self.length:
             return 0
         return {"boundaries": 2, "history": 1}.get(self.streamed, self.number)
 
     @property
     def boundaries_sent(self) -> int:
-        """Of these, the ones at which it also matters what was sent last."""
+        """The boundaries among these that also need the last sent values."""
         return self.boundaries if self.reruns else 0
 
     @property
@@ -99,5 +99,5 @@ class Segments:
 
     @property
     def rows(self) -> int:
-        """Rows of streaming memory: one for each boundary, or for each history that has to wait; 0 without."""
+        """Rows of streaming memory: one for each boundary, or for each stored history; 0 without any."""
         return {"boundaries": self.number, "history": self.number - 1}.get(self.streamed, 0) if self.length else 0

@@ -37,26 +37,26 @@ from snnc.compiler.neurons.neuron import NeuronModel
 
 @dataclass(frozen=True)
 class Port:
-    """What leaves an operation by one of its ports, for one sample at one step."""
+    """The value at one output port of an operation, for one sample at one step."""
 
     shape: Shape
     kind: Kind
 
 
 PortMap: TypeAlias = Mapping[tuple[str, str], Port]
-"""(node, source port) -> Port; an Output has the port ``"in"``: what it records."""
+"""(node, source port) -> Port; an Output has the port ``"in"`` for the recorded value."""
 
 
 def port_map(graph: Graph) -> PortMap:
     """Find the shape and the kind of every port.
 
-    A population's output is "spikes" when it is 0 or 1 by construction (or hands on such an input), an Input as it says;
+    A population's output is "spikes" if it is 0 or 1 by construction (or passes on such an input), an Input's kind is declared;
     Concat, Flatten, Reshape, Slice, Pad, a maximum and delays keep the kind; everything else is "values".
 
     Raises
     ------
     UnconnectedError
-        A shape cannot be found because nothing that has one leads there.
+        A shape cannot be found because no input with a shape leads there.
     ConcatAxisError
         The axis of a Concat is not among those of its inputs.
     AxisError, PadError, WindowError, ChannelError
@@ -73,7 +73,7 @@ def size(shape: Shape) -> int:
 
 
 def compatible(one: Shape, other: Shape) -> bool:
-    """Tell whether values of shape `one` can be read as `other`: equal but for axes of size 1, or one of them is a vector."""
+    """Return whether values of shape `one` can be read as `other`: equal except for axes of size 1, or one of them is a vector."""
     if size(one) != size(other):
         return False
     squeezed = [tuple(n for n in shape if n != 1) for shape in (one, other)]
@@ -152,7 +152,7 @@ def reduced_axes(name: str, operation: Reduce, shape: Shape) -> tuple[int, ...]:
     Raises
     ------
     AxisError
-        There is none, or one is given twice or is not there.
+        There is none, or one is given twice or does not exist.
     """
     axes = tuple(sorted(axis + len(shape) if axis < 0 else axis for axis in operation.axes))
     if not axes or len(set(axes)) < len(axes) or not 0 <= axes[0] <= axes[-1] < len(shape):
@@ -168,7 +168,7 @@ def sliced_axis(name: str, operation: Slice, shape: Shape) -> int:
     Raises
     ------
     AxisError
-        It is not there, or the range is empty or leaves it.
+        It does not exist, or the range is empty or exceeds it.
     """
     if not -len(shape) <= operation.axis < len(shape):
         raise AxisError(f"{name!r} cuts axis {operation.axis} of an input of shape {shape}; give one of its axes.")
@@ -182,7 +182,7 @@ def sliced_axis(name: str, operation: Slice, shape: Shape) -> int:
 
 
 def check_padding(name: str, operation: Pad, shape: Shape) -> None:
-    """Check that the node `name` says for each axis of `shape` how many zeros it puts around.
+    """Check that the node `name` has a padding for each axis of `shape`.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def check_padding(name: str, operation: Pad, shape: Shape) -> None:
 
 
 class _Kinds:
-    """Kinds of ports, found from the consumer back to the source and remembered."""
+    """Kinds of ports, found from the consumer back to the source and cached."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph

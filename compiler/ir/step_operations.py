@@ -1,6 +1,6 @@
-"""What a step program does: operations of one time step, of its adjoint and of the update, each as one line of arithmetic.
+"""The operations of a step program, for one time step, its adjoint and the update, each as one line of arithmetic.
 
-See :mod:`snnc.compiler.ir.step_program` for how they make a program.
+See :mod:`snnc.compiler.ir.step_program` for the structure of a program.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from snnc.compiler.ir.graph import PoolKind, ReduceKind, Shape
 
 @dataclass(frozen=True)
 class Value:
-    """What a buffer of lifetime "sequence" held `delay` steps ago (its initial value, mostly 0, before step `delay`)."""
+    """Value of a buffer of lifetime "sequence" `delay` steps ago (before step `delay` its initial value, mostly 0)."""
 
     buffer: str
     delay: int = 0
@@ -81,7 +81,7 @@ class Convolve:
 class Pooling:
     """``target += average, sum or maximum of each window of source``; padding is 0, for a maximum minus infinity.
 
-    An average divides by the taps that lie in the input, with `count_padding` by those in the padded input.
+    An average divides by the number of taps in the input, with `count_padding` by those in the padded input.
     """
 
     connection: str
@@ -277,7 +277,7 @@ class ConvolveInputGradient:
 
 @dataclass(frozen=True)
 class ConvolveWeightGradient:
-    """``gradient += d_target[t]`` times what each tap read in ``source[t - delay]``, summed over the batch and the windows."""
+    """``gradient += d_target[t]`` times the value that each tap read in ``source[t - delay]``, summed over the batch and the windows."""
 
     connection: str
     source: Value
@@ -388,7 +388,7 @@ class OptimizerStep:
 
 
 Arrival: TypeAlias = Dense | SparseProduct | OneToOne | Convolve | Pooling | Rescale | Reduction | Cut | Surround
-"""What a connection adds to a current."""
+"""Contribution of a connection to a current."""
 ForwardOp: TypeAlias = Fill | Arrival | NeuronStep | Record
 InputGradient: TypeAlias = (
     DenseInputGradient

@@ -4,8 +4,8 @@ Each operation is a line of arithmetic in :mod:`snnc.compiler.ir.step_operations
 
     StepProgram = buffers, forward: [ForwardOp], backward: [BackwardOp], update: [UpdateOp], loss, optimizer
     ForwardOp   = Fill | Arrival | NeuronStep | Record
-    Arrival     = Dense | SparseProduct | OneToOne | Convolve | Pooling | Rescale | Reduction | Cut | Surround      (what a connection does)
-    BackwardOp  = RecordAdjoint | NeuronAdjoint | BiasGradient | DenseInputGradient | DenseWeightGradient
+    Arrival     = Dense | SparseProduct | OneToOne | Convolve | Pooling | Rescale | Reduction | Cut | Surround      (a connection's
+    operation) BackwardOp  = RecordAdjoint | NeuronAdjoint | BiasGradient | DenseInputGradient | DenseWeightGradient
                 | SparseInputGradient | SparseWeightGradient | OneToOneInputGradient | OneToOneWeightGradient
                 | ConvolveInputGradient | ConvolveWeightGradient | ConvolveBiasGradient
                 | PoolingGradient | RescaleInputGradient | RescaleWeightGradient | RescaleBiasGradient
@@ -19,10 +19,10 @@ One training step, for a batch::
     for t = T-1 … 0: run `backward`; then run `update`
 
 Canonical ids (the only names emitted code holds): inputs ``x0``, populations ``p0``, connections ``c0``, outputs ``y0``.
-A buffer is called ``<id>_<part>``. Author's names stand in ``labels``. Only populations, inputs and connections
+A buffer is called ``<id>_<part>``. The author's names are in ``labels``. Only populations, inputs and connections
 remain at this level: Add, Concat, Flatten and Reshape have become connections and relay populations.
 
-Buffers are vectors (a sample at a step); an operation on arrays of several axes carries their geometry, in C order.
+Buffers are vectors (a sample at a step); an operation on arrays of several axes holds their geometry, in C order.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ ConnectionKind: TypeAlias = Literal["dense", "one_to_one", "convolution", "pooli
 class Buffer:
     """A named array.
 
-    `shape` holds neither batch nor time. A buffer of lifetime "program" has that very shape; "step" means [B, *shape], valid
+    `shape` holds neither batch nor time. A buffer of lifetime "program" has exactly this shape; "step" means [B, *shape], valid
     within one step; "sequence" means [T, B, *shape], slot t written at step t ("state" buffers have T + 1 slots: slot 0
-    is the initial state, slot t + 1 the state after step t). `order` tells where values with channels lie (None: as the author has them);
-    only operations that tables describe ask for it.
+    is the initial state, slot t + 1 the state after step t). `order` gives the places of values with channels (None: the author's order);
+    only operations described by tables use it.
     """
 
     name: str
@@ -78,7 +78,7 @@ class InputInfo:
 
     @property
     def static(self) -> bool:
-        """True when the file gives no time axis."""
+        """True if the file gives no time axis."""
         return self.layout.time_axis is None
 
 
@@ -99,14 +99,14 @@ class PopulationInfo:
 
     @property
     def before(self) -> dict[str, Array]:
-        """What delayed connections read before the first step, by output buffer, where it is not 0: a state's own initial values."""
+        """Nonzero values that delayed connections read before the first step, by output buffer: a state's own initial values."""
         states = {self.kernel.labels[s]: value for s, value in zip(self.kernel.states, self.initial, strict=True)}
         return {buffer: states[port] for port, buffer in self.output_buffers.items() if port in states and states[port].any()}
 
 
 @dataclass(frozen=True, eq=False)
 class ConnectionInfo:
-    """Where a connection comes from in the author's terms; source and target are ids (``x0``, ``p1``)."""
+    """The origin of a connection in the author's terms; source and target are ids (``x0``, ``p1``)."""
 
     id: str
     label: str
@@ -133,7 +133,7 @@ class OutputInfo:
     readout: Readout
     layout: Layout
     window: tuple[int, int | None] = (0, None)
-    """First step that takes part, and the first that no longer does (None: all later ones do)."""
+    """First step that counts, and the first that no longer does (None: all later ones count)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False)
 class StepProgram:
-    """A whole network, ready to be run, mapped or printed; see the module's page."""
+    """A whole network, ready to be run, mapped or printed; see the module's docstring."""
 
     name: str
     buffers: Mapping[str, Buffer]
@@ -169,9 +169,9 @@ class StepProgram:
     """Id of the output that the loss reads."""
     optimizer: Optimizer | None
     steps: int | None
-    """T, when the model or the compile options fix it."""
+    """T, if the model or the compile options fix it."""
     state_inputs: Mapping[str, StateRef]
     """Author's name of an explicit state -> (population id, canonical state) or (population id, output port label)."""
     assumptions: tuple[str, ...]
     truncate: int | None = None
-    """K: no gradient flows from step t to steps before it where t is a multiple of K; None: through all steps."""
+    """K: no gradient flows from step t to earlier steps if t is a multiple of K; None: through all steps."""

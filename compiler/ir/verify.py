@@ -1,4 +1,4 @@
-"""The checks that a graph passes before and after every pass: one function a check."""
+"""The checks of a graph before and after every pass: one function per check."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def verify(graph: Graph, *, steps: int | None = None, batch: int | None = None) 
     graph
         Any graph, from a front end or between two passes.
     steps, batch
-        Numbers of the compile options, checked where given.
+        Numbers of the compile options, checked if given.
 
     Raises
     ------
@@ -267,7 +267,7 @@ def _check_shape_change(graph: Graph, edge: Edge, source: Shape) -> None:
 
 
 def broadcastable(shape: Shape, to: Shape) -> bool:
-    """Tell whether an array of `shape` becomes one of shape `to` by NumPy's rules."""
+    """Return whether an array of `shape` can be broadcast to `to` by NumPy's rules."""
     return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape[::-1], to[::-1], strict=False))
 
 
@@ -291,7 +291,7 @@ def _wanted(graph: Graph, edge: Edge, ports: PortMap) -> Shape | None:
 
 
 def _check_concat(graph: Graph, edge: Edge, ports: PortMap, axis: int) -> None:
-    """Parts must agree but for the axis, and lie behind one another in memory."""
+    """Parts must agree except for the axis, and be consecutive in memory."""
     whole, part = ports[edge.target, "out"].shape, ports[edge.source, edge.source_port].shape
     axis %= len(whole)
     if len(part) != len(whole) or any(a != b for i, (a, b) in enumerate(zip(part, whole, strict=False)) if i != axis):

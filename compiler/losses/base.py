@@ -1,4 +1,4 @@
-"""What a loss is: data that every backend reads, and a NumPy reference of its value and gradient."""
+"""The loss interface: data that every backend reads, and a NumPy reference of value and gradient."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Loss(Protocol):
     name
         Stable name on the command line, for example ``"ce_count"``; templates are chosen by it.
     port
-        Which port of the last population it is meant for: its spikes, or its membrane.
+        The port of the last population that it reads: spikes, or membrane.
     """
 
     name: ClassVar[str]

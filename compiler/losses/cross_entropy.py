@@ -1,4 +1,4 @@
-"""Softmax cross entropy over the last axis, shared by the losses that are made of it."""
+"""Softmax cross entropy over the last axis, shared by several losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimisers as data; the equations are those of :mod:`torch.optim`, so that loss curves can be compared."""
+"""Optimisers as data; the equations are those of :mod:`torch.optim`, so loss curves can be compared."""
 
 from __future__ import annotations
 

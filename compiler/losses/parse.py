@@ -1,4 +1,4 @@
-"""The losses by name, as the command line and configuration files give them."""
+"""The losses by name, as given on the command line and in configuration files."""
 
 from __future__ import annotations
 

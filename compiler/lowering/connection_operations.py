@@ -1,4 +1,4 @@
-"""What a connection does, as operations of a step program: forward from the graph's, backward from the forward one."""
+"""The operations of a connection in a step program: forward from the graph's operation, backward from the forward one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from snnc.compiler.ir.step_program import ConnectionInfo, ConnectionKind
 
 
 def kind_of(link: Link) -> ConnectionKind:
-    """What the connection of `link` is called; a Scale with one factor a value, or one for all, is as good as one to one."""
+    """The kind of the connection of `link`; a Scale with one factor per value, or one for all, counts as one to one."""
     match link.operation:
         case Linear():
             return "dense"
@@ -85,7 +85,7 @@ def weights_of(link: Link) -> tuple[Array | None, Array | None]:
 
 
 def arrival(info: ConnectionInfo, link: Link, current: str) -> Arrival:
-    """What the connection adds to the buffer `current`."""
+    """The connection's contribution to the buffer `current`."""
     id_, source, weight, shape = info.id, Value(info.source_buffer, info.delay), info.weight, link.shape
     match info.kind, link.operation:
         case "dense", Linear() if weight is not None:
@@ -109,12 +109,12 @@ def arrival(info: ConnectionInfo, link: Link, current: str) -> Arrival:
 
 
 def fills(info: ConnectionInfo) -> bool:
-    """Tell whether the bias starts the current, one value a neuron; otherwise the arrival adds it."""
+    """Return whether the bias starts the current, one value per neuron; otherwise the arrival adds it."""
     return info.bias is not None and info.kind in ("dense", "sparse", "one_to_one")
 
 
 def input_gradient(op: Arrival) -> InputGradient:
-    """The operation that adds to the adjoint of what `op` reads."""
+    """The operation that adds to the adjoint of the source of `op`."""
     match op:
         case Dense():
             return DenseInputGradient(op.connection, op.source, op.weight, op.target)

@@ -1,7 +1,7 @@
 """Neurons that take gradient: those that spike, and those near the threshold, where the surrogate is not zero.
 
 The gradient that connections send back to an output ``o = spike(x)`` is multiplied by the surrogate at x and used nowhere else.
-Where the surrogate has bounded support it is therefore needed only there.
+If the surrogate has bounded support, the gradient is therefore needed only there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ROUNDING: Final = 4e-7
 def near_bounds(population: PopulationInfo, output: str) -> tuple[float, float] | None:
     """Return bounds of x between which the canonical output `output` of a population takes gradient; None: for every x.
 
-    None also when the output is no ``spike(x)``.
+    None also if the output is not a ``spike(x)``.
     """
     found = population.surrogate.support
     if found is None or _spike_of(population.kernel, output) is None:
@@ -40,7 +40,7 @@ def argument_name(output: str) -> str:
 
 
 def with_arguments(kernel: Kernel, outputs: Collection[str]) -> tuple[Assignment, ...]:
-    """Return the forward code of `kernel` with the argument x of the spike behind each of `outputs` under a name of its own."""
+    """Return the forward code of `kernel` with the argument x of the spike of each of `outputs` under a separate name."""
     code = list(kernel.forward)
     for output in sorted(outputs):
         place = _spike_of(kernel, output)
@@ -55,7 +55,7 @@ def with_arguments(kernel: Kernel, outputs: Collection[str]) -> tuple[Assignment
 
 
 def _spike_of(kernel: Kernel, output: str) -> Assignment | None:
-    """The assignment ``y = spike(x)`` whose value `output` is; None when there is none."""
+    """The assignment ``y = spike(x)`` whose value `output` is; None if there is none."""
     values = {a.target: a for a in kernel.forward}
     found = values.get(output)
     while found is not None and isinstance(found.value, Symbol):

@@ -1,4 +1,4 @@
-"""Which recorded values a loss reads."""
+"""The recorded values that a loss reads."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _MEMBRANES = ("v", "mem", "u", "membrane", "V", "U")
 
 
 def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Graph, str]:
-    """Find the output that `loss` reads, adding one where the graph does not record it.
+    """Find the output that `loss` reads, adding one if the graph does not record it.
 
     Parameters
     ----------
     graph
-        A verified graph; stays as it is.
+        A verified graph; not changed.
     loss
-        Its ``port`` says whether spikes or membranes are meant.
+        Its ``port`` selects spikes or membranes.
     wanted
         An output, a population, or ``"population.port"``. By default the single output if it fits, else the fitting port of
-        the last population that is recorded.
+        the last recorded population.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
     Raises
     ------
     LossOutputError
-        Nothing, or nothing unambiguous, fits.
+        No output fits, or several do.
     """
     if wanted is not None:
         return _explicit(graph, loss, wanted)

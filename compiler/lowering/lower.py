@@ -1,6 +1,6 @@
-"""Graph to StepProgram: ids and buffers, the operations of one step forward, and what training adds.
+"""Graph to StepProgram: ids and buffers, the forward operations of one step, and the additions for training.
 
-See :mod:`snnc.compiler.ir.step_program` for what comes out and :mod:`snnc.compiler.lowering.lower_backward` for the backward half.
+See :mod:`snnc.compiler.ir.step_program` for the result and :mod:`snnc.compiler.lowering.lower_backward` for the backward half.
 """
 
 from __future__ import annotations
@@ -57,30 +57,30 @@ def lower(
     Parameters
     ----------
     graph
-        A graph of any front end; stays as it is.
+        A graph of any front end; not changed.
     loss
-        With one, the backward step is there too; without, only the forward step.
+        With one, the program includes the backward step; otherwise only the forward step.
     loss_output
         An output, a population or ``"population.port"`` that the loss reads; by default see
         :func:`~snnc.compiler.lowering.loss_output.choose_loss_output`.
     optimizer
-        With one, the update is there too.
+        With one, the program includes the update.
     surrogate
         Derivative of ``spike`` for populations that name none; ``atan(2)`` by default.
     gradient_window
         Restrict every surrogate to ``low < x < high``, see :meth:`~snnc.compiler.neurons.surrogates.surrogate.Surrogate.windowed`.
     steps
-        T where it is fixed; the graph's own by default.
+        T if it is fixed; the graph's own by default.
     train_recurrent
-        False leaves the weights of connections on a cycle as they are.
+        False freezes the weights of connections on a cycle.
     truncate
-        Cut the gradient every so many steps: what step t = truncate, 2 truncate, … carries over from before counts as a constant
+        Cut the gradient every so many steps: the state that step t = truncate, 2 truncate, … takes over counts as a constant
         (truncated backpropagation through time; Williams and Peng 1990). The loss still reads every step. None: never.
 
     Raises
     ------
     GraphError
-        The graph, or how the loss fits it, is refused.
+        The graph, or its combination with the loss, is refused.
     """
     verify(graph, steps=steps)
     chosen = None
@@ -100,7 +100,7 @@ def lower(
 
 
 def _program(draft: _Draft, chosen: str | None, update: bool) -> StepProgram:
-    """Write everything that follows from the graph and from what is trained in it."""
+    """Write everything that follows from the graph and from its trained parameters."""
     _add_inputs(draft)
     _add_populations(draft)
     forward = _forward(draft)
@@ -130,7 +130,7 @@ def _program(draft: _Draft, chosen: str | None, update: bool) -> StepProgram:
 
 @dataclass
 class _Draft:
-    """A step program in the making."""
+    """A step program under construction."""
 
     graph: Graph
     ports: PortMap
@@ -145,7 +145,7 @@ class _Draft:
     connections: list[ConnectionInfo] = field(default_factory=list)
     steps: list[NeuronStep] = field(default_factory=list)
     arrivals: dict[str, Arrival] = field(default_factory=dict)
-    """What each connection does, by its id."""
+    """The operation of each connection, by its id."""
     ids: dict[str, str] = field(default_factory=dict)
     """Node name to id."""
     sources: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -210,7 +210,7 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
 
 
 def _kernel(population: Population, used: tuple[str, ...], surrogate: Surrogate, trained: bool, known: dict[object, Kernel]) -> Kernel:
-    """Derive the kernel of a population, or find that of an equal one; without training it keeps nothing for an adjoint."""
+    """Derive the kernel of a population, or reuse that of an equal one; without training it stores nothing for an adjoint."""
     model = population.model
     learnable = tuple(p for p in model.parameters if p in population.learnable) if trained else ()
     structure = (model.inputs, tuple(model.states), tuple(model.parameters), model.equations)

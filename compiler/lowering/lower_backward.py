@@ -1,4 +1,4 @@
-"""The backward half of a step program: which gradients are needed, and the operations that compute them."""
+"""The backward half of a step program: the gradients that are needed, and the operations that compute them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snnc.compiler.lowering.connection_operations import bias_gradient, input_gr
 
 @dataclass(frozen=True)
 class Trained:
-    """Populations (by name) that a gradient runs through, and connections whose weights stay as they are."""
+    """Populations (by name) on the path of a gradient, and connections with frozen weights."""
 
     populations: frozenset[str] = frozenset()
     frozen: frozenset[Link] = frozenset()
@@ -24,14 +24,14 @@ class Trained:
 
 @dataclass(frozen=True)
 class Backward:
-    """What training adds to a step program."""
+    """The additions of training to a step program."""
 
     operations: tuple[BackwardOp, ...]
     update: tuple[OptimizerStep, ...]
 
 
 class Draft(Protocol):
-    """What the forward half has found; the adjoint buffers are added to `buffers`."""
+    """Results of the forward half; the adjoint buffers are added to `buffers`."""
 
     trained: Trained
     links: tuple[Link, ...]
@@ -44,7 +44,7 @@ class Draft(Protocol):
 
 
 def find_trained(graph: Graph, found: tuple[Link, ...], loss: Loss, source: str, frozen: frozenset[Link]) -> Trained:
-    """Find the populations that lead to the loss and have something to learn in them or in front of them.
+    """Find the populations that lead to the loss and have learnable parameters in them or before them.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which connections read values that are mostly 0: what poolings and reductions make of spikes."""
+"""Connections that read mostly zeros: results of poolings and reductions of spikes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SUMS = Pooling | Reduction | Cut | Surround
 
 
 def is_quiet(program: StepProgram, connection: ConnectionInfo) -> bool:
-    """Whether the source of `connection` hands on sums or averages of spikes, without a bias and without a maximum."""
+    """Whether the source of `connection` passes on sums or averages of spikes, without a bias and without a maximum."""
     if connection.kind != "dense":
         return False
     owner = next((p for p in program.populations if p.id == connection.source), None)

@@ -1,4 +1,4 @@
-"""The machines that snnc knows, a TOML file each; :func:`load_target` reads them and a user's own."""
+"""The machines that snnc knows, one TOML file each; :func:`load_target` reads these and a user's own files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snnc.compiler.machines.target_file import merge, read_toml, target_from
 __all__ = ["OTHERS", "load_target", "nearest", "parse_target", "target_names", "target_text"]
 
 OTHERS: Final = ("cpu", "cuda", "reference", "poptorch")
-"""Targets that no file describes."""
+"""Targets without a file."""
 
 
 def target_names() -> tuple[str, ...]:
@@ -25,7 +25,7 @@ def target_names() -> tuple[str, ...]:
 
 
 def target_text(name_or_path: str | Path) -> str:
-    """Return the text of a target's file, with the source of every number beside it.
+    """Return the text of a target's file, with the source of every number next to it.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def _unknown(text: str) -> str:
 
 
 def nearest(text: str, names: Sequence[str]) -> str | None:
-    """Return the name that is most like a text, if one is; capitals do not count.
+    """Return the name most similar to a text, if any; case is ignored.
 
     Examples
     --------

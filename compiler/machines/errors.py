@@ -18,13 +18,13 @@ class TargetFileError(SnncError):
 
 
 class UnknownTargetKeyError(SnncError):
-    """A target file holds a key that no target has."""
+    """A target file holds an unknown key."""
 
     code = "SNNC-E303"
 
 
 class MissingTargetKeyError(SnncError):
-    """A target file lacks a key that every target has."""
+    """A target file lacks a required key."""
 
     code = "SNNC-E304"
 
@@ -42,7 +42,7 @@ class LinksError(SnncError):
 
 
 class UnreachableChipError(SnncError):
-    """The links of a target file do not join all chips."""
+    """The links of a target file do not connect all chips."""
 
     code = "SNNC-E331"
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 Wire: TypeAlias = tuple[int, int, int]
-"""Two chips and how many links join them; a link carries data both ways at once."""
+"""Two chips and the number of links between them; a link carries data in both directions at once."""
 
 
 @dataclass(frozen=True)
 class Links:
-    """What joins the chips. Chips are numbered through the machines (boards, servers) that hold them.
+    """The connections between the chips. Chips are numbered through the machines (boards, servers) that hold them.
 
     Attributes
     ----------
     bytes_per_second
-        What one link carries in one direction.
+        Rate of one link in one direction.
     chips_per_machine
         Chips of one machine; the last machine may hold fewer.
     inside
@@ -25,9 +25,9 @@ class Links:
     onward
         Wires from chips of each machine (first number) to chips of the next (second number).
     ring
-        Whether the last of three or more machines is joined to the first in the same way.
+        Whether the last of three or more machines is connected to the first in the same way.
     switch
-        Links from every chip to one switch that joins all chips; 0 without a switch.
+        Links from every chip to one switch that connects all chips; 0 without a switch.
     """
 
     bytes_per_second: float
@@ -51,14 +51,14 @@ class Links:
 
 @dataclass(frozen=True)
 class TileMemory:
-    """How a tile's memory is built.
+    """The structure of a tile's memory.
 
     Attributes
     ----------
     executable_bytes
-        The part of it that code can run from; 0: all of it.
+        The part of it that can hold code; 0: all of it.
     element_bytes
-        A bank that serves one access a cycle; 0: not known.
+        A bank that serves one access per cycle; 0: unknown.
     """
 
     executable_bytes: int = 0
@@ -67,7 +67,7 @@ class TileMemory:
 
 @dataclass(frozen=True)
 class Compute:
-    """Arithmetic of a tile at its best; 0: not known.
+    """Peak arithmetic of a tile; 0: unknown.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Compute:
     fp32_width, fp16_width
         Numbers that one vector instruction works on.
     load_bytes_per_issue, store_bytes_per_issue
-        What one instruction can load, and store beside a load.
+        Bytes that one instruction can load, and store alongside a load.
     """
 
     fp32_macs_per_cycle: float = 0.0
@@ -97,14 +97,14 @@ class Streaming:
 
 @dataclass(frozen=True)
 class Host:
-    """The way to the host.
+    """The connection to the host.
 
     Attributes
     ----------
     bytes_per_second
-        What it carries to all chips together, in one direction.
+        Rate to all chips together, in one direction.
     fewest_io_tiles, most_io_tiles
-        Tiles of a chip that may be set aside for the host's streams; 0: not told.
+        Tiles of a chip that may be reserved for the host's streams; 0: unknown.
     """
 
     bytes_per_second: float
@@ -114,14 +114,14 @@ class Host:
 
 @dataclass(frozen=True)
 class Target:
-    """What the mapping and the cost model know of a machine; every number's source stands in its TOML file.
+    """The description of a machine for the mapping and the cost model; its TOML file gives the source of every number.
 
     Attributes
     ----------
     name
         Name on the command line.
     device
-        Name by which a backend opens the machine; empty where only the emulator runs it.
+        Name by which a backend opens the machine; empty if only the emulator runs it.
     chips, tiles_per_chip
         Processors, and tiles on each.
     tile_bytes
@@ -131,9 +131,9 @@ class Target:
     clock_hz
         Tile clock.
     exchange_bytes_per_cycle
-        What a tile can receive (or send) in a cycle, on the same chip.
+        Bytes that a tile can receive (or send) in a cycle, on the same chip.
     fragment_cycles
-        Cycles that each piece of a tile's incoming data costs beside its bytes.
+        Cycles for each piece of a tile's incoming data in addition to its bytes.
     sync_cycles, superstep_cycles
         On-chip barrier; set-up and control of one superstep.
     link_sync_cycles
@@ -145,9 +145,9 @@ class Target:
     vertex_start_cycles
         Worker cycles to start one vertex.
     links
-        What joins the chips; None on a machine of one chip.
+        Connections between the chips; None on a machine of one chip.
     memory, compute, streaming, host
-        Build of a tile's memory, arithmetic, memory outside the chips and the way to the host, as far as they are known.
+        Structure of a tile's memory, arithmetic, memory outside the chips and the connection to the host, as far as known.
     instruction_bytes
         Bytes of an instruction in a tile's memory.
     """
@@ -181,7 +181,7 @@ class Target:
 
     @property
     def link_bytes_per_second(self) -> float:
-        """What the chip with most links can send to other chips, over all of them."""
+        """Rate at which the chip with the most links can send to other chips, over all of them."""
         if self.links is None or self.chips == 1:
             return 0.0
         ends = [0] * (self.chips + 1)
@@ -192,12 +192,12 @@ class Target:
 
     @property
     def code_bytes(self) -> int:
-        """Bytes of a tile that code may take."""
+        """Bytes of a tile available for code."""
         return min(self.memory.executable_bytes or self.tile_bytes, self.tile_bytes)
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Target:
-        """Undo :func:`dataclasses.asdict`, as JSON brings it back (lists for tuples)."""
+        """Undo :func:`dataclasses.asdict`, after a round trip through JSON (lists for tuples)."""
         links, streaming, host = data["links"], data["streaming"], data["host"]
         tables = {
             "links": links and Links(**{**links, "inside": _tuples(links["inside"]), "onward": _tuples(links["onward"])}),

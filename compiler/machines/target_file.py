@@ -22,9 +22,9 @@ from snnc.compiler.machines.target import Compute, Host, Links, Streaming, Targe
 MOST_TILES: Final = 1 << 22
 """Tiles of the largest machine: plans hold a few hundred bytes for each."""
 MOST_CHIPS: Final = 1 << 10
-"""Chips of the largest machine: ways are found between all pairs of them."""
+"""Chips of the largest machine: routes are computed between all pairs of them."""
 MOST_LINKS: Final = 1 << 20
-"""Links between two chips."""
+"""Maximum number of links between two chips."""
 TABLES: Final[Mapping[str, type]] = {
     "links": Links,
     "memory": TileMemory,
@@ -38,7 +38,7 @@ _NOT_ZERO: Final = frozenset(
 )
 LEAST: Final = 1e-6
 MOST: Final = 1e18
-"""What numbers other than 0 lie between, so that cycles, seconds and bytes are numbers, too."""
+"""Range of nonzero numbers, so that cycles, seconds and bytes are finite, too."""
 
 
 _LARGEST: Final[Mapping[str, int]] = {
@@ -50,7 +50,7 @@ _LARGEST: Final[Mapping[str, int]] = {
     "compute.load_bytes_per_issue": 1 << 20,
     "compute.store_bytes_per_issue": 1 << 20,
 }
-"""The most of what snnc counts one by one, or sums in the numbers of a program."""
+"""Maximum of quantities that snnc counts one by one, or sums in the numbers of a program."""
 
 
 def read_toml(text: str, where: str) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def read_toml(text: str, where: str) -> dict[str, Any]:
 
 
 def merge(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Put `values` over `base`, tables key by key."""
+    """Overlay `values` on `base`, tables key by key."""
     found = dict(base)
     for key, value in values.items():
         both = isinstance(value, dict) and isinstance(found.get(key), dict)
@@ -82,7 +82,7 @@ def target_from(values: Mapping[str, Any], where: str) -> Target:
     MachineSizeError
         More tiles or chips than snnc maps onto.
     LinksError, UnreachableChipError
-        The links join chips that do not exist, or leave some alone.
+        The links join chips that do not exist, or leave some unconnected.
     """
     tables = {name: _table(name, kind, values[name], where) for name, kind in TABLES.items() if name in values}
     plain = {key: value for key, value in values.items() if key not in TABLES}
@@ -195,7 +195,7 @@ def _check_links(target: Target, where: str) -> None:
 
 
 def _unreached(chips: int, links: Links) -> list[int]:
-    """Chips that no way leads to from chip 0."""
+    """Chips that cannot be reached from chip 0."""
     neighbours: dict[int, list[int]] = {}
     for a, b, _ in links.wires(chips):
         neighbours.setdefault(a, []).append(b)

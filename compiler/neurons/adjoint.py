@@ -50,7 +50,7 @@ def derive_kernel(
     Raises
     ------
     NeuronDefinitionError
-        A learnable name is no parameter, or a port does not exist.
+        A learnable name is not a parameter, or a port does not exist.
     """
     learned = set(learnable)
     if learned - set(model.parameters):
@@ -107,7 +107,7 @@ def _adjoint(equations: Equations, learnable: tuple[str, ...], binary: frozenset
 
 
 def _code(statements: Mapping[str, Sympy], results: tuple[str, ...]) -> tuple[Assignment, ...]:
-    """Share subexpressions, order the statements by what they read, and convert them to own code named ``r0``, ``r1`` ….
+    """Share subexpressions, order the statements by their reads, and convert them to snnc's code named ``r0``, ``r1`` ….
 
     Only `results` keep their names.
     """

@@ -1,4 +1,4 @@
-"""Which forward values are 0 or 1 by construction."""
+"""Forward values that are 0 or 1 by construction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def binary_names(assignments: Iterable[Assignment]) -> frozenset[str]:
 
 
 def is_binary(expression: Expression, known: Collection[str] = ()) -> bool:
-    """True when `expression` is a step, a comparison, or a product, complement, choice of such."""
+    """True if `expression` is a step, a comparison, or a product, complement, choice of such."""
     match expression:
         case Number(value):
             return value in (0.0, 1.0)

@@ -1,7 +1,8 @@
-"""Kernels that were derived before, by what they were derived from.
+"""A cache of derived kernels, by their inputs.
 
-Deriving one needs sympy, whose import alone takes half a second: more than everything else between a network that was compiled before and
-its first training step. A kernel is kept as text in the language of neuron equations, which is parsed and never evaluated.
+Deriving a kernel needs sympy, whose import alone takes half a second: for a network that was compiled before, this is more than
+everything else up to its first training step. A kernel is stored as text in the language of neuron equations, which is parsed and never
+evaluated.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
 LARGEST: Final = 1 << 20
-"""Bytes of a file that are read; kernels take some thousand."""
+"""Maximum size of a file in bytes; kernels need a few thousand."""
 _DERIVING: Final = (
     "adjoint", "binary_values", "derived_kernels", "expression", "forward_kernel", "kernel", "neuron", "partials", "single_assignment",
     "stored_values",
     "symbolic", "symbolic_functions",
 )  # fmt: skip
-"""Modules that decide what is derived."""
+"""Modules that determine the result of a derivation."""
 _CODE: Final = ("forward", "backward")
 _NAMES: Final = tuple(field.name for field in fields(Kernel) if field.name not in (*_CODE, "binary", "labels"))
 """Fields that are lists of names."""
@@ -41,7 +42,7 @@ def derived_once(
 ) -> Kernel:
     """Return the kernel that `derive` returned for the same neuron, surrogate, learnable parameters and ports; without one, call it.
 
-    Files that cannot be read or written, or hold anything else, are as if they were not there.
+    Files that cannot be read or written, or hold anything else, are ignored.
     """
     try:
         path = cache_dir() / "kernels" / f"{_key(model, surrogate, learnable, ports)}.json"
@@ -78,7 +79,7 @@ def _read(path: Path) -> Kernel | None:
 
 
 def _write(path: Path, kernel: Kernel) -> None:
-    """Write the kernel where reading it gives the same again, whole or not at all."""
+    """Write the kernel if reading it back gives the same, completely or not at all."""
     data = to_data(kernel)
     try:
         if from_data(data) != kernel:
@@ -96,12 +97,12 @@ def to_data(kernel: Kernel) -> dict[str, Any]:
 
 
 def from_data(data: dict[str, Any]) -> Kernel:
-    """Return the kernel that :func:`to_data` made `data` of.
+    """Return the kernel from the `data` of :func:`to_data`.
 
     Raises
     ------
     EquationError
-        Code holds more than assignments, or longer ones than are read.
+        Code holds more than assignments, or assignments that are too long.
     KeyError, TypeError
         It is other data.
     """

@@ -102,7 +102,7 @@ def call(function: str, *args: Expression | float) -> Call:
     Raises
     ------
     EquationError
-        The function is unknown or has another number of arguments.
+        The function is unknown or has a different number of arguments.
     """
     if FUNCTIONS.get(function) != len(args):
         raise EquationError(
@@ -118,7 +118,7 @@ def parse_assignments(text: str) -> tuple[Assignment, ...]:
     Raises
     ------
     EquationError
-        The text holds anything but assignments of whitelisted expressions, with the line that is at fault.
+        The text holds anything but assignments of whitelisted expressions, with the faulty line.
     """
     if len(text) > MAX_TEXT:
         raise EquationError(f"the equations are {len(text)} characters long; at most {MAX_TEXT} are read.")
@@ -239,7 +239,7 @@ def symbols(expression: Expression) -> Iterator[str]:
 
 
 def substitute(expression: Expression, values: Mapping[str, Expression]) -> Expression:
-    """Replace symbols by expressions; names that `values` lacks stay."""
+    """Replace symbols by expressions; names missing in `values` stay."""
     match expression:
         case Symbol(name):
             return values.get(name, expression)

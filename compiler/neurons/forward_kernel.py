@@ -1,4 +1,4 @@
-"""Neuron equations to a forward :class:`~snnc.compiler.neurons.kernel.Kernel`: nothing is derived, nothing stored for an adjoint."""
+"""Neuron equations to a forward :class:`~snnc.compiler.neurons.kernel.Kernel`, without derivatives and stored values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def forward_kernel(model: NeuronModel, ports: Iterable[str] | None = None) -> Ke
 
 
 def plain(equations: Equations) -> tuple[Assignment, ...]:
-    """Return the assignments without ``detach``, which forward code does not see."""
+    """Return the assignments without ``detach``, which has no effect on forward code."""
     return tuple(Assignment(a.target, without_detach(a.value)) for a in equations.assignments)
 
 
@@ -46,7 +46,7 @@ def assemble(
     saved: tuple[str, ...] = (),
     learnable: tuple[str, ...] = (),
 ) -> Kernel:
-    """Return the kernel of `equations`, its intermediates under the names that `rename` gives them."""
+    """Return the kernel of `equations`, with intermediates renamed by `rename`."""
     return Kernel(
         inputs=equations.inputs,
         states=equations.states,

@@ -1,4 +1,4 @@
-"""Run assignments over NumPy arrays: what an expression means, for the reference backend and for tests."""
+"""Run assignments over NumPy arrays: the semantics of expressions, for the reference backend and for tests."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _erf: Final = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def evaluate(assignments: Iterable[Assignment], environment: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
-    """Run `assignments` in order and return what they assign.
+    """Run `assignments` in order and return the assigned values.
 
     Everything is computed in the widest floating type of `environment`: constants do not widen float32. A value that
-    depends on no array has no dimensions; NumPy's broadcasting applies throughout.
+    does not depend on an array has no dimensions; NumPy's broadcasting applies throughout.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""A neuron model made ready for code: straight-line forward and adjoint code under canonical names.
+"""A neuron model prepared for code generation: straight-line forward and adjoint code under canonical names.
 
-Canonical names, the only ones that emitted code holds (the author's stand in ``labels``, for comments and reports):
+Canonical names, the only ones in emitted code (the author's are in ``labels``, for comments and reports):
 
 =============  ======================================================================
 ``i0 i1 …``    currents at the input ports
@@ -24,7 +24,7 @@ from snnc.compiler.neurons.expression import Assignment
 class Kernel:
     """One time step of a population and its adjoint.
 
-    Every name is assigned once (static single assignment). No ``spike`` derivative is left open: the surrogate is
+    Every name is assigned once (static single assignment). No ``spike`` derivative is left unspecified: the surrogate is
     already in ``backward``. ``detach`` does not occur in either list; ``spike``/``spike_ge`` occur as 0/1 functions.
 
     Parameters
@@ -43,8 +43,8 @@ class Kernel:
         Reads ``s*``, ``s*_prev`` of `history`, `saved`, ``a*``, and the incoming ``d_o*`` (this step's outputs) and ``d_s*``
         (the states, from the step after); assigns ``d_s*_prev``, ``d_i*`` and, for `learnable`, ``d_a*``
         (one value a neuron and sample; the backend sums over samples, and over neurons for a scalar; an assigned
-        constant, such as the 0 of an input that is not read, stands for all of them). Forward values that it computes
-        again keep their forward names, an ``s*`` outside `history` among them.
+        constant, such as the 0 of an input that is not read, stands for all of them). Forward values that it
+        recomputes keep their forward names, including an ``s*`` outside `history`.
     learnable
         Parameters that ``backward`` differentiates.
     binary

@@ -1,6 +1,6 @@
 """Neuron models as data: states, parameters, input ports and an ordered list of elementwise equations.
 
-A state that is read before the equations assign it has the value of the step before; read after, that of this step.
+A state has the previous step's value before the equations assign it, and the current step's value after.
 Any assigned name, and any state, can be an output port.
 """
 
@@ -20,13 +20,13 @@ class NeuronModel:
     Parameters
     ----------
     name
-        What reports call it ("LIF"); two models may share it, equality is by value.
+        Name in reports ("LIF"); two models may share it, equality is by value.
     inputs
-        Input ports; the currents that arrive at a port are summed. The first is the default port.
+        Input ports; the currents at a port are summed. The first is the default port.
     states
         State names with their default initial values.
     parameters
-        Parameter names with their default values; a population gives its own, a scalar or one a neuron.
+        Parameter names with their default values; a population may give its own, a scalar or one per neuron.
     equations
         One time step, in order.
     outputs
@@ -45,7 +45,7 @@ class NeuronModel:
 
     @property
     def text(self) -> str:
-        """The equations, a line each."""
+        """The equations, one per line."""
         return "\n".join(map(str, self.equations))
 
 

@@ -1,4 +1,4 @@
-"""How many operations of each kind straight-line code holds, for cost models."""
+"""Numbers of operations of each kind in straight-line code, for cost models."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "where": ("compare", "select"),
     "detach": (),
 }
-"""What each function of the language counts as, printed as :mod:`snnc.backends.codegen.printing` prints it."""
+"""The operations of each function of the language, as printed by :mod:`snnc.backends.codegen.printing`."""
 
 
 def operation_counts(assignments: Iterable[Assignment]) -> dict[str, int]:
-    """Count operations for one neuron; kinds that do not occur are left out. A ``where`` over a comparison compares once."""
+    """Count operations for one neuron; kinds that do not occur are omitted. A ``where`` over a comparison compares once."""
     counts: Counter[str] = Counter()
 
     def count(expression: Expression) -> Expression:

@@ -14,9 +14,9 @@ from snnc.compiler.neurons.symbolic_functions import Detach, Sympy, Where
 
 
 def partial_derivatives(assignment: Assignment, wanted: Collection[str], binary: Collection[str], surrogate: Surrogate) -> dict[str, Sympy]:
-    """Derive `assignment` by each of the names `wanted` that it reads; derivatives that vanish are left out.
+    """Derive `assignment` by each of the names `wanted` that it reads; vanishing derivatives are omitted.
 
-    A function that stands alone is referred to by the name of its value, so that the adjoint need not compute it again.
+    A function that stands alone is replaced by the name of its value, so the adjoint need not recompute it.
     """
     names = [name for name in dict.fromkeys(symbols(assignment.value)) if name in wanted]
     match assignment.value:

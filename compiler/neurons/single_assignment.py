@@ -1,7 +1,7 @@
 """The equations of a neuron as single assignments under canonical names (see :mod:`snnc.compiler.neurons.kernel`).
 
-Every function but sums, products, quotients, constant powers and ``detach`` gets an assignment of its own with plain
-operands, so that the adjoint can refer to its value and to its argument exactly as the forward code computed them.
+Every function except sums, products, quotients, constant powers and ``detach`` gets a separate assignment with plain
+operands, so the adjoint can refer to its value and to its argument exactly as the forward code computed them.
 :func:`inline` undoes this for printing. The order of the author's operations never changes.
 """
 
@@ -20,7 +20,7 @@ _ARITHMETIC: Final = frozenset({"add", "sub", "mul", "div", "neg", "detach"})
 _PRODUCTS: Final = frozenset({-2.0, -1.0, 0.5, 1.0, 2.0, 3.0})
 """Exponents for which products, quotients and roots give what PyTorch's pow gives."""
 _MAX_DEPTH: Final = 12
-"""Sums and products that nest deeper are split, so that sympy's recursion stays shallow."""
+"""Maximum nesting of sums and products; deeper ones are split, so that sympy's recursion stays shallow."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def without_detach(expression: Expression) -> Expression:
 
 
 def lower(model: NeuronModel, ports: Iterable[str] | None = None) -> Equations:
-    """Bring `model` into single assignments that compute its states and the outputs `ports`.
+    """Convert `model` to single assignments that compute its states and the outputs `ports`.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def live(assignments: Iterable[Assignment], roots: Iterable[str]) -> tuple[Assig
 
 
 def inline(assignments: Iterable[Assignment], names: Collection[str]) -> tuple[Assignment, ...]:
-    """Put the values of `names` that are read once in the place where they are read."""
+    """Inline the values of `names` that are read once."""
     listed = tuple(assignments)
     reads = Counter(name for assignment in listed for name in symbols(assignment.value))
     values: dict[str, Expression] = {}

@@ -1,9 +1,9 @@
-"""Which arrays a sequence must keep so that its adjoint can be computed: as few as possible.
+"""The smallest set of arrays that a sequence must keep to compute its adjoint.
 
-A forward value can be computed again when it is stored or when all its operands can be. So the stored values must
+A forward value can be recomputed if it is stored or if all its operands can be recomputed. So the stored values must
 cut every path from the inputs and previous states to the values that the adjoint reads. The history of a state is
-one array and gives both its values, before and after the step. The search is exact; it stops at a bound for models
-far larger than neurons are, and then keeps the best cut found so far.
+one array and gives both its values, before and after the step. The search is exact; for models far larger than usual neurons it stops at a
+bound and keeps the best cut found so far.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COSTLY: Final = frozenset({"exp", "log", "sqrt", "tanh", "sigmoid", "erf", "sin
 
 @dataclass(frozen=True)
 class Storage:
-    """What a sequence keeps, and what the adjoint computes again from it."""
+    """The values that a sequence keeps, and those that the adjoint recomputes from them."""
 
     history: tuple[str, ...]
     saved: tuple[str, ...]
@@ -76,7 +76,7 @@ class _Search:
             self.run(stored | {choice})
 
     def recomputed(self, stored: Collection[str]) -> frozenset[str]:
-        """Values that the adjoint computes again."""
+        """Values that the adjoint recomputes."""
         found: set[str] = set()
         todo = list(self.needed)
         while todo:
@@ -93,7 +93,7 @@ class _Search:
         return self._array.get(name, name) in stored
 
     def _open_path(self, stored: Collection[str]) -> list[str] | None:
-        """Return a shortest path from a needed value back to an input or previous state, none of it stored."""
+        """Return a shortest path from a needed value back to an input or previous state without stored values."""
         queue = deque([name] for name in sorted(self.needed) if not self._is_stored(name, stored))
         visited = {path[0] for path in queue}
         while queue:

@@ -1,7 +1,7 @@
-"""Own expressions to sympy and back, for the derivation of adjoints.
+"""Conversion of snnc's expressions to sympy and back, for the derivation of adjoints.
 
 Only sums, products, quotients and numeric powers become sympy's own nodes; every other function of the language is a class
-of :mod:`snnc.compiler.neurons.symbolic_functions`. Nothing is parsed by sympy: objects are made one by one.
+of :mod:`snnc.compiler.neurons.symbolic_functions`. sympy parses nothing: objects are created one by one.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def symbol(name: str) -> Sympy:
 def number(value: float) -> Sympy:
     """Return the sympy number of a constant.
 
-    Only -1, 0 and 1 become integers, so that products by them vanish: sympy computes with integers exactly, and a user's
-    nested powers of them would not end; its floating numbers stay small.
+    Only -1, 0 and 1 become integers, so that products with them vanish: sympy computes with integers exactly, and a user's
+    nested powers of them would not terminate; its floating-point numbers stay small.
     """
     _check_finite(value)
     return sympy.Integer(int(value)) if value in (-1.0, 0.0, 1.0) else sympy.Float(value)
@@ -91,9 +91,9 @@ def from_sympy(expression: Sympy, name: Callable[[Expression], Expression]) -> E
     Parameters
     ----------
     expression
-        Made of the nodes that :func:`to_sympy` makes.
+        Made of the nodes of :func:`to_sympy`.
     name
-        Gives a subexpression that is used more than once a name, and returns its symbol.
+        Assigns a name to a subexpression that is used more than once, and returns its symbol.
     """
     if expression.is_Symbol:
         return Symbol(expression.name)

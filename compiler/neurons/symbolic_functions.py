@@ -1,7 +1,7 @@
 """The functions of the equation language as sympy classes.
 
-Each states its derivative (``fdiff``) in terms of its own value where that is cheaper, and has no rewriting rules, so
-sympy changes nothing behind the author's back.
+Each states its derivative (``fdiff``) in terms of its own value if that is cheaper, and has no rewriting rules, so
+sympy does not change the author's expressions.
 """
 
 # ruff: noqa: D102
@@ -19,7 +19,7 @@ Sympy: TypeAlias = Any
 
 
 class Elementwise(sympy.Function):  # type: ignore[misc]
-    """A function of the equation language, opaque to sympy but for its derivative."""
+    """A function of the equation language, opaque to sympy except for its derivative."""
 
 
 class Exp(Elementwise):
@@ -179,7 +179,7 @@ class Detach(Elementwise):
 
 
 class Group(Elementwise):
-    """A sum that is raised to a power: versions of sympy differ in what they draw out of one."""
+    """A sum raised to a power: versions of sympy differ in the factors that they extract from one."""
 
     nargs = 1
 

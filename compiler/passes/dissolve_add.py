@@ -1,4 +1,4 @@
-"""A population's port sums what arrives, so an Add in front of one is not needed."""
+"""A population's port sums its inputs, so an Add before it is not needed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from snnc.compiler.passes.edit import add_edge, has_initial_value
 
 @dataclass(frozen=True)
 class DissolveAdd:
-    """Connect the sources of an Add with its consumer where that is a population's port or another Add.
+    """Connect the sources of an Add to its consumer if that is a population's port or another Add.
 
-    An Add with several consumers is dissolved only when its sources are inputs and populations: a Linear would need a relay for each.
+    An Add with several consumers is dissolved only if its sources are inputs and populations: a Linear would need a relay for each.
     """
 
     name: ClassVar[str] = "dissolve-add"

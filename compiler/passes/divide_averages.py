@@ -1,4 +1,4 @@
-"""An average becomes a sum and, after it, one division: as frameworks compute it, and with the same bits on every backend."""
+"""An average becomes a sum and then one division, as in frameworks, with the same bits on every backend."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _Average: TypeAlias = Pool | Reduce
 
 @dataclass(frozen=True)
 class DivideAverages:
-    """Take averages over windows and axes apart, unless every count is a power of two.
+    """Split averages over windows and axes, unless every count is a power of two.
 
-    Backends add up weighted values, ``x / 3 + y / 3 + z / 3``, which rounds otherwise than ``(x + y + z) / 3``; at a threshold that is a
-    spike. A power of two rounds nowhere, and stays as it is.
+    Backends add up weighted values, ``x / 3 + y / 3 + z / 3``, which rounds differently from ``(x + y + z) / 3``; at a threshold this can
+    change a spike. Division by a power of two does not round, so such averages stay.
     """
 
     name: ClassVar[str] = "divide-averages"
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return the graph with sums in place of such averages."""
+        """Return the graph with sums instead of such averages."""
         changed, ports = graph.copy(), port_map(graph)
         for name, operation in graph.of_type(Pool, Reduce):
             (before,) = graph.incoming(name)
@@ -40,7 +40,7 @@ class DivideAverages:
 
 
 def _counts(name: str, operation: _Average, shape: Shape) -> Array | None:
-    """What an average of values of `shape` divides by; None where it is none."""
+    """The divisor of an average of values of `shape`; None for other operations."""
     match operation:
         case Pool(kind="average"):
             return functools.reduce(np.multiply.outer, windows_of(name, operation, shape).taps_inside(operation.count_padding))

@@ -1,4 +1,4 @@
-"""Flatten and Reshape change no value: connect their consumers with their source."""
+"""Flatten and Reshape change no value: connect their consumers to their source."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from snnc.compiler.passes.edit import bypass, can_bypass
 
 @dataclass(frozen=True)
 class DropFlatten:
-    """Remove every Flatten and Reshape whose consumers read its source just as well.
+    """Remove every Flatten and Reshape whose consumers can read its source directly.
 
-    One in front of an Output stays: it gives the result its shape.
+    One before an Output stays: it gives the result its shape.
     """
 
     name: ClassVar[str] = "drop-flatten"

@@ -1,4 +1,4 @@
-"""Small edits of graphs that several passes share; they change the graph they are given, so passes hand them a copy."""
+"""Small edits of graphs that several passes share; they modify their argument, so passes give them a copy."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from snnc.compiler.ir.shapes import PortMap, compatible
 
 
 def add_edge(graph: Graph, edge: Edge) -> None:
-    """Add `edge` as it is."""
+    """Add `edge` unchanged."""
     graph.nx.add_edge(edge.source, edge.target, edge=edge)
 
 
 def remove_edge(graph: Graph, edge: Edge) -> None:
-    """Take one edge equal to `edge` away."""
+    """Remove one edge equal to `edge`."""
     for key, data in graph.nx.get_edge_data(edge.source, edge.target).items():
         if data["edge"] == edge:
             graph.nx.remove_edge(edge.source, edge.target, key)
@@ -27,7 +27,7 @@ def replace_operation(graph: Graph, name: str, operation: Operation) -> None:
 
 
 def fresh_name(graph: Graph, wanted: str) -> str:
-    """Return `wanted`, with a number behind it if the name is taken."""
+    """Return `wanted`, with a number appended if the name is taken."""
     name, number = wanted, 1
     while name in graph.nx:
         number += 1
@@ -36,14 +36,14 @@ def fresh_name(graph: Graph, wanted: str) -> str:
 
 
 def has_initial_value(graph: Graph, edge: Edge) -> bool:
-    """Tell whether `edge`'s source may show anything but 0 before the first step, as states do, so that two delays do not simply add up."""
+    """Return whether `edge`'s source may be nonzero before the first step, as states are, so that two delays cannot simply be added."""
     source = graph.operation(edge.source)
     state = isinstance(source, Population) and edge.source_port in source.model.states
     return state or any(ref.node == edge.source and ref.name == edge.source_port for ref in graph.state_inputs.values())
 
 
 def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:
-    """Tell whether `name`, which hands its one input on unchanged, can be left out without changing shapes or first values."""
+    """Return whether `name`, which passes its one input on unchanged, can be removed without changing shapes or first values."""
     (before,) = graph.incoming(name)
     if before.source == name:
         return False
@@ -65,7 +65,7 @@ def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:
 
 
 def bypass(graph: Graph, name: str) -> None:
-    """Connect the source of `name` with its consumers, delays added, and remove `name`."""
+    """Connect the source of `name` to its consumers, adding delays, and remove `name`."""
     (before,) = graph.incoming(name)
     for after in graph.outgoing(name):
         add_edge(graph, replace(after, source=before.source, source_port=before.source_port, delay=before.delay + after.delay))

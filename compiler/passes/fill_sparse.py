@@ -1,4 +1,4 @@
-"""A Sparse that is hardly sparse and that training leaves alone becomes a Linear."""
+"""A Sparse that is hardly sparse and that training does not change becomes a Linear."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class FillSparse:
     Parameters
     ----------
     trains
-        Whether the network is to be trained: then a Sparse that learns stays, because training would change its zeros.
+        Whether the network will be trained: then a learnable Sparse stays, because training would change its zeros.
     least
-        Smallest part of its places with an entry for which a Sparse is filled.
+        Smallest fraction of places with an entry for which a Sparse is filled.
 
-    The pass is not part of the default flow, because the reference runs the entries alone.
+    The pass is not part of the default flow, because the reference runs only the entries.
     """
 
     trains: bool

@@ -16,11 +16,11 @@ from snnc.compiler.passes.merge_linear import MergeLinear
 
 
 class Pass(Protocol):
-    """A function from graph to graph that leaves its argument as it is."""
+    """A function from graph to graph that does not change its argument."""
 
     @property
     def name(self) -> str:
-        """What ``--dump-after`` calls it."""
+        """Its name in ``--dump-after``."""
         ...
 
     def __call__(self, graph: Graph) -> Graph:
@@ -29,7 +29,7 @@ class Pass(Protocol):
 
 
 DEFAULT_FLOW: Final[tuple[Pass, ...]] = (DropFlatten(), MergeLinear(), DissolveAdd(), DivideAverages(), MaterialiseRelays())
-"""What every graph goes through before it is lowered."""
+"""The passes of every graph before it is lowered."""
 
 
 def run_flow(graph: Graph, dump_after: str | None = None, flow: Iterable[Pass] = DEFAULT_FLOW) -> Graph:
@@ -38,16 +38,16 @@ def run_flow(graph: Graph, dump_after: str | None = None, flow: Iterable[Pass] =
     Parameters
     ----------
     graph
-        Stays as it is.
+        The graph; not changed.
     dump_after
-        Stop behind the pass of this name.
+        Stop after the pass of this name.
     flow
         The passes.
 
     Raises
     ------
     UnknownPassError
-        `dump_after` names no pass of `flow`.
+        `dump_after` is not a pass of `flow`.
     GraphError
         The graph is refused by :func:`~snnc.compiler.ir.verify.verify`.
     """

@@ -1,4 +1,4 @@
-"""A frozen Scale beside a Linear or Conv becomes part of its weights."""
+"""A frozen Scale before or after a Linear or Conv becomes part of its weights."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Weighted: TypeAlias = Linear | Conv
 
 @dataclass(frozen=True)
 class FoldScale:
-    """Fold every Scale that training does not change into the Linear or Conv in front of it, or, if it is one number, behind it.
+    """Fold every Scale that training does not change into the Linear or Conv before it, or, if it is one number, after it.
 
     Products are computed in float64 and rounded once, to the type of the weight. Batch normalisation of a trained network is such a
-    Scale. The pass is not part of the default flow, because it changes weights that the author may want to find again: a front
-    end runs it where the file's own weights are of no interest.
+    Scale. The pass is not part of the default flow, because it changes weights that the author may want to keep: a front
+    end runs it if the file's own weights are not needed.
     """
 
     name: ClassVar[str] = "fold-scale"
@@ -54,7 +54,7 @@ def _fold_into_source(graph: Graph, name: str, scale: Scale, ports: PortMap) -> 
 
 
 def _per_channel(values: Array | None, shape: tuple[int, ...]) -> Array | None:
-    """One number for each place of the first axis, or None where they differ along the others; no values are 0."""
+    """One number for each place of the first axis, or None if they differ along the others; no values are 0."""
     if values is None:
         return np.zeros(shape[0])
     values = values.reshape((1,) * (len(shape) - values.ndim) + values.shape)
@@ -77,7 +77,7 @@ def _fold_into_target(graph: Graph, name: str, scale: Scale) -> None:
 
 
 def _shift_is_seen_alike(graph: Graph, scale: Scale, before: Edge, after: Edge) -> bool:
-    """Tell whether every weight meets the bias of `scale`, at every step, and delays add up."""
+    """Return whether every weight meets the bias of `scale`, at every step, and delays can be added."""
     if after.delay and has_initial_value(graph, before):
         return False
     if scale.bias is None:

@@ -1,4 +1,4 @@
-"""Values that are no population's become one: relays stand for what a Linear or an Output cannot read directly."""
+"""Relay populations for values that no population computes and that a Linear or an Output cannot read directly."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from snnc.compiler.passes.edit import add_edge, fresh_name, has_initial_value, r
 
 @dataclass(frozen=True)
 class MaterialiseRelays:
-    """Leave only populations and inputs as sources that have consumers of their own.
+    """Leave only populations and inputs as sources of connections.
 
-    Afterwards an operation that a connection does (Linear, Conv, Pool, …) reads an Input or a Population and has one consumer, a
-    Population; a Concat reads Inputs and Populations and leads to Populations; a Flatten or Reshape stands only between one of these
-    and an Output. Nothing else is left between them.
+    Afterwards an operation of a connection (Linear, Conv, Pool, …) reads an Input or a Population and has one consumer, a
+    Population; a Concat reads Inputs and Populations and leads to Populations; a Flatten or Reshape is only between one of these
+    and an Output. No other operations remain between them.
     """
 
     name: ClassVar[str] = "materialise-relays"
@@ -38,13 +38,13 @@ class MaterialiseRelays:
 
 
 def _handing_on(graph: Graph) -> list[str]:
-    """Operations without weights: sums first, because what stands before them is judged by what they have become."""
+    """Operations without weights: sums first, because the treatment of their inputs depends on the result."""
     sums = [name for name, _ in graph.of_type(Add)]
     return sums + [name for name, o in graph.of_type(Flatten, OneToOne) if isinstance(o, Flatten) or o.weight is None]
 
 
 def _is_view(graph: Graph, name: str) -> bool:
-    """A Flatten or Reshape between a population or input and the network's outputs, or an identity in front of populations."""
+    """A Flatten or Reshape between a population or input and the network's outputs, or an identity before populations."""
     operation = graph.operation(name)
     if not isinstance(operation, Flatten | Reshape | OneToOne) or (isinstance(operation, OneToOne) and operation.weight is not None):
         return False
@@ -79,7 +79,7 @@ def _insert_relay(graph: Graph, name: str, relay: Population) -> None:
 
 
 def _rename_ports(graph: Graph, name: str) -> None:
-    """Name the ports of the edges at `name` as its new operation, a relay, does."""
+    """Rename the ports of the edges at `name` for its new operation, a relay."""
     model = Relay()
     for _, _, data in graph.nx.out_edges(name, data=True):
         data["edge"] = replace(data["edge"], source_port=model.outputs[0])

@@ -1,4 +1,4 @@
-"""Chains of linear operations, merged where the result is the same to the last bit."""
+"""Chains of linear operations, merged if the result is the same to the last bit."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from snnc.compiler.passes.edit import bypass, can_bypass
 
 @dataclass(frozen=True)
 class MergeLinear:
-    """Remove every OneToOne of weight 1: what stands before or behind it takes its delays.
+    """Remove every OneToOne of weight 1: the operation before or after it takes over its delays.
 
-    Products of weights are left alone: rounding would differ, and learnable weights would be lost.
+    Products of weights are not merged: rounding would differ, and learnable weights would be lost.
     """
 
     name: ClassVar[str] = "merge-linear"

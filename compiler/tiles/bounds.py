@@ -1,6 +1,6 @@
-"""Two lower bounds of a training step, over which a prediction is reported.
+"""Two lower bounds of a training step, to which predictions are compared.
 
-*Balance bound*: the codelets and supersteps of the plan, dealt out perfectly. With ``A`` tiles (all tiles of the chips that the plan may
+*Balance bound*: the codelets and supersteps of the plan, distributed perfectly. With ``A`` tiles (all tiles of the chips that the plan may
 use), ``w_v`` the worker cycles of vertex v, ``r_i`` the bytes that tile i receives (a multicast counts at each of its receivers) and ``e``
 the bytes that a tile receives in a cycle, and c_s the cycles of copies inside the tile that has most of them, superstep s costs::
 
@@ -9,7 +9,7 @@ the bytes that a tile receives in a cycle, and c_s the cycles of copies inside t
 A tile issues one worker instruction a cycle, so a worker cycle is a tile cycle when all workers are busy. Compute and exchange of a
 superstep are maxima over tiles of at least these terms, and a maximum is at least a mean: the bound never exceeds the prediction.
 
-*Ideal bound*: what even other code would have to do. One issue for each vector of columns and event (as many fp32 numbers as the
+*Ideal bound*: the least that any code would have to do. One issue for each vector of columns and event (as many fp32 numbers as the
 target's vector instructions take), in the currents, in the weight gradients and, for each row that takes one, in the gradient of the
 source; every id crosses the exchange once, to one receiver; one barrier a time step and direction. Neurons, optimiser, loss, addresses
 and fragments are free::
@@ -29,7 +29,7 @@ from snnc.compiler.tiles.problem import Problem
 from snnc.compiler.tiles.schedule.superstep import Step
 
 VECTOR: Final = 2
-"""Single-precision columns of one issue where the target does not tell: what the emitted codelets work on."""
+"""Single-precision columns of one issue if the target does not define it: the width of the emitted codelets."""
 
 
 def balance_bound(problem: Problem, steps: Sequence[Step], phases: Sequence[Phase], tiles: int) -> float:
@@ -69,7 +69,7 @@ def _issues(problem: Problem, link: Link) -> float:
 
 
 def _moved_bytes(problem: Problem, bus_id: str) -> float:
-    """Bytes that one bus cannot avoid to move in a time step of the whole batch: its ids, or its values."""
+    """Bytes that one bus must move in a time step of the whole batch: its ids, or its values."""
     bus = problem.bus[bus_id]
     if not bus.events:
         return float(problem.batch * bus.window_bytes)

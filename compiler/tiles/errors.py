@@ -66,7 +66,7 @@ class TooBigError(SnncError):
     phase
         The superstep in which that tile holds so much.
     tile, layer
-        That tile (None when no placement could be made at all), and the author's name of the layer on it (empty for relays).
+        That tile (None if no placement could be made at all), and the author's name of the layer on it (empty for relays).
     category, category_bytes
         What takes most of it.
     knobs
@@ -94,20 +94,20 @@ class TooBigError(SnncError):
 
     @property
     def data(self) -> dict[str, Any]:
-        """Everything as JSON's types."""
+        """Everything as JSON types."""
         names = ("needed", "available", "tile", "phase", "layer", "category", "category_bytes")
         knobs = [{"options": dict(k.options), "bytes": k.bytes, "fits": k.fits, "chips": k.chips, "exact": k.exact} for k in self.knobs]
         return {**{name: getattr(self, name) for name in names}, "knobs": knobs}
 
 
 class HopelessError(TooBigError):
-    """The outputs of a sequence alone take many times the memory that there is, so nothing is searched."""
+    """The outputs of a sequence alone need many times the available memory, so no search is made."""
 
     code = "SNNC-E263"
 
 
 class ReportOptionError(SnncError):
-    """A report was asked for in a format that snnc cannot write, or with a profile that it cannot read."""
+    """The requested format of a report is unknown, or its profile cannot be read."""
 
     code = "SNNC-E315"
 
@@ -125,7 +125,7 @@ class PublishedOptionError(SnncError):
 
 
 class PublishedLayoutError(SnncError):
-    """The published layout finds no place for the layers on the target."""
+    """The layers do not fit the target in the published layout."""
 
     code = "SNNC-E318"
 
@@ -137,13 +137,13 @@ class StrategyError(SnncError):
 
 
 class NoPartitionerError(SnncError):
-    """The graph partitioner that a strategy is made of is not installed."""
+    """The graph partitioner that a strategy uses is not installed."""
 
     code = "SNNC-E324"
 
 
 class BaselineTooBigError(TooBigError):
-    """In every form of a baseline some tile would have to hold more than its memory; `needed` is how many bytes."""
+    """In every form of a baseline some tile would have to hold more than its memory; `needed` is the number of bytes."""
 
     code = "SNNC-E325"
 
@@ -153,7 +153,7 @@ class BaselineTooBigError(TooBigError):
 
 
 class HostOverlapError(SnncError):
-    """The host's streams are to run beside computing, and they cannot."""
+    """The host's streams are required to overlap computing, but cannot."""
 
     code = "SNNC-E326"
 

@@ -118,7 +118,7 @@ def make_plan(
         "auto": where nothing fits without, the length with the least predicted time that does.
     streaming
         What of a sequence in segments may lie outside the tiles: "off", nothing; "inputs", which the host then sends segment after segment;
-        "boundaries", also what segments begin with, in streaming memory; "history", their histories there, in place of recompute. "auto":
+        "boundaries", also what segments begin with, in streaming memory; "history", their histories there, instead of recompute. "auto":
         the first three in this order until one fits, and the fourth where it is predicted to be faster.
     fused
         Whether relays look for the spikes of one iteration of the forward pass while neurons compute the next, where the network allows
@@ -134,7 +134,7 @@ def make_plan(
     strategy
         How tiles are chosen: "snnc", or one of the baselines of :mod:`snnc.compiler.tiles.baselines`.
     placer
-        Where populations lie, in place of the search: the fastest of these placements is taken.
+        Where populations lie, instead of the search: the fastest of these placements is taken.
     effort
         Changes that local search tries around the best placement, in units of a network with one population on one tile: a
         network twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.tiles.placement.search.EFFORT`.

@@ -1,4 +1,4 @@
-"""What several layouts share is worked out once."""
+"""Memo table shared by layouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the mapping reads of a StepProgram: layers (populations), links (connections) and sources, as sizes."""
+"""The mapping's view of a StepProgram: layers (populations), links (connections) and sources, as sizes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
 class Source:
     """A buffer that buses move: an input or an output port of a population.
 
-    `width` counts values a sample and step; a static input is the same at every step. Of a `windowed` one, only neurons that spiked or
+    `width` counts values a sample and step; a static input is the same at every step. In a `windowed` one, only neurons that spiked or
     are near the threshold need the gradient that connections send back.
     """
 
@@ -48,13 +48,13 @@ class Link:
     Attributes
     ----------
     inputs, outputs
-        Values of the source and of the target that it joins.
+        Values of its source and of its target.
     weight_elements
         Elements of its weight: inputs x outputs when dense; 0, 1 or `inputs` when one to one; 0 when indexed.
     weight_gradient, input_gradient
         Whether the backward step forms them.
     indexed
-        What it joins, when tables tell that; None when it is dense or one to one.
+        Its entries, if tables define them; None if it is dense or one to one.
     """
 
     id: str
@@ -70,7 +70,7 @@ class Link:
     input_gradient: bool
     indexed: IndexedLink | None = None
     quiet: bool = False
-    """Whether it is dense and what it reads are sums of spikes, mostly 0."""
+    """Whether it is dense and reads sums of spikes, which are mostly 0."""
 
     @property
     def chooses(self) -> bool:
@@ -79,22 +79,22 @@ class Link:
 
     @property
     def read_backward(self) -> bool:
-        """True when its target reads its window again: for the gradient of weights, or to tell which entry of a maximum it was."""
+        """True if its target reads its window again: for the gradient of weights, or to find the chosen entry of a maximum."""
         return self.weight_gradient or (self.input_gradient and self.chooses)
 
     @property
     def deals(self) -> bool:
-        """True when its rows of weight gradients, or products with rows of its weights, can be dealt over workers by spikes."""
+        """True if its rows of weight gradients, or products with rows of its weights, can be dealt over workers by spikes."""
         return self.dense and self.events and (self.weight_gradient or self.input_gradient)
 
     @property
     def one_to_one(self) -> bool:
-        """True when value i of the source reaches one neuron alone, the next one for i + 1."""
+        """True if value i of the source reaches one neuron alone, the next one for i + 1."""
         return not self.dense and self.indexed is None
 
     @property
     def events(self) -> bool:
-        """True when ids of spikes arrive, not values."""
+        """True if it receives ids of spikes, not values."""
         return self.source.kind == "spikes"
 
 
@@ -107,7 +107,7 @@ class Layer:
     neuron_parameters, scalar_parameters
         Number of parameters (biases included) with one value a neuron, and with one value for all.
     learnable_neuron_parameters, learnable_scalars
-        Those of them that training changes.
+        The trained ones among them.
     sent
         Output buffers that buses move.
     records
@@ -135,7 +135,7 @@ class Layer:
 
     @property
     def pairs(self) -> bool:
-        """Whether its time goes into rows of columns in pairs: spikes over dense connections, and no tables whose windows have places."""
+        """Whether rows of paired columns dominate its time: spikes over dense connections, and no tables whose windows have places."""
         return any(link.dense and link.events for link in self.incoming) and all(
             link.indexed is None for link in (*self.incoming, *self.outgoing)
         )
@@ -143,7 +143,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """All layers in order, the inputs, and what training needs."""
+    """All layers in order, the inputs, and the data for training."""
 
     layers: tuple[Layer, ...]
     inputs: tuple[Source, ...]
@@ -158,19 +158,19 @@ class Network:
 
     @property
     def loss_of_steps(self) -> bool:
-        """Whether every step has a loss of its own; others take scores of the whole sequence."""
+        """Whether every step has its own loss; other losses use scores of the whole sequence."""
         return self.loss == "ce_rate"
 
     @property
     def indexed(self) -> tuple[Link, ...]:
-        """Links that tables describe."""
+        """Links described by tables."""
         return tuple(link for link in self.links if link.indexed is not None)
 
     @property
     def windowed(self) -> frozenset[Source]:
-        """Sources whose gradients may come back in windows, those of dense connections; others add theirs from deltas.
+        """Sources whose gradients can return in windows: those of dense connections; others add theirs from deltas.
 
-        None that a maximum reads: which entry it chose is told by windows of spikes alone.
+        Excludes sources read by a maximum: the chosen entry is known from windows of spikes only.
         """
         able = frozenset(link.source for link in self.links if link.dense and link.input_gradient and link.source.windowed)
         return able - {link.source for link in self.links if link.chooses}
@@ -182,7 +182,7 @@ class Network:
 
 
 def describe(program: StepProgram, training: bool | None = None) -> Network:
-    """Read sizes and flags off `program`; `training` None means: when it has a loss and an optimizer."""
+    """Read sizes and flags from `program`; `training` None means: if it has a loss and an optimizer."""
     if training is None:
         training = program.loss is not None and program.optimizer is not None
     inputs = {i.id: i.static for i in program.inputs}

@@ -1,4 +1,4 @@
-"""All that is fixed before anything is placed: the network, its schedule and buses, the machine, the size of a run."""
+"""Everything fixed before placement: the network, its schedule and buses, the machine, the size of a run."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ class Problem:
     near: Mapping[str, float] = field(default_factory=dict)
     """Neurons that take gradient, a value and step, by buffer."""
     windowed: frozenset[Source] = frozenset()
-    """Sources whose gradient comes back only for neurons that spiked or are near the threshold."""
+    """Sources whose gradient returns only for neurons that spiked or are near the threshold."""
     rates: Mapping[str, Array] = field(default_factory=dict)
-    """Spikes a step of every single value of a buffer, where that was measured."""
+    """Spikes a step of every single value of a buffer, if measured."""
     counts: Mapping[str, Array] = field(default_factory=dict)
-    """Spikes of a buffer, [steps, samples], where that was measured."""
+    """Spikes of a buffer, [steps, samples], if measured."""
     near_counts: Mapping[str, Array] = field(default_factory=dict)
-    """The same of neurons that take gradient."""
+    """The same for neurons that take gradient."""
     patterns: Mapping[str, Array] = field(default_factory=dict)
-    """Which values of a buffer spiked, where that was measured: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
+    """The spiking values of a buffer, if measured: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
     segment: int = 0
     """As in :class:`snnc.compiler.ir.plan.Plan`."""
     bits: frozenset[Source] = frozenset()
-    """Sources of spikes of which relays keep a bit for each value and step, not ids."""
+    """Sources of spikes for which relays keep a bit for each value and step instead of ids."""
     streamed: Streamed = "off"
     """As in :class:`snnc.compiler.ir.plan.Plan`."""
     dealt: frozenset[str] = frozenset()
@@ -61,10 +61,10 @@ class Problem:
     packed: bool = False
     """Whether rows of weights are packed before they go to their sources, where that saves pieces."""
     fused: Schedule | None = None
-    """Schedule of a forward pass whose relays and neurons are one superstep; None where they take turns."""
+    """Schedule of a forward pass whose relays and neurons share a superstep; None if they take turns."""
 
     drawn: Kept = field(default_factory=Kept)
-    """What is drawn, or was measured, of single values: the same whatever the schedule and the way of gradients."""
+    """Drawn or measured data of single values: independent of the schedule and of the kind of gradients."""
 
     @cached_property
     def forward(self) -> Problem:
@@ -83,16 +83,16 @@ class Problem:
 
     @cached_property
     def kept(self) -> Kept:
-        """What layouts share."""
+        """Memo table shared by layouts."""
         return Kept()
 
     @cached_property
     def timeline(self) -> Timeline:
-        """What every iteration brings."""
+        """The contents of every iteration."""
         return Timeline(self)
 
     def relative_rate(self, buffer: str) -> Floats | None:
-        """Rate of each value of a buffer over their mean; None where it was not measured or nothing was sent."""
+        """Rate of each value of a buffer over their mean; None if it was not measured or nothing was sent."""
         rate = self.rates.get(buffer)
         mean = 0.0 if rate is None else float(rate.mean())
         return None if rate is None or mean == 0 else rate.astype(np.float64) / mean
@@ -102,7 +102,7 @@ class Problem:
         return link.source in self.windowed and link.input_gradient and link.dense
 
     def deals(self, link: Link) -> bool:
-        """Whether what `link` adds backward is dealt over the workers of a tile, in a superstep of its own."""
+        """Whether the backward work of `link` is dealt over the workers of a tile, in a separate superstep."""
         return link.target in self.dealt and link.deals
 
     def copies(self, link: Link) -> bool:
@@ -116,19 +116,19 @@ class Problem:
 
     @property
     def loss_parts(self) -> int:
-        """Numbers that the loss of a sample is the sum of: what each worker adds where every step has a loss of its own."""
+        """Summands of a sample's loss: one per worker if every step has its own loss."""
         return self.target.workers if self.network.loss_of_steps else 1
 
     def numbers_of_relay(self, bus: Bus) -> int:
-        """Numbers with which a relay says how many further windows of `bus` it needs: each worker its own where it lists bits.
+        """Numbers with which a relay requests further windows of `bus`: one per worker if the workers list bits.
 
-        Of what was just found in masks, one worker joins it.
+        One worker joins the latest results of masks.
         """
         return self.target.workers if bus.source in self.bits and (bus.source.external or bus.lag != 1) else 1
 
     @cached_property
     def asks(self) -> Direction | None:
-        """The pass in which relays say how many further windows they need; the forward pass also for the backward pass."""
+        """The pass in which relays request further windows; the forward pass also for the backward pass."""
         if self.limited():
             return "forward"
         return "backward" if self.training and self.limited(backward=True) else None
@@ -140,24 +140,24 @@ class Problem:
 
     @cached_property
     def asked(self) -> tuple[Bus, ...]:
-        """Buses whose relays do."""
+        """Buses whose relays request extra windows."""
         some = {*self.limited(), *(self.limited(backward=True) if self.training else ())}
         return tuple(bus for bus in self.buses if bus in some)
 
     def passes_asked_for(self, bus: Bus, *, forward: bool) -> int:
-        """Of how many passes relays find the further windows of `bus` in the forward (or backward) pass."""
+        """Number of passes for which relays find the further windows of `bus` in the forward (or backward) pass."""
         if self.asks != ("forward" if forward else "backward") or bus not in self.asked:
             return 0
         return 2 if forward and bus.id in self.windowed_buses else 1
 
     @cached_property
     def asked_for_both(self) -> bool:
-        """Whether further windows of the two passes are two numbers: some windows hold other entries backward than forward."""
+        """Whether the two passes need separate numbers of further windows: some windows hold other entries backward than forward."""
         return self.asks == "forward" and any(bus.id in self.windowed_buses for bus in self.asked)
 
     @cached_property
     def routes(self) -> Routes:
-        """The ways between chips."""
+        """The routes between chips."""
         return find_routes(self.target)
 
     @cached_property
@@ -178,7 +178,7 @@ class Problem:
         return {s: store_lives(s, self.buses, n, self.mode, self.windowed_buses, self.bits) for s, n in steps.items()}
 
     def steps_stored(self, source: Source) -> int:
-        """Steps that a relay has room for: of an input all, or those of a segment; of a population those of a segment and at boundaries."""
+        """Steps that a relay can hold: for an input all, or those of a segment; for a population those of a segment and at boundaries."""
         lag = self.largest_lag(source)
         if source.external:
             return self.segments.steps_streamed(min(bus.lag for bus in self.buses_of(source)), lag)
@@ -191,12 +191,12 @@ class Problem:
         return tuple(source for source in inner if self.segments.steps_behind(self.largest_lag(source)))
 
     def largest_lag(self, source: Source) -> int:
-        """Iterations for which a step of a source is still shown."""
+        """Number of iterations in which a step of a source is shown."""
         return max(bus.lag for bus in self.buses_of(source))
 
     @cached_property
     def windowed_buses(self) -> frozenset[str]:
-        """Ids of the buses over which gradients come back in windows."""
+        """Ids of the buses over which gradients return in windows."""
         return frozenset(self.returned)
 
     @cached_property
@@ -229,7 +229,7 @@ class Problem:
         return found
 
     def readers(self, bus: Bus, *, backward: bool) -> tuple[Layer, ...]:
-        """Layers that read a bus, in order (backward: where weight gradients are formed)."""
+        """Layers that read a bus, in order (backward: layers that form weight gradients)."""
         return self._readers[backward].get(bus.id, ())
 
     @cached_property
@@ -243,7 +243,7 @@ class Problem:
         return found
 
     def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
-        """Buses whose windows may overflow and are then followed by further ones."""
+        """Buses whose windows can overflow into further ones."""
         room = {b.id: b.gradient_capacity if backward and b.id in self.windowed_buses else b.capacity for b in self.buses}
         return tuple(b for b in self.buses if b.events and room[b.id] < b.source.width) if self.mode == "exact" else ()
 
@@ -283,11 +283,11 @@ class Problem:
         return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link)))
 
     def whole_deltas_into(self, layer: Layer) -> tuple[tuple[str, int], ...]:
-        """Those of which every tile of `layer` reads all."""
+        """Those that every tile of `layer` reads completely."""
         return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link) and link.indexed is None))
 
     def ring_slots(self, source: Source) -> int:
-        """Steps of output gradient that wait at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""
+        """Steps of output gradient pending at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""
         return self._ring_slots.get(source.buffer, 0)
 
     @cached_property

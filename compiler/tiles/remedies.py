@@ -1,4 +1,4 @@
-"""What helps a network that does not fit: options, each tried by planning again."""
+"""Remedies for a network that does not fit: options, each tried by planning again."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from snnc.compiler.tiles.request import Request
 from snnc.compiler.tiles.schedule.capacity import window_capacity
 
 SECONDS: Final = 3.0
-"""Processor time for planning again; what helps is named in any case, but then from a plan made in haste."""
+"""Processor time for planning again; after it, remedies are still named, but from quick plans."""
 TRIES: Final = 12
 """Plans for one number."""
 FEWEST_TRIES: Final = 4
-"""Of these, when the time is over."""
+"""The same after the time is over."""
 GALLOP: Final = 8
-"""How many times larger the next number tried may be: small numbers are planned in no time."""
+"""Maximum factor between numbers tried: small numbers are planned quickly."""
 MOST_KNOBS: Final = 3
 IN_FILE: Final = "chips ="
-"""What to change in the file of a machine that is not among those that snnc knows."""
+"""Change to the file of a machine that snnc does not know."""
 PREFERENCE: Final = ("--recompute", "--streaming", "--capacity", "--batch", "--target", IN_FILE, "--mode", "--optimizer", "--steps")
-"""What is turned rather: first what changes no result."""
+"""Order of preference: options that change no result come first."""
 WORTH: Final = 0.05
-"""Part of what is missing that a knob has to save to be named when it is not enough."""
+"""Fraction of the missing bytes that an insufficient knob must save to be named."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ Options: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class Attempt(Protocol):
-    """Plans a request; quick: the first plan that fits, and no great effort to find one."""
+    """Plans a request; quick: the first plan that fits, with little effort."""
 
     def __call__(self, request: Request, *, quick: bool) -> Trial:
         """Plan."""
@@ -58,14 +58,14 @@ class Attempt(Protocol):
 
 
 def find_knobs(request: Request, needed: int, attempt: Attempt) -> tuple[Knob, ...]:
-    """Return what helps most: what makes the network fit first (what changes no result before what does), then what saves most.
+    """Return the best remedies: first those that make the network fit (preferring those that change no result), then those that save most.
 
-    Each knob is first planned quickly, the best of them then as :func:`snnc.compiler.tiles.make_plan` does while there is time.
+    Each knob is first planned quickly, and the best then as in :func:`snnc.compiler.tiles.make_plan` while there is time.
 
     Parameters
     ----------
     request
-        What does not fit.
+        The request that does not fit.
     needed
         Bytes of its fullest tile.
     attempt
@@ -87,7 +87,7 @@ def find_knobs(request: Request, needed: int, attempt: Attempt) -> tuple[Knob, .
 
 @dataclass(frozen=True)
 class Turn:
-    """A knob while it is examined: its options, the request that they make, and what planning it gave."""
+    """A knob under examination: its options, the resulting request, and the result of planning it."""
 
     options: tuple[tuple[str, str], ...]
     request: Request
@@ -96,12 +96,12 @@ class Turn:
 
     @property
     def knob(self) -> Knob:
-        """What is told of it."""
+        """Its description."""
         return Knob(self.options, self.trial.bytes, self.trial.fits, self.trial.chips, self.exact)
 
 
 def _rank(turn: Turn) -> tuple[bool, int]:
-    """What fits by PREFERENCE, and behind it several knobs at once; of the rest what saves most."""
+    """Fitting knobs by PREFERENCE, then combinations of several; of the rest, those that save most."""
     if not turn.trial.fits:
         return True, turn.trial.bytes
     names = {name for name, _ in turn.options}
@@ -131,7 +131,7 @@ class _Tries:
         return Turn(options, request, self.attempt(request, quick=True))
 
     def all(self) -> Iterator[Turn]:
-        """Try every knob by itself, those first that are planned soon."""
+        """Try every knob alone, those that are planned quickly first."""
         if self.request.recompute != "auto" and self.request.network.training:
             yield self._turn(replace(self.request, recompute="auto"), ("--recompute", "auto"))
         if self.request.streaming != "auto" and self.request.network.training:
@@ -183,7 +183,7 @@ class _Tries:
             yield Turn(((f"--{name}", str(value)),), _with(self.request, name, value), trial)
 
     def _largest(self, request: Request, name: str, now: int) -> tuple[int, Trial]:
-        """Bisect; the first guess is where bytes, as a straight line from 1 to `now`, reach what a tile has."""
+        """Bisect; the first guess interpolates the bytes linearly between 1 and `now`."""
         there = request.target.tile_bytes
         value, best = 1, self.attempt(_with(request, name, 1), quick=True)
         high = now
@@ -214,7 +214,7 @@ class _Tries:
             yield last
 
     def _named(self, target: Target) -> tuple[str, str]:
-        """How to ask for a larger machine."""
+        """The option for a larger machine."""
         return (IN_FILE, str(target.chips)) if target.name == self.request.target.name else ("--target", target.name)
 
     def _capacity(self) -> Iterator[Turn]:
@@ -224,7 +224,7 @@ class _Tries:
             yield self._turn(replace(self.request, capacity=size), ("--capacity", str(size)))
 
     def _dropping(self) -> Iterator[Turn]:
-        """Smaller windows, and no room for more events than they hold."""
+        """Smaller windows, which drop events beyond their capacity."""
         events = [bus.capacity for bus in next(self.request.problems()).buses if bus.events]
         if self.request.mode == "drop" or not events:
             return
@@ -241,7 +241,7 @@ class _Tries:
 def larger_targets(mine: Target) -> tuple[Target, ...]:
     """Machines with more chips of the same kind, the smallest first.
 
-    Those that snnc knows, one of each size; of a machine that it does not know, the same twice and four times as large.
+    Known machines, one of each size; for an unknown machine, the same one twice and four times as large.
     """
     known = [load_target(name) for name in target_names()]
     kind = [t for t in known if replace(mine, name=t.name, chips=t.chips, links=t.links) == t]
@@ -269,7 +269,7 @@ def _without_moments(request: Request) -> Request:
 
 
 def _usual_capacity(request: Request) -> int | None:
-    """One capacity for all windows that the expected activity would rarely pass; None when they are no larger already."""
+    """One capacity for all windows that the expected activity would rarely exceed; None if they are already no larger."""
     problem = next(request.problems())
     buses = [bus for bus in problem.buses if bus.events]
     size = max((window_capacity(bus.source, problem.activity[bus.source.buffer], None) for bus in buses), default=0)

@@ -1,4 +1,4 @@
-"""The placement of a plan, to price it once more: with other activities, or on a machine whose exchange costs something else."""
+"""The placement of a plan, to price it again: with other activities, or on a machine with other exchange costs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from snnc.compiler.tiles.placement.tile_range import TileRange
 
 
 def as_planned(plan: Plan) -> Placer:
-    """Return what puts every population where `plan`, a plan on one chip, has it: the `placer` of `make_plan`.
+    """Return a `placer` for `make_plan` that places every population as in `plan`, a plan on one chip.
 
-    Relays and losses are dealt anew: where costs are the same, as they were.
+    Relays and losses are distributed again: with the same costs, in the same way.
 
     Raises
     ------
     ValueError
-        The plan uses several chips: whether groups of them share the batch is not written in it.
+        The plan uses several chips; a plan does not say whether groups of them share the batch.
     """
     if plan.chips_used != 1:
         raise ValueError(f"the plan uses {plan.chips_used} chips; only a plan on one can be priced again.")

@@ -1,4 +1,4 @@
-"""What a mapping was asked for, and the problems that follow from it."""
+"""The request for a mapping, and the problems that follow from it."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ class Request:
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     segment: int = 0
-    """Iterations of a segment that is tried because nothing fits without; 0: as `recompute` says."""
+    """Iterations of a segment that is tried because nothing fits otherwise; 0: as in `recompute`."""
     streamed: Streamed | None = None
-    """What is then kept outside the tiles; None: as `streaming` says, nothing where that is "auto"."""
+    """The data then kept outside the tiles; None: as in `streaming`, nothing if that is "auto"."""
     fused: bool | None = None
     dealt: Collection[str] | None = None
     packed: bool | None = None
     """Whether rows of weights are packed; None: where nothing fits without."""
     looked: tuple[Search, ...] = ()
-    """Searches of a quick look at the same program."""
+    """Searches of a quick estimate of the same program."""
 
     def problems(self) -> Iterator[Problem]:
-        """One problem for each way to size the windows, and for each way in which gradients come back to sources of spikes.
+        """One problem for each way to size the windows, and for each way in which gradients return to sources of spikes.
 
         Small windows, by the measured activity, save bytes but cost a test for further ones in every iteration; so windows that hold
-        everything are tried as well. Whatever the user gave is kept.
+        everything are tried as well. The user's own numbers are kept.
         """
         costs, expected = network_costs(self.network, self.dealt or ()), expected_activity(self.network, self.activity)
         likely = expected_near(self.network, self.near, expected)
@@ -92,20 +92,20 @@ class Request:
                 )
 
     def _segment(self) -> int:
-        """Iterations of a segment; 0 where there is no backward pass, or no second segment."""
+        """Iterations of a segment; 0 without a backward pass, or without a second segment."""
         length = self.segment or (self.recompute if isinstance(self.recompute, int) else 0)
         return length if self.network.training and length < self.schedule.iterations(self.steps) else 0
 
     def _streamed(self) -> Streamed:
-        """What is kept outside the tiles; nothing where no segments are."""
+        """The data kept outside the tiles; none without segments."""
         if not self._segment():
             return "off"
         return self.streamed or ("off" if self.streaming == "auto" else self.streaming)
 
     def ways(self) -> tuple[Streamed, ...]:
-        """What sequences in segments may keep outside the tiles, when nothing fits without, the least first.
+        """The data that segmented sequences may keep outside the tiles, if nothing fits otherwise, the least first.
 
-        Histories do without recompute; all that lies in streaming memory needs a machine that tells its rate.
+        Histories need no recompute; data in streaming memory needs a machine that defines its rate.
         """
         told, some = self.target.streaming is not None, any(not source.static for source in self.network.inputs)
         able: dict[Streamed, bool] = {
@@ -117,7 +117,7 @@ class Request:
         return tuple(way for way, may in able.items() if may and self.network.training and self.streaming in ("auto", way))
 
     def lengths(self, way: Streamed) -> tuple[int, ...]:
-        """Lengths of segments to try when nothing fits without, the longest first."""
+        """Lengths of segments to try if nothing fits without segments, the longest first."""
         if self.segment:
             return ()
         if isinstance(self.recompute, int):
@@ -125,7 +125,7 @@ class Request:
         return segment_lengths(self.network, self.schedule, self.steps, way)
 
     def _windowed(self) -> tuple[frozenset[Source], ...]:
-        """Sets of sources whose gradients come back in windows: none, and all that may."""
+        """Sets of sources whose gradients return in windows: none, and all possible ones."""
         none, able = frozenset[Source](), self.network.windowed
         return tuple(dict.fromkeys({"dense": (none,), "windowed": (able,), "auto": (none, able)}[self.gradients]))
 

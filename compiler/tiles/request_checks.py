@@ -1,4 +1,4 @@
-"""What a plan is asked for, checked before anything is searched: options in their ranges, and sequences that may fit at all."""
+"""Checks of a plan's request before the search: options in their ranges, and sequences that can fit at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.compiler.tiles.network import Network
 
 FLOAT: Final = 4
 HOPELESS: Final = 4
-"""Times the memory that there is, from which on nobody looks for a plan; below, the search says what helps."""
+"""Multiple of the memory above which no plan is searched; below it, the search finds remedies."""
 
 
 def check_options(target: Target, *, steps: int, batch: int, chips: int | None, mode: str, gradients: str, recompute: object) -> None:
@@ -37,7 +37,7 @@ def check_options(target: Target, *, steps: int, batch: int, chips: int | None, 
 
 
 def check_dealt(network: Network, dealt: Collection[str]) -> None:
-    """Check the populations whose weight gradients are to be dealt.
+    """Check the populations whose weight gradients should be dealt.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def check_dealt(network: Network, dealt: Collection[str]) -> None:
 
 
 def check_streaming(target: Target, streaming: str) -> None:
-    """Check what may lie outside the tiles.
+    """Check the data allowed outside the tiles.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def check_streaming(target: Target, streaming: str) -> None:
 
 
 def check_length(network: Network, target: Target, steps: int, batch: int) -> None:
-    """Refuse sequences whose outputs alone, which lie on tiles for all steps, are many times what the tiles hold.
+    """Refuse sequences whose outputs alone, which tiles keep for all steps, are many times the tiles' memory.
 
     The time that a search takes grows with steps and samples, so this comes first.
 

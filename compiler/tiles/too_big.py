@@ -20,7 +20,7 @@ from snnc.compiler.tiles.vertices.block_codelets import layer_code_bytes
 from snnc.compiler.tiles.vertices.codelets import codelet_bytes
 
 GROWTH: Final = 50
-"""Tiles that are tried get larger by this part of their bytes."""
+"""Tried tiles grow by this fraction of their bytes."""
 _WHAT: Final = {
     "weights": "weights",
     "tables": "tables of connections that are not dense",
@@ -34,7 +34,7 @@ _WHAT: Final = {
 
 
 def too_big(problem: Problem, misfit: tuple[int, Layout, Memory] | None, again: tuple[Request, Attempt] | None = None) -> TooBigError:
-    """Say what was needed, what is there, where and what takes most; with a request and what plans one, also what helps."""
+    """Say the needed and available bytes, the place and the largest user; with a request and its planner, also the remedies."""
     there = problem.target.tile_bytes
     tile: int | None = None
     if misfit is not None:
@@ -69,12 +69,12 @@ def too_big(problem: Problem, misfit: tuple[int, Layout, Memory] | None, again: 
 
 
 def bytes_at_least(problem: Problem) -> int:
-    """Bytes that tiles would have to have for some placement, where none can be made."""
+    """Bytes that tiles would need for some placement, if none exists."""
     return sum(_closest(problem)[3].values())
 
 
 def _advice(problem: Problem, knobs: tuple[Knob, ...]) -> str:
-    """What each knob does, in numbers."""
+    """The effect of each knob, in numbers."""
     if not knobs:
         return " No option helps; use a network with fewer neurons."
     found = []
@@ -87,7 +87,7 @@ def _advice(problem: Problem, knobs: tuple[Knob, ...]) -> str:
 
 
 def _what(layout: Layout, tile: int, category: str, size: int) -> str:
-    """Name what takes most of a tile, `size` bytes."""
+    """Name the largest user of a tile, `size` bytes."""
     if category == "code":
         return _code(size - int(codelet_bytes(layout)[0][tile]) - layout.problem.target.fixed_tile_bytes)
     source = _most_relayed(layout, tile) if category == "relays" else None
@@ -95,7 +95,7 @@ def _what(layout: Layout, tile: int, category: str, size: int) -> str:
 
 
 def _code(exchange: int) -> str:
-    """Name code, `exchange` bytes of which are no codelets: they grow with the pieces that a tile reads, not with its classes."""
+    """Name code, `exchange` bytes of which are not codelets: they grow with the pieces that a tile reads, not with its classes."""
     return f"code ({exchange:,} of them for what it reads from other tiles, piece by piece)"
 
 
@@ -116,9 +116,9 @@ def _relayed(layout: Layout, tile: int) -> str:
 
 
 def _closest(problem: Problem) -> tuple[Layer, int, str, dict[str, int]]:
-    """Layer that needs most, its neurons on a tile, when they need most and their bytes then.
+    """Layer that needs most, its neurons on a tile, the stage of its peak and its bytes there.
 
-    It is of the first placement that can be made as tiles get larger.
+    It belongs to the first placement that exists as tiles get larger.
     """
     options, room = choices(problem), problem.target.tile_bytes
     found: Placement | None = None
@@ -137,7 +137,7 @@ def _closest(problem: Problem) -> tuple[Layer, int, str, dict[str, int]]:
 
 
 def baseline_too_big(problem: Problem, strategy: str, misfit: tuple[int, Layout, Memory] | None) -> BaselineTooBigError:
-    """Say how many bytes the form of a baseline needs that misses by least."""
+    """Say how many bytes the closest form of a baseline needs."""
     assert misfit is not None, "a baseline has one form at least, and none fits"
     needed, layout, memory = misfit
     tile = memory.tile

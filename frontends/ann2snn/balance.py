@@ -1,4 +1,4 @@
-"""The scale of each ReLU layer: a high percentile of what it computes on sample data."""
+"""The scale of each ReLU layer: a high percentile of its activations on sample data."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from snnc.frontends.ann2snn.running import recording, runs
 from snnc.frontends.ann2snn.samples import Samples
 
 _MOST: Final = 2**26
-"""Activations that are kept at a time, of all layers."""
+"""Maximum activations of all layers that are kept at a time."""
 
 
 def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[str, str]) -> tuple[dict[str, float], int]:
-    """Return population -> activation that is to be a firing rate of 1, and the number of samples that were used.
+    """Return population -> activation that becomes a firing rate of 1, and the number of samples used.
 
     It is the `percentile` of the positive activations of a layer (Rueckauer et al. 2017, "Conversion of continuous-valued deep networks
     to efficient event-driven networks for image classification"; with 100 the maximum of Diehl et al. 2015, "Fast-classifying,
-    high-accuracy spiking deep networks through weight and threshold balancing"). Activations above are cut off.
+    high-accuracy spiking deep networks through weight and threshold balancing"). Larger activations are clipped.
 
     Raises
     ------

@@ -21,9 +21,9 @@ from snnc.frontends.ann2snn.report import Layer, Report
 from snnc.frontends.ann2snn.samples import checked, split
 
 STEPS: Final = 64
-"""Time steps unless said."""
+"""Time steps by default."""
 PERCENTILE: Final = 99.9
-"""Percentile of activations that becomes a threshold, unless said; the value of Rueckauer et al. 2017."""
+"""Percentile of activations that becomes a threshold, by default; the value of Rueckauer et al. 2017."""
 _MOST_STEPS: Final = 1_000_000
 
 
@@ -34,9 +34,9 @@ class Conversion:
     Attributes
     ----------
     graph
-        The network, for :func:`snnc.compile` and :func:`snnc.write_onnx`; its ``assumptions`` tell the report in sentences.
+        The network, for :func:`snnc.compile` and :func:`snnc.write_onnx`; its ``assumptions`` hold the report in sentences.
     report
-        What was measured.
+        The measurements.
     """
 
     graph: Graph

@@ -1,6 +1,6 @@
 """A graph of ReLU units -> a graph of integrate-and-fire neurons.
 
-Every value of the spiking network, averaged over the steps, stands for the value of the ReLU network divided by a scale:
+Every value of the spiking network, averaged over the steps, equals the value of the ReLU network divided by a scale:
 
 =================================  ==========================================================================
 an input, an output                1
@@ -11,7 +11,7 @@ pooling, Reshape, Slice            the operand's
 Add, Concat                        what the consumers have; operands of another scale pass a factor
 =================================  ==========================================================================
 
-So edges behind populations carry plain spikes, 0 or 1, all thresholds are 1, and biases are constant currents.
+So edges after populations carry plain spikes, 0 or 1, all thresholds are 1, and biases are constant currents.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def convert(graph: Graph, scales: Mapping[str, float], steps: int) -> Graph:
     Parameters
     ----------
     graph
-        Of ReLU units, as :mod:`snnc.frontends.ann2snn.read` makes it.
+        A graph of ReLU units from :mod:`snnc.frontends.ann2snn.read`.
     scales
         Population -> activation that becomes a rate of 1.
     steps
@@ -69,7 +69,7 @@ def convert(graph: Graph, scales: Mapping[str, float], steps: int) -> Graph:
 
 
 def _demands(graph: Graph, order: list[str], scales: Mapping[str, float]) -> dict[str, float | None]:
-    """Return, for each node, the scale that its consumers would like: None where they take any, 1 where they disagree."""
+    """Return, for each node, the scale that its consumers would like: None if they take any, 1 where they disagree."""
     found: dict[str, float | None] = {}
     for name in reversed(order):
         wanted = {_wish(e.target, graph.operation(e.target), scales, found) for e in graph.outgoing(name)} - {None}
@@ -95,7 +95,7 @@ class _Conversion:
     Attributes
     ----------
     scale
-        Node -> value of the ReLU network that 1 stands for.
+        Node -> value of the ReLU network that corresponds to 1.
     steady, binary
         Nodes whose values are the same at every step, and nodes whose values are 0 or 1.
     """
@@ -111,7 +111,7 @@ class _Conversion:
     last: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str) -> None:
-        """Add the counterpart of node `name`; all in front of it is there."""
+        """Add the counterpart of node `name`; all before it is there."""
         operation = self.old.operation(name)
         sources = [e.source for e in sorted(self.old.incoming(name), key=lambda e: (len(e.target_port), e.target_port))]
         if sources and all(s in self.steady for s in sources):
@@ -143,7 +143,7 @@ class _Conversion:
         self._put(name, operation, *(self._rescaled(s, self.scale[name]) for s in sources))
 
     def _along(self, name: str, operation: Operation, source: str) -> None:
-        """Add an operation that scales pass through."""
+        """Add an operation that keeps the scale."""
         self.scale[name] = self.scale[source]
         largest = isinstance(operation, Pool | Reduce) and operation.kind == "max"
         if source in self.binary and (largest or isinstance(operation, Reshape | Flatten | Slice)):
@@ -156,8 +156,8 @@ class _Conversion:
     def _maximum(self, name: str, operation: Operation, source: str) -> None:
         """Add the maximum of means over time.
 
-        With C for the sum of all that a value has been up to a step, the largest C of a window grows, step by step, to the largest sum:
-        what it grows by is the pooled value. Spikes stay spikes, because no C grows by more than 1.
+        With C the sum of a value over all steps so far, the largest C of a window grows, step by step, to the largest sum:
+        its growth is the pooled value. Spikes stay spikes, because no C grows by more than 1.
         """
         counts = self._between(f"{name}.count", counter(self._shape(source)), self.last[source])
         largest = self._between(f"{name}.largest", operation, counts)

@@ -1,4 +1,4 @@
-"""Errors of the conversion of ReLU networks, one class a check."""
+"""Errors of the conversion of ReLU networks, one class per check."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NoSpikingFormError(Ann2SnnError):
 
 
 class AlreadySpikingError(Ann2SnnError):
-    """The model that is to be converted is a spiking network already."""
+    """The model to be converted is already a spiking network."""
 
     code = "SNNC-E252"
 
@@ -30,7 +30,7 @@ class CalibrationMissingError(Ann2SnnError):
 
 
 class CalibrationShapeError(Ann2SnnError):
-    """Sample data have another shape than the network's input, or another number of samples than each other."""
+    """Sample data have a different shape than the network's input, or their numbers of samples differ."""
 
     code = "SNNC-E254"
 
@@ -42,13 +42,13 @@ class CalibrationValueError(Ann2SnnError):
 
 
 class SilentLayerError(Ann2SnnError):
-    """A ReLU layer is zero on all sample data, so that no threshold can be balanced."""
+    """A ReLU layer is zero on all sample data, so its threshold cannot be balanced."""
 
     code = "SNNC-E256"
 
 
 class LabelError(Ann2SnnError):
-    """Labels of the sample data are no class indices of the network's output, one a sample."""
+    """Labels of the sample data are not class indices of the network's output, one per sample."""
 
     code = "SNNC-E257"
 
@@ -60,6 +60,6 @@ class ConversionOptionError(Ann2SnnError):
 
 
 class BatchAxisError(Ann2SnnError):
-    """The file's first axis is not that of the samples, samples are mixed, or a size besides their number is open."""
+    """The file's first axis is not the samples' axis, samples are mixed, or a size other than their number is open."""
 
     code = "SNNC-E259"

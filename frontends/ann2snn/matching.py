@@ -45,7 +45,7 @@ class Piece:
 
 
 def match(n: Node, where: str, batch: int) -> Piece:
-    """Return what `n` is; `where` names it in messages, `batch` is the size of its first axis.
+    """Return the operation of `n`; `where` names it in messages, `batch` is the size of its first axis.
 
     Raises
     ------

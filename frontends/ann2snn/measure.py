@@ -1,4 +1,4 @@
-"""Both networks side by side on sample data."""
+"""Both networks compared on sample data."""
 
 from __future__ import annotations
 

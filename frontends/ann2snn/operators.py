@@ -1,4 +1,4 @@
-"""Which ONNX operators a convertible network may apply to its data, and what is said of the others."""
+"""The ONNX operators that a convertible network may apply to its data, and the reasons for refusing others."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def refusal(op: str, where: str) -> NoSpikingFormError:
 
 
 def handlers(graph: Subgraph, origins: dict[int, str]) -> Mapping[str, Handler]:
-    """Return what each operator of `graph` does; `origins` is filled with the file's name for each node that holds data."""
+    """Return the kind of each operator of `graph`; `origins` is filled with the file's name for each node that holds data."""
 
     def apply(call: Call) -> list[Value]:
         op = call.operation.op

@@ -47,7 +47,7 @@ class ReluNetwork:
     origins
         Population -> the file's node that it came from.
     notes
-        What was left out.
+        Notes about omitted operators.
     """
 
     graph: Graph
@@ -56,7 +56,7 @@ class ReluNetwork:
 
 
 def read_relu_network(path: Path) -> ReluNetwork:
-    """Read a file that is to be converted.
+    """Read a file for the conversion.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def read_relu_network(path: Path) -> ReluNetwork:
 
 
 def recognise(path: Path, *, compare: bool = True) -> ReluNetwork:
-    """Read a file as a ReLU network and nothing else; errors as :func:`read_relu_network`.
+    """Read a file as a ReLU network only; errors as :func:`read_relu_network`.
 
     With `compare`, what was read and the file are run on random samples and have to agree.
     """
@@ -187,7 +187,7 @@ class _Builder:
     _counts: dict[str, int] = field(default_factory=dict)
 
     def output(self, name: str, node: Node) -> None:
-        """Add an output and all that leads to it."""
+        """Add an output and all nodes that lead to it."""
         pieces: dict[int, tuple[Node, Piece]] = {}
         failures: dict[int, Ann2SnnError] = {}
         waiting = [node]
@@ -227,7 +227,7 @@ class _Builder:
         self._names[n.id] = name
 
     def _behind(self, prefix: str, operation: Operation, *sources: str) -> str:
-        """Add an operation under a new name behind `sources`."""
+        """Add an operation under a new name after `sources`."""
         name = ""
         while not name or name in self.graph.nx or name in self.reserved:
             self._counts[prefix] = self._counts.get(prefix, 0) + 1

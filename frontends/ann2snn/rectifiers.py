@@ -26,7 +26,7 @@ def rectifier(shape: Shape, ceiling: float | None = None) -> Population:
 
 
 def spiking(shape: Shape) -> Population:
-    """Return integrate-and-fire neurons with reset by subtraction, which loses nothing of what was integrated.
+    """Return integrate-and-fire neurons with reset by subtraction, which preserves the integrated charge.
 
     ::
 
@@ -41,12 +41,12 @@ def spiking(shape: Shape) -> Population:
 
 
 def counter(shape: Shape) -> Population:
-    """Return integrators that sum up what has arrived so far."""
+    """Return integrators that sum their inputs so far."""
     return Population(I(), shape)
 
 
 def increment(shape: Shape, binary: bool) -> Population:
-    """Return units that hand on by how much their input has grown since the step before.
+    """Return units that hand on by how much their input has grown since the previous step.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a conversion did, and what it was measured to cost."""
+"""The report of a conversion, with its measured loss of accuracy."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Layer:
-    """One ReLU layer: its name in the network, its node in the file, and what was measured of it.
+    """One ReLU layer: its name in the network, its node in the file, and its measurements.
 
     Attributes
     ----------
     threshold
-        Activation that is a firing rate of 1; what the weights were divided by.
+        Activation that becomes a firing rate of 1; the divisor of the weights.
     rate
         Spikes a neuron and step.
     """
@@ -27,14 +27,14 @@ class Layer:
 
 @dataclass(frozen=True)
 class Point:
-    """How near the spiking network is after a number of steps.
+    """Accuracy of the spiking network after a number of steps.
 
     Attributes
     ----------
     accuracy
         Share of samples whose largest output is that of their label; None without labels.
     agreement
-        Share of samples with the same largest output in both networks; None where there is a single output value.
+        Share of samples with the same largest output in both networks; None if there is a single output value.
     error, error_95
         Mean and 95th percentile, over the samples, of ``|snn - ann| / |ann|`` (Euclidean lengths of the output).
     """
@@ -53,7 +53,7 @@ class Report:
     Attributes
     ----------
     output
-        The output that they are about.
+        The measured output.
     percentile
         Of the activations that became thresholds.
     balanced_on, measured_on
@@ -79,12 +79,12 @@ class Report:
 
     @property
     def loss(self) -> float | None:
-        """Accuracy that the conversion costs, as a share of the samples; None without labels."""
+        """Loss of accuracy by the conversion, as a share of the samples; None without labels."""
         last = self.points[-1].accuracy
         return None if self.accuracy is None or last is None else self.accuracy - last
 
     def sentences(self) -> Iterator[str]:
-        """Tell all of it to a reader."""
+        """Return the whole report as sentences."""
         balanced, measured = (f"{count} ({described})" for count, described in (self.balanced_on, self.measured_on))
         flatter = ": the same, so the numbers below flatter" if balanced == measured else ""
         yield (

@@ -1,4 +1,4 @@
-"""Sample data: arrays of a user, checked, and split into a part that balances thresholds and one that measures."""
+"""Sample data: a user's arrays, checked and split into a part that balances thresholds and one that measures."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What several front ends need: a NumPy interpreter of graphs, neuron recognition, notes in files."""
+"""Shared parts of the front ends: a NumPy interpreter of graphs, neuron recognition, notes in files."""

@@ -1,4 +1,4 @@
-"""Run a recovered graph in NumPy, step by step, to compare it with the file that it was read from."""
+"""Run a recovered graph in NumPy, step by step, to compare it with its source file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes that snnc leaves among a model file's metadata: the graph that it was written from, so that reading the file gives it back.
+"""Notes in a model file's metadata: the graph it was written from, so that reading the file restores it.
 
 The notes are no authority. They come from outside like all of the file, and the front end that reads them compares the network that
 they describe with what the file computes.
@@ -33,7 +33,7 @@ _TYPES: Final = ("float32", "float64", "int32", "int64", "bool")
 
 
 def to_text(notes: dict[str, Any]) -> str | None:
-    """Return notes as JSON, or None where they are too long to be read again."""
+    """Return notes as JSON, or None if they are too long to be read again."""
     text = json.dumps(notes, separators=(",", ":"), allow_nan=False)
     return text if len(text) <= LONGEST else None
 
@@ -58,7 +58,7 @@ def from_text(text: object) -> dict[str, Any]:
 
 
 def array_to_data(array: Array) -> dict[str, Any]:
-    """Return an array that the file does not hold elsewhere as JSON's types."""
+    """Return an array that the file does not hold elsewhere as JSON types."""
     plain = array if array.dtype.name in _TYPES else array.astype(np.float32)
     little = np.ascontiguousarray(plain.astype(plain.dtype.newbyteorder("<"), copy=False))
     return {"type": plain.dtype.name, "shape": list(plain.shape), "base64": base64.b64encode(little.tobytes()).decode("ascii")}
@@ -109,7 +109,7 @@ class Description:
 
 
 def describe(graph: Graph, home: Home, held: Held, values: Mapping[str, Mapping[str, str]], structure: str = "") -> str | None:
-    """Return the description of `graph` as JSON, or None where it would be too long to be read.
+    """Return the description of `graph` as JSON, or None if it would be too long to be read.
 
     Beside the graph it says where parameters lie that are at their model's defaults, since another tool may change them in the file.
 
@@ -118,7 +118,7 @@ def describe(graph: Graph, home: Home, held: Held, values: Mapping[str, Mapping[
     graph
         What was written.
     home
-        (node, field) -> what says where in the file the array lies, JSON's types but no object; None: nowhere.
+        (node, field) -> what says where in the file the array lies, JSON types but no object; None: nowhere.
     held
         That -> the array, as a reader would get it.
     values

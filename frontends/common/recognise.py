@@ -1,4 +1,4 @@
-"""Say which neuron of the library recovered equations are, by comparing responses; see :mod:`snnc.frontends.common.response`."""
+"""Identify the library neuron with the same responses as recovered equations; see :mod:`snnc.frontends.common.response`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _Candidate:
 
 
 def recognise(model: NeuronModel, parameters: Mapping[str, Array]) -> Facts | None:
-    """Return what `model` is, or None where the library has no such neuron."""
+    """Return what `model` is, or None if the library has no such neuron."""
     neurons = max((np.size(v) for v in parameters.values()), default=1)
     try:
         rest = respond(model, parameters, Oracle(0), _unit(), neurons)

@@ -1,4 +1,4 @@
-"""The response of a neuron as polynomials in its input currents: a normal form that does not depend on how its states are chosen.
+"""The response of a neuron as polynomials in its input currents: a normal form independent of the choice of states.
 
 A model runs for a few steps from rest on symbolic currents ``i0, i1, …``. Every value is then linear in the currents, with one
 coefficient a neuron. Spikes are decided by an oracle that knows the arguments asked before, so that two models that ask about the same
@@ -59,7 +59,7 @@ class Response:
 
 
 def close(a: Form, b: Form) -> bool:
-    """Tell whether two forms are equal but for rounding."""
+    """Return whether two forms are equal but for rounding."""
     return bool(np.allclose(a, b, rtol=_TOLERANCE, atol=_TOLERANCE * max(1.0, float(np.abs(b).max(initial=0.0)))))
 
 

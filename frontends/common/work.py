@@ -1,4 +1,4 @@
-"""How many operations a graph takes, before it is run."""
+"""The number of operations of a graph, before it runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROOM: Final = 1_000_000
 
 
 def too_much(described: int, nodes: int) -> bool:
-    """Tell whether a description takes far more operations than the nodes that it is to describe."""
+    """Return whether a description takes far more operations than the nodes that it is to describe."""
     return described > _FACTOR * nodes + _ROOM
 
 

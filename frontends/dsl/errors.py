@@ -1,4 +1,4 @@
-"""Errors of the Python DSL; each is raised at the line of the user's program that wrote the fault."""
+"""Errors of the Python DSL; each is raised at the faulty line of the user's program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class InitialiserError(SnncError):
 
 
 class SequenceError(SnncError):
-    """The parts of a Sequential do not follow one another."""
+    """The parts of a Sequential are in an invalid order."""
 
     code = "SNNC-E113"
 
@@ -48,7 +48,7 @@ class EmptyNetworkError(SnncError):
 
 
 class ConnectionKindError(SnncError):
-    """What stands between two nodes is no connection, nor a list of connections."""
+    """The object between two nodes is neither a connection nor a list of connections."""
 
     code = "SNNC-E117"
 
@@ -60,13 +60,13 @@ class ConnectionWindowError(SnncError):
 
 
 class SynapticDelayError(SnncError):
-    """The delays of a connection's weights are no whole numbers of 0 or more, or not one for each weight."""
+    """The delays of a connection's weights are not whole numbers of 0 or more, or not one for each weight."""
 
     code = "SNNC-E119"
 
 
 class SparseMatrixError(SnncError):
-    """A sparse connection is not given by one of a matrix, a density and a number of sources, or holds no entry."""
+    """A sparse connection needs exactly one of a matrix, a density and a number of sources, and at least one entry."""
 
     code = "SNNC-E120"
 
@@ -78,6 +78,6 @@ class ViewError(SnncError):
 
 
 class GroupError(SnncError):
-    """The nodes of a group cannot stand behind one another."""
+    """The nodes of a group cannot be concatenated."""
 
     code = "SNNC-E122"

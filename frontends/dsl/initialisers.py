@@ -12,7 +12,7 @@ from snnc.compiler.ir.graph import Array, Shape
 
 
 class Fans(NamedTuple):
-    """How many weights meet at a neuron, and how many leave one.
+    """Numbers of incoming and of outgoing weights of a neuron.
 
     As in PyTorch, those of a convolution are its input and output channels times the size of the kernel; those of a sparse connection
     are the mean numbers of entries of a row and of a column.
@@ -66,7 +66,7 @@ class Normal:
 
 @dataclass(frozen=True)
 class TruncatedNormal:
-    """Normal with `std` around `mean`, as far as it lies between `low` and `high`; bounds and defaults of torch's ``trunc_normal_``."""
+    """Normal with `std` around `mean`, restricted to `low` to `high`; bounds and defaults of torch's ``trunc_normal_``."""
 
     std: float = 1.0
     mean: float = 0.0
@@ -87,8 +87,8 @@ class TruncatedNormal:
 class LogNormal:
     """``exp`` of a normal number with `std` around `mean`: positive weights with a long tail.
 
-    Synaptic weights of cortex are such (Song, Sjöström, Reigl, Nelson and Chklovskii, "Highly nonrandom features of synaptic connectivity
-    in local cortical circuits", 2005, which fits mean -0.702 and std 0.9355 to them, in mV).
+    Synaptic weights in cortex have this form (Song, Sjöström, Reigl, Nelson and Chklovskii, "Highly nonrandom features of synaptic
+    connectivity in local cortical circuits", 2005, which fits mean -0.702 and std 0.9355 to them, in mV).
     """
 
     mean: float = 0.0
@@ -170,8 +170,8 @@ class Orthogonal:
     """Rows (or columns, if there are more rows) that are orthogonal and have length `gain`; a kernel counts as columns.
 
     Saxe, McClelland and Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks", 2014. The
-    matrix is drawn as Mezzadri tells ("How to generate random matrices from the classical compact groups", 2007): Q of a normal matrix,
-    with the signs that make the diagonal of R positive, is distributed evenly.
+    matrix is drawn as by Mezzadri ("How to generate random matrices from the classical compact groups", 2007): Q of a normal matrix,
+    with the signs that make the diagonal of R positive, is uniformly distributed.
     """
 
     gain: float = 1.0
@@ -182,7 +182,7 @@ class Orthogonal:
         Raises
         ------
         ValueError
-            It is no matrix.
+            It is not a matrix.
         """
         if len(shape) < 2:
             raise ValueError(f"Orthogonal() makes whole matrices, and what is wanted here has shape {shape}")

@@ -1,4 +1,4 @@
-"""Networks written in Python: nodes, groups, connections and outputs, checked as they are written."""
+"""Networks written in Python: nodes, groups, connections and outputs, checked as they are added."""
 
 from __future__ import annotations
 
@@ -87,15 +87,16 @@ class Network:
         shape
             Neurons of one sample.
         model
-            ``snnc.LIF(...)`` and its like, or ``snnc.Neuron(...)``.
+            ``snnc.LIF(...)`` or similar, or ``snnc.Neuron(...)``.
         name
-            By default the model's name in small letters, with a number when it is taken.
+            By default the model's name in lower case, with a number if it is taken.
         learnable
             Parameters that training changes.
         parameters
-            Values other than the model's own: a number, or an array with one a neuron.
+            Values that differ from the model's own: a number, or an array with one per neuron.
         initial
-            Initial states other than the model's own, likewise. A delayed connection that reads a state reads these before the first step.
+            Initial states that differ from the model's own, likewise. A delayed connection that reads a state reads these before the
+            first step.
         surrogate
             Derivative of the spike; None takes the one given to :func:`snnc.compile`.
 
@@ -116,15 +117,15 @@ class Network:
         return self._node(self._graph.add(label, population), size)
 
     def group(self, *nodes: Node, name: str | None = None) -> Group:
-        """Join nodes into one to connect from, to connect to, and to put out.
+        """Join nodes into one, to use as a source, a target or an output.
 
-        As a source, a group gives the values of its nodes behind one another along their first axis; as a target, each of its nodes gets
-        its part of what arrives. Parameters and states stay those of the nodes.
+        As a source, a group concatenates the values of its nodes along their first axis; as a target, each of its nodes gets
+        its part of the values. Parameters and states still belong to the nodes.
 
         Parameters
         ----------
         nodes
-            Inputs, populations, parts of such (``hidden[:80]``) or groups; their shapes agree but for the first axis.
+            Inputs, populations, parts of such (``hidden[:80]``) or groups; their shapes agree except for the first axis.
         name
             For messages and names of connections; by default the nodes' names.
 
@@ -151,19 +152,19 @@ class Network:
         return grouped(self, nodes, name)
 
     def shape_after(self, source: Node, connection: Connection | Sequence[Connection]) -> Shape:
-        """Return the shape of what `connection` makes of `source`, for the population behind it.
+        """Return the result shape of `connection` for `source`, for the population after it.
 
         Parameters
         ----------
         source
             A node of this network.
         connection
-            One, or several that follow one another; each says how many neurons it has (``Dense(100)``).
+            One, or several in sequence; each states its number of neurons (``Dense(100)``).
 
         Raises
         ------
         SnncError
-            They do not fit `source` or one another.
+            They do not fit `source` or each other.
 
         Examples
         --------
@@ -199,23 +200,23 @@ class Network:
         Parameters
         ----------
         source, target
-            Inputs, populations, parts of such (``hidden[:80]``) and groups of this network; no input can be a `target`.
+            Inputs, populations, parts of these (``hidden[:80]``) and groups of this network; an input cannot be a `target`.
         connection
             ``snnc.Dense()`` (default), ``Sparse``, ``OneToOne``, ``Conv``, ``MaxPool``, ``AvgPool``, ``SumPool``, ``Flatten``, or a list of
-            such, applied in order.
+            these, applied in order.
         delay
             Steps between the source's value and its use; a cycle needs 1 or more somewhere.
         source_port, target_port
-            Which output or state of the source, which input of the target; by default the first.
+            Output or state of the source, and input of the target; by default the first.
         name
-            Under which weights are saved; by default ``"<source>_to_<target>"``. In a list of connections, the kind of each is added
+            Name under which weights are saved; by default ``"<source>_to_<target>"``. In a list of connections, the kind of each is added
             (``"input_to_hidden_conv"``), with a delay for each weight a number for each delay, the shortest first.
 
         Raises
         ------
         SnncError
-            A subclass for each fault: sizes do not fit, windows do not fit, an array is no weight, or the connection closes a cycle without
-            delay. The network is as it was.
+            A subclass for each fault: sizes do not fit, windows do not fit, an array is not a weight, or the connection closes a cycle
+            without delay. The network is unchanged.
         """
         self._own(source)
         self._own(target)
@@ -240,7 +241,7 @@ class Network:
         node
             A population, a part of one (``hidden[:10]``), or a group.
         port
-            Which output or state of it (``"v"``); by default the first.
+            Its output or state (``"v"``); by default the first.
         readout
             ``"all"`` steps, or their ``"last"``, ``"sum"``, ``"mean"`` or ``"max"``.
         name
@@ -261,12 +262,12 @@ class Network:
         return label
 
     def graph(self) -> Graph:
-        """Return the network as a graph; without named outputs, populations that nobody else reads become outputs.
+        """Return the network as a graph; without named outputs, populations without readers become outputs.
 
         Raises
         ------
         EmptyNetworkError
-            There is no input, no population, or nothing to put out.
+            There is no input, no population, or no possible output.
         """
         graph = self._graph.copy()
         for kind, word in ((Input, "input"), (Population, "population")):
@@ -286,7 +287,7 @@ class Network:
         return graph_text(self._graph, "Network")
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The representation in a notebook."""
         return graph_html(self._graph, "Network")
 
     def _node(self, name: str, shape: Shape) -> Node:
@@ -326,7 +327,7 @@ class Network:
 
 
 def _reached_at_once(graph: Graph, name: str) -> set[str]:
-    """`name`, and what sees its value within the step."""
+    """`name`, and the nodes that see its value within the step."""
     found, open_ = {name}, [name]
     while open_:
         new = {e.target for e in graph.outgoing(open_.pop()) if e.delay == 0} - found

@@ -1,4 +1,4 @@
-"""What a user connects: nodes of a network, parts of them, and groups."""
+"""The ends of connections: nodes of a network, parts of them, and groups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """Something to connect; ``node[:80]`` is a part of it.
+    """An end of connections; ``node[:80]`` is a part of it.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Node:
     shape
         Of one sample at one step.
     network
-        To which it belongs.
+        The network to which it belongs.
     """
 
     name: str
@@ -34,17 +34,17 @@ class Node:
     network: Network = field(repr=False)
 
     def __getitem__(self, index: Any) -> View:
-        """Return a part of the node, to connect from or to, or to put out.
+        """Return a part of the node, to use as a source, a target or an output.
 
         Parameters
         ----------
         index
-            A number or a slice without a step, or several, one an axis from the front. A number keeps its axis, with size 1.
+            A number or a slice without a step, or several, one per axis from the front. A number keeps its axis, with size 1.
 
         Raises
         ------
         ViewError
-            The index leaves the shape, or selects nothing.
+            The index is outside the shape, or selects nothing.
         """
         given = index if isinstance(index, tuple) else (index,)
         if len(given) > len(self.shape):
@@ -60,12 +60,12 @@ class Node:
 
     @property
     def label(self) -> str:
-        """The name as a part of others."""
+        """The name for use within other names."""
         return re.sub(r"\W+", "_", self.name).strip("_") if isinstance(self, View) else self.name
 
     @property
     def leaves(self) -> tuple[Node, ...]:
-        """Inputs and populations that it consists of."""
+        """The inputs and populations of which it consists."""
         return (self,)
 
 
@@ -90,7 +90,7 @@ class View(Node):
 
 @dataclass(frozen=True, eq=False)
 class Group(Node):
-    """Nodes behind one another along their first axis."""
+    """Nodes concatenated along their first axis."""
 
     members: tuple[Node, ...]
 
@@ -101,7 +101,7 @@ class Group(Node):
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
-        """Where each member lies along the first axis."""
+        """Position of each member along the first axis."""
         found, start = [], 0
         for member in self.members:
             found.append((start, start + member.shape[0]))
@@ -115,7 +115,7 @@ def grouped(network: Network, members: tuple[Node, ...], name: str | None) -> Gr
     Raises
     ------
     GroupError
-        There is none, or their shapes differ behind the first axis.
+        There is none, or their shapes differ after the first axis.
     """
     if not members:
         raise GroupError("a group has one node or more; give net.group(a, b).")

@@ -37,17 +37,17 @@ def sequential(
     shape
         Of the input.
     layers
-        Connections such as ``Dense(n)``, ``Conv(channels, kernel)`` and ``MaxPool(2)``, which say what shape they give, and neuron models
-        or ``Recurrent(model)``. Neurons stand behind every connection with weights; pooling may stand anywhere but at the end.
+        Connections such as ``Dense(n)``, ``Conv(channels, kernel)`` and ``MaxPool(2)``, which determine their result shapes, and neuron
+        models or ``Recurrent(model)``. Every connection with weights is followed by neurons; pooling may be anywhere except at the end.
     name, kind, seed
         As in :class:`~snnc.frontends.dsl.network.Network`.
     readout, port
-        What the output gives of the last layer.
+        The output's values of the last layer.
 
     Raises
     ------
     SequenceError
-        The layers do not follow one another.
+        The layers are in an invalid order.
 
     Examples
     --------

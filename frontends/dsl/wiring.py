@@ -1,4 +1,4 @@
-"""How a connection of the DSL becomes nodes and edges of a graph."""
+"""Conversion of a DSL connection to nodes and edges of a graph."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from snnc.frontends.dsl.nodes import Group, Node, View
 
 @dataclass(frozen=True)
 class Stage:
-    """One connection of a chain, built: what it is called, what it does, and the steps that its fastest branch takes."""
+    """One built connection of a chain: its name, its operations, and the delay of its fastest branch."""
 
     kind: str
     branches: tuple[Branch, ...]
 
     @property
     def least_delay(self) -> int:
-        """Steps of the fastest branch."""
+        """Delay of the fastest branch, in steps."""
         return min(branch.delay for branch in self.branches)
 
 
@@ -43,7 +43,7 @@ class Wiring:
     label: str
 
     def connect(self, stages: Sequence[Stage], source: tuple[Node, str], target: tuple[Node, str], delay: int) -> None:
-        """Lead a port of `source` through all stages to a port of `target`."""
+        """Connect a port of `source` through all stages to a port of `target`."""
         tap = replace(self.fetch(*source), delay=delay)
         names = self._names(stages)
         for stage, name in zip(stages[:-1], names[:-1], strict=True):
@@ -51,14 +51,14 @@ class Wiring:
         self._finish(tap, stages[-1].branches, names[-1], *target)
 
     def _names(self, stages: Sequence[Stage]) -> list[str]:
-        """What each stage is called: the label, in a chain with the kind behind it."""
+        """The name of each stage: the label, in a chain followed by the kind."""
         if len(stages) == 1:
             return [self.label]
         before = [sum(other.kind == stage.kind for other in stages[:number]) for number, stage in enumerate(stages)]
         return [f"{self.label}_{stage.kind}{count + 1 if count else ''}" for stage, count in zip(stages, before, strict=True)]
 
     def _finish(self, tap: Tap, branches: Sequence[Branch], name: str, node: Node, port: str) -> None:
-        """Lead the last connection of a chain to its target; each node of a group gets weights of its own where that is possible."""
+        """Connect the end of a chain to its target; each node of a group gets its own weights if possible."""
         parts = split_rows(branches, node.ranges) if isinstance(node, Group) else None
         if parts is not None and isinstance(node, Group):
             for member, own in zip(node.members, parts, strict=True):
@@ -86,7 +86,7 @@ class Wiring:
                 return Tap(node.name, port)
 
     def deliver(self, tap: Tap, node: Node, port: str) -> None:
-        """Lead values to a node, a part of one or a group."""
+        """Connect values to a node, a part of one or a group."""
         match node:
             case View(parent=parent, padding=padding):
                 whole = self.append(tap, Pad(padding), f"{self.label}_whole") if any(map(any, padding)) else tap
@@ -98,13 +98,13 @@ class Wiring:
                 self.graph.connect(tap.name, node.name, source_port=tap.port, target_port=port, delay=tap.delay)
 
     def append(self, tap: Tap, operation: Operation, wanted: str) -> Tap:
-        """Put `operation` behind `tap`."""
+        """Append `operation` to `tap`."""
         name = self.graph.add(fresh_name(self.graph, wanted), operation)
         self.graph.connect(tap.name, name, source_port=tap.port, delay=tap.delay)
         return Tap(name)
 
     def _branches(self, tap: Tap, branches: Sequence[Branch], name: str) -> list[Tap]:
-        """Put the branches of one connection behind `tap`; the last operation of each has the weights and the name."""
+        """Append the branches of one connection to `tap`; the last operation of each has the weights and the name."""
         found = []
         for number, branch in enumerate(branches, 1):
             own = name if len(branches) == 1 else f"{name}_{number}"
@@ -125,7 +125,7 @@ class Wiring:
 
 
 def build_chain(chain: Sequence[Connection], source: Shape, target: Shape, seed: Sequence[int], where: str) -> list[Stage]:
-    """Build connections in order, each for the shape that the one before gives; the last gives `target`."""
+    """Build connections in order, each for the result shape of the previous one; the last one gives `target`."""
     stages, shape = [], source
     for number, connection in enumerate(chain):
         last = number + 1 == len(chain)
@@ -137,10 +137,10 @@ def build_chain(chain: Sequence[Connection], source: Shape, target: Shape, seed:
 
 
 def shape_after(connection: Connection, source: Shape, where: str) -> Shape:
-    """Shape of what `connection` gives, which it has to know."""
+    """The result shape of `connection`, which must be known."""
     return check_target(connection, source, None, where)
 
 
 def part_text(where: str, chain: Sequence[Connection], number: int) -> str:
-    """Which part of a chain a message is about."""
+    """The part of a chain that a message refers to."""
     return where if len(chain) == 1 else f"{where}, part {number + 1} ({type(chain[number]).__name__})"

@@ -20,13 +20,13 @@ from snnc.frontends.nir.windows import window_operation
 from snnc.frontends.nir.wiring import Link, dissolve
 
 MAX_DELAY: Final = 65_535
-"""Steps of a delay."""
+"""Maximum steps of a delay."""
 _ROUNDING: Final = 1e-3
-"""Steps by which a delay may miss a whole number, float32 being what it is."""
+"""Tolerance in steps for a delay to count as a whole number, because of float32."""
 
 
 def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
-    """Return the delay of a Delay node in whole steps: one number where all values share it, else one a value.
+    """Return the delay of a Delay node in whole steps: one number if all values share it, else one per value.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
 
 
 def late_edges(flat: Flat, dialect: Dialect) -> dict[Edge, int]:
-    """Edges out of firing neurons, where the dialect hands spikes on one step late."""
+    """Edges out of firing neurons, if the dialect delays spikes by one step."""
     return {edge: 1 for edge in flat.edges if dialect.late_output and flat.nodes[edge[0]].type in FIRING}
 
 
@@ -64,13 +64,13 @@ def build(
     name
         Of the network.
     flat, shapes
-        The nodes, and what enters and leaves them.
+        The nodes, and the shapes of their inputs and outputs.
     delays
         Steps by which an edge lags.
     lags
         Steps by which a Delay node lags, from :func:`delay_steps`.
     dt, dialect
-        Seconds a step, and whose reading to follow.
+        Seconds per step, and the framework whose NIR conventions apply.
     """
     whole = {n: int(lag[0]) for n, lag in lags.items() if lag.size == 1}
     enter = {n: _fresh(f"{n}.in", flat.nodes) for n in lags if n not in whole}
@@ -93,7 +93,7 @@ def _masks(lags: Array) -> Iterator[tuple[int, Array]]:
 
 
 def _assembled(graph: Graph, operations: Mapping[str, Operation], links: list[Link]) -> Graph:
-    """Add operations and links to `graph`, with a sum in front of operations that take one edge and get several."""
+    """Add operations and links to `graph`, with a sum before operations that take one edge and get several."""
     sources = Counter(link.target for link in links)
     enter: dict[str, str] = {}
     for name in _order(operations, links):

@@ -1,4 +1,4 @@
-"""Which edges read the step before: those that close a cycle."""
+"""Edges that read the previous step: those that close a cycle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def closing_edges(flat: Flat, delayed: Mapping[Edge, int]) -> list[Edge]:
     """Edges that need a delay of one step so that every cycle holds one.
 
     The graph is walked depth first from its inputs, in the order of the file; an edge that comes back to a node on the way closes a
-    cycle. Where the nodes in front of it have no other way on, the delay moves back to the neuron: what is in between, a bias say, acts
+    cycle. Where the nodes before it have no other way on, the delay moves back to the neuron: what is in between, a bias say, acts
     from step 0 on.
 
     Parameters
@@ -71,7 +71,7 @@ def _walk(immediate: Mapping[str, list[str]], starts: list[str]) -> Iterator[Edg
 
 
 def _moved(edge: Edge, flat: Flat, delayed: Mapping[Edge, int]) -> Edge:
-    """Return `edge`, or the edge out of the neuron in front of it when there is one way only."""
+    """Return `edge`, or the edge out of the neuron before it when there is one way only."""
     first = edge
     while flat.nodes[edge[0]].type not in NEURONS:
         sources = flat.into(edge[0])

@@ -1,4 +1,4 @@
-"""How each framework means the files that it writes."""
+"""The conventions of each framework for its NIR files."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Final, Literal
 from snnc.frontends.nir.errors import NirDialectError
 
 DEFAULT_DT: Final = 1e-4
-"""Seconds a step where neither the caller nor the file says it: what snnTorch and SpikingJelly assume."""
+"""Seconds per step if neither the caller nor the file gives it: the assumption of snnTorch and SpikingJelly."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """One reading of NIR files.
+    """The NIR conventions of one framework.
 
     Parameters
     ----------
     name
-        What ``--dialect`` calls it.
+        Its name for ``--dialect``.
     dt
-        Seconds a step where neither the caller nor the file says it.
+        Seconds per step if neither the caller nor the file gives it.
     reset
         "value": to v_reset, at once; "subtract": by the threshold, in the next step.
     strict
         Neurons fire above the threshold, else at or above it.
     unit_gain
-        A current enters a membrane (and a synapse) as it is, whatever r and w_in say.
+        A current enters a membrane (and a synapse) unscaled, whatever r and w_in are.
     plain_if
         IF and I add ``r*i`` a step, whatever dt is.
     plain_synapse
@@ -35,11 +35,11 @@ class Dialect:
     late_output
         Spikes leave a neuron one step after they were fired.
     start
-        Where membranes start: at 0, at v_leak (v_reset where there is no leak), or at v_reset.
+        Initial value of membranes: 0, v_leak (v_reset if there is no leak), or v_reset.
     recurrent_bypass
         The input of a nested recurrent graph goes to the neurons, although its edges lead through the recurrent weights.
     note
-        What to tell the user.
+        A note for the user.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Errors of the NIR front end, one class a check; the codes are listed in ``docs/reference/nir.md``."""
+"""Errors of the NIR front end, one class per check; the codes are listed in ``docs/reference/nir.md``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class NirError(SnncError):
 
 
 class UnreadableNirError(NirError):
-    """The file is missing, truncated, damaged or no HDF5."""
+    """The file is missing, truncated, damaged or not HDF5."""
 
     code = "SNNC-E701"
 
@@ -24,13 +24,13 @@ class NotNirError(NirError):
 
 
 class NirLinkError(NirError):
-    """The file refers to something outside of itself or by an indirection: a link, a virtual or external dataset."""
+    """The file refers to data outside itself or through an indirection: a link, a virtual or external dataset."""
 
     code = "SNNC-E703"
 
 
 class NirTooLargeError(NirError):
-    """A dataset, the number of nodes or a delay exceeds a limit, which is checked before memory is taken."""
+    """A dataset, the number of nodes or a delay exceeds a limit, which is checked before memory is allocated."""
 
     code = "SNNC-E704"
 
@@ -60,7 +60,7 @@ class NirTimeConstantError(NirError):
 
 
 class NirEdgeError(NirError):
-    """An edge names a node that is not there, comes twice, or is no pair of names."""
+    """An edge names a missing node, is a duplicate, or is not a pair of names."""
 
     code = "SNNC-E709"
 
@@ -72,13 +72,13 @@ class NirShapeError(NirError):
 
 
 class NirCycleError(NirError):
-    """A cycle holds neither a neuron nor a delay, so that its values are not defined."""
+    """A cycle holds neither a neuron nor a delay, so its values are undefined."""
 
     code = "SNNC-E711"
 
 
 class NirNestingError(NirError):
-    """Graphs nest too deep, contain themselves, or have several inputs or outputs where an edge means one."""
+    """Graphs are nested too deeply, contain themselves, or have several inputs or outputs for an edge that needs one."""
 
     code = "SNNC-E712"
 
@@ -90,19 +90,19 @@ class NirDialectError(NirError):
 
 
 class NirTimeStepError(NirError):
-    """The length of a time step is no positive number, or does not fit the delays of the file."""
+    """The length of a time step is not a positive number, or does not fit the delays of the file."""
 
     code = "SNNC-E714"
 
 
 class NirUnconnectedError(NirError):
-    """The graph has no input or no output, or a node is reached by nothing."""
+    """The graph has no input or no output, or a node has no incoming edge."""
 
     code = "SNNC-E715"
 
 
 class NotInNirError(NirError):
-    """NIR has no words for an operation, a neuron or an edge of the network."""
+    """NIR cannot express an operation, a neuron or an edge of the network."""
 
     code = "SNNC-E716"
 
@@ -120,6 +120,6 @@ class NirSimulationError(NirError):
 
 
 class NirDescriptionError(NirError):
-    """The network that snnc described in a file is another one than that of the file's nodes."""
+    """The network in snnc's description in a file differs from that of the file's nodes."""
 
     code = "SNNC-E719"

@@ -32,20 +32,20 @@ def load_nir(path: str | Path, *, dt: float | None = None, dialect: str = "nir")
     path
         The file.
     dt
-        Seconds a time step; None takes the file's metadata, else what the dialect assumes.
+        Seconds per time step; None takes the file's metadata, else the dialect's default.
     dialect
-        Whose reading to follow: that of the standard (nir), or of the framework that wrote the file (snntorch, norse, spikingjelly, spyx).
+        NIR conventions: those of the standard (nir), or of the framework that wrote the file (snntorch, norse, spikingjelly, spyx).
 
     Raises
     ------
     NirError
-        The file is wrong, or holds what snnc does not read; the message says which.
+        The file is wrong, or holds something that snnc does not read; the message says which.
     """
     return load_described(path, dt=dt, dialect=dialect)[0]
 
 
 def load_described(path: str | Path, *, dt: float | None = None, dialect: str = "nir") -> tuple[Graph, bool]:
-    """Do as :func:`load_nir`; return also whether the graph is one that snnc described in the file."""
+    """Do as :func:`load_nir`; also return whether the graph comes from snnc's description in the file."""
     path = Path(path)
     how = find_dialect(dialect)
     try:
@@ -75,7 +75,7 @@ def _load(name: str, file: NirGraph, dt: float | None, dialect: Dialect) -> Grap
 
 
 def _time_step(file: NirGraph, dt: float | None, dialect: Dialect) -> tuple[float, str]:
-    """Return seconds a step and a sentence about it."""
+    """Return seconds per step and a sentence about it."""
     found, source = dt, "given"
     if found is None and "dt" in file.metadata:
         found, source = file.metadata["dt"], "of the file's metadata"

@@ -25,7 +25,7 @@ _NEAR: Final = 2e-6
 
 @dataclass(frozen=True, eq=False)
 class _Reader:
-    """Fields of a node in float64, and what the dialect makes of them."""
+    """Fields of a node in float64, interpreted by the dialect."""
 
     node: NirNode
     dt: float
@@ -45,7 +45,7 @@ class _Reader:
         return Firing("value" if self.value("v_reset").any() else "zero", False, strict=self.dialect.strict)
 
     def start(self) -> Array:
-        """Return where the membrane starts."""
+        """Return the initial value of the membrane."""
         leaks = "v_leak" in self.node.fields
         return self.value({"zero": "", "leak": "v_leak" if leaks else "v_reset", "reset": "v_reset"}[self.dialect.start])
 
@@ -61,7 +61,7 @@ class _Reader:
         return {factor: 1 - self.dt / self.value(tau) for factor, tau in names.items()}
 
     def plain(self) -> bool:
-        """Tell whether the current enters as it is and nothing leaks to another value than 0."""
+        """Return whether the current enters as it is and nothing leaks to another value than 0."""
         return not self.value("v_leak").any() and all(bool(np.all(np.abs(gain - 1) < _NEAR)) for gain in self._gains())
 
     def _unit(self, name: str) -> Array:
@@ -91,13 +91,13 @@ def population(node: NirNode, shape: Shape, dt: float, dialect: Dialect) -> Popu
     Parameters
     ----------
     node
-        Its fields hold one value, or one a neuron.
+        Its fields hold one value, or one per neuron.
     shape
         Neurons.
     dt
         Seconds a step.
     dialect
-        Whose reading to follow.
+        Framework whose NIR conventions apply.
     """
     reader = _Reader(node, dt, dialect)
     model, values = _threshold(reader) if node.type == "Threshold" else _neuron(reader)
@@ -107,7 +107,7 @@ def population(node: NirNode, shape: Shape, dt: float, dialect: Dialect) -> Popu
 
 
 def _array(value: Array | float, shape: Shape) -> Array:
-    """Return one number where all are equal, else one a neuron."""
+    """Return one number if all are equal, else one per neuron."""
     array = np.asarray(value, np.float64).astype(np.float32)
     if array.size == 1 or (array == array.flat[0]).all():
         return np.asarray(array.reshape(-1)[0])
@@ -123,7 +123,7 @@ CUBA_LI: Final = neuron(
     equations="syn = alpha*syn + i\nv = beta*v + syn",
     output="v",
 )
-"""Leaky integrator behind a synaptic current, with gain 1 and leak 0."""
+"""Leaky integrator with a synaptic current, with gain 1 and leak 0."""
 SYNAPSE: Final = "syn = syn + (dt/tau_syn)*(w_in*i - syn)"
 """The synaptic current of the standard."""
 PLAIN_SYNAPSE: Final = "syn = syn - (dt/tau_syn)*syn + w_in*i"
@@ -133,7 +133,7 @@ UPDATES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "LI": ("{v} + (dt/tau)*((v_leak - {v}) + r*i)", ("dt", "tau", "v_leak", "r")),
     "CubaLI": ("{v} + (dt/tau_mem)*((v_leak - {v}) + r*syn)", ("dt", "tau_syn", "w_in", "tau_mem", "v_leak", "r")),
 }
-"""Integrator to the update of its membrane and the parameters it reads; with an F behind its name it fires."""
+"""Integrator to the update of its membrane and the parameters it reads; with an F after its name it fires."""
 _ZERO: Final = ("v_leak", "v_reset")
 
 
@@ -152,7 +152,7 @@ def standard(kind: str, firing: Firing | None, synapse: str = SYNAPSE) -> Neuron
 
 
 def _firing(update: str, firing: Firing) -> str:
-    """Return the text of a neuron that fires; ``r``, by which Firing calls the spike of the step before, is a parameter here."""
+    """Return the text of a neuron that fires; ``r``, by which Firing calls the spike of the previous step, is a parameter here."""
     if not firing.reset_delay:
         return firing.equations(lambda v: update.format(v=v))
     return f"z = detach({firing.spike()})\nv = {update.format(v='v')} - z*threshold\ns = {firing.spike()}"

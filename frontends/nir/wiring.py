@@ -1,4 +1,4 @@
-"""Connections with delays, and nodes among them that only hand values on."""
+"""Connections with delays, and nodes among them that only pass values on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Link:
-    """From one node to another, `delay` steps late."""
+    """A connection from one node to another, `delay` steps late."""
 
     source: str
     target: str

@@ -1,4 +1,4 @@
-"""What the front end took for granted, in sentences."""
+"""The assumptions of the front end, in sentences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from snnc.compiler.ir.graph import Conv, Graph, Linear, Pool, Population, Reduce
 from snnc.compiler.neurons.expression import Call, Expression
 
 MIXING: Final = (Linear, Sparse, Conv, Pool, Reduce)
-"""Operations that mix neurons: what lies before them is another layer."""
+"""Operations that mix neurons: values before them belong to another layer."""
 
 
 def assumptions(graph: Graph) -> list[str]:
@@ -26,7 +26,7 @@ def assumptions(graph: Graph) -> list[str]:
 
 
 def _reads_a_state(graph: Graph, name: str) -> bool:
-    """Tell whether a value of an earlier step reaches a population past no weights and no spikes: its membrane lies there."""
+    """Return whether a value of an earlier step reaches a population without passing weights or spikes: that is its membrane."""
     seen, open_ = {name}, [name]
     while open_:
         for edge in graph.incoming(open_.pop()):

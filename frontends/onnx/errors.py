@@ -1,4 +1,4 @@
-"""Errors of the ONNX front end, one class a check; the codes are listed in ``docs/reference/onnx.md``."""
+"""Errors of the ONNX front end, one class per check; the codes are listed in ``docs/reference/onnx.md``."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ class OnnxError(SnncError):
 
 
 class UnreadableFileError(OnnxError):
-    """The file is missing, empty, truncated or no ONNX model."""
+    """The file is missing, empty, truncated or not an ONNX model."""
 
     code = "SNNC-E201"
 
 
 class OpsetError(OnnxError):
-    """The model names no opset, one that is too old, or one of the future."""
+    """The model names no opset, or one that is too old or too new."""
 
     code = "SNNC-E202"
 
 
 class ForeignOperatorError(OnnxError):
-    """An operator is of a domain that is not ONNX's own, or ONNX does not define it."""
+    """An operator is from a domain other than ONNX's own, or ONNX does not define it."""
 
     code = "SNNC-E203"
 
 
 class ExternalDataError(OnnxError):
-    """External data is missing, too short, or lies outside the model's folder."""
+    """External data is missing, too short, or outside the model's folder."""
 
     code = "SNNC-E204"
 
@@ -48,13 +48,13 @@ class NotFiniteTensorError(OnnxError):
 
 
 class MalformedGraphError(OnnxError):
-    """The ONNX graph itself is wrong: names twice, undefined inputs, a cycle, no nodes, no outputs."""
+    """The ONNX graph itself is wrong: duplicate names, undefined inputs, a cycle, no nodes, no outputs."""
 
     code = "SNNC-E207"
 
 
 class TooLargeError(OnnxError):
-    """A tensor, a trip count or the unrolled graph exceeds a limit, which is checked before memory is taken."""
+    """A tensor, a trip count or the unrolled graph exceeds a limit, which is checked before memory is allocated."""
 
     code = "SNNC-E208"
 
@@ -72,7 +72,7 @@ class UnsupportedOperatorError(OnnxError):
 
 
 class NotYetError(OnnxError):
-    """A form that snnc's method carries, but that is not built yet."""
+    """A form that snnc's method could handle, but that is not implemented yet."""
 
     code = "SNNC-E211"
 
@@ -96,7 +96,7 @@ class TimeVaryingError(OnnxError):
 
 
 class TimeMixingError(OnnxError):
-    """The model reads its sequence other than one step after the other."""
+    """The model does not read its sequence one step after the other."""
 
     code = "SNNC-E215"
 
@@ -108,7 +108,7 @@ class InitialStateError(OnnxError):
 
 
 class ReadoutError(OnnxError):
-    """An output is no value of a step and no known summary over the steps."""
+    """An output is neither a value of a step nor a known summary over the steps."""
 
     code = "SNNC-E217"
 
@@ -138,7 +138,7 @@ class NotGenericError(OnnxError):
 
 
 class SelfCheckError(OnnxError):
-    """The recovered network computes something else than the file does."""
+    """The recovered network computes something different from the file."""
 
     code = "SNNC-E223"
 
@@ -150,12 +150,12 @@ class UnforeseenError(OnnxError):
 
 
 class DescriptionError(OnnxError):
-    """The network that snnc described in a file has other inputs, outputs or sizes than the file."""
+    """The network in snnc's description in a file has other inputs, outputs or sizes than the file."""
 
     code = "SNNC-E262"
 
 
 class DetachError(OnnxError):
-    """A rule for where gradients stop is not known, or the model says itself where they do."""
+    """A rule for where gradients stop is unknown, or the model defines this itself."""
 
     code = "SNNC-E270"

@@ -96,14 +96,14 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     **ops_recurrent.HANDLERS,
     **ops_control.HANDLERS,
 }
-"""What each ONNX operator does."""
+"""The handlers of the ONNX operators."""
 MARKED: Final[Mapping[str, Handler]] = {**HANDLERS, "Identity": ops_elementwise.marked_identity}
-"""The same, in a file that carries marks of where gradients stop."""
+"""The same, for a file with marks where gradients stop."""
 
 _REPLICAS: Final = 4
 MIN_STEPS: Final = 3
 _UNEXPLAINED: Final = (InitialStateError, StepGraphError, TimeMixingError, TimeVaryingError, SelfCheckError)
-"""Errors that another reading of the same file may not have."""
+"""Errors that another reading of the same file may avoid."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class _Source:
     graph: Subgraph
     inputs: Mapping[str, tuple[int | str, ...]]
     given: Mapping[str, Shape] | None = None
-    """Shapes of arrays to read the file for, with a time axis in front of those of a single step; None: any, and check."""
+    """Shapes of arrays for which the file is read, with a time axis before those of a single step; None: any, with a check."""
 
     detach: Detach | None = DEFAULT
     """The rule for where gradients stop; None: the nodes carry marks."""
@@ -129,7 +129,7 @@ class _Source:
         return {n: tuple(sizes[d] if isinstance(d, str) else d for d in shape) for n, shape in self.inputs.items()}
 
     def sizes(self, given: Mapping[str, Shape]) -> dict[str, int]:
-        """Return the dynamic sizes that `given` has; one that it does not show is taken for the batch."""
+        """Return the dynamic sizes in `given`; an unknown one counts as the batch."""
         found: dict[str, int] = {}
         for name, shape in given.items():
             declared = self.inputs.get(name, ())
@@ -139,7 +139,7 @@ class _Source:
 
     @property
     def replicas(self) -> int:
-        """How often a single step is written one behind the other."""
+        """Number of consecutive copies of a single step."""
         longer = [s[0] for n, s in (self.given or {}).items() if len(s) == len(self.inputs.get(n, ())) + 1]
         return max(_REPLICAS, *longer) if longer else _REPLICAS
 
@@ -154,18 +154,18 @@ def load_onnx(
     path
         The file: time unrolled, a single step with its states as inputs and outputs, Loop or Scan.
     dt
-        Not used: ONNX models are in discrete time. Accepted so that all readers are called alike.
+        Not used: ONNX models are in discrete time. Accepted so that all readers have the same arguments.
     steps
-        Number of time steps where the file leaves it open (a single step, or a dynamic time axis).
+        Number of time steps if the file leaves it open (a single step, or a dynamic time axis).
     detach
-        Where gradients stop inside neurons, "reset" unless said; see :data:`snnc.frontends.onnx.recovery.detaching.DETACHES`.
+        Where gradients stop inside neurons, "reset" by default; see :data:`snnc.frontends.onnx.recovery.detaching.DETACHES`.
     marked
-        The file was exported by snnc with marks of where they stop.
+        The file was exported by snnc with marks where they stop.
 
     Raises
     ------
     OnnxError
-        The file is wrong, or holds what snnc does not read; the message says which.
+        The file is wrong, or holds something that snnc does not read; the message says which.
     """
     del dt
     graph = read_onnx(path, detach=detach, marked=marked).graph
@@ -184,8 +184,8 @@ def read_onnx(
     path
         The file.
     shapes
-        Shapes of the arrays that the correspondence is wanted for, in the layout of the graph. The file is then read once, for these
-        sizes, and neither the check for other sizes nor the last one is made; by default both are.
+        Shapes of the arrays for which the correspondence is needed, in the layout of the graph. The file is then read once, for these
+        sizes, without the check for other sizes and the last check; by default both are made.
     detach, marked
         See :func:`load_onnx`.
 
@@ -208,7 +208,7 @@ def read_onnx(
 
 
 def _described(source: _Source, notes: object, digest: object) -> tuple[Imported | None, list[str]]:
-    """Return the network that snnc described when it wrote the file; None, and why, where the file is another one now."""
+    """Return the network that snnc described when it wrote the file; None, and the reason, if the file has changed."""
     if notes is None:
         return None, []
 
@@ -250,7 +250,7 @@ def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
 
 
 def _bound(source: _Source) -> Imported:
-    """Recover the network for numbers in place of dynamic sizes; for two choices of them, to see that they do not matter."""
+    """Recover the network for numbers instead of dynamic sizes, for two choices of them, to check that they do not matter."""
     if source.given is not None:
         return _recover(source, source.sizes(source.given), {})
     if not source.symbols:
@@ -310,7 +310,7 @@ def _unrolled(
 
 
 def _read(line: Timeline, finished: Callable[[Roller], Imported]) -> Imported:
-    """Roll up and finish; where no initial state explains the file, in another reading of which step a value belongs to."""
+    """Roll up and finish; if no initial state explains the file, try another assignment of values to steps."""
     first = Roller(line)
     try:
         return finished(first)
@@ -322,7 +322,7 @@ def _read(line: Timeline, finished: Callable[[Roller], Imported]) -> Imported:
 
 
 def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
-    """Return the states of a file whose inputs with an axis that looks like time are all states: it may be their packing."""
+    """Return the states of a file in which all inputs with a time-like axis are states: the axis may be their packing."""
     with suppress(StatePairError):
         pairs = pair_states(inputs, outputs)
         return pairs if set(axes) <= set(pairs.outputs) else Pairs({})
@@ -330,7 +330,7 @@ def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dic
 
 
 def _apart(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: Parts) -> Imported:
-    """Read a single step with its states taken apart or whole: as the step puts them together first."""
+    """Read a single step with its states separated or whole, trying first the step's own structure."""
     first, second = (parts, None) if parts.packed else (None, parts)
     try:
         return _single(source, shapes, pairs, first)
@@ -341,7 +341,7 @@ def _apart(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str
 
 
 def _single(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: Parts | None = None) -> Imported:
-    """Replicate a single step with its states fed back, so that it looks like an unrolled file."""
+    """Replicate a single step with its states fed back, so that it resembles an unrolled file."""
     pool = Pool()
     data, count = {n: s for n, s in shapes.items() if n not in pairs}, max(source.replicas, _REPLICAS + (parts.depth if parts else 0))
     sequences = {n: pool.input(n, (count, *s)) for n, s in data.items()}
@@ -431,7 +431,7 @@ def _settled(source: _Source, step: Step, shapes: Mapping[str, Shape], steps: in
 def _unbatched(
     source: _Source, make: Callable[[], Step], shapes: Mapping[str, Shape], steps: int | None, names: set[str], error: OnnxError
 ) -> Built:
-    """Read a step with convolutions of one image as that of one sample; where that fails too, the first error tells more."""
+    """Read a step with convolutions of one image as that of one sample; if that fails too, the first error is more informative."""
     step = make()
     if not any(c.op in ("conv", "pool") and c.shape[0] == 1 for c in step.classes):
         raise error

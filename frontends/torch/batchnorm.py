@@ -1,7 +1,7 @@
-"""Batch normalisation that was folded into the weights in front of it: the way there, and back.
+"""Batch normalisation folded into the weights before it, and the way back.
 
 After ``eval()`` a normalisation is ``y = g*x + h`` a channel, with ``g = gamma / sqrt(var + eps)`` and ``h = beta - g*mean``. The network
-holds ``g*W`` and ``g*b + h``. Trained values go back as ``W / g`` into the layer, and into ``beta`` (or the layer's bias) what is left.
+holds ``g*W`` and ``g*b + h``. Trained values go back as ``W / g`` into the layer; the rest goes into ``beta`` (or the layer's bias).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def normalisations(module: Any) -> list[Normalisation]:
 
 
 def folds(module: Any) -> dict[str, Array]:
-    """Return, for each weight that stands for exactly one normalisation, what folding makes of it."""
+    """Return the folded weight for each weight with exactly one normalisation."""
     found: dict[str, list[Array]] = {}
     for norm in normalisations(module):
         for name, tensor in weights(module).items():
@@ -62,7 +62,7 @@ def folded(tensor: Array, norm: Normalisation) -> Array:
 
 
 def unfolded(module: Any, values: Mapping[str, Array], originals: Mapping[str, Array], node: str) -> dict[str, Array] | None:
-    """Return tensors of `module` that give the trained weights of the node `node` again; None where no layer with a normalisation fits.
+    """Return tensors of `module` that reproduce the trained weights of the node `node`; None if no layer with a normalisation fits.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def unfolded(module: Any, values: Mapping[str, Array], originals: Mapping[str, A
     values, originals
         Trained values and those before, by label.
     node
-        What the network calls the layer.
+        The layer's name in the network.
     """
     weight, before = values.get(f"{node}.weight"), originals.get(f"{node}.weight")
     if weight is None or before is None:

@@ -1,4 +1,4 @@
-"""A PyTorch module -> an ONNX file, by the first of PyTorch's exporters that takes it."""
+"""A PyTorch module -> an ONNX file, by the first of PyTorch's exporters that accepts it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from snnc.frontends.torch.own_operators import written_out
 
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 EXPORTERS: Final = ("TorchScript", "dynamo")
-"""PyTorch's, in the order in which they are tried: the first is ten times as fast."""
+"""PyTorch's exporters, in the order in which they are tried: the first is ten times as fast."""
 OPSET: Final = 17
 _OPSET: Final = {"TorchScript": OPSET, "dynamo": 18}
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """What is exported: a module of one's own to change, the arguments of a call, what its inputs are called, and what to try."""
+    """An export: a module that may be modified, the arguments of a call, the names of its inputs, and the exporters to try."""
 
     module: Any
     title: str
@@ -58,7 +58,7 @@ def export(call: Call, file: Path) -> None:
     Raises
     ------
     TorchExportError
-        The module does not run on its arguments, or neither exporter takes it.
+        The module does not run on its arguments, or neither exporter accepts it.
     """
     torch = require_torch()
     failures = []
@@ -91,18 +91,18 @@ def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder:
     Parameters
     ----------
     module
-        A ``torch.nn.Module``. It stays as it is.
+        A ``torch.nn.Module``. It is not changed.
     examples
-        Arguments of ``forward`` by their names, [1, …] each; ``x`` stands for a single argument of any name. Others are not used.
+        Arguments of ``forward`` by their names, [1, …] each; ``x`` means a single argument of any name. Others are ignored.
     folder
-        Where the file goes.
+        Folder of the file.
 
     Raises
     ------
     TorchModuleError
-        `module` is no module, or an argument is missing.
+        `module` is not a module, or an argument is missing.
     TorchExportError
-        Neither of PyTorch's exporters takes it.
+        Neither of PyTorch's exporters accepts it.
     ToolMissingError
         PyTorch is not installed.
     """
@@ -123,7 +123,7 @@ def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder:
 
 
 def argument_names(module: Any, arguments: tuple[Any, ...]) -> list[str]:
-    """Name the tensors of a call after the arguments of ``forward``; those of a state of several tensors after its fields."""
+    """Name the tensors of a call after the arguments of ``forward``; name those of a state of several tensors after its fields."""
     torch = require_torch()
     names = [p.name for p in inspect.signature(module.forward).parameters.values() if p.kind in _POSITIONAL][: len(arguments)]
     names += [f"input{k}" for k in range(len(names) + 1, len(arguments) + 1)]
@@ -149,14 +149,14 @@ def _leaf_names(torch: Any, name: str, value: Any) -> list[str]:
 
 
 def first_line(error: Exception) -> str:
-    """Return the kind of `error` and the first line of what it says."""
+    """Return the kind of `error` and the first line of its message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what exporters report about other packages from the user's terminal."""
+    """Hide exporters' messages about other packages from the user."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""How a parameter of the network lies in a tensor of the module, and the way back."""
+"""The position of a network parameter in a tensor of the module, and the way back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NEAR: Final = 2e-6
 
 @dataclass(frozen=True)
 class Form:
-    """One tensor, and what became of it in the network.
+    """One tensor, and its form in the network.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ class Form:
     transposed
         The network holds its transpose.
     function
-        "" where the network holds the numbers themselves, else one of :data:`FUNCTIONS` of them (SpikingJelly's learnable time constants).
+        "" if the network holds the numbers themselves, else one of :data:`FUNCTIONS` (SpikingJelly's learnable time constants).
     rows
-        The rows that the network holds where these are not all: the gate of an LSTM cell.
+        The rows that the network holds, if not all: the gate of an LSTM cell.
     """
 
     tensor: str
@@ -38,7 +38,7 @@ class Form:
 
     @property
     def parameter(self) -> str:
-        """What the network calls a neuron's parameter that comes from the tensor: ``sigmoid_w``."""
+        """The network's name of a neuron's parameter that comes from the tensor: ``sigmoid_w``."""
         last = self.tensor.rpartition(".")[2]
         return f"{self.function}_{last}" if self.function else last
 
@@ -65,7 +65,7 @@ FUNCTIONS: Final[Mapping[str, tuple[Callable[[Array], Array], Callable[[Array], 
 
 
 def forms(name: str, tensor: Array, value: Array, original: Array | None) -> list[Form]:
-    """Return the ways in which `value` (before training: `original`) can have come from the tensor `name`."""
+    """Return the forms in which `value` (before training: `original`) can come from the tensor `name`."""
     plain = _plain(name, tensor, value, original)
     if plain is not None:
         return [plain]
@@ -79,7 +79,7 @@ def forms(name: str, tensor: Array, value: Array, original: Array | None) -> lis
 
 
 def blocks(name: str, tensor: Array, value: Array, original: Array | None) -> list[Form]:
-    """Return the blocks of rows of the tensor `name` that `original` equals, such as gates of an LSTM cell; `value` is what it became."""
+    """Return the blocks of rows of the tensor `name` that `original` equals, such as LSTM gates; `value` is the trained value."""
     if original is None or original.size < 2 or value.shape != original.shape:
         return []
     found = []
@@ -110,7 +110,7 @@ def _plain(name: str, tensor: Array, value: Array, original: Array | None) -> Fo
 
 
 def laid_out(value: Array, form: Form, tensor: Array) -> npt.NDArray[Any] | None:
-    """Return what belongs into the tensor (or its rows) for the network to hold `value`; None where no number does it."""
+    """Return the contents of the tensor (or its rows) that give `value` in the network; None if there are none."""
     if form.function:
         with np.errstate(all="ignore"):
             value = FUNCTIONS[form.function][1](value)

@@ -1,6 +1,7 @@
-"""Functions of a module whose backward pass is written by hand: those over whole sequences have a gradient that snnc does not follow.
+"""Functions of a module with a hand-written backward pass: snnc does not follow gradients over whole sequences.
 
-A surrogate works entry by entry. SpikingJelly's ``DSRIFNode`` runs all steps in one function, and its gradient is that of spike rates.
+A surrogate acts on each entry separately. SpikingJelly's ``DSRIFNode`` runs all steps in one function, and its gradient is that of spike
+rates.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from snnc.frontends.torch.exporting import require_torch
 
 @contextmanager
 def watching_functions() -> Iterator[set[str]]:
-    """Yield the names of the functions, called inside, whose gradient takes entries of one step to others."""
+    """Yield the names of the called functions whose gradient mixes steps."""
     torch = require_torch()
     function = torch.autograd.Function
     apply = function.__dict__["apply"]
@@ -38,7 +39,7 @@ def watching_functions() -> Iterator[set[str]]:
 
 
 def _mixes(call: Any, arguments: tuple[Any, ...], result: Any) -> bool:
-    """Tell whether the gradient of a step (the first axis) of the result reaches other steps of an argument of that shape."""
+    """Return whether the gradient of a step (the first axis) of the result reaches other steps of an argument of that shape."""
     torch = require_torch()
     if not isinstance(result, torch.Tensor) or not result.requires_grad or result.ndim < 2 or len(result) < 2:
         return False

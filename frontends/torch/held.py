@@ -1,6 +1,6 @@
-"""Weights whose gradients a module holds back: entries that a hook multiplies by 0 are connections that do not learn.
+"""Weights with masked gradients: entries that a hook multiplies by 0 become connections that do not learn.
 
-Norse keeps neurons from exciting themselves so: the diagonal of recurrent weights is 0, and a hook takes its gradient away.
+Norse prevents self-excitation in this way: the diagonal of recurrent weights is 0, and a hook removes its gradient.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from snnc.frontends.torch.forms import forms
 
 
 def hold_back(graph: Graph, module: Any) -> None:
-    """Keep training, in place, from the entries of weights that hooks of `module` hold back.
+    """Exclude, in place, the weight entries that hooks of `module` mask from training.
 
     Raises
     ------
     TorchHookError
-        A hook does something else to a gradient.
+        A hook changes a gradient in another way.
     """
     for name, parameter in module.named_parameters():
         if not parameter.requires_grad or not parameter._backward_hooks:
@@ -33,7 +33,7 @@ def hold_back(graph: Graph, module: Any) -> None:
 
 
 def _mask(name: str, parameter: Any) -> Array:
-    """Return where the hooks of a parameter let its gradient pass."""
+    """Return the entries at which the hooks of a parameter pass its gradient."""
     torch = require_torch()
     generator = torch.Generator().manual_seed(0)
     gradient = torch.rand(parameter.shape, generator=generator, dtype=parameter.dtype) + 1

@@ -1,4 +1,4 @@
-"""PyTorch modules -> Graph: exported into a temporary folder and read as any other file, with the module's own names."""
+"""PyTorch modules -> Graph: exported into a temporary folder and read like any other file, with the module's own names."""
 
 from __future__ import annotations
 
@@ -23,47 +23,47 @@ from snnc.frontends.torch.own_operators import has_own_operators
 from snnc.frontends.torch.states import how_it_runs, let_gradients_pass, own_copy, sequence_module, short
 
 SLOW: Final = 20.0
-"""Seconds from which on an export is said to be slow."""
+"""Seconds after which a note says that an export is slow."""
 LONG: Final = 200
-"""Steps from which on a shorter example is advised beforehand."""
+"""Number of steps above which a shorter example is advised beforehand."""
 
 
 def from_torch(module: Any, example: Any, *, steps: int | None = None) -> Graph:
     """Turn a PyTorch module (snnTorch, Norse, SpikingJelly, or plain PyTorch) into a graph.
 
-    A copy of the module, as it is after ``eval()``, is exported by PyTorch into a temporary folder, TorchScript's exporter first, and the
-    file is read as any other. Names of inputs are those of ``forward``'s arguments, outputs are ``output``, or ``output1`` and so on;
-    layers are called as in the module where their weights tell which is which.
+    PyTorch exports a copy of the module, in ``eval()`` mode, into a temporary folder, trying TorchScript's exporter first, and the
+    file is read like any other. Names of inputs are those of ``forward``'s arguments, outputs are ``output``, or ``output1`` and so on;
+    layers have the module's names if their weights identify them.
 
     A module of one step whose neurons keep their states inside (SpikingJelly's step mode "s", snnTorch's ``init_hidden``), or that takes
     and returns one ``state`` (Norse), is called once for each step, from rest, with its states carried on.
 
-    A layer whose weight needs no gradient in the module is not learnable in the graph either; a neuron's parameter is learnable where the
-    module has a parameter of that name and value (``lif1.beta``), or SpikingJelly's ``w`` whose sigmoid is that value.
+    A layer whose weight needs no gradient in the module is not learnable in the graph either; a neuron's parameter is learnable if the
+    module has a parameter with that name and value (``lif1.beta``), or SpikingJelly's ``w`` whose sigmoid is that value.
 
     Parameters
     ----------
     module
-        A ``torch.nn.Module`` that takes whole sequences, or one step. It stays as it is.
+        A ``torch.nn.Module`` that takes whole sequences, or one step. It is not changed.
     example
         One argument of ``forward``, or a tuple of them: tensors, arrays, or states of several tensors. A sequence, [steps, batch, …],
-        or a single step where the states are arguments too. The network does not depend on the values, and the number of steps costs
+        or a single step if the states are arguments too. The network does not depend on the values, and the number of steps costs
         time: a loop in ``forward`` is exported step by step. Four to ten steps are enough.
     steps
-        Number of time steps of the graph, where it is to differ from the example's.
+        Number of time steps of the graph, if it differs from the example's.
 
     Raises
     ------
     TorchModuleError
-        `module` is no module.
+        `module` is not a module.
     HiddenStateExampleError
-        The module is one step with its states inside, and the example is no sequence.
+        The module is one step with its states inside, and the example is not a sequence.
     StateLostError
         The module is one step and forgets its states.
     TorchExportError
-        Neither of PyTorch's exporters takes it.
+        Neither of PyTorch's exporters accepts it.
     OnnxError
-        The exported file is no network that snnc reads.
+        The exported file is not a network that snnc can read.
     ToolMissingError
         PyTorch is not installed.
 

@@ -1,8 +1,8 @@
-"""Which values of a module are constants to its gradient: seen while PyTorch's autograd runs it, and kept in the export.
+"""Values that are constants to a module's gradient: observed while PyTorch's autograd runs it, and kept in the export.
 
-The module runs under autograd, with inputs that need a gradient. A value that depends on one that does, and needs none itself, was cut:
-by ``detach``, ``data`` or ``no_grad``, or by a comparison outside of a surrogate function. An operator of snnc's own stands in the trace
-where that happened; in the file it is an ``Identity`` whose name says so.
+The module runs under autograd, with inputs that require a gradient. If a value depends on such an input but requires no gradient itself,
+it was cut: by ``detach``, ``data`` or ``no_grad``, or by a comparison outside of a surrogate function. The trace has an operator of snnc
+at that place; in the file it is an ``Identity`` whose name says so.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from snnc.frontends.torch.own_operators import reference_of
 
 _DOMAIN: Final = "snnc"
 _MAKERS: Final = ("_like", "new_", "zeros", "ones", "full", "empty", "rand", "eye", "arange", "tensor")
-"""In the names of functions that take no value from their arguments, only shapes and types."""
+"""Substrings of the names of functions that use only shapes and types of their arguments."""
 _LAYERS: Final = ("linear", "conv", "matmul", "mm", "norm", "lstm", "gru", "rnn", "einsum", "embedding", "bilinear")
-"""In the names of functions that take parameters as weights."""
+"""Substrings of the names of functions that take parameters as weights."""
 _NO_VALUES: Final = ("size", "dim", "numel", "is_floating_point", "__set__", "__len__")
 
 
 @contextmanager
 def marking(module: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
-    """Let what runs inside call snnc's operators, under autograd: on values whose gradient is cut, and on parameters of neurons.
+    """Insert snnc's operators, under autograd, in code that runs inside: on values whose gradient is cut, and on parameters of neurons.
 
     Parameters
     ----------
     module
-        What runs; its parameters are named as in it.
+        The module; its parameters keep their names.
     inputs
         Its arguments, from :func:`needing_gradients`.
     """
@@ -58,7 +58,7 @@ def marking(module: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
 
 
 def needing_gradients(leaves: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the arguments of a call so that all of floating type need gradients."""
+    """Return the arguments of a call such that all of floating type require gradients."""
     torch = require_torch()
 
     def needing(leaf: Any) -> Any:
@@ -115,7 +115,7 @@ def _define(torch: Any) -> None:
 
 
 def translations(torch: Any) -> dict[Any, Any]:
-    """Return what PyTorch's newer exporter makes of the operator."""
+    """Return the translation of the operator for PyTorch's newer exporter."""
     import onnx
     import onnxscript
 
@@ -141,7 +141,7 @@ def _mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> Any:
     base: Any = torch.overrides.TorchFunctionMode
 
     class Marking(base):  # type: ignore[misc]  # PyTorch may not be there when types are checked
-        """Sees each function of PyTorch that Python calls, but those inside of surrogate functions."""
+        """Intercepts each function of PyTorch that Python calls, except those inside surrogate functions."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -149,7 +149,7 @@ def _mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> Any:
 
         @contextmanager
         def inside(self) -> Iterator[None]:
-            """Leave what runs here unmarked: it has a gradient of its own."""
+            """Leave code that runs here unmarked: it has its own gradient."""
             self._depth += 1
             try:
                 yield
@@ -170,13 +170,13 @@ def _mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> Any:
             return found if _makes(function) else self.marked(found, (arguments, named))
 
         def marked(self, found: Any, arguments: Any) -> Any:
-            """Put the operator after the values in `found` that need no gradient although one in `arguments` does."""
+            """Put the operator after the values in `found` that require no gradient although one in `arguments` does."""
             if self._depth or not any(isinstance(a, torch.Tensor) and a.requires_grad for a in tree.tree_leaves(arguments)):
                 return found
             return tree.tree_map(self._mark, found)
 
         def _named(self, elementwise: bool, value: Any) -> Any:
-            """Name a parameter of a neuron; a constant that needs a gradient, which tracing refuses, gives it up."""
+            """Name a parameter of a neuron; a constant that requires a gradient loses it, because tracing refuses it."""
             if not isinstance(value, torch.Tensor) or not value.requires_grad or not value.is_leaf or id(value) in inputs:
                 return value
             with torch._C.DisableTorchFunction():
@@ -195,7 +195,7 @@ def _mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> Any:
 
 
 def _untraced(torch: Any, value: Any) -> Any:
-    """Return a constant without its gradient, which the trace does not see being taken."""
+    """Return a constant without its gradient, invisibly to the trace."""
     trace = torch._C._get_tracing_state()
     torch._C._set_tracing_state(None)
     try:
@@ -205,7 +205,7 @@ def _untraced(torch: Any, value: Any) -> Any:
 
 
 def _multiplies(function: Any) -> bool:
-    """Tell whether a function takes parameters as weights of a layer, or reads no values of them."""
+    """Return whether a function takes parameters as weights of a layer, or reads none of their values."""
     name = getattr(function, "__name__", "")
     return name.startswith("__get") or name in _NO_VALUES or any(part in name for part in _LAYERS)
 

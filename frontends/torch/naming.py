@@ -1,4 +1,4 @@
-"""The module's names for layers of the graph, found by the values of their weights, and what of it may learn."""
+"""The module's names for layers of the graph, found by the values of their weights, and the parameters that may learn."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from snnc.frontends.torch.states import own_copy
 
 
 def named_after(graph: Graph, module: Any, read: Callable[[Any], Graph]) -> Graph:
-    """Call layers as the module does where the values of their weights tell which is which.
+    """Give layers the module's names if the values of their weights identify them.
 
     Parameters
     ----------
     graph
-        What was read of `module`.
+        The graph read from `module`.
     module
         Its copy, whose weights are those of the graph.
     read
-        Reads another copy; used where parameters are equal: it is given one in which they differ.
+        Reads another copy; used if parameters are equal, with a copy in which they differ.
     """
     tensors = arrays(module)
     twins = _twins(module)
@@ -52,7 +52,7 @@ def named_after(graph: Graph, module: Any, read: Callable[[Any], Graph]) -> Grap
 
 
 def learnable_as_in(graph: Graph, module: Any) -> None:
-    """Take over from the module what training may change, where values tell which parameter is which."""
+    """Take over the learnable parameters from the module, if values identify them."""
     trained = {name: t.detach().cpu().numpy() for name, t in module.named_parameters() if t.requires_grad}
     frozen = {name: t.detach().cpu().numpy() for name, t in module.named_parameters() if not t.requires_grad}
     for name, layer in graph.of_type(*WEIGHTED):
@@ -74,7 +74,7 @@ def learnable_as_in(graph: Graph, module: Any) -> None:
 
 
 def keep_shared(graph: Graph, module: Any) -> list[str]:
-    """Make neurons' parameters that several populations hold constants, in place, and return their names in the module.
+    """Turn neuron parameters that several populations hold into constants, in place, and return their names in the module.
 
     Each population would learn its own copy, by its own part of the gradient.
     """
@@ -115,7 +115,7 @@ def _fits(tensor_name: str, tensor: Array, parameter: str, value: Array) -> bool
 
 
 def _with_parameter_names(graph: Graph, found: Graph, tensors: Mapping[str, Array]) -> Graph:
-    """Call parameters that are functions of the module's own after these, ``sigmoid_w``; `found` has values that tell."""
+    """Name parameters that are functions of the module's own after these, ``sigmoid_w``; `found` has identifying values."""
     other = graph.copy()
     for name, population in found.of_type(Population):
         new: dict[str, str] = {}
@@ -144,7 +144,7 @@ def _with_names(population: Population, new: Mapping[str, str]) -> Population:
 
 
 def _twins(module: Any) -> list[str]:
-    """Names of parameters that equal a buffer or one before them, or whose functions do."""
+    """Names of parameters that equal a buffer or an earlier parameter, or whose functions do."""
 
     def key_of(tensor: Any) -> tuple[tuple[int, ...], bytes]:
         return tuple(n for n in tensor.shape if n != 1), tensor.detach().cpu().numpy().tobytes()
@@ -167,13 +167,13 @@ def _tell_apart(module: Any, names: list[str]) -> None:
 
 
 def _alike(one: Graph, other: Graph) -> bool:
-    """Tell whether two graphs differ in numbers only."""
+    """Return whether two graphs differ in numbers only."""
     same = one.names == other.names and one.edges == other.edges
     return same and all(type(one.operation(n)) is type(other.operation(n)) for n in one.names)
 
 
 def _names(graph: Graph, tensors: Mapping[str, Array], bases: Mapping[str, Array]) -> dict[str, str]:
-    """Node -> its name in the module, where exactly one layer fits and no other node has it."""
+    """Node -> its name in the module, if exactly one layer fits and no other node has it."""
     wanted: dict[str, str] = {}
     for name, operation in graph.of_type(*WEIGHTED, Population):
         if isinstance(operation, Population):
@@ -192,7 +192,7 @@ def _names(graph: Graph, tensors: Mapping[str, Array], bases: Mapping[str, Array
 
 
 def _owners(population: Population, tensors: Mapping[str, Array]) -> set[str]:
-    """Layers of the module that hold a parameter of `population`, and none of its names with another value; else the only one that does."""
+    """Layers of the module that hold a parameter of `population`, and none of its names with another value; else the only matching one."""
     fits, differs = set(), set()
     for parameter, value in _parameters(population).items():
         for name, tensor in tensors.items():

@@ -1,4 +1,4 @@
-"""What training in snnc changes in another way than training the module would; the sentences are said when a training starts."""
+"""Differences between training in snnc and training the module; the sentences are shown at the start of a training."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST: Final = 6
 
 
 def notices(graph: Graph, module: Any, several: list[str]) -> list[str]:
-    """Return the sentences about a module and the network that was read of it; parameters `several` are held by several populations."""
+    """Return the sentences about a module and the network read from it; parameters `several` are held by several populations."""
     return [*_functions(graph), *_normalised(module), *_dropped(module), *_constant(graph, module, several), *_shared(several)]
 
 
@@ -68,7 +68,7 @@ def _constant(graph: Graph, module: Any, said: Collection[str]) -> Iterator[str]
 
 
 def unclamped(bounds: Mapping[str, tuple[float, float]], module: Any) -> Iterator[str]:
-    """Say which parameters training may take out of the bounds that the module clamps them to; the network keeps no such clamp."""
+    """Say which parameters training may move outside the module's clamps, which the network does not have."""
     values = {name: module.get_parameter(name).detach().cpu().numpy() for name in bounds}
     inside = {name: pair for name, pair in bounds.items() if ((pair[0] < values[name]) & (values[name] < pair[1])).all()}
     for low, high in sorted(set(inside.values())):
@@ -80,7 +80,7 @@ def unclamped(bounds: Mapping[str, tuple[float, float]], module: Any) -> Iterato
 
 
 def _shared(names: list[str]) -> Iterator[str]:
-    """Say which parameters stay as they are because several populations hold them."""
+    """Say which parameters stay constant because several populations hold them."""
     if names:
         yield (
             f"SNNC-W277: {_listed(names)} of the module learn there, and are constants of the network: several populations hold them, "

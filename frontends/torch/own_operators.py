@@ -1,4 +1,4 @@
-"""Operators of SpikingJelly's own, written out as what they compute: TorchScript's exporter knows PyTorch's operators alone."""
+"""SpikingJelly's own operators in terms of PyTorch's: TorchScript's exporter knows only these."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PREFIX: Final = "sj_"
 
 
 def has_own_operators(module: Any) -> bool:
-    """Whether SpikingJelly's neurons are in `module`."""
+    """Whether `module` contains SpikingJelly's neurons."""
     return any(hasattr(part, "_memories") for part in module.modules())
 
 
@@ -30,7 +30,7 @@ def written_out() -> Iterator[None]:
 
 
 def reference_of(operator: Any) -> Callable[..., Any] | None:
-    """The code of an operator ``sj_NAME::forward``; None where SpikingJelly has none."""
+    """The code of an operator ``sj_NAME::forward``; None if SpikingJelly has none."""
     namespace = getattr(operator, "namespace", "")
     if not namespace.startswith(PREFIX) or getattr(operator, "_opname", "") != "forward":
         return None

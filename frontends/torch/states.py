@@ -1,8 +1,8 @@
-"""Modules that keep their neurons' states inside, or hand them on: made into a function of a whole sequence.
+"""Modules that keep their neurons' states inside, or pass them on, as a function of a whole sequence.
 
-Frameworks carry states in three ways. SpikingJelly's neurons, and snnTorch's where no membrane is passed, keep them as attributes
-between calls; Norse's cells return them, and start from rest where none is given. A module whose neurons run one step a call is called
-once for each step of the example here, from rest, with its states carried on; one that loops over time itself is only put to rest first.
+Frameworks carry states in different ways. SpikingJelly's neurons, and snnTorch's if no membrane is passed, keep them as attributes
+between calls; Norse's cells return them, and start from rest if none is given. A module whose neurons run one step per call is called
+once for each step of the example here, from rest, with its states carried on; one that loops over time itself is only reset first.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from snnc.frontends.torch.functions import watching_functions
 from snnc.frontends.torch.marking import marking, needing_gradients
 
 STEPS: Final = 5
-"""Steps that a module of one step is exported for: enough to see how a step repeats."""
+"""Number of exported steps of a one-step module: enough to recognise how a step repeats."""
 
 
 def own_copy(module: Any) -> Any:
-    """Copy a module that may hold states with gradients, at rest and as after ``eval()``."""
+    """Copy a module that may hold states with gradients, at rest and in ``eval()`` mode."""
     found = _copy_of(module).eval()
     put_to_rest(found)
     return found
@@ -54,19 +54,19 @@ def put_to_rest(module: Any) -> None:
 
 @dataclass(frozen=True)
 class Found:
-    """How a module runs: `each` calls it once a step, `hands_on` with the state that it returned."""
+    """The way a module runs: `each` calls it once per step, `hands_on` with its returned state."""
 
     each: bool = False
     hands_on: bool = False
 
 
 def how_it_runs(module: Any, arguments: tuple[Any, ...], title: str) -> Found:
-    """Run `module` (a copy of one's own) on the example and see how often its neurons are called.
+    """Run `module` (a private copy) on the example and count the calls of its neurons.
 
     Raises
     ------
     HiddenStateExampleError
-        The module is one step, and the example has no time axis in front of the batch.
+        The module is one step, and the example has no time axis before the batch.
     StateLostError
         It is one step that neither keeps, nor returns and takes its states.
     TorchExportError
@@ -103,7 +103,7 @@ def how_it_runs(module: Any, arguments: tuple[Any, ...], title: str) -> Found:
 
 @dataclass(frozen=True)
 class _Run:
-    """What one call showed: how often each neuron was called, and which of them were given states."""
+    """Observations of one call: the number of calls of each neuron, and the neurons that were given states."""
 
     failure: Exception | None
     calls: Mapping[int, int]
@@ -148,7 +148,7 @@ def _check_example(arguments: tuple[Any, ...], title: str) -> None:
 
 
 def _takes_state(module: Any) -> bool:
-    """Tell whether ``forward`` has a second argument `state` that may be left out, as Norse's modules have."""
+    """Return whether ``forward`` has an optional second argument `state`, as Norse's modules have."""
     second = list(inspect.signature(module.forward).parameters.values())[1:2]
     return bool(second) and second[0].default is None and second[0].name in ("state", "states", "hidden")
 
@@ -158,7 +158,7 @@ def _is_snntorch(part: Any) -> bool:
 
 
 def _is_unit(part: Any) -> bool:
-    """Tell whether `part` is a neuron that runs one step a call."""
+    """Return whether `part` is a neuron that runs one step per call."""
     if hasattr(part, "_memories"):
         inner = (child for child in part.modules() if child is not part)
         return bool(part.step_mode == "s") and not any(hasattr(child, "_memories") for child in inner)
@@ -167,12 +167,12 @@ def _is_unit(part: Any) -> bool:
 
 
 def _keeps(part: Any) -> bool:
-    """Tell whether a neuron keeps its state as an attribute when none is passed."""
+    """Return whether a neuron keeps its state as an attribute if none is passed."""
     return hasattr(part, "_memories") or _is_snntorch(part)
 
 
 def sequence_module(module: Any, found: Found, arguments: tuple[Any, ...]) -> Any:
-    """Return a module of tensors only: `module` from rest, called once a step where it is one step.
+    """Return a module of tensors only: `module` from rest, called once per step if it is a one-step module.
 
     Its arguments and results are the tensors in those of `module`, states of several tensors one by one.
     """
@@ -214,7 +214,7 @@ def _each_step(torch: Any, module: Any, arguments: tuple[Any, ...], found: Found
 def let_gradients_pass(module: Any, found: Found, arguments: tuple[Any, ...]) -> list[str]:
     """Put neurons whose spikes carry a gradient only while they train into that mode, in place; return the others without one.
 
-    Some of SpikingJelly's neurons leave out their surrogate after ``eval()``, which changes no value.
+    Some of SpikingJelly's neurons omit their surrogate after ``eval()``, which changes no value.
     """
     cut = _cut_units(module, found, arguments)
     for name in cut:
@@ -223,7 +223,7 @@ def let_gradients_pass(module: Any, found: Found, arguments: tuple[Any, ...]) ->
 
 
 def _cut_units(module: Any, found: Found, arguments: tuple[Any, ...]) -> list[str]:
-    """Return the names of the neurons whose output needs no gradient although their input does."""
+    """Return the names of the neurons whose output requires no gradient although their input does."""
     torch = require_torch()
     tree = torch.utils._pytree
     module = _copy_of(module)  # a run under autograd leaves values with gradients in it

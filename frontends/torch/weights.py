@@ -1,4 +1,4 @@
-"""Trained weights back into the module that the network came from."""
+"""Trained weights written back into the module from which the network came."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[s
     """Write trained weights into the parameters of the module that the network came from.
 
     Each weight of the network belongs to the parameter (or buffer) of the module that held its value when the module was imported: the
-    module must not have changed since. A batch normalisation that was folded into a weight is taken out of it again: the layer gets the
-    weight, and the normalisation's bias what is left (running statistics and ``gamma`` stay). The gates of an LSTM cell, which are layers
-    of their own in the network, go back into the rows of the cell's weights. Nothing is written unless everything fits.
+    module must not have changed since. A batch normalisation that was folded into a weight is unfolded: the layer gets the
+    weight, and the normalisation's bias the rest (running statistics and ``gamma`` stay). The gates of an LSTM cell, which are separate
+    layers in the network, go back into the rows of the cell's weights. Nothing is written unless everything fits.
 
     Parameters
     ----------
     trained
-        A session, or what its ``state_dict()`` returned.
+        A session, or the result of its ``state_dict()``.
     module
-        The module that :func:`from_torch` was given.
+        The module given to :func:`from_torch`.
     graph
-        With a plain state dictionary: the graph that :func:`from_torch` returned, whose values tell what belongs where. Without it only
-        shapes and names can tell.
+        With a plain state dictionary: the graph that :func:`from_torch` returned, whose values identify the parameters. Without it only
+        shapes and names can.
 
     Returns
     -------
     list
-        Names of the module's tensors that were written.
+        Names of the written tensors of the module.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[s
 
 
 def _weights(trained: Any, graph: Graph | None) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Trained values by label, and the values before training where they are known."""
+    """Trained values by label, and the values before training if known."""
     if isinstance(trained, Mapping):
         values = {str(name): np.asarray(value) for name, value in trained.items()}
         if graph is None:
@@ -137,7 +137,7 @@ def _keep(found: dict[Place, tuple[str, Array]], place: Place, label: str, new: 
 
 
 def _form(label: str, value: Array, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> Form:
-    """Find the one tensor, or its one block of rows, that a weight is of."""
+    """Find the one tensor, or its one block of rows, of a weight."""
     original, (node, _, last) = originals.get(label), label.rpartition(".")
     fitting = [f for name, tensor in tensors.items() for f in forms(name, tensor, value, original)]
     fitting = [f for f in fitting if f.owner == node and f.parameter == last] or fitting
@@ -148,7 +148,7 @@ def _form(label: str, value: Array, originals: Mapping[str, Array], tensors: Map
 
 
 def _as_their_weight(fitting: list[Form], node: str, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> list[Form]:
-    """Keep the biases of the gate that the weight of `node` is of."""
+    """Keep the biases of the gate to which the weight of `node` belongs."""
     weight = originals.get(f"{node}.weight")
     if weight is None or len(fitting) < 2:
         return fitting
@@ -157,7 +157,7 @@ def _as_their_weight(fitting: list[Form], node: str, originals: Mapping[str, Arr
 
 
 def _weight_fits(tensors: Mapping[str, Array], values: Mapping[str, Array], originals: Mapping[str, Array], node: str) -> bool:
-    """Tell whether the weight of the node `node` is a tensor of the module as it is; nodes without a weight always fit."""
+    """Return whether the weight of the node `node` equals a tensor of the module unchanged; nodes without a weight always fit."""
     label = f"{node}.weight"
     if label not in values or label not in originals:
         return True

@@ -1,4 +1,4 @@
-"""Arrays for the page: as runs where that is short, else as base64 of little-endian numbers."""
+"""Arrays for the page: as runs if that is shorter, else as base64 of little-endian numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dataflow graph, drawn in columns by stage; long chains go on in the next band."""
+"""The dataflow graph, drawn in columns by stage; long chains continue in the next band."""
 
 from __future__ import annotations
 

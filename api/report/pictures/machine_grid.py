@@ -1,4 +1,4 @@
-"""Where a tile is drawn: the tiles of a chip in rows, the chips side by side."""
+"""Positions of tiles in drawings: the tiles of a chip in rows, the chips side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory over the life of a step, against the limit: what is live on the plan's fullest tile, superstep by superstep."""
+"""Memory over a step compared with the limit: the live data on the plan's fullest tile, superstep by superstep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Colours that colour-blind readers can tell apart (Okabe & Ito 2008), and a ramp (viridis, Smith & van der Walt 2015)."""
+"""Colours for colour-blind readers (Okabe & Ito 2008), and a ramp (viridis, Smith & van der Walt 2015)."""
 
 from __future__ import annotations
 

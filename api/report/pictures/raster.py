@@ -1,4 +1,4 @@
-"""Recorded spikes as pictures and numbers: rasters in bins, activity over time, and what the plan assumed."""
+"""Recorded spikes as pictures and numbers: rasters in bins, activity over time, and the plan's assumption."""
 
 from __future__ import annotations
 

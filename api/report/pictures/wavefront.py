@@ -1,4 +1,4 @@
-"""The schedule as a picture: which step each population runs in the first iterations."""
+"""The schedule as a picture: the step of each population in the first iterations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of dense weights that products read: turned for the backward pass, or of 16 bits a number."""
+"""Copies of dense weights for products: transposed for the backward pass, or with 16 bits a number."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from snnc.compiler.ir.plan import Precision
 Kind = Literal["back", "rows16", "forward16", "backward16"]
 
 HALVES: Final[dict[Precision, str | None]] = {"float32": None, "bfloat16": "BFloat16", "float16": "Float16"}
-"""C++ type of the numbers of 16 bits that a precision has."""
+"""C++ type of the 16-bit numbers of a precision."""
 _LANES: Final = 32
 _DEPTH: Final = 16
-"""Fragments are filled up to whole ones: rows to a warp's neurons, their depth to that of a product (``tensor_cores.hpp``)."""
+"""Fragments are padded to whole ones: rows to a warp's neurons, their depth to that of a product (``tensor_cores.hpp``)."""
 
 
 @dataclass(frozen=True)
 class WeightCopy:
-    """A copy of a dense weight that lies [inputs][outputs] on the device, renewed when the weight changes.
+    """A copy of a dense weight, stored as [inputs][outputs] on the device; updated when the weight changes.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class WeightCopy:
 
     @property
     def bytes(self) -> int:
-        """What it takes of the device."""
+        """Bytes on the device."""
         return 4 * self._words
 
     @property
@@ -63,18 +63,18 @@ class WeightCopy:
 
     @property
     def layout(self) -> str:
-        """Statement that makes room for it."""
+        """Statement that allocates it."""
         return f"{self._array}.resize({self._words}u);"
 
     @property
     def binding(self) -> str:
-        """Statement that tells kernels where it is."""
+        """Statement that passes its address to kernels."""
         data = f"{self._array}.data()"
         return f"net.{self.name} = {f'reinterpret_cast<Short<Half> *>({data})' if self.kind == 'rows16' else data};"
 
     @property
     def statement(self) -> str:
-        """What renews it."""
+        """Statement that updates it."""
         weight, to, i, o = f"net.{self.weight}", f"net.{self.name}", self.inputs, self.outputs
         return {
             "back": f"turn_weights({weight}, {i}, {o}, {to});",

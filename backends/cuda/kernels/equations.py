@@ -1,4 +1,4 @@
-"""Kernels of populations as the body of a lane: one neuron of one sample, forward and back."""
+"""Kernels of populations as the body of a lane: one neuron of one sample, forward and backward."""
 
 from __future__ import annotations
 

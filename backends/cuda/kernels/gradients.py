@@ -1,4 +1,4 @@
-"""What gathers the gradients of parameters once the deltas of all steps are there."""
+"""Kernels that compute the gradients of parameters from the deltas of all steps."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ LANES = 32
 
 @dataclass
 class Gradients:
-    """Statements in the making.
+    """Statements under construction.
 
     Attributes
     ----------
     whole
-        Calls that know nothing of the network.
+        Network-independent calls.
     calls
         Statements of the host.
     lines
         Statements of the kernel.
     layout
-        Statements that share the rows out, a slice a partial sum.
+        Statements that divide the rows, one slice per partial sum.
     sums
         Gradients of neurons' parameters, summed over time in place, with their neurons.
     """
@@ -50,7 +50,7 @@ class Gradients:
     sums: dict[str, int] = field(default_factory=dict)
 
     def add_all(self) -> None:
-        """Add what every operation of the backward pass asks for."""
+        """Add the statements of every operation of the backward pass."""
         for op in self.steps.program.backward:
             made = self.whole.gradient(op)
             if made is not None:

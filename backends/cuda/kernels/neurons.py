@@ -1,4 +1,4 @@
-"""Populations as C++ structs: what a thread holds of one neuron of one sample while it goes through time, forward and back."""
+"""Populations as C++ structs: a thread's state of one neuron of one sample through time, forward and backward."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
 
 @dataclass(frozen=True)
 class Sum:
-    """What reaches a port from outside of the recurrence.
+    """Input of a port from outside the recurrence.
 
     Attributes
     ----------
     buffer
         Rows of numbers that hold it; None: nothing.
     delay
-        Steps after the one at hand that are read; nothing comes from after the sequence.
+        Offset of the read step after the current one; nothing comes from after the sequence.
     constant
         C++ expression that is the same at all steps; None: there is none.
     """
@@ -41,9 +41,9 @@ class NeuronStruct:
     ports: int
     outputs: int
     given: tuple[str, ...]
-    """What a step reads of memory."""
+    """Memory reads of a step."""
     members: tuple[str, ...]
-    """Declarations of what is held."""
+    """Declarations of the held values."""
     begin: tuple[str, ...]
     read: tuple[str, ...]
     step: tuple[str, ...]

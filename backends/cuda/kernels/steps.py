@@ -1,4 +1,4 @@
-"""What kernels do in a time step: for each population the sums that reach it, forward and back."""
+"""The work of kernels in a time step: for each population the sums that reach it, forward and backward."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class WholeSum:
-    """What reaches a port of a population from outside of its component, for all steps at once.
+    """Input of a population's port from outside its component, for all steps at once.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class WholeSum:
 
 @dataclass(frozen=True)
 class NearWeight:
-    """A matrix [rows][columns] of which a block may keep its own neurons' columns in its shared memory.
+    """A matrix [rows][columns]; a block may keep its own neurons' columns in shared memory.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class NearWeight:
     rows, columns
         Its size.
     back
-        Whether they do on the way back.
+        Whether they do so in the backward pass.
     fragments
         Whether it is a copy of 16 bits, a row of pairs for each neuron.
     """
@@ -110,20 +110,20 @@ class NearWeight:
 
     @property
     def fetched(self) -> str:
-        """How the call begins that brings it near."""
+        """Beginning of the call that loads it into shared memory."""
         if self.fragments:
             return f"fetch_fragments(net.{self.name}, {self.matrix}, half_pairs({self.rows})"
         return f"fetch<{self.columns}>(net.{self.name}, {self.matrix}, {self.rows}"
 
     @property
     def place(self) -> str:
-        """What gives it room: its neurons, and words of a chunk of them."""
+        """Its allocation: its neurons, and words of a chunk of them."""
         words = f"LANES * (half_pairs({self.rows}) + APART)" if self.fragments else f"LANES * {self.rows}"
         return f"{{&net.{self.name}, {self.columns}, {words}}}"
 
     @property
     def seen(self) -> str:
-        """How a warp reads it."""
+        """Expression with which a warp reads it."""
         if self.fragments:
             return f"fragments_of(net.{self.name}, {self.matrix}, half_pairs({self.rows}), item)"
         return f"columns_of(net.{self.name}, {self.matrix}, {self.columns}, item)"
@@ -140,7 +140,7 @@ class Connection:
 
 @dataclass
 class Bound:
-    """What the kernels know of connections: members of ``Net``, how they are filled, copies of dense weights by name."""
+    """The kernels' data of connections: members of ``Net``, their initialisation, copies of dense weights by name."""
 
     fields: list[str] = field(default_factory=list)
     binding: list[str] = field(default_factory=list)
@@ -154,7 +154,7 @@ class Steps:
     Parameters
     ----------
     storage
-        What is kept of the program's buffers.
+        Storage of the program's buffers.
     precision
         ``"bfloat16"``: of the factors of dense backward products and of deltas; ``"float16"``: of forward products and of what is kept of
         the past too.
@@ -190,28 +190,28 @@ class Steps:
         return forward_struct(self.program, info, op, self.past(op), sums, self.neurons(info.id))
 
     def _outside(self, current: str) -> Sum:
-        """How a neuron reads what reaches its current from outside."""
+        """Expression with which a neuron reads its current's input from outside."""
         if self.arrivals(current, outside=True):
             return Sum(f"c_{current}")
         biases = self.biases(current)
         return Sum(constant=" + ".join(f"net.{bias}[n]" for bias in biases) if biases else None)
 
     def arrivals(self, current: str, *, outside: bool) -> list[Arrival]:
-        """What arrives at a current, from outside of its component or from within."""
+        """Inputs of a current, from outside its component or from within."""
         arriving = [op for op in self.program.forward if isinstance(op, Arrival) and op.target == current]
         return [op for op in arriving if self.schedule.outside(op) == outside]
 
     def own_sum(
         self, name: str, population: str, to: str, ops: Sequence[Arrival | RecordAdjoint | InputGradient], *, first: bool
     ) -> WholeSum:
-        """A kernel of the network's own that adds what comes from outside, for all steps at once.
+        """A network-specific kernel that adds inputs from outside, for all steps at once.
 
         Parameters
         ----------
         name
             Of the kernel.
         population, to
-            Who it comes to, and the member of ``Net`` that holds the sum.
+            The target population, and the member of ``Net`` that holds the sum.
         ops
             What comes.
         first
@@ -236,7 +236,7 @@ class Steps:
         return found
 
     def biases(self, current: str) -> tuple[str, ...]:
-        """What a current begins with."""
+        """Initial value of a current."""
         return next((op.biases for op in self.program.forward if isinstance(op, Fill) and op.target == current), ())
 
     def _start(self, current: str, port: int = 0) -> str:
@@ -294,7 +294,7 @@ class Steps:
         return backward_struct(self.program, info, op, self.past(op), self._short(op), sums, self.neurons(info.id))
 
     def returns(self, output: str, *, outside: bool) -> list[RecordAdjoint | InputGradient]:
-        """What comes back to an output, from outside of its component or from within."""
+        """Gradients of an output, from outside its component or from within."""
         coming = [op for op in self.program.backward if isinstance(op, RecordAdjoint | InputGradient) and op.source.buffer == output]
         return [op for op in coming if (isinstance(op, RecordAdjoint) or self.schedule.returns_from_outside(op)) == outside]
 
@@ -308,7 +308,7 @@ class Steps:
         return Sum(f"d_{coming[0].target}", coming[0].source.delay)
 
     def summed_adjoint(self, output: str) -> bool:
-        """Whether what comes back to an output from outside is summed in a buffer of its own."""
+        """Whether an output's gradients from outside are summed in a separate buffer."""
         coming = self.returns(output, outside=True)
         return len(coming) > 1 or any(not isinstance(op, RecordAdjoint) for op in coming)
 
@@ -339,7 +339,7 @@ class Steps:
         return lines + [line for op in coming for line in self._guarded(op, port)]
 
     def _guarded(self, op: RecordAdjoint | InputGradient, port: int) -> list[str]:
-        """What comes back at a step; nothing comes from after the sequence."""
+        """Gradients at a step; nothing comes from after the sequence."""
         lines = self._return(op, port)
         if not op.source.delay:
             return lines
@@ -446,7 +446,7 @@ class Steps:
         return windows_expression(op.windows, op.groups, self.program.buffers[op.weight].shape[0])
 
     def records(self) -> list[dict[str, object]]:
-        """What copies the records of all steps."""
+        """Code that copies the records of all steps."""
         found: list[dict[str, object]] = []
         for op in self.program.forward:
             if isinstance(op, Record):
@@ -466,7 +466,7 @@ class Steps:
         return f"net.{copy.name}"
 
     def _near(self, op: Dense, inputs: int, outputs: int) -> str:
-        """C++ expression of the columns of a weight [inputs][outputs], near or not; what leaves the time loop is far."""
+        """C++ expression of the columns of a weight [inputs][outputs], in shared memory or not; never outside the time loop."""
         if self.schedule.outside(op):
             return f"Columns{{net.{op.weight}, {outputs}, item.column}}"
         reader = next(o.population for o in self.program.forward if isinstance(o, NeuronStep) and op.target in o.currents)
@@ -512,7 +512,7 @@ class Steps:
         return f"net.{name}"
 
     def _bind_wires(self, name: str, made: Callable[[], str]) -> str:
-        """C++ expression of wires, which are bound when they are first asked for."""
+        """C++ expression of wires, which are bound at their first use."""
         if f"Wires {name};" not in self.bound.fields:
             self.bound.fields.append(f"Wires {name};")
             self.bound.binding.append(f"net.{name} = {made()};")
@@ -525,7 +525,7 @@ class Steps:
 
 
 def windows_expression(windows: Windows, groups: int, outputs: int) -> str:
-    """``Windows{…}`` of a convolution; a lone axis is the second."""
+    """``Windows{…}`` of a convolution; a single axis is the second."""
     pairs = (windows.size, windows.output, windows.kernel, windows.stride, [before for before, _ in windows.padding], windows.dilation)
     numbers = [str(windows.channels), str(outputs), str(groups)]
     for pair, missing in zip(pairs, (1, 1, 1, 1, 0, 1), strict=True):
@@ -542,7 +542,7 @@ def _positions(windows: Windows) -> int:
 
 
 def _step(source: Value, *, back: bool) -> str:
-    """The step that is read: of a source what was before, of an adjoint what comes after."""
+    """The step that is read: an earlier one of a source, a later one of an adjoint."""
     return f"t {'+' if back else '-'} {source.delay}" if source.delay else "t"
 
 

@@ -12,12 +12,12 @@ from snnc.backends.native.tables import Wires
 
 Table = npt.NDArray[np.uint32]
 FEW: Final = 4
-"""Entries of a weight up to which a lane takes all of them."""
+"""Maximum entries of a weight for which one lane processes all of them."""
 
 
 @dataclass
 class Tables:
-    """The tables of a program in the making; expressions of ``network.cu`` name them by number."""
+    """The tables of a program under construction; expressions of ``network.cu`` name them by number."""
 
     tables: list[Table] = field(default_factory=list)
 
@@ -40,7 +40,7 @@ class Sorted:
 
     @property
     def most(self) -> int:
-        """Entries of the key that has most."""
+        """Maximum number of entries of a key."""
         return int(_counts(self.begin).max(initial=0))
 
 
@@ -59,7 +59,7 @@ def by(key: Table, count: int, *others: Table) -> Sorted:
 
 
 def choices_by_source(wires: Wires, sources: int) -> Sorted:
-    """For a maximum, whose entries are sorted by target: the targets of each source."""
+    """The targets of each source of a maximum, whose entries are sorted by target."""
     counts = _counts(wires.begin)
     target = np.repeat(np.arange(len(counts), dtype=np.uint32), counts)
     return by(wires.entries[:, 0], sources, target)

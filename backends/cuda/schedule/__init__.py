@@ -1,1 +1,1 @@
-"""Which CUDA kernels run in which order, over which buffers, and how long they are predicted to take."""
+"""The order of the CUDA kernels, the buffers between them, and their predicted times."""

@@ -1,4 +1,4 @@
-"""Seconds of a recurrent core, as ``recurrent_choice.hpp`` predicts them when it chooses among the shapes of ``recurrent_core.cuh``."""
+"""Predicted seconds of a recurrent core, as in ``recurrent_choice.hpp``, which chooses among the shapes of ``recurrent_core.cuh``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The launches of a training step as data: what each computes, and how many bytes and multiplications it takes."""
+"""The launches of a training step as data: the work of each, its bytes and its multiplications."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "p
 Way = Literal["forward", "backward", "gradient", "once"]
 FLOAT: Final = 4
 _MOST: Final = 2**48
-"""No size of a launch that is read back is larger."""
+"""Maximum size of a launch that is read back."""
 _TILE: Final = 128
 _NARROW: Final = 32
 """Rows and columns of a block's tile of a product, and columns where there are few (``whole_tiles.cuh``)."""
@@ -39,7 +39,7 @@ class Launch:
     Attributes
     ----------
     kind, way
-        What it is, and when it runs.
+        Its kind, and its phase.
     of
         The author's name of the population or connection.
     row_bytes, fixed_bytes
@@ -70,7 +70,7 @@ class Launch:
     weights: int = 0
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON's types."""
+        """Return it as JSON types."""
         return asdict(self)
 
     @staticmethod
@@ -80,7 +80,7 @@ class Launch:
 
 
 def read_launches(data: object) -> list[Launch] | None:
-    """Return the launches that a project describes; None where it describes none, or something else."""
+    """Return the launches in a project's description; None if there are none, or the description is invalid."""
     if not isinstance(data, list) or not all(_is_launch(one) for one in data):
         return None
     return [Launch.from_data(one) for one in data] or None
@@ -95,7 +95,7 @@ def _is_launch(data: object) -> bool:
 
 
 def filled(count: int, unit: int) -> int:
-    """Return `count` filled up to whole units."""
+    """Return `count` rounded up to whole units."""
     return -(-count // unit) * unit
 
 
@@ -117,7 +117,7 @@ class Launches:
         self._steps = steps
 
     def coming(self, op: Arrival | InputGradient | RecordAdjoint, label: str) -> Launch:
-        """What an operation adds to the sum from outside of a population of that name."""
+        """The contribution of an operation to the sum from outside for the population of that name."""
         source, target = self._row_bytes(op.source.buffer), FLOAT * self._steps.storage.size(op.target)
         if isinstance(op, Dense):
             return self._product(op.weight, label, "forward", source + target, 2 if self._steps.spikes(op.source.buffer) else 6)
@@ -134,7 +134,7 @@ class Launches:
         return Launch("table", way, label, (source if way == "forward" else values) + target + again)
 
     def gradient(self, op: object) -> Launch | None:
-        """The gradient of a weight; None: it is one of few numbers."""
+        """The gradient of a weight; None for a weight of few numbers."""
         if isinstance(op, DenseWeightGradient):
             inputs, outputs = self._steps.storage.size(op.source.buffer), self._steps.storage.size(op.target)
             row = self._row_bytes(op.source.buffer) + FLOAT * outputs

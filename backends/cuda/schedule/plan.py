@@ -1,4 +1,4 @@
-"""The schedule of a network as its program has it: kernels, the buffers between them, and the order of their launches."""
+"""The schedule of a network's program: kernels, the buffers between them, and the order of their launches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Near = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class FeedbackKernels:
-    """The kernels of a feedback, forward and back, and what they take."""
+    """The kernels of a feedback, forward and backward, and their arguments."""
 
     name: str
     forward_phases: tuple[Phase, ...]
@@ -37,7 +37,7 @@ class FeedbackKernels:
 
 @dataclass(frozen=True)
 class RecurrentCore:
-    """A population whose weights stay on chip for all steps, as the templates take it.
+    """A population whose weights stay on chip for all steps, as template data.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class RecurrentCore:
     goes_back
         Whether gradients come back through the recurrence.
     feedback
-        What runs where the weights do not fit.
+        The kernels that run if the weights do not fit.
     """
 
     name: str
@@ -78,14 +78,14 @@ class Scratch:
 
 
 class Plan:
-    """What a program runs, in order.
+    """The kernels of a program, in order.
 
     Parameters
     ----------
     steps
         What kernels do.
     whole
-        Calls that know nothing of the network.
+        Network-independent calls.
     trains
         Whether there is a backward pass.
 
@@ -94,7 +94,7 @@ class Plan:
     neurons
         Structs of the populations outside of feedbacks.
     sums
-        Kernels of what comes from outside of a component.
+        Kernels for inputs from outside a component.
     feedbacks
         Kernels of components with barriers.
     cores
@@ -102,9 +102,9 @@ class Plan:
     forward, backward
         Statements of the host that launch all of them.
     launches
-        What is launched, as data.
+        The launches as data.
     fields, binding
-        Buffers of the sums: members of ``Net``, and statements that say where they are.
+        Buffers of the sums: members of ``Net``, and statements that set their addresses.
     """
 
     def __init__(self, steps: Steps, whole: Whole, trains: bool) -> None:
@@ -192,7 +192,7 @@ class Plan:
                 self.backward.append(f"{name}.backward(net, run_of);")
 
     def _sum(self, way: list[str], port: str, population: str, to: str) -> None:
-        """Add the launches that sum what comes from outside to a current or, on the way back, to an output."""
+        """Add the launches that sum inputs from outside to a current or, in the backward pass, to an output."""
         coming: Sequence[Arrival | RecordAdjoint | InputGradient]
         coming = self._steps.arrivals(port, outside=True) if way is self.forward else self._steps.returns(port, outside=True)
         for number, op in enumerate(coming):
@@ -249,7 +249,7 @@ class Plan:
         )
 
     def _passes_on(self, population: str) -> bool:
-        """Whether a population hands on the sum of one port as it is, and keeps nothing."""
+        """Whether a population passes on the sum of one port unchanged, and stores nothing."""
         kernel, op = self._steps.population(population).kernel, self._steps.neuron_step(population)
         if kernel.states or kernel.saved or len(kernel.inputs) != 1 or len(kernel.outputs) != 1 or self._steps.spikes(op.outputs[0]):
             return False
@@ -258,7 +258,7 @@ class Plan:
         return same and bool(self._steps.arrivals(op.currents[0], outside=True))
 
     def _passes_back(self, population: str) -> bool:
-        """Whether its current's adjoint is the sum of what comes back."""
+        """Whether its current's adjoint is the sum of its output's gradients."""
         op = self._steps.neuron_adjoint(population)
         return self._passes_on(population) and not self._steps.rounds_delta(op.currents[0]) and self._steps.summed_adjoint(op.outputs[0])
 
@@ -307,7 +307,7 @@ class Plan:
         )
 
     def _work(self, feedback: Feedback) -> dict[str, int]:
-        """What a step takes, as ``Work`` of ``sharing.hpp`` says."""
+        """Work of a step, as ``Work`` of ``sharing.hpp``."""
         steps, program = self._steps, self._steps.program
         currents = {c for p in feedback.populations for c in steps.neuron_step(p).currents}
         inside = {

@@ -1,4 +1,4 @@
-"""How long a training step takes on a GPU: predicted from its launches by rates that were measured on one card."""
+"""The predicted time of a training step on a GPU, from its launches and rates measured on one card."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Card:
     Attributes
     ----------
     name
-        As its driver calls it.
+        Its driver's name.
     processors, clock
         Multiprocessors, and cycles a second of them.
     memory
@@ -66,13 +66,13 @@ H100: Final = Card(
     host=60e-6,
 )
 """Measured on one H100 on 2026-11-23: 1,213 multiplications of bfloat16 a cycle and multiprocessor from registers, of which products
-are taken to reach half; barriers; launches in a graph (0.9 us, and the end of a kernel); convolutions and tables. Assumed: the share
+are assumed to reach half; barriers; launches in a graph (0.9 us, and the end of a kernel); convolutions and tables. Assumed: the share
 of memory's 3.0 TB/s, a step of a walk, and the host."""
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """A launch, its seconds, what bounds it, and the bytes that it reads and writes."""
+    """A launch, its seconds, its limiting factor, and the bytes that it reads and writes."""
 
     launch: Launch
     seconds: float
@@ -80,7 +80,7 @@ class Predicted:
     bytes: int
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON's types."""
+        """Return it as JSON types."""
         launch = self.launch
         return {"kind": launch.kind, "way": launch.way, "of": launch.of, "bytes": self.bytes, "us": 1e6 * self.seconds, "by": self.by}
 
@@ -91,26 +91,26 @@ def predict(launches: Sequence[Launch], steps: int, batch: int, card: Card = H10
 
 
 def seconds_of(found: Sequence[Predicted], card: Card = H100) -> float:
-    """Return the seconds of a step, the host's part among them."""
+    """Return the seconds of a step, including the host's part."""
     return sum(one.seconds for one in found) + card.host
 
 
 def predicted_step(description: Mapping[str, Any], steps: int, batch: int, card: Card = H100) -> dict[str, Any] | None:
-    """Return what a step of a project takes on a card, as JSON's types.
+    """Return the predicted step of a project on a card, as JSON types.
 
     Parameters
     ----------
     description
         ``project.json`` of the project.
     steps, batch
-        Of what.
+        Sizes of the step.
     card
-        On what.
+        Rates of the card.
 
     Returns
     -------
     dict or None
-        Name of the card, seconds of the step, those of it that wait for the host, and the launches in their order; None where the project
+        Name of the card, seconds of the step, those of it that wait for the host, and the launches in their order; None if the project
         does not describe its launches.
     """
     launches = read_launches(description.get("launches"))

@@ -1,7 +1,7 @@
-"""Which kernels run in which order: what does not recur leaves the time loop.
+"""The kernels and their order: all work that does not recur leaves the time loop.
 
-The populations' graph is condensed (Tarjan's strongly connected components): what reaches a component from outside is computed for all
-steps and samples at once; then its own time loop runs, by itself.
+The populations' graph is condensed (Tarjan's strongly connected components): a component's inputs from outside are computed for all
+steps and samples at once; then its own time loop runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from snnc.compiler.ir.step_program import StepProgram
 
 @dataclass(frozen=True)
 class Feedback:
-    """Populations that feed back to each other in any way: teams of blocks go through the steps, with barriers.
+    """Populations that feed back to each other in any way: teams of blocks run through the steps, with barriers.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class Loop:
-    """A population with one dense recurrence of spikes of its own, whose weights stay on chip where they fit.
+    """A population with one dense recurrence of its own spikes, whose weights stay on chip if they fit.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Loop:
     recurrence
         The connection.
     otherwise
-        How it runs where its weights do not fit.
+        Its alternative if its weights do not fit.
     """
 
     population: str
@@ -81,7 +81,7 @@ class Schedule:
     Parameters
     ----------
     program
-        What is scheduled.
+        The step program.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Schedule:
         self._component_of = {p: c for c in self.components for p in c.populations}
 
     def outside(self, op: Arrival) -> bool:
-        """Whether `op` reads what is there for all steps before its target's component runs: an input, or an earlier component."""
+        """Whether the source of `op` is complete for all steps before its target's component runs: an input, or an earlier component."""
         owner = self._owner.get(op.source.buffer)
         return owner is None or self._component_of[owner] is not self._component_of[self._reader[op.target]]
 
@@ -137,7 +137,7 @@ class Schedule:
         return owner is not None and owner in members and self._reader[op.target] in members
 
     def _edges(self, members: Collection[str]) -> list[Edge]:
-        """Which of some populations read which of them, and how late."""
+        """Connections among some populations, with delays."""
         arriving = [op for op in self._program.forward if isinstance(op, Arrival)]
         return [
             (self._owner[op.source.buffer], self._reader[op.target], op.source.delay) for op in arriving if self._is_within(op, members)

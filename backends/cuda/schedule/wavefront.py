@@ -1,4 +1,4 @@
-"""When populations run: each a few barriers behind the others, so that all of them work at once where the connections allow it."""
+"""The schedule of populations: each a few barriers after the others, so that all work at once if the connections allow it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Edge = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Turn:
-    """A population that runs in a stretch between two barriers, `skew` time steps behind."""
+    """A population that runs in a stretch between two barriers, `skew` time steps late."""
 
     name: str
     skew: int
@@ -19,7 +19,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Wavefront:
-    """The stretches of a time step, a barrier behind each, and the largest skew.
+    """The stretches of a time step, each followed by a barrier, and the largest skew.
 
     A network of T steps takes T + `skew` rounds of all stretches; results are those without a skew.
     """
@@ -31,8 +31,8 @@ class Wavefront:
 def wavefront(names: Sequence[str], edges: Iterable[Edge]) -> Wavefront:
     """Find the fewest barriers a time step, and with them the earliest turn of every population.
 
-    With M barriers a step, population p runs time step t in stretch M t + f(p). What it reads with delay d of q has to be a barrier
-    older: f(p) >= f(q) - M d + 1. Such numbers exist when no cycle is longer than M times its delays (Leiserson & Saxe, "Retiming
+    With M barriers a step, population p runs time step t in stretch M t + f(p). Values that it reads from q with delay d must be a barrier
+    older: f(p) >= f(q) - M d + 1. Such numbers exist if no cycle is longer than M times its delays (Leiserson & Saxe, "Retiming
     synchronous circuitry", Algorithmica 6, 1991).
 
     Parameters
@@ -60,7 +60,7 @@ def wavefront(names: Sequence[str], edges: Iterable[Edge]) -> Wavefront:
 
 
 def _times(names: Sequence[str], edges: Sequence[Edge], barriers: int) -> dict[str, int] | None:
-    """Longest paths; None where a cycle makes them grow for ever."""
+    """Longest paths; None if a cycle makes them infinite."""
     found = dict.fromkeys(names, 0)
     for _ in range(len(names) + 1):
         changed = False

@@ -1,4 +1,4 @@
-"""What leaves the time loop, as calls of kernels that take all steps and samples at once and know nothing of the network."""
+"""Work outside the time loop, as calls of general kernels that take all steps and samples at once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PreparedWeight:
     Attributes
     ----------
     weight, use, factors
-        The parameter, which product, and what becomes of its factors (``whole_products.hpp``).
+        The parameter, the product, and the form of its factors (``whole_products.hpp``).
     inputs, outputs
         Its sizes.
     """
@@ -59,23 +59,23 @@ class PreparedWeight:
 
     @property
     def given(self) -> str:
-        """C++ of what products take."""
+        """C++ of the products' argument."""
         return f"PreparedWeights{{WholeUse::{self.use}, Factors::{self.factors}, {self.inputs}, {self.outputs}, {self.name}.data()}}"
 
     @property
     def layout(self) -> str:
-        """Statement that makes room for it."""
+        """Statement that allocates it."""
         return f"{self.name}.make_room(prepared_bytes(WholeUse::{self.use}, Factors::{self.factors}, {self.inputs}, {self.outputs}) / 4);"
 
     @property
     def statement(self) -> str:
-        """What renews it."""
+        """Statement that updates it."""
         return f"prepare_weights({self.given}, {{net.{self.weight}, {self.inputs}, {self.outputs}}});"
 
 
 @dataclass
 class Whole:
-    """Calls in the making.
+    """Calls under construction.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Whole:
     prepared
         Weights that products read, by name.
     work
-        C++ expressions of how many numbers of room calls need, one after the other; ``rows`` are those of a segment.
+        C++ expressions of the calls' temporary memory in numbers, one after the other; ``rows`` are those of a segment.
     """
 
     steps: Steps
@@ -95,12 +95,12 @@ class Whole:
     work: dict[str, None] = field(default_factory=dict)
 
     def arrival(self, op: Arrival, to: str, *, first: bool) -> str | None:
-        """Call that adds what arrives to the rows of `to`; None where only a kernel of the network's own can.
+        """Call that adds the inputs to the rows of `to`; None if only a network-specific kernel can.
 
         Parameters
         ----------
         op
-            What arrives from outside of a component.
+            The operation with an input from outside a component.
         to
             Member of ``Net``.
         first
@@ -130,7 +130,7 @@ class Whole:
         return f"gather_wired({ends}, {tables.by_target}, {source}, {tables.weight}, {tables.bias_of or 'nullptr'}, {sums % bias});"
 
     def returning(self, op: InputGradient, to: str, *, first: bool) -> str | None:
-        """Call that adds what comes back to the rows of `to`; None where only a kernel of the network's own can."""
+        """Call that adds gradients to the rows of `to`; None if only a network-specific kernel can."""
         short, delay = self.steps.rounds_delta(op.target), op.source.delay
         add = "false" if first else "true"
         reach = f"{f'{delay} * batch' if delay else '0'}, net.left * batch"
@@ -162,7 +162,7 @@ class Whole:
         return f"gather_wired_back({ends}, {by_source}, {deltas}, {reach}, {tables.weight}, {sums});"
 
     def gradient(self, op: object) -> tuple[str, str] | None:
-        """Call that finds a gradient, and the statement that lays out its partial sums; None where only a kernel of the network can."""
+        """Call that computes a gradient, and the statement that lays out its partial sums; None if only a network-specific kernel can."""
         if isinstance(op, DenseWeightGradient):
             outputs, inputs = self.steps.storage.size(op.target), self.steps.storage.size(op.source.buffer)
             parameter = op.gradient.removeprefix("d_")

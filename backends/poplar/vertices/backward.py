@@ -34,7 +34,7 @@ ROUND: Final = BlockVertex(
 
 
 def ring_size(net: Network, buffer: str) -> int:
-    """Steps for which gradients of an output are under way at once; 0 when none arrive over connections."""
+    """Number of steps for which gradients of an output are pending at once; 0 if none arrive over connections."""
     lags = [net.buses[c.id].lag for c in net.program.connections if c.source_buffer == buffer and net.input_gradient(c.id)]
     return 1 + (max(lags) - 1) // net.plan.interval if lags else 0
 
@@ -126,7 +126,7 @@ def _state_adjoints(
     net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint, fields: list[Field], places: dict[str, str],
     zeros: list[Body],
 ) -> list[Body]:  # fmt: skip
-    """States whose adjoint is handed from step to step."""
+    """States whose adjoint is passed from step to step."""
     stores: list[Body] = []
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
         if not any(a.target == f"d_{state}_prev" for a in population.kernel.backward):
@@ -273,7 +273,7 @@ def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> li
 
 
 def _add_weight_round(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
-    """Further windows: what they add to weight gradients and partial products, and the gradients that the last one brought back."""
+    """Further windows: their contribution to weight gradients and partial products, and the gradients returned by the last one."""
     links = [link for link in incoming(net, population.id) if link.limited_back and link.read_backward]
     back = [link for link in incoming(net, population.id) if link.limited_back and link.returned]
     both = [link for link in incoming(net, population.id) if link in links or link in back]

@@ -1,4 +1,4 @@
-"""Weight gradients, and products that go back to sources, dealt over the workers of a tile by the spikes of all its samples."""
+"""Weight gradients and source gradients, distributed over the workers of a tile by the spikes of all its samples."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def add_dealt_gradients(net: Network, assembly: Assembly, population: Population
 
 
 def _body(link: Incoming) -> Body:
-    """What the template needs of a connection."""
+    """Template data of a connection."""
     body = link.body()
     lengths = "Spikes" if link.near else "const unsigned *"
     return body | {"list": body["numbers"], "lengths": lengths, "learned": link.learned, "returned": link.returned}
@@ -71,7 +71,7 @@ def _window_fields(net: Network, population: str, link: Incoming) -> list[Field]
 
 
 def _gradient_fields(population: str, link: Incoming) -> list[Field]:
-    """What the first block of each group adds up, and what the others do, in order."""
+    """The sums of the first block of each group, and those of the others, in order."""
     i, sums = link.index, f"d_{link.connection.weight}"
     others = f"{sums}.others.range({population}.groups[h.begin].begin - h.begin, {population}.groups[h.end - 1].end - h.end)"
     return [

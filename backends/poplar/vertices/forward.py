@@ -20,7 +20,7 @@ from snnc.compiler.tiles.vertices.cost import partial_products
 
 @dataclass(frozen=True)
 class BlockVertex:
-    """A vertex on every block of a population: its codelet, and what it is for."""
+    """A vertex on every block of a population: its codelet and its purpose."""
 
     template: str
     prefix: str
@@ -60,7 +60,7 @@ GATHER: Final = BlockVertex("gather", "Gather", "Adds a further window to the cu
 
 
 def clock_fields(net: Network, population: str, *, forward: bool) -> list[Field]:
-    """When and on what a block's vertex works."""
+    """The time and the data of a block's vertex."""
     return [
         scalar("Input", "int", "k", "second_clock[b.tile]"),
         integer("stage", (net.forward_stages if forward else net.stages)[population]),
@@ -243,7 +243,7 @@ def _records(net: Network, assembly: Assembly, population: PopulationInfo, step:
 
 
 def _first_value(population: PopulationInfo, buffer: str) -> str | None:
-    """The symbol of what an output is before the first step, where it is a state."""
+    """The symbol of an output's value before the first step, if it is a state."""
     port = next(label for label, name in population.output_buffers.items() if name == buffer)
     return next((f"{s}_prev" for s in population.kernel.states if population.kernel.labels[s] == port), None)
 

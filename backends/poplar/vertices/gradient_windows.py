@@ -1,4 +1,4 @@
-"""Windowed input gradients: variables, fields and vertices of the gradients that come back only for some neurons of a source."""
+"""Windowed input gradients: variables, fields and vertices of gradients that return for some neurons of a source only."""
 
 from __future__ import annotations
 

@@ -240,12 +240,12 @@ def gradient_field(connection: str, index: int) -> list[Field]:
 
 
 def choice_field(connection: str, index: int, what: str) -> Field:
-    """What a maximum has seen so far."""
+    """The state of a maximum."""
     return vector("InOut", "float", f"{what}{index}", f"{connection}_{what}[b.index]")
 
 
 def sent_choice_fields(connection: str, index: int, *, events: bool) -> list[Field]:
-    """What tells the source which entry of a maximum it was."""
+    """The field that tells the source the chosen entry of a maximum."""
     return [
         choice_field(connection, index, "chosen"),
         *([] if events else [choice_field(connection, index, "best")]),
@@ -273,7 +273,7 @@ def _table_fields(side: str, index: int, tables: Tables) -> list[Field]:
 
 
 def table_body(net: Network, connection: str, index: int, *, source: bool = False) -> Body:
-    """What the templates of an indexed connection need beside the fields."""
+    """Template data of an indexed connection besides the fields."""
     found = net.indexed[connection]
     tables = found.source if source else found.target
     assert tables is not None

@@ -1,4 +1,4 @@
-"""Fields of a block's vertex for what comes in: buses, weights, parameters, and their gradients."""
+"""Fields of a block's vertex for its inputs: buses, weights, parameters, and their gradients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ZERO: Final = "for (unsigned c = 0; c < count; ++c)\n          {}[s * count + c]
 
 
 def zeros_of(link: Incoming) -> Body:
-    """A maximum of spikes starts afresh in every step: in front of its only window, or behind the last of several."""
+    """A maximum of spikes starts afresh in every step: before its only window, or behind the last of several."""
     if not (link.chooses and link.events):
         return {}
     return {"end" if link.limited else "begin": [ZERO.format(f"seen{link.index}")]}
@@ -34,13 +34,13 @@ class Incoming:
     learned: bool
     weight_size: int
     returned: bool
-    """Whether the gradient of the source comes back in windows."""
+    """Whether the gradient of the source returns in windows."""
     limited_back: bool
     """Whether further windows follow in the backward pass."""
     near: bool
     """Whether the window of the backward pass also holds neurons near the threshold."""
     tables: Body | None = None
-    """What the templates of an indexed connection need."""
+    """Template data of an indexed connection."""
     biased: bool = False
     """Whether tables hold biases too."""
     chooses: bool = False
@@ -64,7 +64,7 @@ class Incoming:
         return f"{kind}_{'events' if self.events else 'values'}"
 
     def body(self) -> Body:
-        """What its template needs."""
+        """Its template data."""
         i, shared = self.index, self.weight_size == 1 and self.connection.kind == "one_to_one"
         weight = {0: "1.0f"}.get(self.weight_size, f"*weight{i}" if shared else f"weight{i}[c]")
         return {

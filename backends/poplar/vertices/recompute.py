@@ -1,4 +1,4 @@
-"""Segments as printed: rings of the steps of a segment, what is kept at boundaries, and the vertices that copy it.
+"""Segments as printed: rings of the steps of a segment, the data kept at boundaries, and the vertices that copy it.
 
 Without segments a state with a history has a slot for each step and one for the initial value. With them, slots are a ring: the states
 before step t stand in slot ``t % (STEPS_KEPT + 1)``, saved values in ``t % STEPS_KEPT``; the initial values are boundary 0. A block keeps

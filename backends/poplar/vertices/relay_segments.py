@@ -1,4 +1,4 @@
-"""Relays of sequences in segments: a ring of the steps that a segment shows, and what populations' relays keep of it at boundaries.
+"""Relays of sequences in segments: a ring of a segment's steps, and the data that relays keep at boundaries.
 
 The step that a source finished last is not among that: blocks keep the masks of it, and relays look through them again.
 """
@@ -71,7 +71,7 @@ def counters(net: Network) -> list[tuple[str, str]]:
 
 
 def add_relay_boundaries(net: Network, assembly: Assembly, store: Store) -> None:
-    """Add what the relays of a population keep at boundaries, and the vertices that copy it; nothing where all lags are 1."""
+    """Add what the relays of a population keep at boundaries, and the vertices that copy it; nothing if all lags are 1."""
     name, behind = store.buffer, net.plan.segments.steps_behind(_lag(net, store))
     if not keeps_behind(net, store):
         return

@@ -14,7 +14,7 @@ from snnc.compiler.tiles.relays.buses import bit_words
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 JOIN: Final = "relay_windows"
-"""The compute set in which workers put together what each of them found."""
+"""The compute set in which workers join their results."""
 
 
 def joins(net: Network) -> bool:
@@ -23,7 +23,7 @@ def joins(net: Network) -> bool:
 
 
 def _forward_set(net: Network) -> str:
-    """The compute set of what a relay shows without looking for spikes."""
+    """The compute set for windows that a relay shows without looking for spikes."""
     return JOIN if net.fused else "relay_forward"
 
 
@@ -144,7 +144,7 @@ def _of_workers(net: Network, relays: str, name: str) -> str:
 
 
 def counter_name(net: Network, bus: BusPlan) -> str:
-    """ABI name of what a bus counts."""
+    """ABI name of a bus's counter."""
     return f"{bus.id}_{'further' if net.limited(bus) else 'dropped'}"
 
 
@@ -429,7 +429,7 @@ def _value_fields(net: Network, store: Store, joins: bool, forward: bool) -> tup
 
 
 def _bus(net: Network, store: Store, index: int, bus: BusPlan, forward: bool, joins: bool) -> Body:
-    """What the relay keeps beside the first window."""
+    """Data that the relay keeps besides the first window."""
     body: Body = {
         "index": index,
         "slot": slot(net, store, f"t{index}"),

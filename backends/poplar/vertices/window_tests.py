@@ -1,4 +1,4 @@
-"""Exact mode: how many further windows an iteration needs, found by relays, brought together level by level, counted down by tile 0."""
+"""Exact mode: the number of further windows of an iteration, found by relays, combined in a tree, counted down by tile 0."""
 
 from __future__ import annotations
 

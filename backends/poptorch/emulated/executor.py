@@ -1,4 +1,4 @@
-"""Runs a model for all micro-batches of a call, as PopTorch splits it, and updates weights in between."""
+"""Run a model for all micro-batches of a call, split as in PopTorch, with weight updates in between."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):  # type: ignore[misc]  # tor
 class PoplarExecutor:
     """See ``poptorch.PoplarExecutor``: call it with the tensors of all micro-batches.
 
-    Samples of a call are dealt to device iterations, then accumulated micro-batches, then replicas. Gradients are their mean.
+    Samples of a call are split into device iterations, then accumulated micro-batches, then replicas. Gradients are their mean.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class PoplarExecutor:
             raise Error("an inference model accumulates no gradients; leave gradientAccumulation at 1")
 
     def __call__(self, *tensors: torch.Tensor) -> Any:
-        """Run the model on all micro-batches and return what the output mode asks for."""
+        """Run the model on all micro-batches and return the results of the output mode."""
         options, results = self._options, []
         each = options.Training.gradient_accumulation * options.replication_factor
         parts = [self._split(t, options.device_iterations * each) for t in tensors]

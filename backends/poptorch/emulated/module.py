@@ -1,4 +1,4 @@
-"""The module that stands for ``poptorch``."""
+"""The module that replaces ``poptorch``."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from snnc.backends.poptorch.popart import GradientOperation, RunningOperation, o
 
 @dataclass
 class Emulator:
-    """The machine, the operations that were lowered for it, and what the running model said of itself."""
+    """The machine, the operations that were lowered for it, and the annotations of the running model."""
 
     machine: str = "ipu2"
     tiles: int = 0
@@ -66,7 +66,7 @@ class Emulator:
         return loss
 
     def enter(self, ipu: int | None) -> None:
-        """Note that what follows lies on an IPU."""
+        """Record that following operations are on an IPU."""
         if ipu is not None and self.blocks[-1:] != [ipu]:
             self.blocks.append(ipu)
 
@@ -108,7 +108,7 @@ class Block:
     Parameters
     ----------
     emulator
-        Which blocks a model has is noted there.
+        Records the blocks of the model.
     user_id, ipu_id
         A name, and the IPU.
     """

@@ -1,4 +1,4 @@
-"""Options of PopTorch: those that change what a call computes are kept, those of hardware are accepted."""
+"""Options of PopTorch: those that change the result of a call are stored, those of hardware are accepted and ignored."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 
 class Error(RuntimeError):
-    """What PopTorch raises."""
+    """The exception of PopTorch."""
 
 
 class OutputMode(enum.IntEnum):
-    """Which results of a call come back; Default: Final when training, else All."""
+    """The returned results of a call; Default: Final when training, else All."""
 
     Final = 0
     EveryN = 1
@@ -21,7 +21,7 @@ class OutputMode(enum.IntEnum):
 
 
 class AutoStage(enum.IntEnum):
-    """How blocks become stages of a pipeline."""
+    """The assignment of blocks to stages of a pipeline."""
 
     SameAsIpu = 0
     AutoIncrement = 1
@@ -109,7 +109,7 @@ class Options:
         return self
 
     def outputMode(self, mode: OutputMode, period: int | None = None) -> Options:  # noqa: N802
-        """Choose which results come back."""
+        """Choose the returned results."""
         if mode not in (OutputMode.All, OutputMode.Final, OutputMode.Default):
             raise Error(f"the stand-in of PopTorch returns all results or the last one, not {mode.name}")
         self.mode = mode

@@ -1,4 +1,4 @@
-"""What the engines on PyTorch have in common: layers over whole sequences, the loss, Adam; each brings its neurons."""
+"""Shared parts of the engines on PyTorch: layers over whole sequences, the loss, Adam; each engine adds its neurons."""
 
 from __future__ import annotations
 

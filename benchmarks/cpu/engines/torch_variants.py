@@ -1,4 +1,4 @@
-"""Names of ways to run PyTorch, known where PyTorch is not."""
+"""Names of the ways to run PyTorch, available without PyTorch."""
 
 GRAPHED = "graphed"
 """A training step is one CUDA graph."""

@@ -1,4 +1,4 @@
-"""JAX: lax.scan over time under jit, products of all inputs hoisted out of it, buffers donated."""
+"""JAX: lax.scan over time under jit, with the products of all inputs hoisted out of it and buffers donated."""
 
 from __future__ import annotations
 

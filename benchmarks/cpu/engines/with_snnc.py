@@ -1,4 +1,4 @@
-"""snnc: the compiled training step; the variant is the target that it is compiled for."""
+"""snnc: the compiled training step; the variant is the compile target."""
 
 from __future__ import annotations
 

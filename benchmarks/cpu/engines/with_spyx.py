@@ -1,4 +1,4 @@
-"""Spyx: its surrogate and its scan over time, with a neuron of the model by its contract of stateful layers."""
+"""Spyx: its surrogate and its scan over time, with the model's neuron written to its contract of stateful layers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How arrays are indexed and drawn: parts, windows, sparse entries, orders of channels, sizes, random numbers."""
+"""Indexing and drawing of arrays: parts, windows, sparse entries, orders of channels, sizes, random numbers."""

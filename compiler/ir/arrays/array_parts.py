@@ -26,7 +26,7 @@ def part_name(whole: str, index: Index) -> str:
 
 
 def part_of(name: str) -> tuple[str, Index] | None:
-    """Return the name of the whole and where the part stands in it; None for a name that is no part's.
+    """Return the name of the whole and the position of the part in it; None for a name that is not a part's.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def wholes(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def taken(array: npt.ArrayLike, name: str) -> npt.NDArray[Any] | None:
-    """Return the part called `name` of a whole array, a number as it is; None where the array has no such part."""
+    """Return the part called `name` of a whole array, or a number unchanged; None if the array has no such part."""
     whole, part = np.asarray(array), part_of(name)
     if part is None or not whole.ndim:
         return whole

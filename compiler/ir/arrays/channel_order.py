@@ -1,4 +1,4 @@
-"""Values of several channels in an order in which channels of one position lie side by side."""
+"""Values of several channels in an order that places the channels of one position side by side."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ChannelOrder:
-    """Values (channels, positions), put down `grain` channels at a time: all positions of the first ones, in each its channels.
+    """Values (channels, positions), stored `grain` channels at a time: all positions of the first channels, with the channels of a
+    position together.
 
-    A grain of 1 is the author's order, channels first; as many as there are channels is channels last. `grain` divides `channels`.
+    A grain of 1 is the author's order, channels first; a grain of all channels is channels last. `grain` divides `channels`.
 
     Examples
     --------
@@ -33,7 +34,7 @@ class ChannelOrder:
         return _values(self)
 
     def places(self) -> Ints:
-        """Return the place of each value of the author's."""
+        """Return the place of each of the author's values."""
         return np.argsort(self.values(), kind="stable")
 
 

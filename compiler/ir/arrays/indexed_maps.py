@@ -26,7 +26,7 @@ IndexedOp: TypeAlias = SparseProduct | Convolve | Pooling | Rescale | Reduction 
 class IndexedMap:
     """``y[target + i] += theta[weight + i] * x[source]`` for ``i < length``, for every entry; `theta` holds weights, then biases.
 
-    A bias is an entry of the source `inputs`, one behind the last, whose value is always 1.
+    A bias is an entry of the source `inputs`, one after the last, whose value is always 1.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class IndexedMap:
 
     @property
     def weights(self) -> int:
-        """Elements of theta that are no bias."""
+        """Elements of theta that are not biases."""
         return len(self.order) if self.order is not None else 0 if self.constants is None else len(self.constants)
 
     @property
@@ -70,7 +70,7 @@ class IndexedMap:
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Values of the source and of the target; shapes of weight and bias, None where there is none; the order of the target's values."""
+    """Values of the source and of the target; shapes of weight and bias, None if there is none; the order of the target's values."""
 
     inputs: int
     outputs: int
@@ -101,12 +101,12 @@ def indexed_map(op: IndexedOp, buffers: Mapping[str, Buffer]) -> IndexedMap:
 
 @lru_cache(maxsize=32)
 def _made(op: IndexedOp, sizes: _Sizes, before: ChannelOrder | None) -> IndexedMap:
-    """A network is planned several times, in several orders and ways: nothing is written twice."""
+    """Cached: a network is planned several times, in several orders and variants."""
     return _sorted(_placed(_map(op, sizes), before, sizes.order))
 
 
 def _placed(found: IndexedMap, before: ChannelOrder | None, after: ChannelOrder | None) -> IndexedMap:
-    """Count values by their places; the source of biases stays behind all others."""
+    """Number values by their places; the source of biases stays after all others."""
     if before is not None:
         found = replace(found, source=np.append(before.places(), found.inputs)[found.source])
     return found if after is None else replace(found, target=after.places()[found.target])
@@ -200,7 +200,7 @@ def _reduction(op: Reduction, sizes: _Sizes) -> IndexedMap:
 
 
 def _reduced_place(op: Reduction) -> Ints:
-    """Place of each value among those that become one."""
+    """Place of each value among those that are reduced to one."""
     places = np.unravel_index(np.arange(math.prod(op.shape)), op.shape)
     found: Ints = np.ravel_multi_index([places[a] for a in op.axes], [op.shape[a] for a in op.axes])
     return found

@@ -1,6 +1,6 @@
-"""Random numbers of a seed that no later version of numpy changes.
+"""Random numbers from a seed that stay the same with any later version of numpy.
 
-NumPy promises the raw numbers of PCG64 and of SeedSequence, and the distributions of its frozen ``RandomState``; those of ``Generator``
+NumPy guarantees the raw numbers of PCG64 and of SeedSequence, and the distributions of its frozen ``RandomState``; those of ``Generator``
 may change with any version (NEP 19).
 """
 
@@ -15,7 +15,7 @@ from snnc.compiler.ir.graph import Array
 
 
 class Stream(np.random.Generator):
-    """A generator on PCG64 whose methods below draw as ``RandomState`` does; others that numpy has may change.
+    """A generator on PCG64 whose methods below draw as ``RandomState`` does; numpy's other methods may change.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Stream(np.random.Generator):
         return self._frozen.permutation(x)
 
     def distinct(self, population: int, count: int) -> Array:
-        """Numbers below `population`, `count` of them and none twice, in ascending order."""
+        """`count` distinct numbers below `population`, in ascending order."""
         if 4 * count > population:
             found: Array = np.sort(self._frozen.permutation(population)[:count])
             return found

@@ -1,4 +1,4 @@
-"""How large an array may be, asked before memory for it is taken."""
+"""Limits of array sizes, checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from snnc.compiler.errors import EmptyShapeError, TooLargeError
 from snnc.compiler.ir.graph import Shape
 
 MAX_ELEMENTS: Final = 2**31 - 1
-"""Elements of one array, so that emitted code can index it with 32 bits."""
+"""Maximum elements of one array, so that emitted code can index it with 32 bits."""
 
 
 def check_size(shape: Shape, what: str) -> None:
-    """Refuse a shape that holds nothing or more than :data:`MAX_ELEMENTS`, before memory for it is taken.
+    """Refuse a shape that is empty or holds more than :data:`MAX_ELEMENTS`, before memory is allocated.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def check_size(shape: Shape, what: str) -> None:
 
 
 def check_memory(numbers: int, what: str) -> None:
-    """Refuse 32-bit numbers that the memory of this machine cannot hold while they are made, in 64 bits, before any of it is taken.
+    """Refuse 32-bit numbers that do not fit the memory of this machine during their creation in 64 bits, before allocating any.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Where the entries of a sparse weight lie, checked, and the same weight in dense form."""
+"""Positions of the entries of a sparse weight, with checks, and the same weight in dense form."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def dense_weight(operation: Sparse) -> Array:
 
 
 def to_linear(operation: Sparse) -> Linear:
-    """The operation with its zeros; where it learns, training would change these too."""
+    """The operation with its zeros; if it learns, training would change these too."""
     return Linear(dense_weight(operation), operation.bias, operation.learnable)
 
 
@@ -57,14 +57,14 @@ def entries_of(dense: Array, operation: Sparse) -> Array:
 
 
 def check_pattern(name: str, operation: Sparse) -> None:
-    """Check the places of the entries of node `name`, before anything is read by them.
+    """Check the places of the entries of node `name` before they are used as indices.
 
     Raises
     ------
     ParameterShapeError
-        There is no entry, or one of the arrays is no vector.
+        There is no entry, or one of the arrays is not a vector.
     SparsePatternError
-        The places are no CSR pattern.
+        The places are not a CSR pattern.
     """
     weight, indices, indptr, (outputs, inputs) = operation.weight, operation.indices, operation.indptr, operation.shape
     for what, array in (("weight", weight), ("indices", indices), ("indptr", indptr)):

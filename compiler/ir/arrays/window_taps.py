@@ -1,4 +1,4 @@
-"""Which tap of which window reads which value: convolutions and poolings as entries of an indexed map."""
+"""The value that each tap of each window reads: convolutions and poolings as entries of an indexed map."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Entries: the value that is read, the value that is added to, and what the entry is weighed with."""
+    """Entries: the value that is read, the value that is added to, and the weight of the entry."""
 
     source: Ints
     target: Ints
@@ -40,7 +40,7 @@ def _window_places(windows: Windows) -> Places:
 
 
 def _outer(axes: list[Ints], shape: tuple[int, ...]) -> Ints:
-    """Indices in C order of all combinations of what stands on each axis."""
+    """Indices in C order of all combinations of the axes' indices."""
     found = axes[0]
     for indices, size in zip(axes[1:], shape[1:], strict=True):
         found = (found[:, None] * size + indices).reshape(-1)
@@ -50,9 +50,9 @@ def _outer(axes: list[Ints], shape: tuple[int, ...]) -> Ints:
 def convolution_places(windows: Windows, channels: int, groups: int, grain: int = 1) -> tuple[Places, Ints]:
     """Entries of a convolution with `channels` output channels, and the weight's element for each weight of theta.
 
-    The last axis of the kernel is turned round where its taps follow one another, because the windows that one value reaches then stand
-    beside weights that follow one another: such entries are merged into runs. Output channels that lie side by side, `grain` of them, have
-    their weights for one tap side by side too.
+    The last axis of the kernel is reversed if its taps are consecutive, because the windows that one value reaches then have
+    consecutive weights: such entries are merged into runs. Adjacent output channels, `grain` of them, also have
+    adjacent weights for one tap.
 
     Raises
     ------

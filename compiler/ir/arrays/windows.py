@@ -1,4 +1,4 @@
-"""Where the windows of convolutions and poolings lie, checked against their input."""
+"""Positions of the windows of convolutions and poolings, checked against their input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIMENSIONS: Final = (1, 2)
 class Windows:
     """Windows over an array of shape (channels, *size); every tuple has one entry a spatial dimension.
 
-    Tap j of window i reads position ``i * stride - padding[0] + j * dilation``; what lies outside of `size` is padding.
+    Tap j of window i reads position ``i * stride - padding[0] + j * dilation``; positions outside `size` are padding.
     """
 
     channels: int
@@ -46,7 +46,7 @@ class Windows:
 
     @property
     def reach(self) -> tuple[int, ...]:
-        """Positions in each dimension up to the last one that a window reads; windows that leave the rest out read no more."""
+        """Positions in each dimension up to the last one that a window reads; the rest is never read."""
         return tuple(
             min(n, (count - 1) * s - before + (k - 1) * d + 1)
             for n, count, k, s, (before, _), d in zip(
@@ -55,7 +55,7 @@ class Windows:
         )
 
     def taps_inside(self, count_padding: bool) -> tuple[Array, ...]:
-        """For each dimension and window: how many taps read the input, with `count_padding` the padded input."""
+        """Number of taps that read the input (with `count_padding` the padded input), for each dimension and window."""
         found = []
         for n, k, s, (before, after), d, count in zip(
             self.size, self.kernel, self.stride, self.padding, self.dilation, self.output, strict=True
@@ -74,7 +74,7 @@ def _count(length: int, padding: tuple[int, int], extent: int, stride: int, ceil
 
 
 def windows_of(name: str, operation: Conv | Pool, shape: Shape) -> Windows:
-    """Lay the windows of `operation`, the node `name`, over an input of `shape`.
+    """Place the windows of `operation`, the node `name`, over an input of `shape`.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def windows_of(name: str, operation: Conv | Pool, shape: Shape) -> Windows:
 
 
 def output_shape(name: str, operation: Conv | Pool, shape: Shape) -> Shape:
-    """Shape of what `operation` makes of an input of `shape`; raises as :func:`windows_of`."""
+    """Output shape of `operation` for an input of `shape`; raises as :func:`windows_of`."""
     windows = windows_of(name, operation, shape)
     channels = operation.weight.shape[0] if isinstance(operation, Conv) else shape[0]
     return (channels, *windows.output)

@@ -33,7 +33,7 @@ def ALIF(  # noqa: N802 - the name of the neuron
     beta, rho
         Decay of the membrane and of the adaptation in one step.
     kappa
-        How much the adaptation raises the threshold.
+        Factor by which the adaptation raises the threshold.
     threshold
         The threshold at rest.
     normalised

@@ -36,7 +36,7 @@ def Alpha(  # noqa: N802 - the name of the neuron
         v'   = tau (exc' + inh'),   tau = log(alpha) / (log(beta) - log(alpha)) + 1
         s    = H(v' - threshold)
 
-    Where r is 1, ``reset="zero"`` clears exc', inh' and v'; ``"subtract"`` takes the threshold from exc', clears inh' and
+    If r is 1, ``reset="zero"`` clears exc', inh' and v'; ``"subtract"`` subtracts the threshold from exc', clears inh' and
     adds the old inh to v' (as snnTorch does).
 
     Parameters

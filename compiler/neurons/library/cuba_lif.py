@@ -40,7 +40,7 @@ def CubaLIF(  # noqa: N802 - the name of the neuron
     v_reset
         Membrane after a reset, for ``reset="value"``.
     clamp
-        Keep `alpha` and `beta` between 0 and 1; worth its cost only where they are learned.
+        Keep `alpha` and `beta` between 0 and 1; worth its cost only if they are learned.
     reset, reset_delay, detach, strict, input_kept, compensated
         See :class:`~snnc.compiler.neurons.library.resets.Firing`.
     """

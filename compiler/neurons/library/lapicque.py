@@ -33,7 +33,7 @@ def Lapicque(  # noqa: N802 - the name of the neuron
     Parameters
     ----------
     R, C
-        Resistance and capacitance; what is missing follows from ``beta = exp(-T/(R C))``, or is 1.
+        Resistance and capacitance; a missing one follows from ``beta = exp(-T/(R C))``, or is 1.
     time_step
         T.
     threshold

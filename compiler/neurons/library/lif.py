@@ -39,7 +39,7 @@ def LIF(  # noqa: N802 - the name of the neuron
     v_reset
         Membrane after a reset, for ``reset="value"``.
     clamp
-        Keep `beta` between 0 and 1; worth its cost only where `beta` is learned.
+        Keep `beta` between 0 and 1; worth its cost only if `beta` is learned.
     reset, reset_delay, detach, strict, input_kept, compensated
         See :class:`~snnc.compiler.neurons.library.resets.Firing`.
     """

@@ -11,7 +11,7 @@ With r the spike that resets, R the value after a reset, f the model's update of
 "none"             v' = f(v)                                  v' = f(v)
 =================  =========================================  ========================================
 
-Of the delayed forms the first keeps the current that arrives together with the reset (`input_kept`), the second
+The first delayed form keeps the current that arrives together with the reset (`input_kept`), the second
 discards it.
 """
 
@@ -35,7 +35,7 @@ class Firing:
     Parameters
     ----------
     reset
-        What a spike does to the membrane.
+        Effect of a spike on the membrane.
     reset_delay
         Reset in the step after the spike (snnTorch's default), else at once (SpikingJelly, Norse, NIR).
     detach
@@ -45,8 +45,8 @@ class Firing:
     input_kept
         A delayed reset to a value leaves the arriving current in place (snnTorch's Leaky), else it is lost (its other neurons).
     compensated
-        snnTorch's ``reset_delay=False``: the spike of the step before lowers the membrane before it fires, and is taken
-        back afterwards. It differs from the plain immediate reset where a membrane stays above threshold after its reset.
+        snnTorch's ``reset_delay=False``: the previous step's spike lowers the membrane before it fires, and this is undone
+        afterwards. It differs from the plain immediate reset if a membrane stays above threshold after its reset.
     """
 
     reset: ResetMode = "subtract"

@@ -23,8 +23,8 @@ def SLSTM(  # noqa: N802 - the name of the neuron
         mem' = sigmoid(o) tanh(syn')              and its reset by r
         s    = H(mem' - threshold)
 
-    The four input ports ``i f g o`` are the gates before their nonlinearities: each collects what a dense connection
-    brings from the input and another, with delay 1, from the port ``mem`` of the cells themselves.
+    The four input ports ``i f g o`` are the gates before their nonlinearities: each sums a dense connection
+    from the input and another, with delay 1, from the port ``mem`` of the cells themselves.
 
     Parameters
     ----------

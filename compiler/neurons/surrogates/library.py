@@ -1,7 +1,7 @@
 """The library of surrogate derivatives; x is the membrane minus the threshold.
 
-A factory returns the derivative h(x) that takes the place of that of the Heaviside step. Formulas are those of
-snnTorch 1.0 where it has the surrogate under the same name.
+A factory returns the derivative h(x) that replaces that of the Heaviside step. Formulas are those of
+snnTorch 1.0 if it has a surrogate with the same name.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def heaviside() -> Surrogate:
 
 
 def triangular(threshold: float = 1.0) -> Surrogate:
-    """``threshold`` below the threshold, ``-threshold`` at and above it: what snnTorch calls triangular (see `piecewise_linear`)."""
+    """``threshold`` below the threshold, ``-threshold`` at and above it: snnTorch's ``triangular`` (see `piecewise_linear`)."""
     return Surrogate("triangular", call("where", call("ge", _X, 0), -threshold, threshold), {"threshold": threshold})
 
 

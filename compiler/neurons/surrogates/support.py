@@ -1,4 +1,4 @@
-"""Where a surrogate derivative is not zero, read off its expression."""
+"""The range in which a surrogate derivative is not zero, taken from its expression."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ZERO_AT_ZERO: Final = frozenset({"neg", "abs", "sqrt", "sign", "tanh", "sin", "
 def support(expression: Expression) -> Interval:
     """Return ``(low, high)`` such that `expression` of ``x`` is exactly 0 where x is not in it.
 
-    The interval holds the true support; it is the whole line where nothing is known, and ``low > high`` when the
+    The interval contains the true support; it is the whole line if nothing is known, and ``low > high`` if the
     expression is 0 for every x.
     """
     match expression:
@@ -45,7 +45,7 @@ def support(expression: Expression) -> Interval:
 
 
 def _largest(left: Expression, right: Expression) -> Interval:
-    """``max(a, 0)`` is 0 where a is not positive."""
+    """``max(a, 0)`` is 0 if a is not positive."""
     for one, other in ((left, right), (right, left)):
         if support(other) == _NOWHERE:
             return _both(support(one), _positive(one))
@@ -53,7 +53,7 @@ def _largest(left: Expression, right: Expression) -> Interval:
 
 
 def _positive(expression: Expression) -> Interval:
-    """Where an expression of the form ``a x + b`` or ``a |x| + b`` is 0 or more; the whole line for others."""
+    """The range in which an expression of the form ``a x + b`` or ``a |x| + b`` is 0 or more; the whole line for others."""
     line = _line(expression)
     if line is None:
         return _EVERYWHERE

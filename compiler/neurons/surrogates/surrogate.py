@@ -1,6 +1,6 @@
-"""What a surrogate derivative is: an expression of ``x``, the argument of ``spike``.
+"""A surrogate derivative as an expression of ``x``, the argument of ``spike``.
 
-The library of surrogates stands in :mod:`snnc.compiler.neurons.surrogates.library`.
+The library of surrogates is in :mod:`snnc.compiler.neurons.surrogates.library`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from snnc.compiler.neurons.surrogates.support import support
 
 @dataclass(frozen=True)
 class Surrogate:
-    """The derivative that stands for that of the Heaviside step in the backward pass.
+    """The derivative that replaces that of the Heaviside step in the backward pass.
 
     Parameters
     ----------
     name
-        How messages and reports call it, for example ``"atan"``.
+        Name in messages and reports, for example ``"atan"``.
     derivative
         Expression in the single symbol ``x`` (membrane minus threshold, in the units of the membrane).
     parameters
-        The numbers that the derivative was made with, for reports.
+        The numbers of the derivative, for reports.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Surrogate:
 
     @property
     def support(self) -> tuple[float, float] | None:
-        """``(low, high)``, in units of x, outside which the derivative is exactly 0; None when it has no such bound on either side."""
+        """``(low, high)``, in units of x, outside which the derivative is exactly 0; None if it has no such bound on either side."""
         found = support(self.derivative)
         return None if found == (-math.inf, math.inf) else found
 

@@ -1,4 +1,4 @@
-"""Neurons dealt to tiles at random, equally many to each."""
+"""Neurons dealt to tiles at random, the same number to each."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def one_by_one(sizes: tuple[int, ...], tiles: int, rng: np.random.Generator) -> 
 
 
 def in_runs(sizes: tuple[int, ...], tiles: int, rng: np.random.Generator) -> Deal:
-    """Cut the row of all neurons into equal runs and put each on a random tile of its own."""
+    """Cut the row of all neurons into equal runs and put each on its own random tile."""
     return cut(rng.permutation(tiles)[in_order(sum(sizes), tiles)], sizes)

@@ -30,7 +30,7 @@ def check_strategy(strategy: str) -> None:
     Raises
     ------
     StrategyError
-        With the names that are known.
+        With the known names.
     """
     if strategy not in (SNNC, *BASELINES):
         raise StrategyError(f"the strategy {strategy!r} is not known; it is {SNNC}, or a baseline: {', '.join(BASELINES)}.")
@@ -42,7 +42,7 @@ def deals(problem: Problem, strategy: str, tiles: int) -> Iterator[Deal]:
     Raises
     ------
     NoPartitionerError
-        METIS is asked for and not installed.
+        METIS is requested but not installed.
     """
     sizes = tuple(layer.neurons for layer in problem.network.layers)
     rng = np.random.default_rng(SEED)
@@ -63,7 +63,7 @@ def deals(problem: Problem, strategy: str, tiles: int) -> Iterator[Deal]:
 
 @lru_cache(maxsize=16)
 def _metis(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[Flow, ...], tiles: int, *, recursive: bool) -> Deal:
-    """METIS takes seconds; windows of other sizes, and machines that differ only in their exchange, ask it the same again."""
+    """Cached: METIS takes seconds, and other window sizes, or machines that differ only in their exchange, repeat the question."""
     return partition.metis(partition.make_runs(sizes, works, flows, tiles), flows, sizes, tiles, SEED, recursive=recursive)
 
 
@@ -82,7 +82,7 @@ def _works(problem: Problem) -> tuple[float, ...]:
 
 
 def _flows(problem: Problem) -> tuple[Flow, ...]:
-    """Ids of spikes (values) that go forward and the deltas that come back, spread over the pairs of neurons that they join."""
+    """Ids of spikes (or values) sent forward and deltas sent back, spread over the pairs of neurons that they connect."""
     index = {layer.id: n for n, layer in enumerate(problem.network.layers)}
     found = []
     for link in problem.network.links:

@@ -1,4 +1,4 @@
-"""Which tiles hold how many neurons of each layer."""
+"""Numbers of neurons of each layer on each tile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from snnc.compiler.tiles.placement.grouping import Ints
 class Share:
     """Neurons of one layer: `tiles` in ascending order, and the neurons (1 or more) on each of them.
 
-    Neurons of a layer are alike, so those of a tile are numbered one after the other, whichever were dealt to it.
+    Neurons of a layer are alike, so those of a tile are numbered consecutively.
     """
 
     tiles: Ints

@@ -1,4 +1,4 @@
-"""Tiles as the parts of a graph: nodes are runs of neurons, edges what they send each other."""
+"""Tiles as the parts of a graph: nodes are runs of neurons, edges the traffic between them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from snnc.compiler.tiles.partition.child_process import ask
 from snnc.compiler.tiles.placement.grouping import Floats, Ints
 
 MOST_EDGES: Final = 4_000_000
-"""Edges of a graph; above, runs of neurons get longer."""
+"""Maximum number of edges of a graph; beyond it, runs of neurons get longer."""
 NODES_A_TILE: Final = 4
-"""Runs for each tile, as long as there are neurons and edges enough."""
+"""Runs for each tile, if there are enough neurons and edges."""
 UNITS: Final = 1000
 """Work of an average node in the partitioner's integers."""
 
@@ -41,7 +41,7 @@ class Runs:
 
 
 def make_runs(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[Flow, ...], tiles: int) -> Runs:
-    """Cut layers into runs: about :data:`NODES_A_TILE` for each tile, fewer where a graph would pass :data:`MOST_EDGES`."""
+    """Cut layers into runs: about :data:`NODES_A_TILE` for each tile, fewer if a graph would exceed :data:`MOST_EDGES`."""
     length = max(1.0, sum(sizes) / (NODES_A_TILE * tiles))
     while sum(math.ceil(sizes[f.source] / length) * math.ceil(sizes[f.target] / length) for f in flows) > MOST_EDGES:
         length *= 1.25
@@ -108,7 +108,7 @@ def metis(runs: Runs, flows: tuple[Flow, ...], sizes: tuple[int, ...], tiles: in
 
 
 def has_metis() -> bool:
-    """Tell whether pymetis is installed."""
+    """Return whether pymetis is installed."""
     from importlib.util import find_spec
 
     return find_spec("pymetis") is not None

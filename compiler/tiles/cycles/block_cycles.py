@@ -1,4 +1,4 @@
-"""Worker cycles of the busiest block of a tile, as a function of the neurons of a population that it holds."""
+"""Worker cycles of the busiest block of a tile, as a function of the number of neurons of a population on the tile."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def block_cycles(
     *,
     even: bool = False,
 ) -> Any:
-    """Expected worker cycles of one run of the largest block with the busiest samples, the start of its vertex included.
+    """Expected worker cycles of one run of the largest block with the busiest samples, including the start of its vertex.
 
     Parameters
     ----------
     problem, layer
-        What is mapped, and the population.
+        The mapping problem, and the population.
     cut
         How the tile's neurons and samples are cut.
     neurons, samples
@@ -56,9 +56,9 @@ def block_cycles(
     part
         One of :data:`PARTS`.
     holdings
-        What the tables of indexed connections hold there; estimated by default.
+        Sizes of the tables of indexed connections there; estimated by default.
     even
-        Every sample is taken to see the mean.
+        Assume that every sample sees the mean.
     """
     n = np.asarray(neurons, dtype=np.int64)
     columns = ceil_div(n, np.maximum(column_groups(n, cut.columns), 1))
@@ -78,12 +78,12 @@ def block_cycles(
 
 @dataclass(frozen=True)
 class Seen:
-    """What the windows of a block's connections show of a sample: spikes, and entries of windows of the backward pass."""
+    """Contents of the windows of a block's connections for a sample: spikes, and entries of backward windows."""
 
     events: Callable[[Link], Any]
     entries: Callable[[Link], Any]
     passed: Callable[[Link], Any]
-    """Part of the keys of a table that a search for the spikes walks past."""
+    """Share of a table's keys that a search for the spikes passes."""
 
 
 def expected(problem: Problem) -> Seen:
@@ -93,7 +93,7 @@ def expected(problem: Problem) -> Seen:
 
 
 def busiest(problem: Problem, part: str, samples: Any) -> Seen:
-    """Return what blocks with so many samples each see, of all of them the one that the others wait for."""
+    """Return the events of the slowest of all blocks with so many samples each."""
 
     def events(link: Link) -> Any:
         bus = problem.bus[problem.bus_of[link.id]]
@@ -106,9 +106,9 @@ def busiest(problem: Problem, part: str, samples: Any) -> Seen:
 
 
 def shape_cycles(problem: Problem, layer: Layer, shape: Shape, samples: Any, part: str, holdings: Holdings, seen: Seen) -> Any:
-    """Worker cycles of a block with some of the tile's `samples`, the start of its vertex included; `holdings` is of the tile.
+    """Worker cycles of a block with some of the tile's `samples`, including the start of its vertex; `holdings` describes the tile.
 
-    Backward, without its own neurons in windows that come back.
+    Backward, without its own neurons in returning windows.
     """
     columns, each = shape.columns, shape.samples
     cost = problem.costs[f"{part}.{layer.id}"]
@@ -132,7 +132,7 @@ def added(counts: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_links(problem: Problem, layer: Layer, part: str) -> list[Link]:
-    """Connections whose windows a block reads: all forward, backward those that :attr:`Link.read_backward` tells and that are not dealt."""
+    """Connections whose windows a block reads: all forward; backward those with :attr:`Link.read_backward` that are not dealt."""
     return [link for link in layer.incoming if part != "backward" or (link.read_backward and not problem.deals(link))]
 
 
@@ -170,7 +170,7 @@ def _source_counts(problem: Problem, layer: Layer, shape: Shape, of_tile: Any) -
 
 
 def _many_samples(outputs: Sequence[int], columns: Any, samples: Any, unaligned: Any) -> dict[str, Any]:
-    """Two samples at a time; `unaligned`: they are no aligned load."""
+    """Two samples at a time; `unaligned`: they are not an aligned load."""
     rows = columns * sum(outputs)
     return {
         "sweeps": columns * column_sweeps(samples, SAMPLE_SWEEP) * len(outputs),
@@ -195,7 +195,7 @@ def _one_sample(outputs: Sequence[int], columns: Any) -> dict[str, Any]:
 
 
 def step_cycles(problem: Problem, layer: Layer, cut: AnyCut, neurons: Ints, *, even: bool = False) -> Floats:
-    """Tile cycles of one time step, a row for each part of it: what placement balances.
+    """Tile cycles of one time step, a row for each part of it; placement balances these.
 
     Rows: forward, backward, source gradients (computing and receiving), and the update's share of a step; of several cuts [rows, cuts,
     neurons].
@@ -214,7 +214,7 @@ def step_cycles(problem: Problem, layer: Layer, cut: AnyCut, neurons: Ints, *, e
 
 
 def _received(problem: Problem, layer: Layer, samples: Any) -> dict[str, Any]:
-    """Cycles that the exchange before each part takes, fragments not counted."""
+    """Cycles of the exchange before each part, without fragments."""
     rate = problem.target.exchange_bytes_per_cycle
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) / rate
     deltas = sum(samples * FLOAT * problem.by_id[target].neurons for target, _ in problem.whole_deltas_into(layer)) / rate

@@ -1,4 +1,4 @@
-"""Worker cycles of the blocks of all populations in every iteration, by the events that their samples see."""
+"""Worker cycles of the blocks of all populations in every iteration, from the events of their samples."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, seen: Seen)
 
 
 def _per_event(layout: Layout, layer: Layer, blocks: Blocks, part: str, base: Floats, drawn: list[Link]) -> Mapping[str, Any]:
-    """Cycles that an event of a sample takes, by the bus that shows it, but for links that are `drawn`; `base`: cycles without any."""
+    """Cycles per event of a sample, by bus, excluding links that are `drawn`; `base`: cycles without events."""
     of = layout.problem.bus_of
     others = {link.id: of[link.id] for link in read_links(layout.problem, layer, part) if link.events and link not in drawn}
     mine = {bus: replace(NOTHING, events=_one(others, bus)) for bus in others.values()}
@@ -82,7 +82,7 @@ def _per_event(layout: Layout, layer: Layer, blocks: Blocks, part: str, base: Fl
 
 
 def _per_search(layout: Layout, layer: Layer, blocks: Blocks, part: str, base: Floats) -> Mapping[str, Any]:
-    """The same of a search that walks past all keys of the tables of indexed connections."""
+    """The same for a search that passes all keys of the tables of indexed connections."""
     of = layout.problem.bus_of
     links = [link for link in read_links(layout.problem, layer, part) if link.events and link.indexed is not None]
     mine = {of[link.id]: replace(NOTHING, passed=_one(of, of[link.id])) for link in links}
@@ -90,7 +90,7 @@ def _per_search(layout: Layout, layer: Layer, blocks: Blocks, part: str, base: F
 
 
 def _searched(layout: Layout, bus: Bus, part: str) -> Sums:
-    """Parts of their keys that searches for what :meth:`Timeline.shown` shows walk past."""
+    """Shares of the keys that searches for the events of :meth:`Timeline.shown` pass."""
     timeline, backward = layout.problem.timeline, part == "backward"
 
     def passed() -> Any:
@@ -100,7 +100,7 @@ def _searched(layout: Layout, bus: Bus, part: str) -> Sums:
 
 
 def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, base: Floats) -> Mapping[str, Any]:
-    """The same of entries of windows of the backward pass."""
+    """The same for entries of backward windows."""
     of = layout.problem.bus_of
     back = [link for link in layer.incoming if layout.problem.returns(link) and not layout.problem.deals(link)]
     mine = {of[link.id]: replace(NOTHING, entries=_one(of, of[link.id])) for link in back}
@@ -112,13 +112,13 @@ def _one(of: Mapping[str, str], bus: str) -> Callable[[Link], float]:
 
 
 def entries_of(layout: Layout, bus: Bus) -> Sums:
-    """What the first window of the backward pass holds in each iteration."""
+    """Contents of the first backward window in each iteration."""
     timeline = layout.problem.timeline
     return timeline.sums("entries", bus, lambda: timeline.placed(timeline.entries(bus), timeline.first(bus)))
 
 
 def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
-    """A block finds its own neurons in what comes back of the window that was shown in the iteration before, which is k + 1."""
+    """A block finds its own neurons in the returning part of the window of the previous iteration, which is k + 1."""
     problem = layout.problem
     timeline, cost = problem.timeline, problem.costs[f"backward.{layer.id}"]
     first = timeline.first(bus) - 1
@@ -198,7 +198,7 @@ def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, 
 
 
 def _came(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
-    """[kinds, rounds]: a block finds its own neurons in what came back of the window before."""
+    """[kinds, rounds]: a block finds its own neurons in the returned part of the previous window."""
     problem = layout.problem
     timeline, cost = problem.timeline, problem.costs[f"weight_round.{layer.id}"]
     rounds = timeline.further_rounds(backward=True)
@@ -213,9 +213,9 @@ def _came(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
 def _of_round(
     layout: Layout, layer: Layer, blocks: Blocks, cost: CodeletCost, link: Link, shown: Any, *, drawn: bool
 ) -> Iterator[tuple[Any, Any]]:
-    """Cycles of every kind of block, and what they are to be multiplied with, for what a further window has `shown`.
+    """Cycles of every kind of block, and their factors, for the `shown` events of a further window.
 
-    Where events are `drawn`, without those that they take.
+    Events that are `drawn` are not included.
     """
     plain, columns = replace(cost, start=0), blocks.columns
     if link.indexed is None:

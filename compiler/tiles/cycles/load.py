@@ -1,4 +1,4 @@
-"""What tiles compute in a superstep: vertices, dealt to the workers of their tile, in every iteration."""
+"""The compute load of tiles in a superstep: vertices, distributed to the workers of their tile, in every iteration."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from snnc.compiler.tiles.problem import Problem
 SUPERVISOR: Final = 11.0
 """Tile cycles in which the supervisor starts all workers on one vertex (docs/reference/emulator.md)."""
 DEALT: Final = 300_000
-"""Vertices of all iterations that are dealt to workers one by one; of more, those of some iterations, which tell how well it goes."""
+"""Limit of the vertices that are dealt to workers one by one; beyond it, only some iterations are dealt as a sample."""
 AT_ONCE: Final = 1 << 21
 """Cycles of vertices that are copied at a time."""
 
 
 class Work:
-    """Worker cycles of vertices, summed up: tile cycles when all workers of a tile are busy, which no dealing falls below."""
+    """Summed worker cycles of vertices: tile cycles if all workers of a tile are busy, a lower bound for any distribution."""
 
     def __init__(self, problem: Problem) -> None:
         self.total: Floats = np.zeros(problem.target.tiles)
@@ -32,10 +32,10 @@ class Work:
 
 
 class Load:
-    """Vertices of one compute set. What is added are worker cycles; what :attr:`cycles` and :attr:`busiest` tell are tile cycles."""
+    """Vertices of one compute set. Worker cycles are added; :attr:`cycles` and :attr:`busiest` return tile cycles."""
 
     def __init__(self, problem: Problem, iterations: int | None = None) -> None:
-        """Look at the first `iterations` of a sequence, all by default."""
+        """Consider the first `iterations` of a sequence, all by default."""
         self.problem = problem
         self.whole = iterations is None
         self.chosen = problem.timeline.before(iterations)
@@ -62,7 +62,7 @@ class Load:
     def add_kinds(self, tiles: Ints, kind: Ints, cycles: Floats, *, shared: bool = False) -> None:
         """Add vertices: the tile and the kind of each, and the cycles of every kind in all iterations, [kinds, iterations or 1].
 
-        All workers of a tile share a `shared` vertex, of which the slowest takes so many cycles. Such vertices run one after the other,
+        All workers of a tile share a `shared` vertex; the cycles are those of the slowest worker. Such vertices run one after the other,
         before those that one worker runs.
         """
         self._tiles.append(tiles)
@@ -72,7 +72,7 @@ class Load:
         self._number += len(cycles)
 
     def looked_at(self, cycles: Floats) -> Floats:
-        """Of cycles in all iterations, [kinds, iterations], those in the ones that this set runs in."""
+        """Select from cycles in all iterations, [kinds, iterations], the iterations in which this set runs."""
         return cycles if self.whole else cycles[:, self.chosen]
 
     @property
@@ -106,7 +106,7 @@ class Load:
 
     @cached_property
     def total(self) -> Floats:
-        """Worker cycles of all vertices of each tile, in the mean over iterations."""
+        """Worker cycles of all vertices of each tile, averaged over iterations."""
         tiles, kind, cycles = self._all
         mean, workers = cycles.mean(axis=1), self.problem.target.workers
         each = np.where(np.array(self._shared, dtype=bool), workers * mean + SUPERVISOR, mean)
@@ -115,14 +115,14 @@ class Load:
 
     @cached_property
     def cycles(self) -> Floats:
-        """Tile cycles of each tile, in the mean over iterations."""
+        """Tile cycles of each tile, averaged over iterations."""
         found: Floats = np.zeros(self.problem.target.tiles)
         found[self._alike.tiles] = self._alike.makespans.mean(axis=1)[self._alike.of_tile]
         return found
 
     @cached_property
     def busiest(self) -> float:
-        """Tile cycles of the tile that takes longest, in the mean over iterations."""
+        """Tile cycles of the slowest tile, averaged over iterations."""
         if "_alike" in self.__dict__:
             return float(self._alike.makespans.max(axis=0, initial=0.0).mean())
         if not self.vertices:
@@ -152,7 +152,7 @@ class Load:
             first += len(part)
 
     def first(self, *, backward: bool) -> float:
-        """Tile cycles of the tile that takes longest in the first iteration that runs, where that is among those looked at."""
+        """Tile cycles of the slowest tile in the first iteration that runs, if that iteration is considered."""
         spans = self._alike.makespans.max(axis=0, initial=0.0)
         each = self.problem.schedule.iterations(self.problem.steps)
         mine = self.chosen % each == (each - 1 if backward else 0)
@@ -160,7 +160,7 @@ class Load:
 
     @property
     def busiest_tile(self) -> int:
-        """The tile that takes longest in the mean."""
+        """The slowest tile on average."""
         return int(self.cycles.argmax())
 
     @cached_property
@@ -193,7 +193,7 @@ class Load:
 
 @lru_cache(maxsize=64)
 def _labels(number: int) -> Floats:
-    """Numbers whose sums tell sets of vertices apart, exact as long as no tile has more than 8,192."""
+    """Numbers whose sums distinguish sets of vertices, exact as long as no tile has more than 8,192."""
     found: Floats = np.random.default_rng(0).integers(1, 1 << 40, size=number).astype(np.float64)
     found.setflags(write=False)
     return found
@@ -201,7 +201,7 @@ def _labels(number: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Alike:
-    """Tiles that compute something, what each is alike, and tile cycles [alike, iterations]."""
+    """Tiles that compute, the group of equal tiles of each, and tile cycles [groups, iterations]."""
 
     tiles: Ints
     of_tile: Ints
@@ -209,7 +209,7 @@ class _Alike:
 
 
 def makespans(where: Ints, cycles: Floats, tiles: int, workers: int) -> Floats:
-    """[tiles, iterations]: worker cycles until the last worker is done: each takes the longest vertex that is left (Graham's LPT rule).
+    """[tiles, iterations]: worker cycles until the last worker is done: each takes the longest remaining vertex (Graham's LPT rule).
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ from snnc.compiler.tiles.schedule.window_test import ROOT, asked
 from snnc.compiler.tiles.vertices.cost import CLOCK, worker_cycles
 
 CONTROL: Final = 30.0
-"""Tile cycles of the control program for each superstep and copy [R]; what is left of ``Target.superstep_cycles`` sets up an exchange."""
+"""Tile cycles of the control program for each superstep and copy [R]; the rest of ``Target.superstep_cycles`` sets up an exchange."""
 
 
 def supersteps(layout: Layout) -> tuple[Step, ...]:
@@ -88,7 +88,7 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
 
 
 def _backward_neurons(layout: Layout, runs: int) -> tuple[Step, ...]:
-    """Neurons and weight gradients; neurons of populations whose weight gradients are dealt over workers go ahead."""
+    """Neurons and weight gradients; neurons of populations whose weight gradients are dealt over workers run first."""
     problem = layout.problem
     ahead = [layer for layer in problem.network.layers if layer.id in problem.dealt]
     others = [layer for layer in problem.network.layers if layer.id not in problem.dealt]
@@ -108,14 +108,14 @@ def _backward_neurons(layout: Layout, runs: int) -> tuple[Step, ...]:
 
 
 def backward_cycles(layout: Layout, layer: Layer) -> float:
-    """Tile cycles of the neurons and weight gradients of one population where none of them are dealt."""
+    """Tile cycles of the neurons and weight gradients of one population without dealt gradients."""
     load = Load(layout.problem)
     add_blocks(layout, load, "backward", [layer])
     return load.busiest
 
 
 def _initial_states(layout: Layout) -> tuple[Step, ...]:
-    """The states before step 0 are copied to where the first step reads them; with recompute, they are a boundary that is restored."""
+    """Copy the states before step 0 to where the first step reads them; with recompute, they are a restored boundary."""
     problem, held = layout.problem, np.zeros(layout.problem.target.tiles)
     for layer in problem.network.layers:
         where = layout.range_of(layer)
@@ -140,7 +140,7 @@ def _forward_steps(layout: Layout, runs: int) -> tuple[Step, ...]:
 
 
 def _fused_steps(layout: Layout) -> tuple[Step, ...]:
-    """Relays look for the spikes of the iteration before while neurons compute, in one superstep; `layout` has the forward schedule."""
+    """Relays look for the spikes of the previous iteration while neurons compute, in one superstep; `layout` has the forward schedule."""
     problem, nothing = layout.problem, Traffic.none(layout.problem)
     runs = problem.schedule.iterations(problem.steps)
     windows, both = relay_load(layout, "windows"), block_load(layout, "forward")
@@ -181,7 +181,7 @@ def _add_mask_copies(layout: Layout, load: Load) -> None:
 
 
 def _again_steps(layout: Layout) -> tuple[Step, ...]:
-    """Recompute: what a segment begins with comes back, and its forward pass runs a second time."""
+    """Recompute: a segment's initial states are restored, and its forward pass runs a second time."""
     problem, runs = layout.problem, layout.problem.segments.again
     if problem.segment and not runs:
         return (_boundary_step(layout, "recompute: restore", "recompute", 1),)
@@ -199,7 +199,7 @@ def _again_steps(layout: Layout) -> tuple[Step, ...]:
 
 
 def _row_step(layout: Layout, name: str, part: str) -> Step:
-    """Segments but the last put a row into streaming memory or take it back; before, the number of the row changes."""
+    """All segments except the last write a row to streaming memory or read it back; before that, the row number changes."""
     problem, load = layout.problem, Load(layout.problem)
     load.add(0, problem.target.vertex_start_cycles + CLOCK)
     nothing, local = Traffic.none(problem), local_copy_cycles(FLOAT) + CONTROL
@@ -207,7 +207,7 @@ def _row_step(layout: Layout, name: str, part: str) -> Step:
 
 
 def _counters_kept(layout: Layout) -> tuple[Step, ...]:
-    """What finds no room is counted in the first run alone: a copy of the counters, and one back."""
+    """Dropped spikes are counted in the first run only: a copy of the counters, and one back."""
     problem, held = layout.problem, np.zeros(layout.problem.target.tiles)
     for bus in problem.buses:
         lost = bus.events and bus.capacity < bus.source.width
@@ -220,7 +220,7 @@ def _counters_kept(layout: Layout) -> tuple[Step, ...]:
 
 
 def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Step:
-    """Blocks copy what a segment begins with to or from a boundary, and relays those steps in their stores that they still show."""
+    """Blocks copy a segment's initial states to or from a boundary, and relays copy the stored steps that they still show."""
     problem, load = layout.problem, Load(layout.problem)
     for layer in problem.network.layers:
         where, cost = layout.range_of(layer), problem.costs["boundary"]
@@ -243,7 +243,7 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Step:
 
 
 def _reduction(layout: Layout, runs: int) -> tuple[Step, ...]:
-    """Stage one of the sums of partial input gradients, where there are any."""
+    """Stage one of the sums of partial input gradients, if any."""
     if not layout.reductions:
         return ()
     load = Load(layout.problem)
@@ -267,7 +267,7 @@ def cycles_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, tuple[i
 
 
 def phase(layout: Layout, step: Step, *, roughly: bool = False) -> Phase:
-    """Sum up one superstep; `roughly`: no more than how long it takes."""
+    """Sum up one superstep; `roughly`: only its duration."""
     exchanges = [step.traffic, *step.after]
     return Phase(
         name=step.name,
@@ -298,7 +298,7 @@ def _exchange(layout: Layout, traffic: Traffic) -> float:
 
 
 def _barrier(layout: Layout, traffic: Traffic) -> float:
-    """The barrier and the set-up of an exchange; none where nothing moves."""
+    """The barrier and the set-up of an exchange; 0 if nothing moves."""
     target = layout.problem.target
     if not traffic.fragments.any():
         return 0.0
@@ -306,7 +306,7 @@ def _barrier(layout: Layout, traffic: Traffic) -> float:
 
 
 def _decision(layout: Layout) -> float:
-    """All tiles learn how a loop goes on."""
+    """All tiles receive the decision of a loop."""
     target = layout.problem.target
     return (target.link_sync_cycles if target.chips > 1 else target.sync_cycles) + target.superstep_cycles
 
@@ -330,8 +330,8 @@ def _clocked(layout: Layout, iterations: int | None = None) -> Load:
 def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load:
     """Relays, one vertex each, and the clocks; `iterations` as :class:`Load` takes them.
 
-    "masks" is what runs when spikes arrive: relays of populations look through masks, all others show windows; "windows", where those
-    relays put together what they found; "backward", where all show windows again.
+    "masks" runs when spikes arrive: relays of populations search masks, all others show windows. In "windows" those
+    relays join their results. In "backward" all show windows again.
     """
     load = _clocked(layout, iterations) if part != "windows" else Load(layout.problem, iterations)
     add_relays(layout, load, part)
@@ -341,7 +341,7 @@ def relay_load(layout: Layout, part: str, iterations: int | None = None) -> Load
 def add_relays(layout: Layout, load: Load, part: str) -> None:
     """Add relays to a superstep; `part` as in :func:`relay_load`.
 
-    Where relays look through masks while neurons compute, "shown" are those that have no masks, and "masks" all others.
+    If relays search masks while neurons compute, "shown" are those without masks, and "masks" all others.
     """
     problem, fused = layout.problem, layout.problem.schedule.latency > 1
     for source in problem.network.sources:
@@ -363,20 +363,20 @@ def add_relays(layout: Layout, load: Load, part: str) -> None:
 
 
 def _listed(problem: Problem, source: Source, rows: MaskRows | None, part: str) -> tuple[Bus, ...]:
-    """Buses whose windows are listed from the bits that relays keep; those of a lag of 1 are joined from what was just found."""
+    """Buses whose windows are listed from the bits that relays keep; those with a lag of 1 are joined from the latest results."""
     if source not in problem.bits or part == "windows":
         return ()
     return tuple(bus for bus in problem.buses_of(source) if part == "backward" or rows is None or bus.lag != 1)
 
 
 def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[Step, ...]:
-    """What the workers of relays found becomes one list; nothing moves before it."""
+    """Join the results of the relays' workers into one list; nothing moves before it."""
     load = relay_load(layout, "windows", runs)
     return (Step(f"{part}: windows", part, runs, load, Traffic.none(layout.problem)),) if load.vertices else ()
 
 
 def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
-    """Exact mode with limited windows learns in every iteration how many further ones are needed, and shows those."""
+    """In exact mode with limited windows, every iteration determines how many further windows are needed, and shows them."""
     problem, backward = layout.problem, part == "backward"
     if not problem.limited(backward=backward):
         return ()
@@ -400,7 +400,7 @@ def _rounds(problem: Problem, runs: int, *, backward: bool) -> int:
 
 
 def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[Step]:
-    """The test for further windows: tiles find the most of what others say, level by level, and at last one decides."""
+    """The test for further windows: tiles find the maximum of the others' numbers, level by level, and the last one decides."""
     problem, test = layout.problem, layout.window_test
     assert test is not None
     *levels, root = asked(test)
@@ -429,7 +429,7 @@ def _further(layout: Layout, part: str) -> tuple[tuple[Load, Traffic], tuple[Loa
 
 
 def fragments_without_runs(layout: Layout) -> Floats:
-    """Fragments of further windows that nobody is expected to need: the program has their exchanges all the same."""
+    """Fragments of further windows that are not expected to be needed: the program has their exchanges anyway."""
     problem, found = layout.problem, np.zeros(layout.problem.target.tiles)
     for backward in (False, True) if problem.training else (False,):
         if problem.limited(backward=backward) and not round(problem.further_windows(backward=backward)):
@@ -477,7 +477,7 @@ def _sum_load(layout: Layout) -> Load:
 
 
 def _loss_steps(layout: Layout) -> tuple[Step, ...]:
-    """Workers of the tile of a sample's loss share its classes, where it has scores, then its steps."""
+    """Workers of the tile of a sample's loss share its classes, if it has scores, then its steps."""
     problem, arrive = layout.problem, records_to_loss(layout)
     tiles, workers, start = np.array(layout.loss_tiles), problem.target.workers, problem.target.vertex_start_cycles
     width, steps, cost = problem.network.loss_width, problem.steps, problem.costs

@@ -1,4 +1,4 @@
-"""Values that are mostly 0: sums and averages of spikes, which dense connections read pair by pair, passing over pairs of zeros."""
+"""Mostly zero values: sums and averages of spikes, which dense connections read in pairs, skipping pairs of zeros."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from snnc.compiler.tiles.network import Link
 from snnc.compiler.tiles.problem import Problem
 
 SMALLEST: Final = 1e-12
-"""Below this a value's chance to be 0 counts as none."""
+"""A value's probability of being 0 counts as none below this."""
 
 
 def loud_rows(problem: Problem, link: Link) -> float:
-    """Rows of `link` in pairs that are not both 0, as part of all: values are 0 when none of the spikes that they sum up occurs.
+    """Share of the pairs of rows of `link` that are not both 0: a value is 0 if none of its summed spikes occurs.
 
-    Spikes are taken to be independent, each at the rate of its value where that was measured.
+    Spikes are assumed to be independent, each with the rate of its value if that was measured.
     """
     return problem.kept.get(("loud rows", link.source.buffer), lambda: _loud_rows(problem, link))
 

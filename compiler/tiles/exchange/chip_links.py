@@ -1,8 +1,8 @@
-"""What the links between chips carry in one exchange, and how long the busiest of them takes.
+"""The load of the links between chips in one exchange, and the time of the busiest link.
 
-Data takes a shortest way: the fewest wires; of several, the one whose narrowest wire is widest, then the one whose last wires come first
-in the target's file (so a file lists straight wires before diagonal ones). The ways from one chip form a tree, and data for several
-chips crosses each wire of the tree once. A wire of n links carries n times the bytes of one, in each direction by itself. All links
+Data takes a shortest route: the fewest wires; then the route whose narrowest wire is widest; then the one whose last wires come first
+in the target's file (so a file lists straight wires before diagonal ones). The routes from one chip form a tree, and data for several
+chips crosses each wire of the tree once. A wire of n links carries n times the bytes of one, independently in each direction. All links
 work at once: the exchange takes as long as the busiest wire.
 """
 
@@ -24,7 +24,7 @@ Pair: TypeAlias = tuple[int, int]
 
 @dataclass(eq=False)
 class Flows:
-    """Bytes that chips send: by sender and receivers; what several chips receive is sent once."""
+    """Bytes that chips send, by sender and receivers; data for several chips is sent once."""
 
     bytes: defaultdict[tuple[int, frozenset[int]], float] = field(default_factory=lambda: defaultdict(float))
 
@@ -35,7 +35,7 @@ class Flows:
             self.bytes[source, others] += size
 
     def merge(self, other: Flows) -> None:
-        """Send what `other` sends as well."""
+        """Add the traffic of `other`."""
         for key, size in other.bytes.items():
             self.bytes[key] += size
 
@@ -56,16 +56,16 @@ class Flows:
 
 @dataclass(frozen=True, eq=False)
 class Routes:
-    """The ways between the chips of a target.
+    """The routes between the chips of a target.
 
     Attributes
     ----------
     links
-        Links of each wire by its two ends, both ways round; the switch, where there is one, is the chip behind the last.
+        Links of each wire by its two ends, in both orders; a switch has the number after the last chip.
     bytes_per_cycle
         What one link carries in a tile cycle, in one direction.
     trees
-        For each chip, by which chip the way to every other one comes last.
+        For each chip, the last intermediate chip on the route to every other one.
     """
 
     links: Mapping[Pair, int]
@@ -82,7 +82,7 @@ class Routes:
         return tuple(reversed(found))
 
     def load(self, flows: Flows) -> dict[Pair, float]:
-        """Bytes on every wire that carries some, by (from, to)."""
+        """Bytes on every wire in use, by (from, to)."""
         found: defaultdict[Pair, float] = defaultdict(float)
         for (source, receivers), size in flows.bytes.items():
             for wire in dict.fromkeys(wire for receiver in sorted(receivers) for wire in self.way(source, receiver)):
@@ -96,7 +96,7 @@ class Routes:
 
 
 def find_routes(target: Target) -> Routes:
-    """Find the ways between all chips of `target`.
+    """Find the routes between all chips of `target`.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def find_routes(target: Target) -> Routes:
 
 
 def _tree(source: int, links: Mapping[Pair, int], neighbours: Mapping[int, list[int]]) -> dict[int, int]:
-    """Breadth first, level by level; `neighbours` are in the order in which a chip prefers to be reached by them."""
+    """Breadth first, level by level; `neighbours` are in order of preference."""
     before: dict[int, int] = {}
     width = {source: max(links.values(), default=0)}
     level = [source]

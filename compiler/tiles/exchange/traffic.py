@@ -1,11 +1,11 @@
-"""Bytes and fragments that the exchange before each superstep brings to every tile.
+"""Bytes and fragments that every tile receives in the exchange before each superstep.
 
-A fragment is a piece that is contiguous where it is sent and where it is received. Assumed layouts: deltas are stored by column group
+A fragment is a piece that is contiguous at both the sender and the receiver. Assumed layouts: deltas are stored by column group
 (``[groups][batch][...]``), so a reader takes one fragment from each column group; masks and values by tile (``[tiles][batch][...]``), so a
 relay takes one from each tile; a window is two fragments (ids, counts) from each relay, one for values; copied weights are one fragment
 from each column group. A tile reads the samples of its replica only. Records and their adjoints are stored by column group and sample
 (``[groups][batch][T][...]``), so a sample's loss takes one fragment from each column group.
-Data that lies on the reading tile is not moved.
+Data already on the reading tile is not moved.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from snnc.compiler.tiles.schedule.window_test import Asked, WindowTest, window_t
 
 FLOAT = 4
 RATES = 2 * FLOAT
-"""What every update reads: the step size and a correction."""
+"""Numbers that every update reads: the step size and a correction."""
 Origin: TypeAlias = tuple[int, tuple[int, int], float]
-"""A chip, the samples (first, count) that lie there, and the bytes of each."""
+"""A chip, its samples (first, count), and the bytes of each."""
 
 
 @dataclass(eq=False)
 class Traffic:
-    """What one exchange moves: arrays over tiles, and what chips send each other."""
+    """The data of one exchange: arrays over tiles, and traffic between chips."""
 
     received: Floats
     fragments: Floats
@@ -58,7 +58,7 @@ class Traffic:
         return cls(np.zeros(tiles), np.zeros(tiles), np.zeros(tiles))
 
     def merge(self, other: Traffic) -> None:
-        """Move what `other` moves in the same exchange."""
+        """Add the data of `other` to the same exchange."""
         self.received += other.received
         self.fragments += other.fragments
         self.sent += other.sent
@@ -72,18 +72,18 @@ class Traffic:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where everything lies: the problem, the tile ranges, relays and the tile of each sample's loss."""
+    """The places of all data: the problem, the tile ranges, relays and the tile of each sample's loss."""
 
     problem: Problem
     placement: Placement
     relays: Mapping[Source, tuple[Relay, ...]]
     loss_tiles: tuple[int, ...]
     exact: bool = True
-    """Whether tables of indexed connections are counted; while placements are compared, they are estimated."""
+    """Whether tables of indexed connections are counted exactly; while placements are compared, they are estimated."""
 
     @cached_property
     def window_test(self) -> WindowTest | None:
-        """Who asks whether further windows follow; None where windows hold everything."""
+        """The test for further windows; None if windows hold everything."""
         problem = self.problem
         if problem.asks is None:
             return None
@@ -93,7 +93,7 @@ class Layout:
 
     @cached_property
     def reductions(self) -> Mapping[str, Reduction]:
-        """How the gradients of sources come back in windows, by bus id."""
+        """The windowed gradients of sources, by bus id."""
         return reductions(self.problem, self.ranges, {source.buffer: relays for source, relays in self.relays.items()})
 
     @cached_property
@@ -117,11 +117,11 @@ class Layout:
 
     @cached_property
     def owned(self) -> tuple[Ownership, ...]:
-        """Those of whose weights training changes some."""
+        """Those with some trained weights."""
         return tuple(found for found in self.copied if found.link.weight_gradient)
 
     def holdings(self, layer: Layer) -> Holdings:
-        """What the tables of the connections of `layer` hold on each of its tiles."""
+        """Sizes of the tables of the connections of `layer` on each of its tiles."""
         where = self.ranges[layer.id]
         if self.exact:
             rate = self.problem.relative_rate
@@ -129,7 +129,7 @@ class Layout:
         return estimated(where.tile_neurons, column_groups(where.tile_neurons, where.columns))
 
     def kind_holdings(self, layer: Layer, blocks: Blocks) -> Holdings:
-        """The same of each kind of its blocks."""
+        """The same for each kind of its blocks."""
         where = self.ranges[layer.id]
         if not self.exact:
             return lambda link, side: link.estimated(side, blocks.columns, 1)
@@ -137,7 +137,7 @@ class Layout:
         return lambda link, side: link.held_by(side, where, rate(link.op.source.buffer) if side == "target" else None, blocks.group)
 
     def apart(self, layer: Layer) -> bool:
-        """Whether no two column groups of `layer` cost the same: tables tell what each of them holds."""
+        """Whether column groups of `layer` differ in cost, because each has its own tables."""
         return self.exact and any(link.indexed is not None for link in (*layer.incoming, *layer.outgoing))
 
     def blocks(self, layer: Layer) -> Blocks:
@@ -176,7 +176,7 @@ class Layout:
 
     @cached_property
     def clock_tiles(self) -> Ints:
-        """The first tile of each chip that computes: it counts iterations for the others."""
+        """The first computing tile of each chip: it counts iterations for the others."""
         last = [int(where.tiles.max()) for where in self.placement.ranges] + [r.tile for some in self.relays.values() for r in some]
         found: Ints = self.problem.target.tiles_per_chip * np.arange(self.chip_of(max(last)) + 1)
         return found
@@ -188,12 +188,12 @@ class Layout:
 
 
 def common(a: tuple[int, int], b: tuple[int, int]) -> int:
-    """Samples that two (first, count) have in common."""
+    """Samples common to two ranges (first, count)."""
     return max(0, min(a[0] + a[1], b[0] + b[1]) - max(a[0], b[0]))
 
 
 def clock_to_boundaries(layout: Layout) -> Traffic:
-    """Every tile with blocks, or with relays that keep steps at boundaries, reads the number of the iteration."""
+    """Every tile with blocks, or with relays that keep steps at boundaries, reads the iteration number."""
     traffic, used = Traffic.none(layout.problem), np.zeros(layout.problem.target.tiles, dtype=bool)
     for where in layout.placement.ranges:
         used[where.tiles] = True
@@ -203,7 +203,7 @@ def clock_to_boundaries(layout: Layout) -> Traffic:
 
 
 def with_clock(layout: Layout, traffic: Traffic, readers: Ints) -> Traffic:
-    """Vertices on the tiles `readers` read the iteration's number: the counter of each chip goes to those of its tiles."""
+    """Vertices on the tiles `readers` read the iteration number: the counter of each chip goes to those of its tiles."""
     per_chip, homes = layout.problem.target.tiles_per_chip, layout.clock_tiles
     tiles = readers[readers % per_chip != 0]
     traffic.add(tiles, FLOAT, 1)
@@ -247,7 +247,7 @@ def _gather(layout: Layout, traffic: Traffic, where: TileRange, relays: Sequence
 
 
 def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
-    """Before F2 and B2: windows go to every tile that reads them (backward: where weight gradients are formed)."""
+    """Before F2 and B2: windows go to every tile that reads them (backward: tiles that form weight gradients)."""
     problem, traffic = layout.problem, Traffic.none(layout.problem)
     for bus in problem.buses:
         readers = problem.readers(bus, backward=backward)
@@ -258,7 +258,7 @@ def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
 
 
 def returned_to_blocks(layout: Layout, layers: Iterable[Layer]) -> Traffic:
-    """Before the neurons of `layers`, backward: windows of gradients come back to them."""
+    """Before the neurons of `layers`, backward: windows of gradients return to them."""
     traffic = Traffic.none(layout.problem)
     for layer in layers:
         for bus in returned_buses(layout.problem, layer):
@@ -346,7 +346,7 @@ def in_common(a: Sequence[tuple[int, int]], b: Sequence[tuple[int, int]]) -> Int
 
 
 def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
-    """Tiles that both hold, and where they stand in each."""
+    """Tiles that both hold, and their positions in each."""
     if a[-1] < b[0] or b[-1] < a[0]:
         none = np.zeros(0, dtype=np.int64)
         return none, none, none
@@ -406,14 +406,14 @@ def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]
 
 
 def shares_of(where: TileRange, elements: Ints) -> Ints:
-    """Elements of each replica's share, [replicas][tiles]: whole pairs as far as they go."""
+    """Elements of each replica's share, [replicas][tiles]: whole pairs as far as possible."""
     edges = np.minimum(2 * (ceil_div(elements, 2) * np.arange(where.replicas + 1)[:, None] // where.replicas), elements)
     found: Ints = np.diff(edges, axis=0)
     return found
 
 
 def _replicas_over_links(layout: Layout, traffic: Traffic, where: TileRange, share: Floats, *, gathers: bool) -> None:
-    """The tile i of each replica sends another share to the tile i of every other replica, or its own share to all of them."""
+    """Tile i of each replica sends another share to tile i of every other replica, or its own share to all of them."""
     held, shares = np.zeros((2, layout.problem.target.chips, where.width))
     for replica in range(where.replicas):
         place = where.of(replica) // layout.problem.target.tiles_per_chip, np.arange(where.width)
@@ -435,7 +435,7 @@ def _replicas_over_links(layout: Layout, traffic: Traffic, where: TileRange, sha
 
 
 def numbers_of_windows(layout: Layout, asked: Asked) -> Traffic:
-    """Before a level of the test for further windows: what the tiles that ask receive."""
+    """Before a level of the test for further windows: the data received by its tiles."""
     traffic = Traffic.none(layout.problem)
     traffic.add(asked.tile, asked.received, asked.fragments)
     np.add.at(traffic.sent, asked.from_tile, asked.sent)

@@ -1,7 +1,8 @@
-"""Weight gradients, and products that go back to sources, dealt over the workers of a tile by the spikes of all its samples.
+"""Weight gradients and source gradients, distributed over the workers of a tile by the spikes of all its samples.
 
-A column group of a tile with g workers reads the lists of its samples one behind the other and gives worker w the spikes from
-``floor(E w / g)`` to ``floor(E (w + 1) / g)`` of all E: none waits for the one whose samples had most. See docs/decisions/0023.
+A column group of a tile with g workers reads the lists of its samples consecutively and gives worker w the spikes from
+``floor(E w / g)`` to ``floor(E (w + 1) / g)`` of all E: no worker waits for the one whose samples had the most spikes. See
+docs/decisions/0023.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from snnc.compiler.tiles.schedule.timeline import Sums
 from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, VALUE_SWEEP, column_sweeps, worker_cycles
 
 CUT: Final = 1.0
-"""Samples of which a worker, in the mean, only has a part besides."""
+"""Mean number of additional samples of which a worker has only a part."""
 
 
 @dataclass(frozen=True)
 class _List:
-    """What a worker walks through: `counted` as :func:`worker_cycles` names its elements, pairs of columns of a sweep."""
+    """A worker's loop: `counted` is the name of its elements in :func:`worker_cycles`, with pairs of columns of a sweep."""
 
     link: Link
     counted: str
@@ -34,7 +35,7 @@ class _List:
 
 
 def dealt_links(problem: Problem, layer: Layer) -> list[Link]:
-    """Connections whose part is dealt."""
+    """Connections whose work is dealt."""
     return [link for link in layer.incoming if problem.deals(link) and (link.weight_gradient or problem.returns(link))]
 
 
@@ -47,7 +48,7 @@ def _lists(problem: Problem, layer: Layer) -> Iterator[_List]:
 
 
 def dealt_estimate(problem: Problem, layer: Layer, columns: Any, shares: Any, samples: Any, *, even: bool) -> Any:
-    """Expected worker cycles on a tile with the busiest samples (`even`: with any), where something is dealt; 0 where nothing is."""
+    """Expected worker cycles on a tile with the busiest samples (`even`: with any samples) if gradients are dealt, else 0."""
     lists = list(_lists(problem, layer))
     if not lists:
         return 0.0
@@ -115,7 +116,7 @@ def _seen(problem: Problem, each: _List) -> Sums:
 
 
 def _shares(seen: Sums, place: tuple[int, int], shares: int) -> tuple[Ints, Ints]:
-    """[shares, iterations]: spikes of each worker of a column group, and samples that it finds some of them in."""
+    """[shares, iterations]: spikes of each worker of a column group, and the number of samples that contain them."""
     before = seen.before(*place).astype(np.int64)
     bounds = before[-1] * np.arange(shares + 1)[:, None] // shares
     number = np.diff(bounds, axis=0)
@@ -127,13 +128,13 @@ def _shares(seen: Sums, place: tuple[int, int], shares: int) -> tuple[Ints, Ints
 
 
 def deals(layer: Layer) -> bool:
-    """Whether all that a population reads backward can be dealt, whichever way gradients come back to its sources."""
+    """Whether all of a population's backward inputs can be dealt, however gradients return to its sources."""
     learned = [link for link in layer.incoming if link.read_backward]
     back = [link for link in layer.incoming if link.input_gradient and link.dense]
     return layer.gradient and bool(learned or back) and all(link.deals for link in (*learned, *back))
 
 
 def may_deal(problem: Problem, layer: Layer, where: TileRange) -> bool:
-    """The same, where several workers of a tile share its samples."""
+    """The same if several workers of a tile share its samples."""
     shares = sample_groups(where.neurons.max(), where.columns, problem.target.workers, where.most_samples)
     return bool(dealt_links(replace(problem, dealt=frozenset((layer.id,))), layer)) and deals(layer) and int(shares) > 1

@@ -1,4 +1,4 @@
-"""Expected trip counts of what windowed input gradients add to blocks and relays."""
+"""Expected trip counts that windowed input gradients add to blocks and relays."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from snnc.compiler.tiles.vertices.cost import VALUE_SWEEP, column_sweeps
 
 
 def returned_buses(problem: Problem, layer: Layer) -> tuple[Bus, ...]:
-    """Buses over which gradients come back to `layer` in windows."""
+    """Buses over which gradients return to `layer` in windows."""
     mine = dict.fromkeys(problem.bus_of[link.id] for link in layer.outgoing if problem.returns(link))
     return tuple(problem.bus[b] for b in mine)
 
 
 def near_counts(columns: Any, samples: Any, entries: Callable[[Link], float], links: Sequence[Link]) -> dict[str, Any]:
-    """Counts of the backward codelet of a block: partial products of what comes in; `entries` of a sample on each of `links`."""
+    """Counts of the backward codelet of a block: partial products of its inputs; `entries` of a sample on each of `links`."""
     return {
         "entries": samples * sum(entries(link) for link in links),
         "sweeps": samples * column_sweeps(columns, VALUE_SWEEP) * len(links),
@@ -31,7 +31,7 @@ def near_counts(columns: Any, samples: Any, entries: Callable[[Link], float], li
 
 
 def returned_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
-    """Expected counts of a block's own neurons in what comes back."""
+    """Expected counts of a block's own neurons in returning windows."""
     found: dict[str, Any] = {"samples": 0, "searches": 0.0, "ids": 0.0}
     for bus in returned_buses(problem, layer):
         near = problem.near_events(bus)

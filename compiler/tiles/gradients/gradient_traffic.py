@@ -1,4 +1,4 @@
-"""What windowed input gradients move and compute outside of blocks: reduction, last sums on relays, windows back to the sources."""
+"""Traffic and compute of windowed input gradients outside blocks: reduction, last sums on relays, windows back to the sources."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def add_sums_to_relays(layout: Layout, traffic: Traffic, buses: Collection[Bus] 
 
 
 def _runs(*columns: Ints) -> Ints:
-    """Where the rows of a table begin that differ from the row before; vertices come job by job, tiles and samples ascending in each."""
+    """Starts of table rows that differ from the previous row; vertices come job by job, tiles and samples ascending in each."""
     differs = np.any([np.diff(column) != 0 for column in columns], axis=0)
     found: Ints = np.concatenate([[0], np.flatnonzero(differs) + 1]).astype(np.int64)
     return found
@@ -105,7 +105,7 @@ def add_reduction(layout: Layout, load: Load) -> None:
 
 
 def add_last_sums(layout: Layout, load: Load) -> None:
-    """Stage two, on the relays: all workers of a tile share the entries that were shown."""
+    """Stage two, on the relays: all workers of a tile share the shown entries."""
     problem = layout.problem
     for bus_id, reduction in layout.reductions.items():
         bus, relays = problem.bus[bus_id], layout.relays[layout.problem.bus[bus_id].source]
@@ -116,7 +116,7 @@ def add_last_sums(layout: Layout, load: Load) -> None:
 
 
 def add_sums_of_rounds(layout: Layout, load: Load, buses: Collection[Bus], rounds: Rounds) -> None:
-    """The same of the window before each further one."""
+    """The same for the window before each further one."""
     problem = layout.problem
     for bus_id, reduction in layout.reductions.items():
         bus, relays = problem.bus[bus_id], layout.relays[problem.bus[bus_id].source]
@@ -146,7 +146,7 @@ def last_sums(problem: Problem, shown: Ints, relays: tuple[tuple[int, int], ...]
 
 
 def _pairs_shown(problem: Problem, bus: Bus) -> Ints:
-    """[samples, iterations]: pairs of entries of what was shown in the iteration before, which is k + 1."""
+    """[samples, iterations]: pairs of entries shown in the previous iteration, which is k + 1."""
     timeline = problem.timeline
     found: Ints = timeline.placed((timeline.entries(bus) + 1) // 2, timeline.first(bus) - 1).T
     return found

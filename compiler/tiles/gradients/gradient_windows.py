@@ -1,9 +1,10 @@
-"""The reduction of partial input gradients: which tile adds what.
+"""The reduction of partial input gradients: the additions of each tile.
 
 A target block multiplies the entries of a backward window (neurons that spiked or are near the threshold) with its own columns of the
-weights; these partial products of all column groups have to be added. Stage one adds them in `parts` groups of producers, every group's
+weights; the partial products of all column groups must be added. Stage one adds them in `parts` groups of producers, every group's
 entries cut over tiles of the producers' chip; the relays add the parts of their samples and show the sums to the source.
-Few parts mean many fragments in stage one, many mean much work for the few relay tiles: :func:`choose_parts` takes the cheapest number.
+Few parts mean many fragments in stage one, and many parts mean much work for the few relay tiles: :func:`choose_parts` takes the cheapest
+number.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 FLOAT: Final = 4
 ROUNDING: Final = 1e-6
-"""Part of a tile by which a share may miss a whole number of tiles."""
+"""Fraction of a tile by which a share may deviate from a whole number of tiles."""
 COLUMNS: Final = tuple(PartialSum.__dataclass_fields__)
 
 

@@ -1,4 +1,4 @@
-"""Copies of parameters that follow an update: to the other replicas, to tiles that share a number, to the sources of connections."""
+"""Copies of parameters after an update: to the other replicas, to tiles that share a number, to the sources of connections."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.vertices.cost import worker_cycles
 
 LOCAL_START: Final = 288.0
-"""Tile cycles of a copy inside a tile beside its bytes, and bytes of a cycle: Poplar profiles (facts on the machine)."""
+"""Tile cycles of a copy inside a tile in addition to its bytes, and bytes per cycle: Poplar profiles (facts on the machine)."""
 LOCAL_BYTES: Final = 8.0
 
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """One copy: what it exchanges, and the bytes that stay on each tile."""
+    """One copy: its exchange, and the bytes that stay on each tile."""
 
     traffic: Traffic
     stays: Floats
@@ -37,7 +37,7 @@ class Move:
 
     @property
     def local(self) -> float:
-        """Tile cycles of what stays on its tile."""
+        """Tile cycles of the data that stays on its tile."""
         return local_copy_cycles(float(self.stays.max()))
 
 
@@ -47,7 +47,7 @@ def local_copy_cycles(size: float) -> float:
 
 
 def weights_to_replicas(layout: Layout) -> Traffic | None:
-    """Shares of learned parameters that were updated go to all other replicas, in one copy; None where there are none."""
+    """Copy updated shares of learned parameters to all other replicas, in one copy; None if there are none."""
     replicated = [(layer, where) for layer in layout.problem.network.layers if (where := layout.range_of(layer)).replicas > 1]
     if not any(learned_rows(layer) for layer, _ in replicated):
         return None
@@ -59,7 +59,7 @@ def weights_to_replicas(layout: Layout) -> Traffic | None:
 
 
 def numbers_to_readers(layout: Layout) -> Move | None:
-    """What many neurons share, and weights of one value a neuron, goes to the tiles that read it, in one copy; None for none."""
+    """Copy shared values, and weights with one value per neuron, to their readers, in one copy; None if there are none."""
     problem, move = layout.problem, Move.none(layout)
     found = layout.exact and bool(layout.copied)
     weights_from_owners(layout, move.traffic, move.stays)
@@ -92,7 +92,7 @@ def _shared(layout: Layout, move: Move, home: int, where: TileRange) -> None:
 
 
 def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange) -> None:
-    """A weight for each pair of neurons: both sides hold them in the neurons' order, so what joins two tiles is one piece."""
+    """A weight for each pair of neurons: both sides hold them in the neurons' order, so the weights between two tiles are one piece."""
     ends, theirs = np.cumsum(source.neurons), np.cumsum(target.neurons)
     for r in range(source.replicas):
         tiles, origin = source.of(r), target.of(nearest(source, target, r))
@@ -139,7 +139,7 @@ def weights_to_sources(layout: Layout) -> tuple[Traffic, Load] | None:
 
 
 def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
-    """Worker cycles of the vertex that puts `rows` rows of weights in order: its busiest worker, as the codelet deals out the elements."""
+    """Worker cycles of the vertex that puts `rows` rows of weights in order: its busiest worker, as the codelet splits the elements."""
     problem, worker = layout.problem, np.arange(layout.problem.target.workers)
     found, cost = np.zeros(len(worker)), problem.costs["weight_rows"]
     for tiles, columns in _runs(target):
@@ -151,7 +151,7 @@ def _cycles(layout: Layout, rows: int, target: TileRange) -> float:
 
 
 def _runs(target: TileRange) -> list[tuple[int, int]]:
-    """Tiles of a replica that follow each other with the same number of neurons, and that number."""
+    """Runs of consecutive tiles of a replica with the same number of neurons, and that number."""
     edges = np.flatnonzero(np.diff(target.neurons)) + 1
     return [(len(part), int(part[0])) for part in np.split(target.neurons, edges)]
 

@@ -1,4 +1,4 @@
-"""Supersteps of the update: private gradients are summed, the optimiser runs, new weights travel."""
+"""Supersteps of the update: sums of private gradients, the optimiser, the exchange of new weights."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def copy_steps(layout: Layout) -> Iterator[Step]:
 
 
 def least_update(layout: Layout, layer: Layer) -> Floats:
-    """What the supersteps of the update take at least on the tiles of one population, as its tables are estimated: [supersteps] cycles."""
+    """Lower bound of the update's supersteps on the tiles of one population, with estimated tables: [supersteps] cycles."""
     traffic, target = gradients_to_owners(layout, (layer,)), layout.problem.target
     exchange = np.ceil(traffic.received / target.exchange_bytes_per_cycle) + target.fragment_cycles * traffic.fragments
     found = [float(exchange.max())]
@@ -72,7 +72,7 @@ def _loaded(add: Callable[[Layout, Sequence[Layer], Load], None], layout: Layout
 
 
 def _add_owners(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
-    """Owners sum what groups hold of the gradients of their weights."""
+    """Owners sum the groups' gradients of their weights."""
     problem = layout.problem
     for tiles, count, pieces, values in owned_work(layout, layers):
         workers = problem.target.workers
@@ -123,7 +123,7 @@ def _summed(problem: Problem, elements: Any, parts: Any) -> dict[str, Any]:
 
 
 def _pairs_of_worker(problem: Problem, elements: Any) -> Any:
-    """Pairs of elements of one worker, when all workers of a tile share them."""
+    """Pairs of elements of one worker, if all workers of a tile share them."""
     return ceil_div(ceil_div(elements, 2), problem.target.workers)
 
 

@@ -1,8 +1,9 @@
-"""Whether the host's streams run beside computing, on how many tiles, and a plan with them.
+"""Overlap of the host's streams with computing: the decision, the number of tiles, and a plan with it.
 
-A step with tiles set aside (:mod:`snnc.compiler.tiles.host_io.host_streams`) hands on what they hold, then sends for the inputs of the
-next step and goes on; where inputs come in segments, it sends for the next one before each runs, at last for the first one of the next
-step. The transfer runs beside it until something waits for all tiles (:attr:`snnc.compiler.ir.plan.Phase.waits`), or the step ends.
+A step with reserved tiles (:mod:`snnc.compiler.tiles.host_io.host_streams`) distributes their contents, then requests the inputs of the
+next step and continues. If inputs come in segments, it requests the next segment before each one runs, and finally the first one of the
+next step. The transfer overlaps the step until an operation waits for all tiles (:attr:`snnc.compiler.ir.plan.Phase.waits`), or the step
+ends.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from snnc.compiler.tiles.host_io.host_streams import SEGMENT, HandOver, Staging,
 from snnc.compiler.tiles.host_io.overlap_windows import Beside, hidden_in_turns, windows
 
 IO_TILES: Final = "I/O tiles"
-"""What names of phases end with that hand on what tiles set aside hold."""
+"""Suffix of the names of phases that distribute the contents of reserved tiles."""
 STAGING: Final = "staging"
-"""Category of memory: what tiles set aside hold of the next step."""
+"""Category of memory: the next step's data on reserved tiles."""
 SIGNIFICANT: Final = 0.05
-"""Share of a step with its transfers from which on it is worth to map anew, on fewer tiles."""
+"""Minimum share of transfers in a step that justifies mapping again on fewer tiles."""
 WORTH: Final = 0.01
-"""Share of a step that has to be saved."""
+"""Minimum share of a step that must be saved."""
 CANDIDATES: Final = 12
 """Numbers of tiles that are compared."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was asked for: whether streams overlap, and on how many tiles of each chip (None: as many as are predicted to be best)."""
+    """The request: whether streams overlap, and on how many tiles of each chip (None: the number that is predicted to be best)."""
 
     overlap: Overlap = "auto"
     io_tiles: int | None = None
@@ -49,7 +50,7 @@ def check_wanted(wanted: Wanted, target: Target) -> None:
     Raises
     ------
     MappingOptionError
-        No tile is left to compute, or none is set aside.
+        No tile is left to compute, or none is reserved.
     """
     number = wanted.io_tiles
     if number is not None and not 1 <= number < target.tiles_per_chip:
@@ -60,19 +61,19 @@ def check_wanted(wanted: Wanted, target: Target) -> None:
 
 
 def plan_overlap(planned: Callable[[Target], Plan], program: StepProgram, target: Target, wanted: Wanted) -> Plan:
-    """Plan with `planned`, on `target` or on what tiles set aside leave of it.
+    """Plan with `planned`, on `target` or on its tiles that are not reserved.
 
     Parameters
     ----------
     planned
         Maps the program onto a machine.
     program, target, wanted
-        What is mapped, the machine, and what was asked for.
+        The program, the machine, and the request.
 
     Raises
     ------
     HostOverlapError
-        Streams are to overlap, and cannot.
+        Streams are required to overlap, but cannot.
     MappingOptionError, TooBigError
         As `planned` raises them, or the number of tiles is out of range.
     """
@@ -100,12 +101,12 @@ def plan_overlap(planned: Callable[[Target], Plan], program: StepProgram, target
 
 
 def _share(plan: Plan) -> float:
-    """What of a step are the host's transfers."""
+    """Share of the step spent on host transfers."""
     return 0.0 if plan.host_seconds is None else plan.host_seconds / plan.seconds_with_host
 
 
 def _obstacle(plan: Plan) -> str | None:
-    """Why streams cannot overlap; None where they can."""
+    """The reason why streams cannot overlap; None if they can."""
     if plan.target.host is None:
         return f"the target {plan.target.name} does not tell the host's rate; add a section [host] to its file."
     if not plan.host_bytes:
@@ -123,7 +124,7 @@ def _no_room(plan: Plan, program: StepProgram, number: int) -> HostOverlapError:
 
 
 def _smaller(planned: Callable[[Target], Plan], target: Target, number: int, *, forced: bool) -> Plan | None:
-    """Plan on what is left of each chip."""
+    """Plan on the remaining tiles of each chip."""
     less = replace(target, tiles_per_chip=target.tiles_per_chip - number)
     if forced:
         return widened(planned(less), target)
@@ -142,7 +143,7 @@ def free_tiles(plan: Plan) -> int:
 
 
 def _best_number(plan: Plan, program: StepProgram) -> int:
-    """The number with the shortest step, when what is computed and exchanged grows as tiles get fewer."""
+    """The number with the shortest step, if compute and exchange grow as tiles get fewer."""
     host, tiles = plan.target.host, plan.target.tiles_per_chip
     assert host is not None, "streams overlap only where the host's rate is told"
     most = max(min(host.most_io_tiles or tiles // 2, tiles - 1), 1)
@@ -158,7 +159,7 @@ def _fewest(plan: Plan, program: StepProgram) -> int:
 
 
 def _guess(plan: Plan, program: StepProgram, number: int) -> float:
-    """Seconds of a step with `number` tiles of each chip set aside, before anything is mapped anew."""
+    """Seconds of a step with `number` tiles of each chip reserved, before mapping again."""
     grown = 1.0 if number <= free_tiles(plan) else plan.target.tiles_per_chip / (plan.target.tiles_per_chip - number)
     phases = tuple(replace(p, compute=p.compute * grown, first=None, exchange=p.exchange * grown) for p in plan.phases)
     return with_overlap(replace(plan, phases=phases), program, number, guess=True).seconds_with_host
@@ -168,7 +169,7 @@ def _guess(plan: Plan, program: StepProgram, number: int) -> float:
 
 
 def with_overlap(plan: Plan, program: StepProgram, number: int, *, guess: bool = False) -> Plan:
-    """Set the last `number` tiles of each chip aside; they are free, but in a `guess`, which tells of time alone."""
+    """Reserve the last `number` tiles of each chip; they are free, except in a `guess`, which only estimates time."""
     staging = Staging(plan.target, number, host_streams(plan, program))
     cut = plan.segments
     given = _hand_over_phases(staging, cut.number - 1 if cut.reruns else 0)
@@ -182,7 +183,7 @@ def with_overlap(plan: Plan, program: StepProgram, number: int, *, guess: bool =
 
 
 def _hand_over_phases(staging: Staging, again: int) -> list[Phase]:
-    """A phase for each kind of array that is handed on, words and half words in two copies; `again`: turns in which segments rerun."""
+    """A phase for each kind of distributed array, words and half words in two copies; `again`: turns in which segments rerun."""
     found = []
     for what, copies in groupby(staging.hand_overs(), key=lambda copy: copy.what):
         some = list(copies)
@@ -207,7 +208,7 @@ def _hand_over_phase(target: Target, what: str, copies: Sequence[HandOver]) -> P
 
 
 def _with_phases(plan: Plan, given: Sequence[Phase]) -> tuple[Phase, ...]:
-    """What hands on stands in front of its part."""
+    """Insert the distributing phases before their part."""
     found = [p for p in given if p.part == "forward"]
     for part, phases in groupby(plan.phases, key=lambda p: p.part):
         found += [p for p in given if p.part == part != "forward"]
@@ -216,7 +217,7 @@ def _with_phases(plan: Plan, given: Sequence[Phase]) -> tuple[Phase, ...]:
 
 
 def _hidden(plan: Plan, staging: Staging) -> tuple[Beside, float]:
-    """In front of which part the transfer begins, and the cycles of it that the step goes on beside."""
+    """The part before which the transfer begins, and the cycles of it that overlap the step."""
     target = plan.target
     if plan.streamed != "off":
         cycles = [sum(s.cycles(target) for s in staging.streams if (s.what == SEGMENT) == each) for each in (True, False)]
@@ -233,7 +234,7 @@ def _tile_cycles(plan: Plan, staging: Staging) -> dict[str, tuple[int, ...]]:
 
 
 def _with_memory(plan: Plan, staging: Staging) -> Plan:
-    """Count what is held on tiles set aside, and the code of what hands it on; both are there always."""
+    """Count the data on reserved tiles, and the code that distributes it; both are always live."""
     target, aside = plan.target, np.zeros(plan.target.tiles, dtype=np.int64)
     held = staging.held().astype(np.int64)
     aside[list(plan.io_tiles)] = target.fixed_tile_bytes
@@ -266,7 +267,7 @@ def _with_memory(plan: Plan, staging: Staging) -> Plan:
 
 
 def _handing(phase: Phase, first: MemoryPhase) -> MemoryPhase:
-    """What is live while arrays are handed on: all but buffers of the `first` superstep of their part."""
+    """Live data while arrays are distributed: everything except buffers of the `first` superstep of their part."""
     return replace(first, name=phase.name, tile={**first.tile, "exchange": 0}, all_tiles={**first.all_tiles, "exchange": 0})
 
 
@@ -276,7 +277,7 @@ def widened(plan: Plan, target: Target) -> Plan:
     Raises
     ------
     HostOverlapError
-        A layer lies on tiles of two chips that follow each other, which they no longer do.
+        A layer is on tiles of two consecutive chips that are no longer consecutive.
     """
     less, more = plan.target.tiles_per_chip, target.tiles_per_chip
 

@@ -1,7 +1,7 @@
-"""What the host streams of a plan carry and how often, how tiles set aside for them hold it, and how it is handed on from there.
+"""The host streams of a plan: their contents and number, their storage on reserved tiles, and the copies from there.
 
-A stream brings an array in pieces of relays (or of the tiles of losses). On each chip its elements, in order, are dealt in chunks to the
-tiles set aside; a copy hands the arrays of one kind on, to where the program reads them, in one exchange.
+A stream brings an array in pieces of relays (or of the tiles of losses). On each chip its elements are dealt, in order and in chunks, to
+the reserved tiles. One copy distributes the arrays of one kind to their readers in the program, in one exchange.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from snnc.compiler.tiles.relays.buses import COUNT_BYTES, bit_words, whole_words
 
 FLOAT: Final = 4
 SEGMENT: Final = "segment"
-"""What hands on inputs that come in segments."""
+"""The copy that distributes inputs in segments."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class HostStream:
     Attributes
     ----------
     what
-        "inputs", "labels", or "segment": which copy hands it on.
+        "inputs", "labels", or "segment": the copy that distributes it.
     element_bytes
         Bytes of an element.
     pieces
         Tile and elements of each piece, in the order of the stream.
     turns
-        How often a step transfers it: segments of inputs in each run of a segment.
+        Number of transfers per step: segments of inputs in each run of a segment.
     """
 
     what: Literal["inputs", "labels", "segment"]
@@ -92,18 +92,18 @@ def _parts(buses: Sequence[BusPlan]) -> list[tuple[int, int]]:
 
 
 def chunk_of(elements: int, tiles: int) -> int:
-    """Elements of a stream that each tile set aside holds at most: whole pairs, so that 16-bit elements fill words."""
+    """Maximum elements of a stream on each reserved tile: whole pairs, so that 16-bit elements fill words."""
     return 2 * math.ceil(math.ceil(elements / tiles) / 2)
 
 
 @dataclass(eq=False)
 class HandOver:
-    """One copy from the tiles set aside: bytes and fragments of every tile.
+    """One copy from the reserved tiles: bytes and fragments of every tile.
 
     Attributes
     ----------
     what
-        What it hands on.
+        The kind of data.
     turns
         How often in a step.
     received, sent, fragments
@@ -129,12 +129,12 @@ class HandOver:
 
 @dataclass(frozen=True, eq=False)
 class Staging:
-    """Streams on the tiles set aside.
+    """Streams on the reserved tiles.
 
     Attributes
     ----------
     target, tiles
-        The machine, and how many of the last tiles of each chip are set aside.
+        The machine, and the number of reserved tiles at the end of each chip.
     streams
         What they hold.
     """
@@ -177,7 +177,7 @@ class Staging:
         return copy
 
     def _moves(self, stream: HostStream) -> Iterator[tuple[int, int, int]]:
-        """Pieces of a stream that lie on one tile set aside: where they go, that tile, elements."""
+        """Pieces of a stream on one reserved tile: their destination, that tile, elements."""
         each = self.target.tiles_per_chip
         sizes: dict[int, int] = {}
         for tile, elements in stream.pieces:

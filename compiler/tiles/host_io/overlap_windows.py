@@ -1,4 +1,4 @@
-"""How long a step goes on behind a transfer from the host that begins in it, until something waits for all tiles."""
+"""The time that a step can continue during a host transfer, until an operation waits for all tiles."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from snnc.compiler.ir.plan import Phase, Plan
 Beside: TypeAlias = Literal["forward", "backward", "update"]
 _PARTS: Final[dict[str, Beside]] = {"forward": "forward", "recompute": "backward", "backward": "backward", "update": "update"}
 _ONCE: Final = ("initial states", "start", "counters", "save", "restore", "to streaming memory", "from streaming memory")
-"""What phases are called that do not belong to an iteration."""
+"""Names of phases that do not belong to an iteration."""
 Stretch: TypeAlias = tuple[float, bool]
-"""Cycles that a step goes on for, and whether all tiles wait for each other then."""
+"""Cycles for which a step continues, and whether all tiles then wait for each other."""
 
 
 def windows(plan: Plan) -> dict[Beside, float]:
-    """Cycles that a step goes on for behind the beginning of each part."""
+    """Cycles for which a step continues after the beginning of each part."""
     found: dict[Beside, float] = {}
     for index, phase in enumerate(plan.phases):
         part = _PARTS.get(phase.part)
@@ -28,14 +28,14 @@ def windows(plan: Plan) -> dict[Beside, float]:
 
 
 def hidden_in_turns(plan: Plan, each: float, once: float) -> float:
-    """Cycles of transfers beside which a step goes on whose inputs come in segments.
+    """Cycles of transfers that overlap a step whose inputs come in segments.
 
     Parameters
     ----------
     plan
-        Without overlap. Each run of a segment begins with the transfer for the next one; nothing else uses the tiles set aside before that.
+        Without overlap. Each run of a segment begins with the transfer for the next one; nothing else uses the reserved tiles before that.
     each, once
-        Cycles of the transfer of a segment, and of what comes once a step, with the last segment.
+        Cycles of the transfer of a segment, and of the transfer once per step, with the last segment.
     """
     last = plan.segments.number - 1
     return sum(min(each + once * (turn == last), window) for turn, window in enumerate(_turns(plan)))
@@ -65,7 +65,7 @@ def _turns(plan: Plan) -> Iterator[float]:
 
 
 def _stretch(phases: Sequence[Phase], share: float) -> Stretch:
-    """So much of all runs of some phases; where one of them waits, what stands before it in its first run."""
+    """Cycles of all runs of some phases; if one of them waits, those before it in its first run."""
     cycles = 0.0
     for phase in phases:
         if phase.waits:

@@ -1,7 +1,7 @@
-"""Streaming memory: what sequences in segments keep there, and the cycles of copying it.
+"""Streaming memory: the data that segmented sequences keep there, and the cycles of copying it.
 
-A row holds what one segment begins with, or its history. It is copied as 32-bit words and, lists of 16-bit ids, as half words: one copy a
-chip of each. A copy waits for all chips and takes the rate of streaming memory, or the time of its busiest tile if that is longer
+A row holds the initial states of a segment, or its history. It is copied as 32-bit words and, for lists of 16-bit ids, as half words: one
+copy per chip of each. A copy waits for all chips and takes the rate of streaming memory, or the time of its busiest tile if that is longer
 (docs/reference/emulator.md).
 """
 
@@ -21,7 +21,7 @@ from snnc.compiler.tiles.relays.buses import COUNT_BYTES, id_bytes, sequence_byt
 
 FLOAT: Final = 4
 ROW_BYTES: Final = 1 << 27
-"""The most bytes of a row: longer ones are cut (the documented limit of a stream's buffer; a remote buffer is made of two streams)."""
+"""Maximum bytes of a row: longer ones are cut (the documented limit of a stream's buffer; a remote buffer is made of two streams)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Share:
 
 @dataclass(frozen=True)
 class RowCopy:
-    """Predicted cycles of one copy of a row: the copies of all chips follow each other."""
+    """Predicted cycles of one copy of a row: the copies of all chips run one after the other."""
 
     copies: int
     transfer: float
@@ -52,7 +52,7 @@ class RowCopy:
 
 
 def streaming_bytes(layout: Layout) -> tuple[int, ...]:
-    """Bytes of streaming memory of each chip; empty where none is used."""
+    """Bytes of streaming memory of each chip; empty if none is used."""
     rows, target = layout.problem.segments.rows, layout.problem.target
     if not rows:
         return ()
@@ -75,7 +75,7 @@ def row_copy(layout: Layout) -> RowCopy:
 
 
 def row_shares(layout: Layout) -> tuple[Share, Share]:
-    """What each tile puts in a row: words, and half words."""
+    """Each tile's contribution to a row: words, and half words."""
     tiles = layout.problem.target.tiles
     words, halves = Share.none(tiles), Share.none(tiles)
     history = layout.problem.segments.streamed == "history"
@@ -89,7 +89,7 @@ def row_shares(layout: Layout) -> tuple[Share, Share]:
 
 
 def _add_history(layout: Layout, layer: Layer, words: Share) -> None:
-    """States before and behind every step of a segment, and what the adjoint reads."""
+    """States before and after every step of a segment, and the values that the adjoint reads."""
     where, cut = layout.range_of(layer), layout.problem.segments
     states, saved = (len(layer.kernel.history), len(layer.kernel.saved)) if layer.gradient else (0, 0)
     each = FLOAT * ((cut.steps_kept + 1) * states + cut.steps_kept * saved)
@@ -97,7 +97,7 @@ def _add_history(layout: Layout, layer: Layer, words: Share) -> None:
 
 
 def _add_boundary(layout: Layout, layer: Layer, words: Share) -> None:
-    """States and what was sent last, of each block apart: its boundary lies behind the start of the sequence."""
+    """States and the last sent values, separately for each block: its boundary comes after the start of the sequence."""
     where, problem = layout.range_of(layer), layout.problem
     spikes = [source for source in layer.sent if source.kind == "spikes"]
     lists = len(layer.kernel.states) + len(layer.sent) - len(spikes)

@@ -1,4 +1,4 @@
-"""How much the tables of an indexed map hold on each tile: exactly for a given cut, or estimated for any number of neurons on a tile."""
+"""The size of an indexed map's tables on each tile: exact for a given cut, or estimated for any number of neurons on a tile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What indexed connections add to the cycles and bytes of blocks."""
+"""The cycles and bytes that indexed connections add to blocks."""
 
 from __future__ import annotations
 

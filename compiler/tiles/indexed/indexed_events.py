@@ -1,4 +1,4 @@
-"""Which events reach each column group of an indexed connection, value by value: a region sees its own few, not the mean of all.
+"""The events of each column group of an indexed connection, value by value: a region sees its own few, not the mean of all.
 
 A block of a convolution hears the part of the image that its neurons look at. With a handful of events there, the busiest of hundreds of
 blocks has far more than the mean, and blocks of one region have them together. So every group is charged for the events of each step and

@@ -1,4 +1,4 @@
-"""An indexed connection as the mapping sees it: what its tables hold on a tile, and what that costs."""
+"""An indexed connection for the mapping: its tables on a tile and their cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who owns the weights of indexed connections under a placement, and which tiles use them."""
+"""Owners of the weights of indexed connections under a placement, and the tiles that use them."""
 
 from __future__ import annotations
 

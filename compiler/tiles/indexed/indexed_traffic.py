@@ -1,4 +1,4 @@
-"""What indexed connections exchange: deltas that tiles read row by row, gradients on their way to owners, weights on their way back."""
+"""The exchange of indexed connections: deltas read row by row, gradients on their way to owners, weights on their way back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tile owns which weights of an indexed connection: it sums their gradients, keeps their moments, updates them and sends them out."""
+"""Ownership of an indexed connection's weights: the owner tile sums gradients, keeps moments, updates and distributes weights."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def find_owners(found: IndexedMap, used: Pieces, group_tiles: Ints, tiles: Ints,
 
 
 def _private(first: Ints, count: Ints, tile: Ints, begin: int, end: int) -> tuple[Ints, Ints, Ints] | None:
-    """Owners as the groups use the weights; None when two use the same or the pieces are many."""
+    """Owners as the groups use the weights; None if two use the same or the pieces are many."""
     order = np.argsort(first, kind="stable")
     first, count, tile = first[order], count[order], tile[order]
     if not len(first) or (first[1:] < (first + count)[:-1]).any() or len(first) > 2 * len(np.unique(tile)) + len(tile) // 2:

@@ -27,7 +27,7 @@ class IndexedConnection:
     source: Tables | None
     """With the source, where its gradient is formed."""
     owners: Owners | None
-    """None where theta holds constants."""
+    """None if theta holds constants."""
 
 
 def indexed_operations(program: StepProgram) -> Mapping[str, IndexedOp]:

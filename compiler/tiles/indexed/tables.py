@@ -1,4 +1,4 @@
-"""Indexed maps cut along groups of neurons: what each group's tables hold.
+"""Indexed maps cut along groups of neurons: the tables of each group.
 
 A *group* is a range of neurons of a population that share weights on a tile. On the target's side a group holds the entries that lead to
 its neurons, found by source (rows); on the source's side those that start from its neurons, found by neuron. Neighbouring entries of one
@@ -24,7 +24,7 @@ SPARSE: Final = 4
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Ranges ``[first, first + count)`` of an array that each group uses, one behind the other; `group` points at its first piece."""
+    """Ranges ``[first, first + count)`` of an array that each group uses, one after the other; `group` points at its first piece."""
 
     group: Ints
     first: Ints
@@ -159,7 +159,7 @@ def target_tables(found: IndexedMap, first: Ints, count: Ints) -> Tables:
 
 
 def source_tables(found: IndexedMap, first: Ints, count: Ints) -> Tables:
-    """Cut `found` along the source's groups ``[first, first + count)``, which lie in order and do not overlap; biases are left out."""
+    """Cut `found` along the source's groups ``[first, first + count)``, which lie in order and do not overlap; biases are omitted."""
     group = np.searchsorted(first, found.source, side="right") - 1
     inside = (group >= 0) & (found.source < (first + count)[group]) & (found.source < found.inputs)
     group = group[inside]

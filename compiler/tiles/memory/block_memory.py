@@ -1,4 +1,4 @@
-"""Bytes that the blocks of one population hold on a tile, by category and lifetime, as a function of the neurons there."""
+"""Bytes of one population's blocks on a tile, by category and lifetime, as a function of the number of neurons there."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def block_bytes(
     """Return (category, lifetime) -> bytes on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
 
     Categories are those of :class:`snnc.compiler.ir.plan.Plan`, lifetimes those of :mod:`snnc.compiler.tiles.memory.lifetimes`. A replica
-    keeps the optimiser state of its share of the parameters. `holdings` tells what the tables of indexed connections hold; by default it is
-    estimated. With `owned`, a tile's share of the weights of indexed connections that somebody has to update is counted as if all tiles
-    had alike.
+    keeps the optimiser state of its share of the parameters. `holdings` gives the sizes of the tables of indexed connections; by default
+    they are estimated. With `owned`, a tile's share of the updated weights of indexed connections is counted as if all tiles
+    had equal shares.
     """
     groups = column_groups(neurons, cut.columns)
     shares = sample_groups(neurons, cut.columns, problem.target.workers, samples)
@@ -77,7 +77,7 @@ def block_bytes(
 
 
 def estimated_bytes(problem: Problem, layer: Layer, where: TileRange) -> dict[Kept, Ints]:
-    """The same on each tile of a population that lies there, as tables are estimated; kept, and not to be changed."""
+    """The same on each tile of a placed population, with estimated tables; cached, must not be modified."""
 
     def make() -> dict[Kept, Ints]:
         return block_bytes(problem, layer, where.cut, where.tile_neurons, where.tile_samples)
@@ -92,7 +92,7 @@ def masks_bytes(problem: Problem, layer: Layer, cut: AnyCut, neurons: Any, sampl
 
 
 def most_bytes(problem: Problem, held: Held, more: Mapping[str, Any] | None = None) -> Ints:
-    """Return the most of `held` that is live in any stage of a step, with what `more` adds in some."""
+    """Return the maximum of `held` that is live in any stage of a step, with the additions of `more` in some stages."""
     return most(held, stages_of(training=problem.training, segment=problem.segment), more)
 
 
@@ -107,7 +107,7 @@ def _copies(problem: Problem, layer: Layer) -> int:
 
 
 def _states(problem: Problem, layer: Layer) -> dict[Kept, int]:
-    """Floats a neuron and sample: history, other states, saved values, initial values, states at boundaries, currents, what is sent."""
+    """Floats a neuron and sample: history, other states, saved values, initial values, states at boundaries, currents, sent values."""
     kernel, segments = layer.kernel, problem.segments
     states, sent = len(kernel.states), sum(source.kind != "spikes" for source in layer.sent)
     history, saved = (len(kernel.history), len(kernel.saved)) if layer.gradient else (0, 0)
@@ -126,7 +126,7 @@ def _states(problem: Problem, layer: Layer) -> dict[Kept, int]:
 
 
 def _adjoints(problem: Problem, layer: Layer) -> dict[Kept, int]:
-    """Floats a neuron and sample: adjoints of the states, output gradients that wait, deltas that are sent, deltas of the currents."""
+    """Floats a neuron and sample: adjoints of the states, pending output gradients, sent deltas, deltas of the currents."""
     if not (problem.training and layer.gradient):
         return {}
     rings = sum(problem.ring_slots(source) for source in layer.sent)

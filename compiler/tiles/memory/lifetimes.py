@@ -1,7 +1,7 @@
-"""When what a tile holds is live: the stages of a training step, and the stages in which each kind of data may not share its room.
+"""Lifetimes of a tile's data: the stages of a training step, and the stages in which each kind of data cannot share memory.
 
-A variable is live from where it is overwritten as a whole (or forgotten) to where it is read last, and everywhere when the host sees it;
-docs/decisions/0013-memory-over-time.md tells which variable of the emitted program lives how long.
+A variable is live from its complete overwrite (or ``WriteUndef``) to its last read, and always if the host accesses it;
+docs/decisions/0013-memory-over-time.md lists the lifetimes of the emitted program's variables.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def stages_of(*, training: bool, segment: int) -> tuple[str, ...]:
 
 
 def stage_of(part: str, name: str) -> str:
-    """Return the stage of a superstep: its part, but for those that hold more or less than the rest of it."""
+    """Return the stage of a superstep: its part, except for supersteps that hold more or less than the rest of the part."""
     if name in STAGES:
         return name
     if part in (FORWARD, AGAIN) and name.endswith("neurons"):
@@ -76,12 +76,12 @@ def stage_of(part: str, name: str) -> str:
 
 
 def bytes_at(held: Held, stage: str) -> Any:
-    """Return what is live in a stage, all categories."""
+    """Return the live bytes in a stage, all categories."""
     return sum((size for (_, life), size in held.items() if stage in LIVES[life]), start=np.int64(0))
 
 
 def by_stage(held: Held, stages: tuple[str, ...]) -> dict[str, Any]:
-    """Return what is live in each stage, all categories."""
+    """Return the live bytes in each stage, all categories."""
     lives: dict[str, Any] = {}
     for (_, life), size in held.items():
         lives[life] = lives.get(life, 0) + size
@@ -89,13 +89,13 @@ def by_stage(held: Held, stages: tuple[str, ...]) -> dict[str, Any]:
 
 
 def most(held: Held, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> Ints:
-    """Return the most that is live in any stage, with what `more` adds in some."""
+    """Return the maximum of live bytes over all stages, with the additions of `more` in some."""
     found: Ints = np.max(np.stack(np.broadcast_arrays(*_all(held, stages, more).values())), axis=0)
     return found
 
 
 def fullest(held: Held, stages: tuple[str, ...], more: Mapping[str, Any] | None = None) -> tuple[str, dict[str, int]]:
-    """Return the stage in which most is live, and what is live there by category (numbers, no arrays); what is added is "exchange"."""
+    """Return the stage with the most live bytes, and these by category (numbers, no arrays); the additions are "exchange"."""
     sums = _all(held, stages, more)
     stage = max(stages, key=lambda each: int(sums[each]))
     found: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Predicted bytes on every tile over a training step, by category: the most that is live at once, and the refusal of what does not fit."""
+"""Predicted bytes on every tile over a training step, by category: the live maximum, and the refusal of networks that do not fit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What tiles hold over a step.
+    """The contents of tiles over a step.
 
     Attributes
     ----------
@@ -57,13 +57,13 @@ class Memory:
 
     @cached_property
     def peaks(self) -> Ints:
-        """The most that each tile holds."""
+        """The maximum of each tile."""
         found: Ints = self.over_time.max(axis=0)
         return found
 
     @property
     def largest(self) -> int:
-        """Bytes of the tile that holds most."""
+        """Bytes of the fullest tile."""
         return int(self.peaks.max())
 
     @property
@@ -77,7 +77,7 @@ class Memory:
 
     @cached_property
     def at_peak(self) -> dict[str, Ints]:
-        """Category -> bytes on each tile where that tile holds most; they add up to :attr:`peaks`."""
+        """Category -> bytes on each tile at its peak; they add up to :attr:`peaks`."""
         when = self.over_time.argmax(axis=0)
         found = {name: np.zeros(len(when), dtype=np.int64) for name in CATEGORIES}
         for (category, life), size in self.held.items():
@@ -87,12 +87,12 @@ class Memory:
 
     @property
     def unshared(self) -> Ints:
-        """What each tile would hold if nothing shared room: everything, and the largest exchange buffers."""
+        """Bytes of each tile if nothing shared memory: all variables, and the largest exchange buffers."""
         found: Ints = sum(self.held.values(), start=np.int64(0)) + np.max([buffers for _, _, buffers in self.steps], axis=0)
         return found
 
     def phases(self) -> Iterator[MemoryPhase]:
-        """What :attr:`tile` holds in every superstep, and what all do."""
+        """Bytes of :attr:`tile` in every superstep, and of all tiles."""
         for (name, part, buffers), stage in zip(self.steps, self.stages, strict=True):
             one, every = dict.fromkeys(CATEGORIES, 0), dict.fromkeys(CATEGORIES, 0)
             for (category, life), size in self.held.items():
@@ -104,7 +104,7 @@ class Memory:
 
 
 def memory_of(layout: Layout, steps: Sequence[Step]) -> Memory:
-    """Return what every tile holds: exchange is what a superstep receives, code grows with all fragments."""
+    """Return the contents of every tile: exchange is the data that a superstep receives, code grows with all fragments."""
     problem = layout.problem
     found: dict[Kept, Ints] = {}
 
@@ -146,7 +146,7 @@ def memory_of(layout: Layout, steps: Sequence[Step]) -> Memory:
 
 
 def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[Kept, Ints]:
-    """What the blocks of a population hold on each of its tiles."""
+    """Bytes of a population's blocks on each of its tiles."""
     problem = layout.problem
     if not layout.exact or not any(link.indexed is not None for link in (*layer.incoming, *layer.outgoing)):
         return estimated_bytes(problem, layer, where)
@@ -155,7 +155,7 @@ def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[Kept, I
 
 
 def _buffers(step: Step) -> Ints:
-    """What vertices read or write on other tiles waits in buffers; copies go straight to where it stays."""
+    """Data that vertices read or write on other tiles is buffered; copies go directly to their destination."""
     if not step.vertices:
         return np.zeros(step.traffic.received.shape, dtype=np.int64)
     found: Ints = (step.traffic.received + sum(traffic.sent for traffic in step.after)).astype(np.int64)
@@ -163,7 +163,7 @@ def _buffers(step: Step) -> Ints:
 
 
 def _owned(layout: Layout) -> Iterator[tuple[Kept, Ints, Ints]]:
-    """Weights of indexed connections with the tiles that own them: what all their copies come from, the sum of gradients, moments."""
+    """Weights of indexed connections on the tiles that own them: the original of all copies, the sum of gradients, moments."""
     for one in layout.copied if layout.exact else ():
         size = FLOAT * one.owners.count
         numbers = owned_numbers(layout.problem, 1, int(one.link.weight_gradient))
@@ -171,14 +171,14 @@ def _owned(layout: Layout) -> Iterator[tuple[Kept, Ints, Ints]]:
 
 
 def _loss_bytes(problem: Problem) -> dict[str, int]:
-    """Where each class lies, its score (and when), the label and the loss of a sample; records and adjoints wait in buffers."""
+    """The place of each class, its score (and step), the label and the loss of a sample; records and adjoints are buffered."""
     scores = 0 if problem.network.loss_of_steps else 2 if problem.network.loss == "ce_max_membrane" else 1
     width = problem.network.loss_width
     return {"always": FLOAT * 2 * width, "scores": FLOAT * scores * width, "loss": FLOAT * (1 + problem.loss_parts)}
 
 
 def bytes_before_pricing(layout: Layout) -> int:
-    """Bytes of the fullest tile that are known before supersteps are: what it holds, and code for the test for further windows."""
+    """Bytes of the fullest tile that are known before the supersteps: its variables, and code for the test for further windows."""
     problem = layout.problem
     held: dict[Kept, Ints] = {("code", "always"): np.zeros(problem.target.tiles, dtype=np.int64)}
     for layer in problem.network.layers:
@@ -195,6 +195,6 @@ def bytes_before_pricing(layout: Layout) -> int:
 
 
 def largest_category(memory: dict[str, Ints], tile: int) -> tuple[str, int]:
-    """Name and bytes of what takes most of `tile`."""
+    """Name and bytes of the largest user of `tile`."""
     name = max(CATEGORIES, key=lambda category: int(memory[category][tile]))
     return name, int(memory[name][tile])

@@ -1,4 +1,4 @@
-"""Bytes of the constants that vertices read: where the parts of masks, pieces of a relay's workers and rows of weights lie."""
+"""Bytes of vertex constants: positions of mask parts, of the pieces of a relay's workers and of weight rows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from snnc.compiler.tiles.relays.relay_cycles import mask_rows
 
 WORD: Final = 4
 PIECE: Final = 9
-"""Numbers that tell a worker of a relay which part of a mask to look through."""
+"""Numbers that define the part of a mask that a relay's worker searches."""
 
 
 def constant_bytes(layout: Layout) -> Ints:
-    """Bytes on every tile, without the tables of indexed connections and the places of a loss's classes."""
+    """Bytes on every tile, excluding the tables of indexed connections and the places of a loss's classes."""
     problem, workers = layout.problem, layout.problem.target.workers
     words: Ints = np.zeros(problem.target.tiles, dtype=np.int64)
     for source, relays in layout.relays.items():
@@ -42,6 +42,6 @@ def constant_bytes(layout: Layout) -> Ints:
 
 
 def _runs(where: TileRange) -> int:
-    """Numbers that tell where the rows of weights of a replica's tiles lie: runs of tiles that hold as many neurons each."""
+    """Numbers that describe the positions of the weight rows on a replica's tiles: runs of tiles with equal numbers of neurons."""
     first = np.append(True, np.diff(where.neurons) != 0)
     return int((3 + column_groups(where.neurons, where.columns))[first].sum())

@@ -1,4 +1,4 @@
-"""Populations with sparse connections in parts: which neurons belong together, the graph of the parts, and the way back."""
+"""Populations with sparse connections in parts: the grouping of neurons, the graph of the parts, and the way back."""
 
 from __future__ import annotations
 

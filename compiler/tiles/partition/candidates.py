@@ -1,4 +1,4 @@
-"""Which populations can be cut into parts, and who sends what to whom in them."""
+"""Populations that can be cut into parts, and the connections among their neurons."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Candidates:
     sizes
         Neurons of each.
     sources, targets
-        For each entry of a sparse connection between two of them: the neuron that sends and the one that receives, counted through all.
+        For each entry of a sparse connection between two of them: the sending and the receiving neuron, numbered through all populations.
     fan_in, fan_out
         Entries of all sparse connections (of inputs and other populations as well) that lead to each neuron, and from it.
     """
@@ -48,12 +48,12 @@ class Candidates:
         return sum(self.sizes.values())
 
     def hypergraph(self, rates: Mapping[str, Array], work: Floats) -> Hypergraph:
-        """Return the hypergraph of neurons: a net joins a neuron with its targets and weighs its spikes a step.
+        """Return the hypergraph of neurons: a net joins a neuron with its targets, weighted by its spikes a step.
 
         Parameters
         ----------
         rates
-            Spikes a step of each neuron (arrays), or of any (0-d), by population; 1 where nothing is known.
+            Spikes a step of each neuron (arrays), or of all (0-d), by population; 1 if unknown.
         work
             Of each neuron.
         """
@@ -64,7 +64,7 @@ class Candidates:
         return Hypergraph.of(np.searchsorted(sending, nets), pins, rate[sending], work)
 
     def parting(self, part: Ints) -> Parting:
-        """Deal the part of every neuron out over the populations; in each part, work is even along the neurons."""
+        """Split the parts of all neurons by population; in each part, work is even along the neurons."""
         mine = {name: slice(first, first + self.sizes[name]) for name, first in self.first.items()}
         places = {name: self._places(part[some], some) for name, some in mine.items()}
         return Parting({name: part[some] for name, some in mine.items()}, places)
@@ -78,19 +78,19 @@ class Candidates:
 
 
 def find_candidates(graph: Graph, whole: Collection[str] = ()) -> Candidates | None:
-    """Find the populations that have Linear and Sparse connections alone, and a Sparse one among themselves.
+    """Find the populations with only Linear and Sparse connections, and a Sparse one among themselves.
 
     Parameters
     ----------
     graph
-        It went through the default flow.
+        A graph after the default flow.
     whole
         Populations that must stay whole, such as the one that a loss reads.
 
     Returns
     -------
     Candidates or None
-        None when there are none.
+        None if there are none.
     """
     able = {name for name, population in graph.of_type(Population) if name not in whole and _is_able(graph, name, population)}
     ends = {name: (graph.incoming(name)[0].source, graph.outgoing(name)[0].target) for name, _ in graph.of_type(Linear, Sparse)}

@@ -1,4 +1,4 @@
-"""Native partitioners run in a process of their own: one that aborts ends that process, not the one that asked."""
+"""Native partitioners in a child process: if one aborts, it ends only that process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROGRAM: Final = Path(__file__).with_name("native.py")
 
 
 def ask(library: Literal["mtkahypar", "metis"], **given: Any) -> Ints:
-    """Return the part of every vertex; `given` is what :mod:`~snnc.compiler.tiles.partition.native` reads for this library.
+    """Return the part of every vertex; `given` is the input of :mod:`~snnc.compiler.tiles.partition.native` for this library.
 
     Raises
     ------

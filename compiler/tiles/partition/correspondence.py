@@ -1,4 +1,4 @@
-"""Between a program and the program of its parts: parameters, states, results and activity in either order."""
+"""Mapping between a program and the program of its parts: parameters, states, results and activity in either order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from snnc.compiler.tiles.partition.split import Ints, Split
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where something of the whole program lies: its name there, and which of its elements, counted as in a vector (None: all)."""
+    """A place in the whole program: the name there, and the elements, counted as in a vector (None: all)."""
 
     whole: str
     index: Ints | None
@@ -22,7 +22,7 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Correspondence:
-    """Ids and names of the program of the parts, and what they are of the whole program.
+    """Ids and names of the program of the parts, with their counterparts in the whole program.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Correspondence:
     buffers
         Place of each buffer that populations of `split` show to others, and of each input's.
     inputs
-        Which values of an input those of `split` are, one after the other, where their order is another.
+        The values of an input in the order of `split`, if that order differs.
     """
 
     whole: StepProgram
@@ -48,7 +48,7 @@ class Correspondence:
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
-        """Ids of the parts of each population that was cut, by its label; none of those that only lie in another order."""
+        """Ids of the parts of each divided population, by its label; excludes populations that are only reordered."""
         found: dict[str, tuple[str, ...]] = {}
         for id_, place in self.populations.items():
             if place.index is not None:
@@ -65,7 +65,7 @@ class Correspondence:
         return found
 
     def parameters_of_whole(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        """Turn parameters (or gradients, where those that are missing are 0) of the parts into those of the whole program."""
+        """Turn parameters (or gradients, where missing ones are 0) of the parts into those of the whole program."""
         found: dict[str, Array] = {}
         for name, place in self.parameters.items():
             if name in values:
@@ -126,7 +126,7 @@ def _put(whole: Array, values: Array, place: Place) -> None:
 
 
 def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str | None:
-    """The state or output buffer of `part` that is what `name` is of `whole`; None where nobody reads it there."""
+    """The state or output buffer of `part` that corresponds to `name` of `whole`; None if nobody reads it there."""
     if name in whole.kernel.states:
         labels = {part.kernel.labels[s]: s for s in part.kernel.states}
         return labels.get(whole.kernel.labels[name])
@@ -135,7 +135,7 @@ def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str |
 
 
 def correspond(whole: StepProgram, split: StepProgram, found: Split) -> Correspondence:
-    """Find what the names of `split`, the program of ``found.graph``, stand for in `whole`."""
+    """Find the counterparts in `whole` of the names of `split`, the program of ``found.graph``."""
     ids = {p.label: p for p in whole.populations}
     by_label = {p.label: p.name for p in whole.parameters.values()}
     output_ids = {o.label: o.id for o in whole.outputs}

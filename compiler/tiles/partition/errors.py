@@ -1,4 +1,4 @@
-"""What cannot be cut into parts, or no partitioner cuts."""
+"""Errors of populations that cannot be cut, and of partitioners that fail."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from snnc.compiler.errors import SnncError
 
 
 class UnreachedPartError(SnncError):
-    """A part of a population would have no connection of its own; the population stays whole, or other parts are tried."""
+    """A part of a population would have no connection; the population stays whole, or other parts are tried."""
 
     code = "SNNC-E345"
 
 
 class PartitionerError(SnncError):
-    """A partitioner was named that is not known or not installed."""
+    """The named partitioner is unknown or not installed."""
 
     code = "SNNC-E346"
 
 
 class PartitionerCrashError(SnncError):
-    """A partitioner from another package ended its process, or answered with something that is not a partition."""
+    """A partitioner from another package ended its process, or its answer is not a partition."""
 
     code = "SNNC-E433"
 
 
 class PartsError(SnncError):
-    """A network was asked for in parts that it cannot be cut into, or its file of parts is damaged."""
+    """A network cannot be cut into the requested parts, or its file of parts is damaged."""
 
     code = "SNNC-E347"

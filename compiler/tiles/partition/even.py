@@ -1,10 +1,10 @@
-"""In which order the neurons of a part lie, so that any run of them has about the same work.
+"""The order of the neurons within a part, such that any run of them has about the same work.
 
 Tiles and workers take runs of neurons, and each superstep waits for the run with the most work. In the author's order of an irregular
-network, runs of ten neurons with some 40 connections each differ by a tenth in what reaches them. Here neurons stay near where they were
-(what lies side by side often hears the same), but within a stretch the next one is the one that brings the sums so far closest to the
-stretch's mean: the error is passed on, as when grey is printed with dots. Every fourth is the one that differs most, while there are
-many left to make up for it; those with far more work than the mean wait until the sums fall behind.
+network, runs of ten neurons with some 40 connections each differ by a tenth in their incoming connections. Here neurons stay near their
+place (neighbours often have the same sources), but within a stretch the next neuron is the one that brings the sums so far closest to the
+stretch's mean: the error is carried on, as in dithering. Every fourth is the one that differs most, while
+many remain to compensate for it; those with far more work than the mean wait until the sums fall behind.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 from snnc.compiler.tiles.partition.hypergraph import Floats, Ints
 
 STRETCH: Final = 1024
-"""Neurons among which places are changed, at most."""
+"""Maximum number of neurons among which places are changed."""
 EVERY: Final = 4
-"""Places from one neuron that is taken because it differs to the next."""
+"""Distance between neurons that are chosen because they differ."""
 OWN_MEAN: Final = 1.0
-"""Neurons that differ from the mean by more than this part of it are not."""
+"""Neurons that differ from the mean by more than this fraction are not chosen this way."""
 
 
 def even_order(work: Floats) -> Ints:

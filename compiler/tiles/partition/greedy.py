@@ -1,4 +1,4 @@
-"""The partitioner that is always there: greedy growth, or the order of the neurons, then rounds of moves that lessen the cut."""
+"""The built-in partitioner: greedy growth, or the order of the neurons, then rounds of moves that reduce the cut."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
 
 CLOSE: Final = 0.7
-"""Vertices grow into a part together when they are joined to it at least this much of what the closest is."""
+"""Vertices join a part together if their connection to it is at least this fraction of the closest one's."""
 GROWTH: Final = 0.25
-"""A part grows by no more than this in one go, so that what it is joined to is known afresh."""
+"""Maximum growth of a part at once, after which its connections are computed again."""
 PIECES: Final = 4
 """Small pieces for each part."""
 ROUNDS: Final = 60
-"""Rounds of moves at most."""
+"""Maximum number of rounds of moves."""
 LEAST: Final = 1e-9
-"""Relative gain below which a round has found nothing."""
+"""Relative gain below which a round counts as unsuccessful."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def in_order(graph: Hypergraph, parts: int) -> Ints:
 
 
 def grown(graph: Hypergraph, parts: int) -> Ints:
-    """Grow one part after the other: from the free vertex that earlier parts are joined to most, by those that it is joined to most."""
+    """Grow one part after the other: start at the free vertex closest to earlier parts, then add the vertices closest to the part."""
     weight = graph.rate / np.maximum(np.diff(graph.start) - 1, 1)
     joined, back = graph.incidence, graph.incidence.T.tocsr()
     degree = np.maximum(back @ (weight * np.diff(graph.start)), 1e-30)
@@ -78,7 +78,7 @@ def joined(graph: Hypergraph, parts: int, seed: int) -> Ints:
 
 
 def _closest(graph: Hypergraph, score: Floats, most: int, room: float) -> Ints:
-    """The vertices of the highest score, at most so many and as much work; free ones without any score come last, in order."""
+    """The vertices with the highest scores, up to limits of number and work; free ones without a score come last, in order."""
     highest = float(score.max())
     if highest < 0:
         return np.zeros(0, np.int64)
@@ -88,7 +88,7 @@ def _closest(graph: Hypergraph, score: Floats, most: int, room: float) -> Ints:
 
 
 def balanced(graph: Hypergraph, part: Ints, parts: int, most: float) -> Ints:
-    """Move vertices out of parts that hold more than `most`, those first that cost least."""
+    """Move vertices out of parts that hold more than `most`, cheapest first."""
     part = part.copy()
     load = graph.loads(part, parts)
     for full in np.argsort(-load, kind="stable").tolist():
@@ -112,7 +112,7 @@ def balanced(graph: Hypergraph, part: Ints, parts: int, most: float) -> Ints:
 
 
 def moved(graph: Hypergraph, part: Ints, parts: int, most: float, seed: int) -> Ints:
-    """Move many vertices at once as long as that lessens the cut, in the manner of Fiduccia and Mattheyses (1982) without their buckets."""
+    """Move many vertices at once as long as that reduces the cut, in the manner of Fiduccia and Mattheyses (1982) without their buckets."""
     random = np.random.default_rng(seed)
     best, least = part, graph.cut(part, parts)
     share = 0.5
@@ -135,7 +135,7 @@ def moved(graph: Hypergraph, part: Ints, parts: int, most: float, seed: int) -> 
 
 
 def _best_moves(graph: Hypergraph, part: Ints, parts: int, closed: Floats) -> tuple[Floats, Ints]:
-    """For each vertex the part where it lessens the cut most (parts with `closed` infinite left out), and by how much."""
+    """For each vertex the part that reduces the cut most (excluding parts with infinite `closed`), and the reduction."""
     incidence = graph.incidence
     shown = np.zeros((graph.vertices, parts))
     shown[np.arange(graph.vertices), part] = 1.0
@@ -150,7 +150,7 @@ def _best_moves(graph: Hypergraph, part: Ints, parts: int, closed: Floats) -> tu
 
 
 def _within(graph: Hypergraph, part: Ints, wanted: Ints, target: Ints, parts: int, most: float) -> Ints:
-    """Move the vertices `wanted` to their targets, in this order, as far as there is room."""
+    """Move the vertices `wanted` to their targets, in this order, while there is room."""
     found = part.copy()
     room = most - graph.loads(part, parts)
     for k in range(parts):

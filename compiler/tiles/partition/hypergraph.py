@@ -59,7 +59,7 @@ class Hypergraph:
         return found
 
     def cut(self, part: Ints, parts: int) -> float:
-        """Sum of (lambda - 1) times the rate of each net: the spikes a step that parts send each other, once for each part that listens."""
+        """Sum of (lambda - 1) times the rate of each net: the spikes a step between parts, once for each listening part."""
         return float((self.rate * (self.connectivity(part, parts) - 1)).sum())
 
     def loads(self, part: Ints, parts: int) -> Floats:
@@ -71,6 +71,6 @@ class Hypergraph:
         return float(self.loads(part, parts).max() * parts / self.work.sum() - 1)
 
     def most_work(self, parts: int, imbalance: float) -> float:
-        """Work that a part may hold: the mean and `imbalance` of it, at least the mean and one vertex."""
+        """Maximum work of a part: the mean plus a fraction `imbalance`, at least the mean plus one vertex."""
         mean = float(self.work.sum()) / parts
         return max(mean * (1 + imbalance), mean + float(self.work.max(initial=0.0)))

@@ -1,6 +1,6 @@
-"""The program that runs a native partitioner, in a process of its own: ``python native.py mtkahypar|metis <given >found``.
+"""The program that runs a native partitioner in a separate process: ``python native.py mtkahypar|metis <given >found``.
 
-It reads an archive of arrays and writes one array of parts. Beside the standard library and NumPy it imports the partitioner alone.
+It reads an archive of arrays and writes one array of parts. Besides the standard library and NumPy it imports only the partitioner.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def metis(given: Mapping[str, Any]) -> list[int]:
 
 
 def main() -> None:
-    """Answer on what was standard output; what the library prints goes to standard error."""
+    """Answer on the original standard output; the library's own output goes to standard error."""
     with os.fdopen(os.dup(1), "wb") as answer:
         os.dup2(2, 1)
         with np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False) as given:

@@ -1,4 +1,4 @@
-"""Who cuts a hypergraph: Mt-KaHyPar or METIS where they are installed, snnc's own pass everywhere."""
+"""The partitioners of a hypergraph: Mt-KaHyPar or METIS if installed, else snnc's own pass."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from snnc.compiler.tiles.partition.greedy import OwnPartitioner, balanced, moved
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
 
 MOST_PINS: Final = 300_000
-"""Pins times parts above which Mt-KaHyPar, on one thread, takes longer than planning does."""
+"""Pins times parts above which Mt-KaHyPar, on one thread, takes longer than planning."""
 UNITS: Final = 1000
 """Work of an average vertex, and rate of an average net, in the partitioners' integers."""
 
 
 class Partitioner(Protocol):
-    """Cuts the vertices of a hypergraph into parts of even work, so that few events are sent from part to part."""
+    """Cuts the vertices of a hypergraph into parts of even work with few events between parts."""
 
     name: ClassVar[str]
 
@@ -31,13 +31,13 @@ class Partitioner(Protocol):
         Parameters
         ----------
         graph
-            What to cut.
+            The hypergraph.
         parts
-            How many.
+            Number of parts.
         imbalance
             Work that a part may hold above the mean, relative to it; one vertex more is always allowed.
         seed
-            Of whatever is random.
+            Seed of all random choices.
         """
         ...
 
@@ -65,7 +65,7 @@ class MtKahypar:
 
 @dataclass(frozen=True)
 class Metis:
-    """METIS (Karypis and Kumar 1998) on the star expansion: every net a vertex without work, joined to its pins; then own moves."""
+    """METIS (Karypis and Kumar 1998) on the star expansion: every net a vertex without work, joined to its pins; then snnc's own moves."""
 
     name: ClassVar[str] = "metis"
 
@@ -105,7 +105,7 @@ def whole(weights: Floats) -> Ints:
 
 @dataclass(frozen=True)
 class FirstThatWorks:
-    """Asks partitioners one after the other; where one crashes, it says so and the next is asked."""
+    """Tries partitioners one after the other; if one crashes, it warns and tries the next."""
 
     name: ClassVar[str] = "first"
     choices: tuple[Partitioner, ...]
@@ -125,12 +125,12 @@ _MODULES: Final = {"mtkahypar": "mtkahypar", "metis": "pymetis", "snnc": ""}
 
 
 def partitioners() -> tuple[Partitioner, ...]:
-    """Return the partitioners that are here, the best first."""
+    """Return the installed partitioners, best first."""
     return tuple(p for p in (MtKahypar(), Metis(), OwnPartitioner()) if not _MODULES[p.name] or find_spec(_MODULES[p.name]) is not None)
 
 
 def partitioner(name: str | None = None, pins: int = 0) -> Partitioner:
-    """Return the partitioner of that name, or the best that works here for `pins`: how many pins there are, times parts.
+    """Return the partitioner with that name, or the best available one for `pins`, the number of pins times parts.
 
     Raises
     ------

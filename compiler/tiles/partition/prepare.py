@@ -1,4 +1,4 @@
-"""A graph on its way into parts: in normal form, its loss chosen, and lowered again once it is cut."""
+"""A graph before it is cut into parts: in normal form, with its loss, and lowered again after the cut."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from snnc.compiler.tiles.partition.split import Parting, split
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A graph that went through the flow, and the output that the loss reads (None without a loss)."""
+    """A graph after the flow, and the output that the loss reads (None without a loss)."""
 
     graph: Graph
     loss_output: str | None
 
     @cached_property
     def candidates(self) -> Candidates | None:
-        """Populations that can be cut; what the loss reads stays whole, so that it lies in one piece."""
+        """Populations that can be cut; the one that the loss reads stays whole."""
         kept = () if self.loss_output is None else (recorded(self.graph, self.loss_output)[0],)
         return find_candidates(self.graph, kept)
 

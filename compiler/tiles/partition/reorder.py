@@ -1,8 +1,8 @@
-"""A program whose populations with channels lie in other orders: it computes the same, and a correspondence leads back to the author's.
+"""A program whose populations with channels have another order: same results, with a correspondence back to the author's order.
 
 Convolutions are written as runs of neighbouring values (:mod:`snnc.compiler.tiles.indexed`). With the channels of a position side by
-side, runs are longer, a range of neurons is a region of the image, and the sources that reach it are a few ranges, its halo. Nothing but
-the order differs: weights of dense connections, parameters with a value for each neuron, inputs, outputs and states are put in order on
+side, runs are longer, a range of neurons is a region of the image, and the sources that reach it are a few ranges, its halo. Only
+the order differs: weights of dense connections, parameters with a value for each neuron, inputs, outputs and states are reordered on
 their way in and out.
 """
 
@@ -22,9 +22,10 @@ from snnc.compiler.tiles.partition.correspondence import Correspondence, Place
 
 
 def movable(program: StepProgram) -> dict[str, Shape]:
-    """Shapes of the inputs and populations that may lie in another order, by id.
+    """Shapes of the inputs and populations that can be reordered, by id.
 
-    Those that convolutions or poolings join, but for what the loss reads and what has one-to-one connections, which go by number.
+    Those connected by convolutions or poolings, except the one that the loss reads and those with one-to-one connections, which depend on
+    numbers.
     """
     joined = {op.connection for op in program.forward if isinstance(op, Convolve | Pooling)}
     fixed = {op.connection for op in program.forward if isinstance(op, OneToOne)}

@@ -1,4 +1,4 @@
-"""A graph with some of its populations in parts: each part a population, each connection one for every pair of parts that it joins."""
+"""A graph with some populations in parts: each part a population, each connection one for every pair of parts that it joins."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Between: TypeAlias = Linear | Sparse
 
 @dataclass(frozen=True, eq=False)
 class Parting:
-    """Part of every neuron, by population: arrays [neurons] of numbers from 0; populations that it does not name stay whole.
+    """Part of every neuron, by population: arrays [neurons] of numbers from 0; other populations stay whole.
 
-    `places` tell which neurons of a part come first, arrays [neurons] as well; without them they lie in the author's order.
+    `places` give the order of the neurons in a part, arrays [neurons] as well; without them they keep the author's order.
     """
 
     parts: Mapping[str, Ints]
     places: Mapping[str, Ints] = field(default_factory=dict)
 
     def members(self, name: str) -> tuple[Ints, ...]:
-        """Neurons of each part that has some, in their order there."""
+        """Neurons of each nonempty part, in their order there."""
         number = self.parts[name]
         place = self.places.get(name, np.zeros(len(number), dtype=np.int64))
         order = np.lexsort((place, number))
@@ -38,7 +38,7 @@ class Parting:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Which elements of what the author calls `whole`, counted as in a vector."""
+    """Elements of the author's `whole`, counted as in a vector."""
 
     whole: str
     index: Ints
@@ -46,16 +46,16 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The graph of the parts, and what its names stand for.
+    """The graph of the parts, and the meaning of its names.
 
     Attributes
     ----------
     graph
         It computes the same.
     populations, outputs
-        Neurons of each part, and what each output records, by their new names.
+        Neurons of each part, and the neurons that each output records, by their new names.
     parameters
-        Elements of each weight, bias and parameter that is a part of one, by its label (``"<node>.weight"``).
+        Elements of each partial weight, bias and parameter, by its label (``"<node>.weight"``).
     """
 
     graph: Graph
@@ -70,7 +70,7 @@ def split(graph: Graph, parting: Parting) -> Split:
     Parameters
     ----------
     graph
-        It went through the default flow; stays as it is. The populations have Linear and Sparse connections alone, as
+        A graph after the default flow; not modified. The populations have only Linear and Sparse connections, as
         :func:`~snnc.compiler.tiles.partition.candidates.find_candidates` finds them.
     parting
         The parts.
@@ -78,7 +78,7 @@ def split(graph: Graph, parting: Parting) -> Split:
     Raises
     ------
     UnreachedPartError
-        A part has no connection, or a bias and no entry beside it.
+        A part has no connection, or a bias without any entry.
     """
     work = _Work(graph, parting)
     for name in graph.names:
@@ -116,7 +116,7 @@ class _Work:
                 self.made.state_inputs[label if part == ref.node else f"{label} part {k}"] = StateRef(part, ref.name)
 
     def add(self, name: str) -> None:
-        """Add what becomes of a node."""
+        """Add the parts of a node."""
         operation = self.graph.operation(name)
         match operation:
             case Population() if name in self.members:
@@ -132,7 +132,7 @@ class _Work:
                 self.made.add(name, operation)
 
     def stays(self, edge: Edge) -> bool:
-        """Tell whether an edge joins nodes that stay."""
+        """Return whether an edge joins undivided nodes."""
         return edge.source in self.made.nx and edge.target in self.made.nx and not self.joined & {edge.source, edge.target}
 
     def _ends(self, name: str) -> tuple[tuple[Ints, ...] | None, tuple[Ints, ...] | None]:
@@ -188,7 +188,7 @@ class _Work:
 
 
 def _cut(operation: Between, rows: Ints | None, columns: Ints | None) -> tuple[Between, Ints] | None:
-    """The rows and columns of a weight, and which of its elements these are; None without any."""
+    """The rows and columns of a weight with the numbers of their elements; None if there are none."""
     bias = operation.bias if operation.bias is None or rows is None else operation.bias[rows]
     if isinstance(operation, Linear):
         outputs, inputs = operation.weight.shape

@@ -1,1 +1,1 @@
-"""Which tiles each population takes, and the search for it."""
+"""The tiles of each population, and the search for them."""

@@ -1,12 +1,12 @@
-"""Tiles of each population such that the step, not only its busiest tile, is short.
+"""Numbers of tiles per population that minimise the step, not only the time of the busiest tile.
 
 A step is made of parts (forward, backward, …), each a superstep that waits for its slowest tile. With b_p the bound on part p, every
-population takes the fewest tiles on which no part passes its bound; what is sought are bounds of the smallest sum whose tiles fit::
+population takes the fewest tiles on which no part exceeds its bound. The search looks for bounds with the smallest sum whose tiles fit::
 
     min  sum_p b_p      with   sum_l tiles_l(b) <= tiles,    tiles_l(b) = min { tiles : parts_l <= b }
 
-From the bounds of a first answer on, one bound at a time is moved by a factor and all are scaled together until the tiles fit again;
-what makes the sum smaller is kept. That ends in a minimum in this neighbourhood, which need not be the least.
+Starting from the bounds of a first answer, one bound at a time is moved by a factor and all are scaled together until the tiles fit again;
+changes that reduce the sum are kept. The result is a local minimum in this neighbourhood.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div
 from snnc.compiler.tiles.placement.take import Take
 
 FACTORS: Final = (0.7, 0.85, 0.95, 1.05, 1.2, 1.5)
-"""By which one bound is moved against the others."""
+"""Factor by which one bound is moved against the others."""
 ROUNDS: Final = 6
-"""Times that all bounds are moved."""
+"""Number of rounds in which all bounds are moved."""
 SCALES: Final = (0.5, 1.6)
-"""Multiples of moved bounds among which the smallest that fits is sought."""
+"""Multiples of moved bounds among which the smallest that fits is searched."""
 BISECTIONS: Final = 9
-"""Which tells multiples apart that differ by two thousandths."""
+"""Resolution of the multiples: two thousandths."""
 WORTH: Final = 0.999
-"""A smaller part of the sum is an improvement."""
+"""Minimum fraction of the sum that counts as an improvement."""
 
 AT_ONCE: Final = 64
 """Takes of which those that are no worse than others are sought at a time."""
@@ -39,7 +39,7 @@ AT_ONCE: Final = 64
 
 @dataclass(frozen=True, eq=False)
 class Ordered:
-    """Every take of a population, ordered by tiles, then by cycles: one for every width that some number of neurons on a tile asks for."""
+    """Every take of a population, ordered by tiles, then by cycles: one for every width required by some number of neurons on a tile."""
 
     some: Sequence[Choice]
     tiles: Ints
@@ -120,20 +120,20 @@ class _Takes:
 
     @classmethod
     def of(cls, ordered: Sequence[Ordered]) -> _Takes:
-        """Put the takes of structures behind one another."""
+        """Concatenate the takes of structures."""
         starts = np.cumsum([0, *(len(one.tiles) for one in ordered[:-1])])
         each = [(one.tiles, one.parts, one.choice, one.width) for one in ordered]
         tiles, parts, choice, width = (np.concatenate(found, axis=-1) for found in zip(*each, strict=True))
         return cls(tiles, parts, choice, width, starts)
 
     def multiples(self, ratio: Floats) -> Floats:
-        """What every take needs `ratio` to be multiplied with for bounds that it lies within."""
+        """The factor of `ratio` that gives each take bounds it satisfies."""
         with np.errstate(divide="ignore", invalid="ignore"):
             found: Floats = np.where(self.parts > 0, self.parts / ratio[:, None], 0.0).max(axis=0)
         return found
 
     def fewest(self, multiples: Floats, scale: float) -> Ints | None:
-        """The first take of each structure within `scale` times what `multiples` were made of; None when some structure has none."""
+        """The first take of each structure within `scale` times the bounds of `multiples`; None if some structure has none."""
         inside = np.flatnonzero(multiples <= scale)
         at = np.searchsorted(inside, self.starts)
         if at[-1] == len(inside):
@@ -173,7 +173,7 @@ class Balance:
         return list(takes) if found is None else [self._take(some, int(found[self._place[id(some)]])) for some in self._options]
 
     def _scaled(self, ratio: Floats, tiles: int) -> Ints | None:
-        """Takes within the smallest multiple of `ratio` whose tiles fit; None when even the largest does not."""
+        """Takes within the smallest multiple of `ratio` whose tiles fit; None if even the largest does not."""
         low, high = SCALES
         multiples = self._takes.multiples(ratio)
         found = self._fitting(multiples, high, tiles)

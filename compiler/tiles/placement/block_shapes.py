@@ -1,4 +1,4 @@
-"""The blocks of a tile by size: neurons and samples are dealt as evenly as they go, so there are at most four sizes."""
+"""The blocks of a tile by size: neurons and samples are distributed as evenly as possible, so there are at most four sizes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snnc.compiler.tiles.placement.grouping import Ints, column_groups, sample_g
 class Shape:
     """Numbers, or arrays over tiles: blocks of `columns` neurons and `samples` samples, `number` of them on each tile.
 
-    `odd` tells whether their first sample is an odd one of the tile's.
+    `odd` says whether their first sample is an odd one of the tile's.
     """
 
     columns: Any
@@ -26,7 +26,7 @@ class Shape:
 
 
 def shapes(cut: Cut, neurons: Ints, samples: Ints, workers: int) -> Iterator[Shape]:
-    """Sizes of the blocks of tiles that hold `neurons` for `samples` samples; of none that does not occur."""
+    """Sizes of the blocks of tiles that hold `neurons` for `samples` samples; only sizes that occur."""
     groups = np.maximum(column_groups(neurons, cut.columns), 1)
     shares = np.maximum(sample_groups(neurons, cut.columns, workers, samples), 1)
     twos = sample_step(samples, shares, paired=cut.paired)

@@ -12,7 +12,7 @@ from snnc.compiler.tiles.placement.grouping import Ints, column_groups, sample_g
 from snnc.compiler.tiles.placement.tile_range import TileRange
 
 MOST_CODES: Final = 1 << 62
-"""Numbers that a row of numbers is told by."""
+"""Numbers that identify a row of numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +30,9 @@ class Blocks:
     of_tile
         Samples of its tile.
     group
-        Column group, counted over a replica; 0 where groups of one size cost the same.
+        Column group, counted over a replica; 0 if groups of one size cost the same.
     odd
-        1 where the first sample is an odd one of the tile's.
+        1 if the first sample is an odd one of the tile's.
     """
 
     place: Ints
@@ -55,9 +55,9 @@ def blocks_of(where: TileRange, workers: int, *, apart: bool) -> Blocks:
 
 
 def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
-    """Place of one of each of the rows that differ, in their order, and which of them each row is; numbers are not negative.
+    """Place of one instance of each distinct row, in order, and the distinct row of each row; numbers are not negative.
 
-    What ``np.unique(axis=0)`` tells, with one number for each row to sort by.
+    Equals ``np.unique(axis=0)``, but sorts by one number for each row.
     """
     code, codes = np.zeros(len(numbers), dtype=np.int64), 1
     for column, most in zip(numbers.T, numbers.max(axis=0, initial=0).tolist(), strict=True):
@@ -70,7 +70,7 @@ def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
 
 
 def cut_key(where: TileRange) -> tuple[object, ...]:
-    """All of a range that its blocks depend on, but for the tiles that it lies on."""
+    """The properties of a range that determine its blocks, except for its tiles."""
     return where.neurons.tobytes(), where.columns, where.samples, where.paired
 
 

@@ -1,4 +1,4 @@
-"""What each population may do: how it is cut, with the cycles and bytes that follow for any number of neurons on a tile."""
+"""The choices of each population: its cuts, with their cycles and bytes for any number of neurons on a tile."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from snnc.compiler.tiles.problem import Problem
 from snnc.compiler.tiles.relays.buses import Bus
 
 TYPICAL_NEURONS: Final = 6
-"""Neurons on a tile for which a population's work is weighed against that of others."""
+"""Neurons on a tile for which a population's work is compared with that of others."""
 BEFORE: Final = 12
 """Neurons after which pairs of columns fill all column groups of a tile again."""
 ALIKE: Final = 0.05
-"""Populations of one structure share a table when their expected events differ by no more than about this part."""
+"""Populations of one structure share a table if their expected events differ by no more than about this fraction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +36,11 @@ class Choice:
     cut
         Replicas and column groups.
     priced
-        Makes :attr:`parts`, when they are asked for: many cuts need more bytes than there are, and nobody asks.
+        Computes :attr:`parts` on demand: many cuts need more bytes than available and are never asked.
     used
         Bytes of a tile with 1, 2, … neurons on it, never falling.
     limit
-        How many bytes of a tile blocks may fill.
+        Maximum bytes of a tile that blocks may fill.
     neurons
         Of the population.
     pairs
@@ -99,7 +99,7 @@ def cuts(problem: Problem, layer: Layer) -> tuple[Cut, ...]:
 
 
 def _unpaired(cut: Cut, batch: int, workers: int) -> Iterator[Cut]:
-    """The same with shares of samples that are more even, where there are any on tiles with neurons for all column groups."""
+    """The same with more even shares of samples, if there are any on tiles with neurons for all column groups."""
     samples = cut.samples(batch)
     shares = min(workers // cut.columns, samples)
     if largest_share(samples, shares, paired=False) < largest_share(samples, shares, paired=True):
@@ -120,7 +120,7 @@ def all_within(limit: float, some: Sequence[Choice]) -> list[Choice]:
 def choices(problem: Problem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:
     """Tabulate every population and every way to cut it, for tiles that blocks may fill; populations of one structure share a table.
 
-    Blocks wait for the one with the busiest samples; `even`: every sample is taken to see the mean.
+    Blocks wait for the one with the busiest samples; `even`: assume that every sample sees the mean.
     """
     found: dict[object, tuple[Choice, ...]] = {}
     for layer in problem.network.layers:
@@ -130,7 +130,7 @@ def choices(problem: Problem, *, even: bool = False) -> tuple[tuple[Choice, ...]
 
 
 def _structure(problem: Problem, layer: Layer) -> object:
-    """All of a population that its tables depend on, without names."""
+    """The properties of a population that determine its tables, without names."""
     names = {"id", "label", "kernel", "incoming", "outgoing", "sent", "adjoint_outputs"}
     kernel = (len(layer.kernel.states), len(layer.kernel.inputs), len(layer.kernel.history), len(layer.kernel.saved))
     return (
@@ -153,7 +153,7 @@ def _returned(problem: Problem, bus: Bus) -> object:
 
 
 def _about(number: float) -> int:
-    """Numbers in steps of :data:`ALIKE`: what is counted or drawn is never quite the same."""
+    """Numbers in steps of :data:`ALIKE`: counted or drawn numbers are never quite equal."""
     return round(math.log(number) / ALIKE) if number > 0 else -(1 << 30)
 
 
@@ -163,9 +163,9 @@ def _link(link: Link) -> object:
 
 
 def _choices(problem: Problem, layer: Layer, *, even: bool) -> tuple[Choice, ...]:
-    """Ways to cut a population; cuts with one replica, and with several, are worked out together.
+    """Ways to cut a population; cuts with one replica, and those with several, are computed together.
 
-    Tables are for the numbers of neurons that the largest of some equal shares comes to.
+    Tables cover the numbers of neurons of the largest of equal shares.
     """
     able = cuts(problem, layer)
     largest = np.unique(ceil_div(layer.neurons, np.arange(1, layer.neurons + 1)))

@@ -1,4 +1,4 @@
-"""How a population is cut: what placement chooses beside the number of tiles."""
+"""The cut of a population: the choices of placement apart from the number of tiles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from snnc.compiler.tiles.placement.grouping import Ints, ceil_div
 
 @dataclass(frozen=True)
 class Cut:
-    """Replicas that share the batch, and the column groups that a tile's neurons are cut into at most.
+    """Replicas that share the batch, and the maximum number of column groups of a tile's neurons.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Several cuts at once, a row for each: what is worked out for them has a column for each number of neurons."""
+    """Several cuts at once, a row for each; results have a column for each number of neurons."""
 
     replicas: Ints
     columns: Ints

@@ -1,4 +1,4 @@
-"""How the neurons and samples of a tile are dealt to its workers: arithmetic that placement, memory and cost share.
+"""The distribution of a tile's neurons and samples to its workers: arithmetic shared by placement, memory and cost.
 
 The n neurons of a tile are split into ``min(limit, n)`` column groups, and each of these into ``workers // column groups`` sample
 groups (at most one a sample), so that every worker has a block. A low `limit` gives blocks with many neurons and few samples: cheap
@@ -41,7 +41,7 @@ def ceil_div(a: Any, b: Any) -> Any:
 
 
 def mask_units(neurons: Any, limit: Any) -> Ints:
-    """Mask units a sample, of 32 neurons each, on a tile that holds `neurons`: as many for each column group as the largest one needs."""
+    """Mask units per sample, of 32 neurons each, on a tile with `neurons`: the same for each column group, set by the largest one."""
     n = np.asarray(neurons, dtype=np.int64)
     groups = np.maximum(column_groups(n, limit), 1)
     found: Ints = groups * ceil_div(ceil_div(n, groups), 32)
@@ -51,7 +51,7 @@ def mask_units(neurons: Any, limit: Any) -> Ints:
 def mask_unit(count: Any, *, near: bool) -> Any:
     """32-bit words of a mask unit where the largest column group has `count` neurons.
 
-    One bit a neuron; with `near` a second one for each, in the other half of the word as long as 16 bits suffice.
+    One bit per neuron; with `near` a second one, in the other half of the word as long as 16 bits suffice.
     """
     return 1 + (np.asarray(count) > 16) * near
 
@@ -76,7 +76,7 @@ def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
 def split_samples(total: int, parts: int, *, paired: bool = True) -> Iterator[tuple[int, int]]:
     """Cut the samples of a tile into `parts`, an even number in twos if that leaves no part empty: two samples are one aligned load.
 
-    Not `paired`, only where it makes no part larger either.
+    If not `paired`, only if it makes no part larger either.
     """
     step = int(sample_step(total, parts, paired=paired))
     for first, count in split(total // step, parts):

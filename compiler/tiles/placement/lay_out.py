@@ -1,4 +1,4 @@
-"""A placement of populations becomes a layout: relays and losses are dealt over the tiles."""
+"""A placement of populations becomes a layout: relays and losses are distributed over the tiles."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
 
 
 def most_bytes_of(problem: Problem, layer: Layer, where: TileRange) -> Ints:
-    """The most that the blocks of a population hold at once on each of its tiles, as tables are estimated."""
+    """Peak bytes of a population's blocks on each of its tiles, with estimated tables."""
     return problem.kept.get(("most bytes", layer.id, cut_key(where)), lambda: most_bytes(problem, estimated_bytes(problem, layer, where)))
 
 
 def _forward_cycles(problem: Problem, ranges: Mapping[str, TileRange]) -> Floats:
-    """Cycles in which blocks compute on each tile while relays look for spikes; 0 where they take turns."""
+    """Cycles in which blocks compute on each tile while relays look for spikes; 0 if they take turns."""
     found = np.zeros(problem.target.tiles)
     for layer in problem.network.layers if problem.fused is not None else ():
         where = ranges[layer.id]
@@ -66,7 +66,7 @@ def _rooms(problem: Problem, placement: Placement, where: TileRange, *, near: bo
 
 
 def _loss_tiles(problem: Problem, held: Ints, ranges: Mapping[str, TileRange]) -> tuple[int, ...]:
-    """Losses go, one sample after the other, to the tiles that hold least, on the chips where their outputs are computed."""
+    """Losses go, one sample after the other, to the emptiest tiles on the chips that compute their outputs."""
     if not problem.training or problem.network.loss_layer is None:
         return ()
     where, per_chip = ranges[problem.network.loss_layer], problem.target.tiles_per_chip

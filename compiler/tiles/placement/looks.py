@@ -1,4 +1,4 @@
-"""What quick looks found, from which full plans of the same request go on."""
+"""Results of quick estimates, from which full plans of the same request start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.placement.search import Search
 
 HOPELESS: Final = 1.15
-"""Quick looks that are slower than another by this factor are not followed: estimates are too low, where they are wrong."""
+"""Quick estimates that are slower than another by this factor are not followed up: wrong estimates are too low."""
 Populations: TypeAlias = tuple[tuple[int, ...], tuple[tuple[str, int], ...]]
 """Sizes of the machine and of a step, and id and neurons of each population."""
 
@@ -31,7 +31,7 @@ class Rival:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """A quick look: its arguments, its searches, and those of several ways to lay out the best placements that are worth local search."""
+    """A quick estimate: its arguments, its searches, and the best placements of several layouts that are worth local search."""
 
     asked: Mapping[str, Any]
     found: list[Search]
@@ -64,7 +64,7 @@ def _at(asked: Mapping[str, Any], target: Target) -> Mapping[str, Any]:
 
 
 class Looks:
-    """Searches of quick looks at several programs, and the fastest full plan so far: those who plan several ways keep one of these."""
+    """Searches of quick estimates of several programs, and the fastest full plan so far, shared by callers that plan several variants."""
 
     def __init__(self, clocks: Clocks | None = None) -> None:
         self.clocks = clocks
@@ -73,11 +73,11 @@ class Looks:
         self.rivals: list[Rival] = []
 
     def keep(self, look: Look) -> None:
-        """Remember a quick look."""
+        """Remember a quick estimate."""
         self._found.append(look)
 
     def take(self, asked: Mapping[str, Any]) -> Look | None:
-        """Return the quick look with these arguments, and forget it; None where there was none."""
+        """Return the quick estimate with these arguments, and forget it; None if there was none."""
         for place, look in enumerate(self._found):
             if _same(asked, look.asked):
                 del self._found[place]
@@ -85,11 +85,11 @@ class Looks:
         return None
 
     def saw(self, populations: Populations, cycles: float) -> None:
-        """Remember what the best placement of a quick look costs."""
+        """Remember the cost of the best placement of a quick estimate."""
         self._cycles[populations] = min(cycles, self.fastest(populations))
 
     def fastest(self, populations: Populations) -> float:
-        """Cycles of the fastest quick look at a program with these populations."""
+        """Cycles of the fastest quick estimate of a program with these populations."""
         return self._cycles.get(populations, math.inf)
 
     def rival(self, populations: Populations) -> Rival | None:
@@ -98,7 +98,7 @@ class Looks:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two arguments are the same: arrays and programs when they are one object."""
+    """Whether two arguments are the same: arrays and programs are compared by identity."""
     if one is other:
         return True
     if isinstance(one, Mapping) and isinstance(other, Mapping):

@@ -1,6 +1,6 @@
-"""Which tiles each population takes.
+"""The tiles of each population.
 
-Inside a group of chips the populations get contiguous tile ranges such that the busiest tile is as fast as can be: for a bound X,
+Inside a group of chips the populations get contiguous tile ranges such that the busiest tile is as fast as possible: for a bound X,
 each population takes the fewest tiles, over all ways to cut it, on which no tile needs more than X cycles a step nor more bytes than
 it has; the smallest X whose ranges fit is found by bisection. A population stays on one chip unless its memory needs several.
 
@@ -26,10 +26,10 @@ from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import Problem
 
 ROOMY: Final = 0.3
-"""Tiles that hold less than this part of what they may are not worth spreading over further tiles."""
+"""Tiles filled less than this fraction are not worth spreading over further tiles."""
 BISECTIONS: Final = 40
 CLOSE: Final = 1.002
-"""Bounds on a tile's cycles that differ by less are not told apart."""
+"""Bounds on a tile's cycles that differ by less count as equal."""
 
 
 ShareTiles: TypeAlias = Callable[[list[Take], Sequence[Sequence[Choice]], int, Tables], list[Take]]
@@ -39,7 +39,7 @@ ShareTiles: TypeAlias = Callable[[list[Take], Sequence[Sequence[Choice]], int, T
 class Placement:
     """Tile ranges, parallel to the layers of the network, the chips that are used, and how many groups of them share the batch.
 
-    Layers share tiles only where `shared` says so, or where there are fewer tiles than layers.
+    Layers share tiles only if `shared` says so, or if there are fewer tiles than layers.
     """
 
     ranges: tuple[TileRange, ...]
@@ -70,9 +70,9 @@ def placements(problem: Problem, options: Sequence[Sequence[Choice]], chips: int
     Parameters
     ----------
     problem
-        What one of the copies computes: its share of the batch.
+        The problem of one copy: its share of the batch.
     options
-        What each population may do there.
+        The choices of each population there.
     chips, copies
         Chips in all, and groups of them.
     """
@@ -106,9 +106,9 @@ def copied(problem: Problem, placed: Placement, chips: int, copies: int) -> Plac
 def _place(
     problem: Problem, fitting: Sequence[Sequence[Choice]], tables: Tables, chips: int, spare: int, share: ShareTiles
 ) -> Placement | None:
-    """Place on `chips` chips, leaving `spare` tiles of each free for relays; None when the memory does not suffice.
+    """Place on `chips` chips, leaving `spare` tiles of each free for relays; None if the memory does not suffice.
 
-    `share` changes what each layer of a chip takes first. More tiles cost fragments, so all of :data:`SHARES` are priced.
+    `share` changes the tiles that each layer of a chip takes first. More tiles cost fragments, so all of :data:`SHARES` are priced.
     """
     per_chip = problem.target.tiles_per_chip
     groups = _chip_groups(fitting, chips, per_chip - spare)
@@ -133,20 +133,20 @@ def _place(
 
 
 def _shared_out(options: Sequence[Sequence[Choice]], tables: Tables, tiles: int, share: ShareTiles) -> list[Take] | None:
-    """Tiles of each of some populations; None when their memory needs more than `tiles`."""
+    """Tiles of each of some populations; None if their memory needs more than `tiles`."""
     takes = _allot(options, tables, tiles)
     return None if takes is None else _spread(share(takes, options, tiles, tables), tiles)
 
 
 def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int, *, pairs: bool = False) -> TileRange:
-    """Put the replicas of a population, `width` tiles each, behind each other from tile `first` on; `pairs`: of columns, where possible."""
+    """Place the replicas of a population, `width` tiles each, consecutively from tile `first`; `pairs`: of columns, if possible."""
     starts = tuple(first + r * width for r in range(cut.replicas))
     shares = neurons_by_pairs(neurons, width, cut.columns) if pairs else neurons_per_tile(neurons, width)
     return TileRange(starts, shares, tuple(split(batch, cut.replicas)), cut.columns, paired=cut.paired)
 
 
 def _allot(options: Sequence[Sequence[Choice]], tables: Tables, tiles: int) -> list[Take] | None:
-    """Tiles of each layer: the fewest for the smallest bound on a tile's cycles; None when memory needs more than `tiles`."""
+    """Tiles of each layer: the fewest for the smallest bound on a tile's cycles; None if memory needs more than `tiles`."""
     each, members = [tables.of(some) for some in {id(some): some for some in options}.values()], Counter(map(id, options))
     number = [members[id(one.some)] for one in each]
     high = float(max(one.cycles.max() for one in each))
@@ -168,9 +168,9 @@ def _allot(options: Sequence[Sequence[Choice]], tables: Tables, tiles: int) -> l
 
 
 def _within(each: Sequence[Ordered], number: Sequence[int], bound: float, tiles: int) -> list[int] | None:
-    """Row of the take of each structure with the fewest tiles and at most `bound` cycles a tile; None where `tiles` do not suffice.
+    """Row of the take of each structure with the fewest tiles and at most `bound` cycles a tile; None if `tiles` do not suffice.
 
-    `number` are the populations of each structure.
+    `number` is the number of populations of each structure.
     """
     rows, used = [], 0
     for one, members in zip(each, number, strict=True):
@@ -189,12 +189,12 @@ def _as_taken(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int
 
 
 def _balance(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int, tables: Tables) -> list[Take]:
-    """Take tiles anew so that the parts of the step are short together, then as :func:`_quicken`."""
+    """Choose tiles again so that the sum of the step's parts is short, then continue as :func:`_quicken`."""
     return _quicken(Balance(options, tables).improve(takes, tiles), tiles)
 
 
 def _quicken(takes: list[Take], tiles: int) -> list[Take]:
-    """Give tiles that are left, again and again, to the layer that decides the longest part of the step it can still shorten."""
+    """Give remaining tiles repeatedly to the layer that determines the longest part of the step that it can still shorten."""
     takes = list(takes)
     while True:
         longest = np.array([take.choice.parts[:, take.neurons - 1] for take in takes])
@@ -211,7 +211,7 @@ def _quicken(takes: list[Take], tiles: int) -> list[Take]:
 
 
 def _spread(takes: list[Take], tiles: int) -> list[Take]:
-    """Give tiles that are left to the layer whose tiles hold most, as long as they hold more than :data:`ROOMY` of what the fullest may."""
+    """Give remaining tiles to the layer with the fullest tiles, as long as they hold more than :data:`ROOMY` of the maximum."""
     takes = list(takes)
     while True:
         full = [float(t.choice.used[t.neurons - 1] / t.choice.limit) if t.neurons > 1 else 0.0 for t in takes]
@@ -225,7 +225,7 @@ def _spread(takes: list[Take], tiles: int) -> list[Take]:
 
 
 SHARES: Final[tuple[ShareTiles, ...]] = (_as_taken, _balance)
-"""Ways to share the tiles of a chip, each on from the fewest for the smallest bound on a tile's cycles."""
+"""Ways to share the tiles of a chip, each starting from the fewest tiles for the smallest bound on a tile's cycles."""
 
 
 def _chip_groups(options: Sequence[Sequence[Choice]], chips: int, per_chip: int) -> list[tuple[list[int], int]] | None:
@@ -254,7 +254,7 @@ def _width(groups: Sequence[tuple[list[int], int]]) -> int:
 def _cut(
     weights: Sequence[float], fewest: Sequence[int], neurons: Sequence[int], bound: float, per_chip: int
 ) -> list[tuple[list[int], int]]:
-    """Fill groups in order, a group closed when its work would pass `bound` or its tiles a chip."""
+    """Fill groups in order; a group is closed if its work would exceed `bound` or its tiles a chip."""
     groups: list[tuple[list[int], int]] = []
     work, tiles = math.inf, 0
     for index, weight in enumerate(weights):

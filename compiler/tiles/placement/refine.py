@@ -1,8 +1,8 @@
 """Local search around a placement: other cuts and widths of populations, each laid out and priced as a whole.
 
-Balancing (:mod:`snnc.compiler.tiles.placement.placement`) weighs each population alone. What a cut means for relays, for the number of
-fragments and for the exchange between replicas shows only in the price of the whole. So the best placement is changed a little again and
-again: populations of one structure together get other replicas (on about as many tiles), other column groups, or more or fewer neurons on
+Balancing (:mod:`snnc.compiler.tiles.placement.placement`) considers each population alone. The effect of a cut on relays, on the number of
+fragments and on the exchange between replicas shows only in the price of the whole. So the best placement is changed in small
+steps: populations of one structure together get other replicas (on about as many tiles), other column groups, or more or fewer neurons on
 a tile. A change that makes the step faster is kept. The order of changes is fixed and their number bounded, so a plan is the same every
 time.
 """
@@ -21,7 +21,7 @@ from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import Problem
 
 ALIKE: Final = 0.1
-"""Populations whose sizes differ by no more than this part are moved together."""
+"""Populations whose sizes differ by no more than this fraction are moved together."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Shape:
     chip: int
     """First chip of the run of chips that it shares with its neighbours."""
     first: int | None = None
-    """First tile, where populations share tiles; None: the one behind the population in front."""
+    """First tile, if populations share tiles; None: the tile after the previous population."""
 
     @property
     def tiles(self) -> int:
@@ -42,7 +42,7 @@ class Shape:
 
 
 def shapes_of(problem: Problem, placement: Placement) -> tuple[Shape, ...]:
-    """Read the shapes of all populations off a placement."""
+    """Read the shapes of all populations from a placement."""
     found = []
     for where in placement.ranges:
         cut = replace(where.cut, replicas=where.replicas // placement.copies)
@@ -53,7 +53,7 @@ def shapes_of(problem: Problem, placement: Placement) -> tuple[Shape, ...]:
 
 
 def placed(problem: Problem, shapes: Sequence[Shape], chips: int, copies: int) -> Placement | None:
-    """Lay shapes one after the other from the first tile of their chip on; None when they do not fit there."""
+    """Place shapes consecutively from the first tile of their chip; None if they do not fit there."""
     per_chip, group = problem.target.tiles_per_chip, chips // copies * problem.target.tiles_per_chip
     batch = problem.batch // copies
     ranges: list[TileRange] = []
@@ -78,7 +78,7 @@ def placed(problem: Problem, shapes: Sequence[Shape], chips: int, copies: int) -
 
 
 def changes(problem: Problem, shapes: Sequence[Shape], options: Sequence[Sequence[Choice]]) -> Iterator[tuple[Shape, ...]]:
-    """Shapes that differ in the populations of one structure, those with the most work first; before, in those that are nearly alike."""
+    """Shapes changed in the populations of one structure, most work first; before that, in populations that are nearly alike."""
     classes: dict[int, list[int]] = {}
     for index, some in enumerate(options):
         classes.setdefault(id(some), []).append(index)
@@ -90,7 +90,7 @@ def changes(problem: Problem, shapes: Sequence[Shape], options: Sequence[Sequenc
 
 
 def _changed(shapes: Sequence[Shape], options: Sequence[Sequence[Choice]], members: Sequence[int]) -> Iterator[tuple[Shape, ...]]:
-    """Move some populations together, to as many neurons on a tile; those that cannot stay as they are."""
+    """Move some populations together, to the same number of neurons on a tile; those that cannot move stay."""
     for choice, width in _moves(shapes[members[0]], options[members[0]]):
         neurons, found = int(ceil_div(choice.neurons, width)), list(shapes)
         for index in members:
@@ -101,7 +101,7 @@ def _changed(shapes: Sequence[Shape], options: Sequence[Sequence[Choice]], membe
 
 
 def _families(problem: Problem) -> list[list[int]]:
-    """Populations with irregular connections that have as good as the same size: parts of one population, in most cases."""
+    """Populations with irregular connections and nearly the same size: usually parts of one population."""
     found: dict[int, list[int]] = {}
     for index, layer in enumerate(problem.network.layers):
         if any(link.indexed is not None for link in layer.incoming):

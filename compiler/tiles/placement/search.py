@@ -33,41 +33,41 @@ from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import Problem
 
 NONE: Final = Streaming(0, 1.0)
-"""Streaming memory of a machine that tells of none."""
+"""Streaming memory of a machine that defines none."""
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
 """Parts of a tile that blocks may fill, tried in this order until relays find room."""
 TIGHT_SHARES: Final = (1.0, 0.98, 0.95, 0.92, *BLOCK_SHARES[1:])
 """The same where rows of weights are packed, which is done where tiles are full."""
 QUICK_SHARES: Final = (1.0, 0.8, 0.6)
-"""As :data:`BLOCK_SHARES`, where any placement will do."""
+"""As :data:`BLOCK_SHARES`, if any placement will do."""
 EFFORT: Final = 600_000
 """Changes that local search tries, times populations, times tiles of the chips in use: a few seconds of a laptop's time."""
 ROOMY: Final = 256
-"""Tiles of a chip from which on populations are tried on tiles that they share: on fewer, all are busy anyway."""
+"""Minimum tiles of a chip for trying populations on shared tiles: with fewer, all are busy anyway."""
 SETTLED: Final = 8
-"""Placements that are priced exactly where tables of indexed connections were estimated before; estimates are a few per cent off."""
+"""Number of placements that are priced exactly after an estimate of indexed tables; estimates are a few per cent off."""
 FEWEST_SETTLED: Final = 5
-"""The same where an exact price takes long, as all tiles of the chips in use look at many iterations."""
+"""The same if an exact price takes long, because all tiles of the chips in use consider many iterations."""
 EXACT_WORK: Final = 1_200_000
-"""Workers of the chips in use, times iterations, times exact prices, from which on these are fewer."""
+"""Workers of the chips in use, times iterations, times exact prices, above which fewer prices are exact."""
 GLANCED: Final = 2
-"""The same where only a rough look is wanted."""
+"""The same for a rough estimate."""
 SURE: Final = 0.9
-"""Part of a population's tabulated cycles that any placement with it needs: they never fall with its neurons, the exact ones may."""
+"""Fraction of a population's tabulated cycles that any placement needs: they never fall with its neurons, the exact ones may."""
 BESIDE: Final = (0.5, 0.8)
-"""Part of what placements cost beside the bound of tables (relays and exchange) that changed ones are taken to cost at least: where they
-are priced exactly, and where that is done for the fastest estimates in the end."""
+"""Fraction of the cost beyond the tables' bound (relays and exchange) that changed placements are assumed to keep: if they
+are priced exactly, and if that is done only for the fastest estimates at the end."""
 NEAR: Final = 1.03
-"""Estimates that may be so much slower than the fastest are among those that are priced exactly."""
+"""Estimates up to this factor slower than the fastest are priced exactly."""
 FEWEST, MOST = 6, 80
 """Bounds on the number of changes."""
 MEASURED: Final = 2
-"""Times as many changes where events were counted: samples that differ make cuts differ by more than tables tell."""
+"""Factor for the number of changes if events were counted: different samples make cuts differ by more than the tables show."""
 
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """A layout that fits, with its memory and its predicted phases, which tell no more than how long they take."""
+    """A layout that fits, with its memory and its predicted phases, which contain only their duration."""
 
     layout: Layout
     memory: Memory
@@ -108,7 +108,7 @@ class Search:
         return math.inf if self.best is None else self.best.cycles
 
     def price(self, placement: Placement, *, near: bool) -> Priced | None:
-        """Lay out and price one placement, once however often it is asked for; None where it does not fit."""
+        """Lay out and price one placement, with a cache; None if it does not fit."""
         self.priced += 1
         key = (near, *map(_lies, placement.ranges))
         if key not in self._prices:
@@ -125,7 +125,7 @@ class Search:
         return self._priced(replace(layout, exact=False) if self.problem.network.indexed else layout)
 
     def _priced(self, layout: Layout) -> Priced | None:
-        """What a layout costs, None when it does not fit."""
+        """The cost of a layout, None if it does not fit."""
         found = supersteps(layout)
         memory = memory_of(layout, found)
         largest = memory.largest
@@ -143,7 +143,7 @@ class Search:
         return priced
 
     def run(self, chips: int | None) -> Search:
-        """Try few chips first and stop once more of them no longer help; give blocks less of a tile where relays do not fit."""
+        """Try few chips first and stop once more of them no longer help; give blocks less of a tile if relays do not fit."""
         for count in chip_counts(self.problem, chips):
             before = self.best
             for copies in copy_counts(self.problem, count):
@@ -216,7 +216,7 @@ class Search:
         return min((some.cycles for some in self._estimates), default=self.cycles())
 
     def estimated(self) -> Search:
-        """Go back to the fastest estimate, where :meth:`settle` has priced some exactly."""
+        """Go back to the fastest estimate, if :meth:`settle` has priced some exactly."""
         if self._estimates:
             self.best = min(self._estimates, key=lambda some: some.cycles)
         return self
@@ -224,7 +224,7 @@ class Search:
     def settle(self, most: int = SETTLED) -> Search:
         """Price the `most` fastest estimates exactly, then half as many that may be faster yet; further ones only as long as none fits.
 
-        What was wrong with one estimate is taken to be as wrong with others, as far as their populations are cut alike.
+        The error of one estimate is assumed for others whose populations are cut alike.
         """
         waiting, known = list(self._estimates), list[tuple[Placement, float]]()
         if waiting:
@@ -245,7 +245,7 @@ class Search:
         return self
 
     def run_as(self, placement: Placement) -> Search:
-        """Try as many chips and copies as `placement` has."""
+        """Try the number of chips and copies of `placement`."""
         self._run_copies(placement.chips, placement.copies)
         return self
 
@@ -280,7 +280,7 @@ class Search:
                 break
 
     def _price_worth(self, found: Sequence[Placement], least: Mapping[int, float], *, near: bool) -> bool:
-        """Price those that may be faster than what is known, the promising ones first; tell whether any fits or is too slow anyway."""
+        """Price those that may be faster than the known ones, the promising ones first; return whether any fits or is too slow anyway."""
         done = False
         for placement in found:
             bound = least[id(placement)]
@@ -297,7 +297,7 @@ class Search:
         return sum(some[0].weight for some in self._options(self.problem))
 
     def _least_cycles(self, part: Problem, options: Sequence[Sequence[Choice]], placement: Placement) -> float:
-        """What a placement costs at least: in each part of a step, what the population that decides it needs; relays not counted."""
+        """Lower bound of a placement's cost: in each part of a step, the cycles of the slowest population, without relays."""
         if part.target.tiles < len(options):
             return 0.0
         columns: dict[tuple[int, Cut, int], Floats] = {}
@@ -310,7 +310,7 @@ class Search:
         return SURE * (parts + self._least_update(placement)) + self._over_links(placement)
 
     def _least_update(self, placement: Placement) -> float:
-        """Cycles of the update: in each of its supersteps, what the population that decides it needs."""
+        """Cycles of the update: in each of its supersteps, those of the slowest population."""
         problem, layout = self.problem, Layout(self.problem, placement, {}, (), exact=False)
         if not problem.training:
             return 0.0
@@ -357,14 +357,14 @@ def _error(placement: Placement, known: Sequence[tuple[Placement, float]]) -> fl
 
 
 def _learned(layer: Layer) -> object:
-    """All of a population that its update depends on."""
+    """The properties of a population that determine its update."""
     if any(link.indexed is not None for link in layer.incoming):
         return layer.id
     return tuple(learned_rows(layer)), learned_scalars(layer)
 
 
 def _lies(where: TileRange) -> object:
-    """All that a price depends on: column groups beyond the neurons of a tile are none."""
+    """Everything that determines a price; column groups beyond the neurons of a tile do not count."""
     return where.tiles.tobytes(), cut_key(where)[0], where.samples, min(where.columns, int(where.neurons.max())), where.paired
 
 

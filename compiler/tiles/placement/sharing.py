@@ -1,15 +1,15 @@
-"""Populations that share tiles: each on a run of tiles of its own, runs over one another.
+"""Populations that share tiles: each on a run of tiles, with overlapping runs.
 
-A superstep waits for its busiest tile. On tiles of their own, populations are busy in different ones: where a convolution's source gradient
-is formed there may be little to do forward, where currents are summed there is little to do in between. So runs may overlap, and a tile
-does what it has of all populations. From a start, one population at a time gets another cut, width or place as long as this makes the
-step shorter, as the tables of :mod:`snnc.compiler.tiles.placement.choices` tell it::
+A superstep waits for its busiest tile. On separate tiles, populations are busy in different supersteps: tiles that form a convolution's
+source gradient may have little work forward, and tiles that sum currents have little work in between. So runs may overlap, and a tile
+does its work of all populations. From a start, one population at a time gets another cut, width or place as long as this makes the
+step shorter, according to the tables of :mod:`snnc.compiler.tiles.placement.choices`::
 
     sum over parts p of the step of  ( mean over tiles of ( cycles of part p on a tile )^n )^(1/n)
 
-first for a small n, for which all busy tiles count, then for larger ones, for which the busiest does. Starts: every population on as few
-tiles as it can, and the best placement on tiles of their own; from each, populations are changed in their order and in the other: where a
-descent ends depends on both, and on little changes of cost.
+first for a small n, for which all busy tiles count, then for larger ones, for which the busiest counts. Starts: every population on as few
+tiles as possible, and the best placement on separate tiles. From each start, populations are changed in their order and in reverse order:
+the end of a descent depends on both, and on small changes of cost.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import Problem
 
 POWERS: Final = (2, 3, 4)
-"""The exponents n are 2 to these: squares of squares are quickly taken."""
+"""The exponents n are powers of 2 with these exponents: repeated squares are fast."""
 ROUNDS: Final = 3
-"""Times that all populations are tried for each of them."""
+"""Number of rounds over all populations for each of them."""
 MOST: Final = 40
 """Takes of a population that are tried, evenly over all; then those beside the best of them, down to single ones."""
 BESIDE: Final = 2
@@ -69,7 +69,7 @@ class _Take:
 
     @property
     def larger(self) -> int:
-        """Tiles of a replica that hold a neuron more than the others."""
+        """Tiles of a replica that hold one neuron more than the others."""
         return self.choice.neurons % self.width
 
     @cached_property
@@ -95,7 +95,7 @@ def sharing_tiles(
     problem, options, chips, copies
         As :func:`snnc.compiler.tiles.placement.placement.placements` takes them.
     apart
-        Placements of populations on tiles of their own. One of these begins the search.
+        Placements of populations on separate tiles. The search begins with one of these.
     """
     if chips != copies or problem.target.tiles < len(options) or len(options) > LAYERS:
         return []

@@ -1,4 +1,4 @@
-"""A choice of a population with its tiles."""
+"""A population's choice with its tiles."""
 
 from __future__ import annotations
 

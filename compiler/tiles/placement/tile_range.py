@@ -1,4 +1,4 @@
-"""Where a population lies: tiles of its replicas, neurons and samples on each."""
+"""The place of a population: tiles of its replicas, neurons and samples on each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TileRange:
     samples
         First sample and number of samples of each replica.
     columns
-        Column groups that a tile's neurons are cut into, at most; see :mod:`snnc.compiler.tiles.placement.grouping`.
+        Maximum number of column groups of a tile's neurons; see :mod:`snnc.compiler.tiles.placement.grouping`.
     paired
         As :func:`snnc.compiler.tiles.placement.grouping.split_samples` takes it.
     """
@@ -80,7 +80,7 @@ class TileRange:
         return self.tiles[replica * self.width : (replica + 1) * self.width]
 
     def index_of(self, replica: int, tile: int) -> int | None:
-        """Place of `tile` among the tiles of a replica, None when it is not one of them."""
+        """Place of `tile` among the tiles of a replica, None if it is not one of them."""
         index = tile - self.starts[replica]
         return index if 0 <= index < self.width else None
 
@@ -92,18 +92,18 @@ class TileRange:
 
     @cached_property
     def _order(self) -> tuple[Ints, Ints, Ints]:
-        """First tiles; first samples and what follows the last ones."""
+        """First tiles; first samples and ends of the samples."""
         first = np.array([first for first, _ in self.samples], dtype=np.int64)
         counts = np.array([count for _, count in self.samples], dtype=np.int64)
         return np.asarray(self.starts, dtype=np.int64), first, first + counts
 
     def replica_of(self, tile: int) -> int | None:
-        """Return the replica that holds `tile`, None when the population does not lie there."""
+        """Return the replica that holds `tile`, None if the population is not there."""
         found = int(np.searchsorted(self._order[0], tile, side="right")) - 1
         return found if found >= 0 and tile < self.starts[found] + self.width else None
 
     def held_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
-        """Of the samples ``[first, stop)``, how many each of `tiles` handles; arrays of one length."""
+        """Number of the samples ``[first, stop)`` that each of `tiles` handles; arrays of one length."""
         starts, begin, end = self._order
         replica = np.maximum(np.searchsorted(starts, tiles, side="right") - 1, 0)
         there = (tiles >= starts[replica]) & (tiles < starts[replica] + self.width)
@@ -111,7 +111,7 @@ class TileRange:
         return found
 
     def windows_read(self, first: Ints, stop: Ints) -> Ints:
-        """Of the windows ``[first, stop)`` of samples, in order, how many each of `tiles` reads a part of."""
+        """Number of the windows ``[first, stop)`` of samples, in order, of which each of `tiles` reads a part."""
         _, begin, end = self._order
         found: Ints = np.searchsorted(first, end, side="left") - np.searchsorted(stop, begin, side="right")
         return np.repeat(found, self.width)
@@ -122,7 +122,7 @@ class TileRange:
         return range(int(np.searchsorted(last, sample, side="right")), int(np.searchsorted(first, sample + samples, side="left")))
 
     def repeated(self, times: int, tiles: int, batch: int) -> TileRange:
-        """All replicas again, `times` times in all, each time `tiles` further and for the next `batch` samples."""
+        """All replicas repeated, `times` times in total, each time shifted by `tiles` and for the next `batch` samples."""
         starts = tuple(s + k * tiles for k in range(times) for s in self.starts)
         samples = tuple((first + k * batch, count) for k in range(times) for first, count in self.samples)
         return TileRange(starts, self.neurons, samples, self.columns, paired=self.paired)
@@ -130,7 +130,7 @@ class TileRange:
 
 @dataclass(frozen=True, eq=False)
 class ScatteredRange(TileRange):
-    """One replica on any tiles, as baselines of placement have it.
+    """One replica on arbitrary tiles, as in the baselines of placement.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class ScatteredRange(TileRange):
         return self.places
 
     def index_of(self, replica: int, tile: int) -> int | None:
-        """Place of `tile` among the tiles, None when it is not one of them."""
+        """Place of `tile` among the tiles, None if it is not one of them."""
         del replica
         index = int(np.searchsorted(self.places, tile))
         return index if index < len(self.places) and self.places[index] == tile else None

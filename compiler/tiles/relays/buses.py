@@ -1,4 +1,4 @@
-"""Which buses exist, how much their windows hold and what a relay keeps."""
+"""The buses of a network, the sizes of their windows and the data that relays keep."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ COUNT_BYTES = 4
 
 @dataclass(frozen=True)
 class Bus:
-    """A source seen with one lag, before its relays are placed."""
+    """A source read with one lag, before its relays are placed."""
 
     id: str
     source: Source
     lag: int
     capacity: int
     gradient_capacity: int = 0
-    """Entries a sample of a window of the backward pass, where gradients may come back in windows; else 0."""
+    """Entries per sample of a backward window, if gradients can return in windows; else 0."""
 
     @property
     def events(self) -> bool:
-        """True when ids move."""
+        """True if it moves ids."""
         return self.source.kind == "spikes"
 
     @property
@@ -41,12 +41,12 @@ class Bus:
 
     @property
     def near_bytes(self) -> int:
-        """Bytes of one sample's window of the backward pass: ids of what takes gradient, and two counts."""
+        """Bytes of one sample's backward window: ids of the neurons that take gradient, and two counts."""
         return whole_words(self.gradient_capacity, self.source.width) * id_bytes(self.source) + 2 * COUNT_BYTES
 
     @property
     def returned_bytes(self) -> int:
-        """Bytes of one sample's window of gradients: the same with a float beside each id."""
+        """Bytes of one sample's window of gradients: the same with a float for each id."""
         return self.near_bytes + 4 * self.gradient_capacity
 
 
@@ -68,7 +68,7 @@ def make_buses(
     near: Mapping[str, float] | None = None,
     gradients: Mapping[str, int] | int | None = None,
 ) -> tuple[tuple[Bus, ...], dict[str, str]]:
-    """Return the buses (by source, then lag) and the bus of every connection; `activity` and `near` are what was measured.
+    """Return the buses (by source, then lag) and the bus of every connection; `activity` and `near` are the measurements.
 
     `capacity` and `gradients` are the user's capacities of forward windows and of gradient windows.
     """
@@ -91,7 +91,7 @@ def store_bytes(
     windowed: frozenset[str] = frozenset(),
     bits: Collection[Source] = (),
 ) -> int:
-    """Bytes of one sample on a relay: its sequence, what its workers find in the masks of a step, and the windows of its buses.
+    """Bytes of one sample on a relay: its sequence, its workers' results from the masks of a step, and the windows of its buses.
 
     `windowed` and `bits` as :func:`sequence_bytes` takes them.
     """
@@ -129,10 +129,11 @@ def sequence_bytes(
     windowed: frozenset[str] = frozenset(),
     bits: Collection[Source] = (),
 ) -> int:
-    """Bytes of one sample's values or spikes of all steps (one, of a static input); of an input, this is what the host streams.
+    """Bytes of one sample's values or spikes of all steps (one step for a static input); for an input, these are the bytes that the host
+    streams.
 
-    Of spikes, mode "exact" keeps room for `width` ids a step, mode "drop" for the largest capacity; of those in `bits`, relays keep
-    a bit for each value. `windowed` are the buses over which gradients come back in windows.
+    For spikes, mode "exact" keeps room for `width` ids a step, mode "drop" for the largest capacity; for those in `bits`, relays keep
+    a bit for each value. `windowed` are the buses over which gradients return in windows.
     """
     slots = 1 if source.static else steps
     if source.kind != "spikes":

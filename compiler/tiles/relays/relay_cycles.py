@@ -1,7 +1,7 @@
-"""What the workers of a relay do in a superstep: all of a tile share the samples that it keeps.
+"""The work of a relay's workers in a superstep: all workers of a tile share its samples.
 
-Each worker looks through an equal share of the mask units of all samples; where the share of one sample ends and that of the next begins, a
-new *piece* begins. What they find is then put together, piece behind piece. Windows are copied word by word, in turns.
+Each worker searches an equal share of the mask units of all samples; a new *piece* begins at the border between two samples.
+The results are then joined, piece after piece. Windows are copied word by word, in turns.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from snnc.compiler.tiles.relays.buses import Bus, bit_words
 from snnc.compiler.tiles.vertices.cost import WINDOWS_LEFT, CodeletCost, worker_cycles
 
 TOGETHER = 4
-"""Mask words that are looked at at once."""
+"""Mask words that are examined at once."""
 
 
 @dataclass(frozen=True)
 class MaskRows:
-    """What a sample of a source sends to its relay: `row` elements from each of `tiles` tiles.
+    """The data that a sample of a source sends to its relay: `row` elements from each of `tiles` tiles.
 
-    Of spikes, elements are units of a mask, `unit` words each; of values, neurons.
+    For spikes, elements are units of a mask, `unit` words each; for values, neurons.
     """
 
     tiles: int
@@ -47,7 +47,7 @@ class MaskRows:
 
 
 def mask_rows(problem: Problem, source: Source, where: TileRange) -> MaskRows:
-    """How `source`, which lies on `where`, sends a sample to its relay."""
+    """The way in which `source`, placed on `where`, sends a sample to its relay."""
     most = int(where.neurons.max())
     if source.kind != "spikes":
         return MaskRows(where.width, most)
@@ -84,7 +84,7 @@ def _pieces(samples: Any, workers: int) -> Any:
 
 
 def compact_work(problem: Problem, source: Source, rows: MaskRows, samples: Any) -> RelayWork:
-    """Looking through masks, with `samples` samples (a number or an array), the start of the vertex included."""
+    """Searching masks, with `samples` samples (a number or an array), including the start of the vertex."""
     cost, workers, start = problem.costs["relay_compact"], problem.target.workers, problem.target.vertex_start_cycles
     units, pieces = ceil_div(samples * rows.all, workers), _pieces(samples, workers)
     together = TOGETHER // rows.unit
@@ -100,12 +100,12 @@ def compact_work(problem: Problem, source: Source, rows: MaskRows, samples: Any)
 
 
 def _found(problem: Problem, source: Source) -> float:
-    """Part of all values that is found in a step."""
+    """Fraction of all values found in a step."""
     return problem.near[source.buffer] if source in problem.windowed else problem.activity.get(source.buffer, 0.0)
 
 
 def windows_work(problem: Problem, source: Source, rows: MaskRows | None, samples: Any, *, forward: bool) -> RelayWork:
-    """Showing windows; forward, with the rows that a population sends, its step is first put into the store."""
+    """Showing windows; forward, with the rows that a population sends, its step is stored first."""
     if source.kind != "spikes":
         return _values_work(problem, source, rows if forward else None, samples)
     buses = problem.buses_of(source)
@@ -153,7 +153,7 @@ def bits_work(problem: Problem, buses: Sequence[Bus], samples: Any) -> RelayWork
 
 
 def _copying(problem: Problem, cost: CodeletCost, bus: Bus, samples: Any, *, forward: bool) -> Any:
-    """Words of ids that the slowest worker copies into the windows of a bus: backward, what takes gradient and what came back."""
+    """Words of ids that the slowest worker copies into the windows of a bus; backward, neurons that take gradient and returned ones."""
     workers, width = problem.target.workers, bus.source.width
     near = bus.id in problem.windowed_buses and not forward
     ids = problem.near_events(bus) if near else min(problem.events(bus.source), bus.capacity)
@@ -182,7 +182,7 @@ def copied_words(ids: float, width: int) -> float:
 
 
 def boundary_cycles(problem: Problem, source: Source, samples: Any) -> Any:
-    """Expected worker cycles of a relay that copies those steps in its store that it still shows to or from a boundary."""
+    """Expected worker cycles of a relay that copies the stored steps that it still shows to or from a boundary."""
     steps, start = (problem.largest_lag(source) - 1) / problem.schedule.interval, problem.target.vertex_start_cycles
     if source.kind != "spikes" or source in problem.bits:
         row = bit_words(source.width) if source in problem.bits else source.width

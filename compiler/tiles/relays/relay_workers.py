@@ -1,6 +1,6 @@
 """Cycles of the slowest worker of every relay in each iteration, from the events of its samples.
 
-Where in a mask the ids of a sample lie is drawn, by the rate of each value where that was measured; the rest follows from their numbers.
+The positions of a sample's ids in a mask are drawn, by the rate of each value if measured; the rest follows from their numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from snnc.compiler.tiles.vertices.cost import WINDOWS_LEFT, worker_cycles
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """How workers share the lists of some samples: each takes as many of the classes of words (by their number modulo workers).
+    """The sharing of some samples' lists among workers: each takes the same number of classes of words (by their number modulo workers).
 
     Arrays over all classes of all samples: sample, class, and whether a worker or a list begins there.
     """
@@ -37,7 +37,7 @@ class Shares:
 
     @classmethod
     def of(cls, workers: int, samples: int) -> Shares:
-        """The classes follow each other, sample after sample, and every worker takes the next `samples` of them."""
+        """The classes are consecutive, sample after sample, and every worker takes the next `samples` of them."""
         place = np.arange(workers * samples)
         begins = ((place % workers == 0) | (place % samples == 0)).astype(np.int64)
         return cls(workers, samples, place // workers, place % workers, begins)
@@ -53,17 +53,17 @@ class Shares:
         return found
 
     def part_of(self, classes: Floats) -> Floats:
-        """[samples, workers]: part of the events of each list that a worker has where classes hold these parts of them."""
+        """[samples, workers]: fraction of the events of each list that a worker has, given the fractions in the classes."""
         found = np.zeros((self.samples, self.workers))
         np.add.at(found, (self.sample, np.arange(len(self.sample)) // self.samples), classes[self.word])
         return found
 
 
 def relay_cycles(problem: Problem, source: Source, rows: MaskRows | None, relays: Sequence[tuple[int, int]], part: str) -> Floats:
-    """[relays, iterations]: worker cycles of the slowest worker, the start of the vertex included.
+    """[relays, iterations]: worker cycles of the slowest worker, including the start of the vertex.
 
-    `relays` are the first sample and the number of samples of each; `part` is "masks" (where relays of populations look through masks,
-    `rows` of them), "windows" (where they put together what they found) or "backward".
+    `relays` are the first sample and the number of samples of each; `part` is "masks" (relays of populations search masks,
+    `rows` of them), "windows" (they join their results) or "backward".
     """
     found = np.zeros((len(relays), len(problem.timeline.chosen)))
     first, count = np.array(relays, dtype=np.int64).T
@@ -74,7 +74,7 @@ def relay_cycles(problem: Problem, source: Source, rows: MaskRows | None, relays
 
 
 def _alike(problem: Problem, source: Source, rows: MaskRows | None, first: Ints, samples: int, part: str) -> Any:
-    """Relays with as many samples each."""
+    """Relays with the same number of samples each."""
     stage, workers = problem.schedule.stages.get(source.owner, INPUT_STAGE), problem.target.workers
     finished = problem.timeline.active(stage + (problem.schedule.latency if part == "windows" else 1))
     if source.kind != "spikes":
@@ -104,9 +104,9 @@ def _alike(problem: Problem, source: Source, rows: MaskRows | None, first: Ints,
 
 
 def _found(problem: Problem, source: Source, rows: MaskRows, shares: Shares, chosen: Ints, later: int) -> Iterator[tuple[str, Ints]]:
-    """How many spikes, then how many neurons that only take gradient each worker finds, [relays, workers, iterations], of each sample.
+    """Numbers of spikes, then of neurons that only take gradient, that each worker finds in each sample, [relays, workers, iterations].
 
-    Those of the step that its source had `later` iterations before.
+    They belong to the step that the source had `later` iterations before.
     """
     key = ("found", source.buffer, rows, shares.samples, chosen.tobytes(), later)
     yield from problem.kept.get(key, lambda: list(_find(problem, source, rows, shares, chosen, later)))
@@ -124,7 +124,7 @@ def _find(problem: Problem, source: Source, rows: MaskRows, shares: Shares, chos
 
 
 def _before(problem: Problem, source: Source) -> Callable[[Floats], Floats]:
-    """Part of the events of a sample that lies before such a part of its values."""
+    """Fraction of a sample's events within such a leading fraction of its values."""
     rate = problem.relative_rate(source.buffer)
     if rate is None:
         return lambda place: place
@@ -133,7 +133,7 @@ def _before(problem: Problem, source: Source) -> Callable[[Floats], Floats]:
 
 
 def _looked_through(rows: MaskRows, shares: Shares) -> Floats:
-    """[samples, workers, 2]: the part of each sample's mask that a worker looks through, from where to where: whole units."""
+    """[samples, workers, 2]: start and end of the part of each sample's mask that a worker searches, in whole units."""
     whole = rows.all * shares.samples
     edges = whole * np.arange(shares.workers + 1) // shares.workers - rows.all * np.arange(shares.samples)[:, None]
     found = np.clip(edges, 0, rows.all) / rows.all
@@ -147,9 +147,9 @@ def _listed(problem: Problem, source: Source, shares: Shares) -> Floats:
 
 
 def _drawn(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> tuple[Ints, ...]:
-    """Of each sample, how many of `counts` [iterations, samples] lie in the part of every worker, [relays, workers, iterations].
+    """Numbers of each sample's `counts` [iterations, samples] in the part of every worker, [relays, workers, iterations].
 
-    As many of a sample's `width` values, none twice; `parts` [samples, workers, 1 or none] tell how many of those a worker has.
+    The counted values are distinct among a sample's `width`; `parts` [samples, workers, 1 or none] give the number of values of a worker.
     """
     counts = np.ascontiguousarray(counts, dtype=np.int64)
     return _drawn_once(name, width, counts.tobytes(), counts.shape, chosen.tobytes(), chosen.shape, parts.tobytes(), parts.shape)
@@ -159,7 +159,7 @@ def _drawn(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> 
 def _drawn_once(
     name: str, width: int, counted: bytes, times: tuple[int, ...], of: bytes, relays: tuple[int, ...], cut: bytes, shape: tuple[int, ...]
 ) -> tuple[Ints, ...]:
-    """Other placements, and other orders of the same values, ask for the same."""
+    """Cached: other placements, and other orders of the same values, repeat the question."""
     counts, chosen = (np.frombuffer(data, dtype=np.int64).reshape(size) for data, size in ((counted, times), (of, relays)))
     parts, found_all = np.frombuffer(cut, dtype=np.float64).reshape(shape), []
     samples = len(parts)
@@ -177,9 +177,9 @@ def _drawn_once(
 
 
 def bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]], *, forward: bool) -> Floats:
-    """[relays, iterations]: the same of the vertex that lists the bits of a step in the windows of a bus, the first or a further one.
+    """[relays, iterations]: the same for the vertex that lists the bits of a step in the windows of a bus, the first or a further one.
 
-    Only `forward`, and in the first, it says how many further ones follow.
+    Only `forward`, and in the first window, it computes the number of further ones.
     """
     found = np.zeros((len(relays), len(problem.timeline.chosen)))
     first, count = np.array(relays, dtype=np.int64).T
@@ -205,7 +205,7 @@ def _listing(problem: Problem, bus: Bus, shares: Shares, chosen: Ints) -> Any:
 
 
 def _looking(problem: Problem, rows: MaskRows, shares: Shares, ids: Ints) -> Any:
-    """[relays, workers, iterations]: looking through masks for `ids`."""
+    """[relays, workers, iterations]: searching masks for `ids`."""
     cost = problem.costs["relay_compact"]
     pieces, runs, groups, singles = (found[:, None] for found in _walked(rows, shares))
     boxes = np.maximum(groups + singles * rows.unit / TOGETHER, 1.0)
@@ -214,7 +214,7 @@ def _looking(problem: Problem, rows: MaskRows, shares: Shares, ids: Ints) -> Any
 
 
 def _walked(rows: MaskRows, shares: Shares) -> Floats:
-    """[4, workers]: pieces of the mask, runs of units that follow each other, groups of words in them, and units that are left."""
+    """[4, workers]: pieces of the mask, runs of consecutive units, groups of words in them, and remaining units."""
     together, whole = TOGETHER // rows.unit, rows.all * shares.samples
     found = np.zeros((4, shares.workers))
     for worker in range(shares.workers):
@@ -228,7 +228,7 @@ def _walked(rows: MaskRows, shares: Shares) -> Floats:
 
 
 def _joining(problem: Problem, source: Source, rows: MaskRows, shares: Shares, chosen: Ints) -> Any:
-    """[relays, workers, iterations]: putting together what all workers found."""
+    """[relays, workers, iterations]: joining the results of all workers."""
     cost, wide, later = problem.costs["relay_windows"], source.width > 1 << 16, problem.schedule.latency
     parts = np.diff(_looked_through(rows, shares))[..., 0]
     sharing = (parts > 0) @ np.ones(shares.workers)
@@ -248,7 +248,7 @@ def _joining(problem: Problem, source: Source, rows: MaskRows, shares: Shares, c
 
 
 def _copying(problem: Problem, bus: Bus, shares: Shares, chosen: Ints, *, forward: bool) -> Any:
-    """[relays, workers, iterations]: copying the ids of windows; backward, of what takes gradient, those of the window before as well."""
+    """[relays, workers, iterations]: copying ids of windows; backward, for neurons that take gradient, also of the previous window."""
     timeline, cost, first = problem.timeline, problem.costs["relay_windows"], problem.timeline.first(bus)
     near = bus.id in problem.windowed_buses and not forward
     ids = timeline.entries(bus) if near else np.minimum(timeline.kept(bus), bus.capacity)

@@ -1,4 +1,4 @@
-"""Over which tiles the samples of each source are dealt."""
+"""The tiles over which the samples of each source are distributed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRIED: Final = tuple(sorted({n for k in range(16) for n in (1 << k, 3 << k)}))
 
 
 def _relay_cycles(problem: Problem, source: Source, rows: MaskRows | None, samples: Ints) -> Floats:
-    """Tile cycles of a relay with so many samples in one iteration, both ways: computing, and receiving what the source sends."""
+    """Tile cycles of a relay with so many samples in one iteration, both directions: computing, and receiving the source's data."""
     target = problem.target
     works = [windows_work(problem, source, rows, samples, forward=True)]
     if rows is not None and source.kind == "spikes":
@@ -35,7 +35,7 @@ def _relay_cycles(problem: Problem, source: Source, rows: MaskRows | None, sampl
 
 
 def _share(problem: Problem, source: Source, ranges: Mapping[str, TileRange], most: int, batch: int) -> int:
-    """Samples of one relay, at most `most` of `batch`: the number for which relays and their readers together take least."""
+    """Samples of one relay, at most `most` of `batch`: the number that minimises the time of relays and their readers together."""
     rows = None if source.external else mask_rows(problem, source, ranges[source.owner])
     each = np.array(sorted({most, *(n for n in _TRIED if n <= most)}))
     cycles = _relay_cycles(problem, source, rows, each)
@@ -50,13 +50,13 @@ def _share(problem: Problem, source: Source, ranges: Mapping[str, TileRange], mo
 
 
 def _parts_of(samples: Any, size: Any) -> Any:
-    """In how many ranges of `size` samples, laid end to end, the samples of another range lie, which begin where one of those may."""
+    """Number of consecutive ranges of `size` samples that the samples of another range overlap."""
     return np.where(samples % size == 0, samples // size, np.where(size % samples == 0, 1, ceil_div(samples, size) + 1))
 
 
 @dataclass(frozen=True)
 class Room:
-    """Where relays of the samples ``[sample, sample + samples)`` may lie: the tiles ``[first, stop)``."""
+    """The tiles ``[first, stop)`` allowed for relays of the samples ``[sample, sample + samples)``."""
 
     first: int
     stop: int
@@ -67,24 +67,24 @@ class Room:
 def deal_relays(
     problem: Problem, held: Ints, rooms: Mapping[Source, Sequence[Room]], ranges: Mapping[str, TileRange], computing: Floats
 ) -> dict[Source, tuple[Relay, ...]]:
-    """Deal the samples of every source over the tiles that hold least; adds what they take to `held`.
+    """Distribute the samples of every source over the emptiest tiles; adds their bytes to `held`.
 
-    A relay takes as many samples as make the step fastest, fewer when they would fill more than half of what a tile has left.
-    Sources are dealt largest first, to tiles with few relays, of these to such as compute least beside them; a tile takes at most one relay
+    A relay takes the number of samples that makes the step fastest, or fewer if they would fill more than half of a tile's free memory.
+    Sources are dealt largest first, to tiles with few relays, preferring those that compute least meanwhile; a tile takes at most one relay
     of a source. Ties go to the lowest tile.
 
     Parameters
     ----------
     problem
-        What is mapped.
+        The mapping problem.
     held
-        Bytes that each tile holds already; changed.
+        Bytes that each tile holds already; modified.
     rooms
         Tiles to use, by source, in the order of samples.
     ranges
         Tile ranges of the populations.
     computing
-        Cycles in which each tile computes something else meanwhile.
+        Cycles of each tile's other computation in the meantime.
     """
     found: dict[Source, tuple[Relay, ...]] = {}
     busy = np.zeros(problem.target.tiles)

@@ -1,4 +1,4 @@
-"""Of which sources relays keep a bit for each value and step instead of ids."""
+"""Sources for which relays keep a bit for each value and step instead of ids."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from snnc.compiler.tiles.relays.buses import sequence_bytes
 from snnc.compiler.tiles.relays.relay_cycles import windows_work
 
 PART: Final = 0.5
-"""Part of a tile that ids of one sample may fill."""
+"""Fraction of a tile that ids of one sample may fill."""
 
 
 def with_bits(problem: Problem) -> Iterator[Problem]:
-    """The problem with the stores that pay, then with bits wherever they are fewer: for networks that do not fit otherwise.
+    """The problem with the profitable stores, then with bits wherever they are smaller, for networks that do not fit otherwise.
 
     Sources whose gradients come back in windows keep ids, as relays need those of neurons near the threshold too.
     """

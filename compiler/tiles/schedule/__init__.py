@@ -1,1 +1,1 @@
-"""When each population runs, and how many events each superstep brings."""
+"""The schedule of the populations, and the number of events in each superstep."""

@@ -1,4 +1,4 @@
-"""How many events a window holds, and how many are expected."""
+"""The capacity of a window, and the expected number of events."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from snnc.compiler.tiles.errors import CapacityError
 from snnc.compiler.tiles.network import Network, Source
 
 ASSUMED_ACTIVITY: Final = 0.05
-"""Spikes a value and step where nothing was measured (the middle of the published benchmark grid)."""
+"""Spikes a value and step without measurement (the middle of the published benchmark grid)."""
 NEAR_RATIO: Final = 2.0
-"""Neurons that take gradient for each that spikes, where nothing was measured: as many near the threshold as spike (the published runs
+"""Neurons that take gradient for each that spikes, without measurement: as many near the threshold as spike (the published runs
 with 10 % of all neurons in a window had 1.5 to 1.9)."""
 MARGIN: Final = 4.0
 """Standard deviations of a binomial count above the mean: about 3 counts in 100,000 are larger if neurons are independent."""
@@ -23,7 +23,7 @@ GRAIN: Final = 4
 def expected_near(network: Network, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
     """Return neurons that take gradient, a value and step, of each source with a gradient window and an activity.
 
-    What was measured, else :data:`NEAR_RATIO` times the activity.
+    The measurement, else :data:`NEAR_RATIO` times the activity.
 
     Raises
     ------
@@ -39,12 +39,12 @@ def expected_near(network: Network, given: Mapping[str, float] | None, activity:
 
 
 def expected_activity(network: Network, given: Mapping[str, float] | None) -> dict[str, float]:
-    """Return spikes a value and step of each spike source: what was measured, else :data:`ASSUMED_ACTIVITY`.
+    """Return spikes a value and step of each spike source: the measurement, else :data:`ASSUMED_ACTIVITY`.
 
     Raises
     ------
     CapacityError
-        A number is not in [0, 1], or a name is no buffer that sends spikes.
+        A number is not in [0, 1], or a name is not a buffer that sends spikes.
     """
     known = {s.buffer for s in network.sources if s.kind == "spikes"}
     for name, value in (given or {}).items():
@@ -56,7 +56,7 @@ def expected_activity(network: Network, given: Mapping[str, float] | None) -> di
 def window_capacity(source: Source, activity: float | None, given: Mapping[str, int] | int | None) -> int:
     """Events a sample that one window of `source` holds.
 
-    All values of a source of values. Of a source of spikes: what the user gave; else, from measured activity, the mean and
+    All values of a source of values. For a source of spikes: the user's number; else, from measured activity, the mean and
     :data:`MARGIN` standard deviations of ``width`` independent values, rounded up to :data:`GRAIN`; else the width, which
     never overflows.
     """
@@ -73,7 +73,7 @@ def window_capacity(source: Source, activity: float | None, given: Mapping[str, 
 def gradient_capacity(source: Source, capacity: int, near: float | None, given: Mapping[str, int] | int | None) -> int:
     """Entries a sample that one window of the backward pass holds: spikes, at least `capacity`, and neurons near the threshold.
 
-    0 of a source without a gradient window; else as :func:`window_capacity`, with the part `near` that takes gradient.
+    0 for a source without a gradient window; else as :func:`window_capacity`, with the fraction `near` that takes gradient.
     """
     if not source.windowed:
         return 0

@@ -1,6 +1,6 @@
-"""Events of every sample in every step: measured, or drawn where only a rate is known.
+"""Events of every sample in every step: measured, or drawn if only a rate is known.
 
-A superstep waits for the block with most events, so how they are spread over steps and samples decides, not their mean. Neurons that
+A superstep waits for the block with most events, so their distribution over steps and samples matters, not their mean. Neurons that
 share their inputs fire together and networks fire in bursts: the variance of a measured count may be ten times that of as many
 independent neurons.
 """
@@ -18,20 +18,20 @@ from snnc.compiler.tiles.network import Source
 from snnc.compiler.tiles.placement.grouping import Ints
 
 STEPS: Final = 512
-"""Steps of all batches together that are looked at, where more samples were measured than a batch has."""
+"""Steps of all batches together that are considered, if more samples were measured than a batch has."""
 DRAWN: Final = 100
-"""Steps at least that are drawn for, so that the mean of their largest counts is that of many."""
+"""Minimum number of drawn steps, so that the mean of their largest counts is reliable."""
 
 
 def batches(sources: Iterable[Source], measured: Mapping[str, Array], steps: int, batch: int) -> int:
-    """Batches that counts are known for: all that were measured, or enough to draw for."""
+    """Batches with known counts: all measured ones, or enough drawn ones."""
     samples = [measured[s.buffer].shape[1] // batch for s in sources if s.buffer in measured]
     most = max(1, STEPS // steps)
     return max(1, min([most, *samples])) if samples else max(1, min(most, -(-DRAWN // steps)))
 
 
 def spikes_of(source: Source, rate: float, measured: Array | None, shape: tuple[int, int, int]) -> Ints:
-    """[batches, steps, samples]: events of a source; every value fires on its own with `rate` where nothing was measured."""
+    """[batches, steps, samples]: events of a source; without measurement, every value fires independently with `rate`."""
     if measured is not None:
         return fitted(measured, shape).astype(np.int64)
     found = _random(source, "spikes").binomial(source.width, rate, (shape[0], 1 if source.static else shape[1], shape[2]))
@@ -49,9 +49,9 @@ def near_of(source: Source, rates: tuple[float, float], measured: Array | None, 
 
 
 def fitted(measured: Array, shape: tuple[int, ...]) -> Array:
-    """[batches, steps, samples, …] of [steps, samples, …]: each batch has samples of its own as far as there are any.
+    """[batches, steps, samples, …] from [steps, samples, …]: each batch has its own samples as far as possible.
 
-    What is missing is taken from the start again.
+    Missing samples are taken from the start again.
     """
     steps, samples = measured.shape[:2]
     chosen = np.arange(shape[0] * shape[2]) % samples

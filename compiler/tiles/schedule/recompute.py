@@ -1,4 +1,4 @@
-"""Which lengths of segments are worth trying when the history of all steps finds no room."""
+"""Lengths of segments worth trying if the history of all steps does not fit."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from snnc.compiler.tiles.schedule.schedule import Schedule
 
 MOST_DOUBLINGS: Final = 16
 MOST_LENGTHS: Final = 4096
-"""Lengths that are looked at, all where there are fewer than half as many; else some, close where segments are short."""
+"""Number of lengths considered: all if there are fewer than half as many; else some, denser for short segments."""
 FLOAT: Final = 4
 
 
 def segment_lengths(network: Network, schedule: Schedule, steps: int, streamed: Streamed = "off") -> tuple[int, ...]:
-    """Return lengths of segments, in iterations, the longest first: fewer segments run less a second time.
+    """Return lengths of segments, in iterations, the longest first: with fewer segments, less runs a second time.
 
-    The numbers of segments are 2, 3, 4, 6, 8, 12, …; the last length is the one for which the whole network holds least. Empty where no
+    The numbers of segments are 2, 3, 4, 6, 8, 12, …; the last length is the one that minimises the memory of the whole network. Empty if no
     length saves anything.
     """
     iterations = schedule.iterations(steps)

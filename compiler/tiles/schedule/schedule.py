@@ -1,4 +1,4 @@
-"""When each population runs: the wavefront of Leiserson and Saxe's retiming (1991) on the graph of populations."""
+"""The schedule of populations: the wavefront of Leiserson and Saxe's retiming (1991) on the graph of populations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Schedule:
     stages: Mapping[str, int]
     lags: Mapping[str, int]
     latency: int = 1
-    """Iterations that spikes of a population need at least to reach those that read them."""
+    """Minimum iterations until spikes of a population reach their readers."""
 
     def iterations(self, steps: int) -> int:
         """Iterations of a sequence of `steps` steps."""
@@ -66,7 +66,7 @@ def find_stages(names: Sequence[str], arcs: Sequence[Arc]) -> tuple[int, dict[st
 def stages_of(names: Sequence[str], arcs: Sequence[Arc], interval: int, latency: int = 1) -> dict[str, int] | None:
     """Return the smallest stages with lags of at least `latency`: Bellman-Ford on edge lengths ``latency - interval * delay``.
 
-    None when a cycle is longer than 0.
+    None if a cycle is longer than 0.
     """
     stages = dict.fromkeys(names, 0)
     for _ in range(len(names) + 1):
@@ -94,7 +94,7 @@ FUSED: Final = 2
 def fused_schedule(network: Network, schedule: Schedule) -> Schedule | None:
     """Return the forward pass of `network` with the latency :data:`FUSED`.
 
-    None where a cycle would need a larger interval, or where connections that share a bus no longer have one lag.
+    None if a cycle would need a larger interval, or if connections that share a bus no longer have one lag.
     """
     stages = stages_of(*_graph(network), schedule.interval, FUSED)
     if stages is None:

@@ -1,4 +1,4 @@
-"""A superstep before it is summed up."""
+"""A superstep before its costs are summed."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from snnc.compiler.tiles.host_io.streaming import RowCopy
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A superstep before it is summed up."""
+    """A superstep before its costs are summed."""
 
     name: str
     part: str
     runs: int
     load: Load
     traffic: Traffic
-    """What moves before it."""
+    """The exchange before it."""
     after: tuple[Traffic, ...] = ()
-    """Further exchanges, each with a barrier of its own."""
+    """Further exchanges, each with its own barrier."""
     local: float = 0.0
     """Cycles of copies inside tiles."""
     decisions: int = 0
-    """Loops that go on or end by what it found."""
+    """Loops that continue or end depending on its result."""
     row: RowCopy | None = None
-    """What it copies from or to streaming memory."""
+    """Its copies from or to streaming memory."""
 
     @property
     def executed(self) -> bool:

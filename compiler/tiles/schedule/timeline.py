@@ -1,4 +1,4 @@
-"""What every iteration brings: how many events each sample's windows show, and who has a step."""
+"""The contents of every iteration: the events in each sample's windows, and the active populations."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST: Final = 512
-"""Iterations of all batches that are looked at: of more, that many chosen at random."""
+"""Maximum number of iterations considered over all batches; if there are more, this many are chosen at random."""
 
 
 class Sums:
-    """A number of each sample in each iteration, of which ranges of samples are added up."""
+    """A number for each sample in each iteration, for sums over ranges of samples."""
 
     def __init__(self, values: Any) -> None:
         """Take [iterations, samples]."""
@@ -73,14 +73,14 @@ class Timeline:
 
     @cached_property
     def chosen(self) -> Ints:
-        """The iterations that are looked at, counted over all batches."""
+        """The considered iterations, counted over all batches."""
         whole = self._batches * self._each
         if whole <= MOST:
             return np.arange(whole)
         return np.sort(np.random.default_rng(0).choice(whole, MOST, replace=False))
 
     def before(self, iterations: int | None) -> Ints:
-        """Of the chosen ones, those among the first `iterations` of a sequence."""
+        """The chosen ones among the first `iterations` of a sequence."""
         return np.flatnonzero(self.chosen % self._each < (iterations or self._each))
 
     def spikes(self, source: Source) -> Ints:
@@ -107,17 +107,17 @@ class Timeline:
         return spikes if self.problem.mode == "exact" else np.minimum(spikes, bus.capacity)
 
     def all_entries(self, bus: Bus) -> Ints:
-        """[batches, steps, samples]: what the backward pass shows of a step, in one window or several."""
+        """[batches, steps, samples]: entries of a step that the backward pass shows, in one window or several."""
         if bus.id not in self.problem.windowed_buses:
             return self.kept(bus)
         return self.kept(bus) + self.near(bus.source) - self.spikes(bus.source)
 
     def entries(self, bus: Bus) -> Ints:
-        """[batches, steps, samples]: what the first window of the backward pass holds."""
+        """[batches, steps, samples]: entries in the first backward window."""
         return np.minimum(self.all_entries(bus), self.room(bus, backward=True))
 
     def room(self, bus: Bus, *, backward: bool) -> int:
-        """What a window of a bus holds."""
+        """The contents of a window of a bus."""
         return bus.gradient_capacity if backward and bus.id in self.problem.windowed_buses else bus.capacity
 
     # ---- in iterations ----
@@ -143,11 +143,11 @@ class Timeline:
         return found
 
     def sums(self, kind: str, bus: Bus, values: Callable[[], Any]) -> Sums:
-        """Keep sums over the samples of what `values` makes; `kind` names it."""
+        """Cache sums over the samples of the result of `values`; `kind` names it."""
         return self._keep(kind, bus.id, lambda: Sums(values()))
 
     def shown(self, bus: Bus, part: str) -> Sums:
-        """Events that the window shows which the neurons of `part` read: forward the last one of an iteration, backward the first."""
+        """Events of the window that the neurons of `part` read: forward the last one of an iteration, backward the first."""
         if part == "backward":
             return self.sums(part, bus, lambda: self.window(bus, backward=True))
         return self.sums(part, bus, lambda: self.window(bus, backward=False, number=self.rounds(backward=False)))
@@ -163,7 +163,7 @@ class Timeline:
     # ---- further windows ----
 
     def rounds(self, *, backward: bool) -> Ints:
-        """[chosen iterations]: windows beside the first; the busiest sample of any limited bus decides."""
+        """[chosen iterations]: windows after the first; the busiest sample of any limited bus decides."""
         return self._keep("rounds", str(backward), lambda: self._rounds(self.problem.limited(backward=backward), backward))
 
     def _rounds(self, limited: Iterable[Bus], backward: bool) -> Ints:
@@ -175,7 +175,7 @@ class Timeline:
         return found
 
     def further_rounds(self, *, backward: bool) -> Rounds:
-        """All further rounds that are looked at: backward the windows from 1 on; forward all but the last."""
+        """All further rounds considered: backward the windows from 1 on; forward all but the last."""
         return self._keep("further", str(backward), lambda: self._further_rounds(backward))
 
     def _further_rounds(self, backward: bool) -> Rounds:
@@ -196,9 +196,9 @@ class Timeline:
         return float(self.rounds(backward=backward).mean()) * self._each
 
     def busiest(self, bus: Bus, part: str, samples: Ints) -> Floats:
-        """What a sample of the busiest of all blocks with so many `samples` each is shown, in the mean over iterations with a step.
+        """Events per sample shown to the busiest of all blocks with so many `samples` each, averaged over iterations with a step.
 
-        `part` is "forward", "backward" or "entries": spikes, or what the first window of the backward pass holds.
+        `part` is "forward", "backward" or "entries": spikes, or entries of the first backward window.
         """
         some, place = np.unique(samples, return_inverse=True)
         found = np.array([self._keep(f"busiest {part} {n}", bus.id, partial(self._busiest, bus, part, int(n))) for n in some])

@@ -1,9 +1,9 @@
-"""The test whether further windows follow: relays say how many they need, and one number of all becomes the machine's.
+"""The test for further windows: relays report how many they need, and the maximum holds for the machine.
 
-Every relay of a bus whose windows may be too small says how many further windows its samples need. One tile that read all of them would
-take a fragment from each; so tiles of every chip first find the most of what some relays of that chip say, level by level as long as that
-is faster, and tile 0 reads what is left. A *number* is one word, or two where the backward pass needs other windows than the forward
-pass, which finds both: then nobody has to ask in the backward pass.
+Every relay of a bus whose windows may be too small reports the number of further windows that its samples need. A single tile reading all
+of them would take a fragment from each. So tiles of every chip first find the maximum over some relays of that chip, level by level as
+long as that is faster, and tile 0 reads the rest. A *number* is one word, or two if the backward pass needs other windows than the forward
+pass. The forward pass then finds both, and the backward pass needs no test.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ ROOT: Final = 0
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Numbers that wait on tiles, in the order in which they are read.
+    """Numbers on tiles, in reading order.
 
     Attributes
     ----------
     tile
-        Where each piece lies; tiles ascend.
+        Tile of each piece, ascending.
     numbers
         How many numbers a piece holds.
     """
@@ -48,7 +48,7 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Tiles that read some pieces each and say the most of them.
+    """Tiles that read some pieces each and report their maximum.
 
     Attributes
     ----------
@@ -64,26 +64,26 @@ class Level:
 
     @property
     def given(self) -> Numbers:
-        """What it says: one number each."""
+        """Its results: one number each."""
         return Numbers(self.tile, np.ones(len(self.tile), dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
 class WindowTest:
-    """Who asks whom.
+    """The communication of the test.
 
     Attributes
     ----------
     direction
-        The pass in which relays say what they need.
+        The pass in which relays report their needs.
     words
-        Of a number: 2 where the forward pass finds those of the backward pass too.
+        Words of a number: 2 if the forward pass finds those of the backward pass too.
     order
-        Of what the relays say, as the program lists it, the pieces in the order in which they are read.
+        Order in which the relays' pieces, as listed by the program, are read.
     told
         Those pieces.
     levels
-        Between them and the tile that decides; none where it reads them itself.
+        Levels between them and the deciding tile; none if it reads them itself.
     """
 
     direction: Direction
@@ -94,19 +94,19 @@ class WindowTest:
 
     @property
     def last(self) -> Numbers:
-        """What the tile that decides reads."""
+        """The numbers that the deciding tile reads."""
         return self.levels[-1].given if self.levels else self.told
 
     @property
     def below(self) -> tuple[Numbers, ...]:
-        """What each level reads."""
+        """The numbers that each level reads."""
         return (self.told, *(level.given for level in self.levels))[: len(self.levels)]
 
 
 def window_test(
     direction: Direction, words: int, tiles: Sequence[int], numbers: Sequence[int], target: Target, cost: CodeletCost
 ) -> WindowTest:
-    """Return the fastest way to bring the numbers of relays on `tiles` together; `cost` is that of the vertices of a level."""
+    """Return the fastest way to combine the numbers of relays on `tiles`; `cost` is that of the vertices of a level."""
     where = np.asarray(tiles, dtype=np.int64)
     order: Ints = np.argsort(where, kind="stable")
     told = Numbers(where[order], np.asarray(numbers, dtype=np.int64)[order])
@@ -121,7 +121,7 @@ def window_test(
 
 
 def _groups(now: Numbers, words: int, target: Target, cost: CodeletCost) -> int:
-    """Groups on the busiest chip for which a level pays most; 0 where none does."""
+    """Groups on the busiest chip for which a level saves most; 0 if none does."""
     weight = _weights(now, words, target, cost)
     chip = now.tile // target.tiles_per_chip
     of_chip, pieces = np.bincount(chip, weights=weight), np.bincount(chip)
@@ -138,7 +138,7 @@ def _groups(now: Numbers, words: int, target: Target, cost: CodeletCost) -> int:
 
 
 def _weights(now: Numbers, words: int, target: Target, cost: CodeletCost) -> Floats:
-    """Cycles that each piece takes one worker of a tile that reads it: exchange, and the comparison of its numbers."""
+    """Cycles of each piece for one worker of a reading tile: exchange, and the comparison of its numbers."""
     each = words * now.numbers * (WORD / target.exchange_bytes_per_cycle + target.workers * cost.element)
     found: Floats = (target.fragment_cycles + each).astype(np.float64)
     return found
@@ -160,7 +160,7 @@ def _level(now: Numbers, weight: Floats, most: int, tiles_per_chip: int) -> Leve
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What one level costs: tiles that ask, what each receives, and who sends how much."""
+    """The cost of one level: its tiles, the bytes each receives, and the bytes each sender sends."""
 
     tile: Ints
     numbers: Ints
@@ -171,7 +171,7 @@ class Asked:
 
 
 def asked(test: WindowTest) -> tuple[Asked, ...]:
-    """Return what each level, and at last the tile that decides, reads: bytes and fragments from other tiles."""
+    """Return the reads of each level, and finally of the deciding tile: bytes and fragments from other tiles."""
     root = Level(np.array([ROOT]), np.array([0]), np.array([len(test.last.tile)]))
     return tuple(_asked(test.words, below, level) for below, level in zip((*test.below, test.last), (*test.levels, root), strict=True))
 

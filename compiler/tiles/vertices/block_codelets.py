@@ -74,12 +74,12 @@ def tables_of(link: Link) -> int:
 
 
 def _weights(links: Iterable[Link]) -> int:
-    """Weights as they lie with the target; of indexed connections tables, keys (or the first row), rows, and weights or what was chosen."""
+    """Weights at the target; for indexed connections tables, keys (or the first row), rows, and weights or the chosen entries."""
     return sum(tables_of(link) + 3 if link.indexed is not None else int(link.weight_elements > 0) for link in links)
 
 
 def _gradients(links: Iterable[Link]) -> int:
-    """Private sums of weight gradients; a maximum that tells its source has what it chose."""
+    """Private sums of weight gradients; a maximum with a source gradient has its chosen entries."""
     found = 0
     for link in links:
         if link.indexed is not None:
@@ -126,7 +126,7 @@ def _source_fields(problem: Problem, layer: Layer) -> int:
 
 
 def layer_code_bytes(problem: Problem, layer: Layer) -> int:
-    """Bytes of codelets on a tile of `layer` that also has a relay of what it sends, before anything is placed."""
+    """Bytes of codelets on a tile of `layer` that also has a relay of its output, before anything is placed."""
     return problem.kept.get(("code of a layer", layer.id), lambda: _code_of(problem, layer))
 
 

@@ -1,7 +1,7 @@
 """The codelets that every tile holds: how many vertices of each, their fields, and the instructions that they take.
 
-A class is told apart by what it is printed from: its cost, the connections or buses that it reads, its equations. Two populations of one
-structure share a class on a tile. Fields are those of the emitted codelets (backends/poplar), of which each takes a word.
+The data from which a class is printed identifies it: its cost, the connections or buses that it reads, its equations. Two populations of
+one structure share a class on a tile. Fields are those of the emitted codelets (backends/poplar), each of which takes a word.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from snnc.compiler.tiles.vertices.relay_codelets import Codelet, relay_codelets
 
 WORD: Final = 4
 LISTED: Final = 1
-"""Words of a vertex beside its fields: its place in the list of its compute set."""
+"""Words of a vertex besides its fields: its place in the list of its compute set."""
 CLOCK_CODE: Final = CodeletCost(start=CLOCK)
 
 
@@ -41,7 +41,7 @@ class Use:
 
 
 def uses(layout: Layout) -> Iterator[Use]:
-    """All codelets of a placement, but for those of the reduction's second stage."""
+    """All codelets of a placement, except those of the reduction's second stage."""
     for layer in layout.problem.network.layers:
         yield from _of_blocks(layout, layer)
         yield from _of_updates(layout, layer)
@@ -80,7 +80,7 @@ def _of_relays(problem: Problem, source: Source) -> tuple[Codelet, ...]:
 
 
 def _structure(layer: Layer) -> Hashable:
-    """What tells classes of blocks apart beside their cost and fields: equations, and how connections join."""
+    """Distinguishing data of block classes besides their cost and fields: equations, and the structure of connections."""
     links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, tables_of(link)) for link in layer.incoming)
     return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records)
 
@@ -119,7 +119,7 @@ def _single(layout: Layout) -> Iterator[Use]:
 
 
 def _of_tests(layout: Layout) -> Iterator[Use]:
-    """The test for further windows, and what goes on with its answer."""
+    """The test for further windows, and the work that follows from its result."""
     problem, test, root = layout.problem, layout.window_test, np.array([ROOT])
     if test is None:
         return
@@ -154,7 +154,7 @@ def _of_reductions(layout: Layout) -> Iterator[Use]:
 
 
 def _of_owners(layout: Layout) -> Iterator[Use]:
-    """Owners of weights of indexed connections, and groups that sum what several blocks have of their gradients."""
+    """Owners of weights of indexed connections, and groups that sum the gradients of several blocks."""
     problem = layout.problem
     for found in layout.owned if layout.exact else ():
         tiles, where = found.owners.tile[found.owners.learned], found.target

@@ -1,4 +1,4 @@
-"""What the codelets of the emitted Poplar program cost: integers that the prediction and the printed codelets share.
+"""Costs of the codelets of the emitted Poplar program: integers shared by the prediction and the printed codelets.
 
 A codelet counts its own worker cycles with the trip counts of its loops (``SNNC_COUNT_CYCLES``); the prediction puts
 expected counts into the same formula, :func:`worker_cycles`::
@@ -17,16 +17,16 @@ expected counts into the same formula, :func:`worker_cycles`::
            + lookup  * lookups + found * founds + single * singles + run * runs + value * values + sample_value * sample_values
            + choice  * choices + sample_choice * sample_choices
 
-Columns of a block go in pairs (one 64-bit load), the last of an odd number alone. A *sweep* goes over a list once and keeps up to
-:data:`EVENT_SWEEP` pairs (:data:`VALUE_SWEEP` of a value bus) of sums or deltas in registers, so
-``S = ceil(ceil(columns / 2) / EVENT_SWEEP)``. J is 1 where the last sweep has pairs and a single column, which lie in two places.
+Columns of a block are processed in pairs (one 64-bit load), the last of an odd number alone. A *sweep* goes over a list once and keeps up
+to :data:`EVENT_SWEEP` pairs (:data:`VALUE_SWEEP` of a value bus) of sums or deltas in registers, so
+``S = ceil(ceil(columns / 2) / EVENT_SWEEP)``. J is 1 if the last sweep has pairs and a single column, which are stored in two places.
 V and L are the same as S and J with :data:`VALUE_SWEEP`.
 
-The last two lines count indexed connections: `lookups` ids (or values) that are looked up in a table; `founds` rows of it that are walked
-through; `singles` runs of one value where a table knows no others, `runs` where it does; `values` that runs add up; `sample_values`, in
-source gradients, values x samples. For maxima, `choices` and `sample_choices` count in place of `values` and `sample_values`.
+The last two lines count indexed connections: `lookups` ids (or values) that are looked up in a table; `founds` rows of it that are
+traversed; `singles` runs of one value in a table with only such runs, `runs` in other tables; `values` that runs add up; `sample_values`,
+in source gradients, values x samples. For maxima, `choices` and `sample_choices` count instead of `values` and `sample_values`.
 
-What each codelet counts:
+The counts of each codelet:
 
 ==================  =========  =========  ==========================  ========================  ================================
 codelet             samples    events     sweeps; rows / products     neurons                   words, hits, ids, elements
@@ -80,11 +80,11 @@ codelet             samples    events     sweeps; rows / products     neurons   
 ``transpose``       0          0          0                           0                         floats moved (element)
 ==================  =========  =========  ==========================  ========================  ================================
 
-Each number is the instructions of the loop as its C++ is written, one issue each: 64-bit loads and stores, ``f32v2`` arithmetic on two
+Each number counts the instructions of the loop as written in C++, one issue each: 64-bit loads and stores, ``f32v2`` arithmetic on two
 floats, loads and stores that advance their pointer, one branch an iteration. Nothing is dual issued (a compiler's loop of load, load, add,
 store takes 4 bundles for 2 floats: Poplar's tutorials and PopLibs). Equations run for two neurons of a sample at once, loaded and stored
-one by one, as nothing makes their places even; the last of an odd number runs alone. Starting a vertex costs
-``Target.vertex_start_cycles`` besides; a tile cycle serves one of its six workers, so a tile takes 6 cycles for each worker cycle. Counts
+one by one, because their places are not aligned to pairs; the last of an odd number runs alone. Starting a vertex additionally costs
+``Target.vertex_start_cycles``; a tile cycle serves one of its six workers, so a tile takes 6 cycles for each worker cycle. Counts
 of ``relay_*`` are those of one worker of the six that share the vertex.
 """
 
@@ -112,14 +112,14 @@ SAMPLE_SWEEP: Final = 5
 SUMMANDS: Final = 5
 """Gradients that a pass adds to the sum: a pointer each, and two for the sum."""
 WINDOWS_LEFT: Final = 20
-"""Worker cycles in which a relay makes windows of the events that are left over: one division of whole numbers."""
+"""Worker cycles in which a relay makes windows of the remaining events: one integer division."""
 CLOCK: Final = 8
-"""Worker cycles of the vertex that moves the iteration counter on: its fields, load, add, store, return."""
+"""Worker cycles of the vertex that increments the iteration counter: its fields, load, add, store, return."""
 
 
 @dataclass(frozen=True)
 class CodeletCost:
-    """Worker cycles of one codelet; see the module's page for what each coefficient is multiplied with."""
+    """Worker cycles of one codelet; see the module's docstring for the factor of each coefficient."""
 
     start: int = 0
     idle: int = 0
@@ -153,7 +153,7 @@ class CodeletCost:
     choice: int = 0
     sample_choice: int = 0
     loops: tuple[tuple[str, int], ...] = ()
-    """Loops over columns that it calls: name, instructions. They stand once on a tile, whoever calls them."""
+    """Loops over columns that it calls: name, instructions. A tile holds each once, for all callers."""
 
     def to_dict(self) -> dict[str, Any]:
         """Coefficients by name, and the loops."""
@@ -170,14 +170,14 @@ class CodeletCost:
         return replace(self, loops=tuple(sorted({*self.loops, *loops})))
 
     def asking(self) -> CodeletCost:
-        """The same of a relay that says how many further windows follow what is left over: a division of whole numbers."""
+        """The same for a relay that computes the number of further windows for the remaining events: an integer division."""
         return replace(self, single=WINDOWS_LEFT)
 
 
 OF_LOOPS: Final = frozenset(
     ("sweep", "held", "event", "event_vector", "event_joined", "row", "product", "unaligned", "dot", "entry", "entry_vector")
 )
-"""Coefficients of loops over columns, which stand apart."""
+"""Coefficients of loops over columns, which are counted separately."""
 
 
 def column_pairs(columns: Any) -> Any:
@@ -251,7 +251,7 @@ def codelet_costs(program: StepProgram, training: bool | None = None, dealt: Col
 
 
 def network_costs(network: Network, dealt: Collection[str] = ()) -> dict[str, CodeletCost]:
-    """As :func:`codelet_costs`, for a network that is described already; `dealt` as in :class:`snnc.compiler.ir.plan.Plan`."""
+    """As :func:`codelet_costs`, for an existing description of a network; `dealt` as in :class:`snnc.compiler.ir.plan.Plan`."""
     costs = dict(_shared(network))
     for layer in network.layers:
         read = {link.events for link in layer.incoming if link.dense}
@@ -281,7 +281,7 @@ def _variants(most: int) -> tuple[int, ...]:
 
 
 def _over_columns(events: Iterable[bool], held: int, pair: int, product: int) -> Iterator[tuple[str, int]]:
-    """Loops over events, or over rows of values, of a block that loads and stores so many times a column."""
+    """Loops over events, or over rows of values, of a block with so many loads and stores per column."""
     way = "forward" if held > 1 else "backward"
     for kind in events:
         most, one, each = (EVENT_SWEEP, _EVENT, pair) if kind else (VALUE_SWEEP, _ROW, product)
@@ -306,7 +306,7 @@ def _over_samples(cost: CodeletCost) -> tuple[tuple[str, int], tuple[str, int]]:
 
 
 def partial_products(cost: CodeletCost) -> tuple[str, int]:
-    """The loop over entries of a window whose products with the deltas of a block's columns go back to the source."""
+    """The loop over entries of a window whose products with the deltas of a block's columns return to the source."""
     each = sum(cost.entry + cost.entry_vector * int(column_pairs(n)) + _JOINED + cost.held * n for n in range(1, 2 * VALUE_SWEEP + 1))
     return "partial_products", each
 
@@ -397,7 +397,7 @@ def _links(links: Iterable[Link]) -> int:
 
 
 def _sample(links: Iterable[Link]) -> int:
-    """Each connection without weights of its own rows: its count, its pointers and the set-up of its loop."""
+    """Each connection without its own rows of weights: its count, its pointers and the set-up of its loop."""
     return sum(6 if link.events else 4 for link in links if not link.dense)
 
 
@@ -407,7 +407,7 @@ def _sending(layer: Layer) -> int:
 
 
 def _events_only(layer: Layer, held: int, event_vector: int) -> CodeletCost:
-    """The links whose windows go on are some of those with events."""
+    """Links with further windows are a subset of those with events."""
     links = [link for link in layer.incoming if link.events]
     return CodeletCost(
         start=16 + _links(links),
@@ -424,7 +424,7 @@ def _events_only(layer: Layer, held: int, event_vector: int) -> CodeletCost:
 
 
 def _dealt(links: Sequence[Link]) -> CodeletCost:
-    """What a worker adds of its share of the spikes of all samples of a tile; each of `links` has one list or two."""
+    """A worker's additions for its share of the spikes of all samples of a tile; each of `links` has one list or two."""
     return CodeletCost(
         start=40 + _links(links),  # its column group and share, its columns, where its deltas and rows begin; two bounds of its share
         idle=12,
@@ -466,7 +466,7 @@ def _source_gradient(layer: Layer) -> CodeletCost:
 
 
 def _loss(network: Network) -> dict[str, CodeletCost]:
-    """Scores of classes, then adjoints of steps; a loss of every step does without scores."""
+    """Scores of classes, then adjoints of steps; a loss of every step needs no scores."""
     if network.loss_of_steps:
         # a step: set-up of three loops, logarithm, sum; a class: load, compare; load, subtract, exp (3), add, store; divide, scale, store
         return {"loss": CodeletCost(start=30, row=24, element=28), "loss_scores": CodeletCost()}

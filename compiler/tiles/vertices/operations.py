@@ -1,4 +1,4 @@
-"""Cycles of a kernel's arithmetic, from the operations that its printed code holds."""
+"""Cycles of a kernel's arithmetic, from the operations in its printed code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAIR_CYCLES: Final[Mapping[str, int]] = {
     "erf": 40,  # [R] a polynomial in software
     **dict.fromkeys(("sin", "cos"), 60),  # [R] software
 }
-"""Worker cycles of one operation, for one float or two; sources beside each group."""
+"""Worker cycles of one operation, for one float or two; sources are noted at each group."""
 
 
 def pair_cycles(assignments: Iterable[Assignment]) -> int:

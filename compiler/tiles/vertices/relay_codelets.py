@@ -11,7 +11,7 @@ from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 Codelet: TypeAlias = tuple[Hashable, CodeletCost, int, int]
-"""What tells the class apart, its cost, fields, and vertices of a relay."""
+"""Identity of the class, its cost, fields, and vertices of a relay."""
 
 
 def relay_codelets(problem: Problem, source: Source) -> Iterator[Codelet]:
@@ -51,7 +51,7 @@ def _limited(problem: Problem, bus: Bus, *, backward: bool) -> bool:
 def _codelet(
     problem: Problem, name: str, source: Source, buses: Sequence[Bus], fields: int, *, forward: bool, again: bool = False, number: int = 1
 ) -> Codelet:
-    """A class, of first windows (`forward` or backward) or `again` of further ones; what it counts beside those are fields of its own."""
+    """A class, of first windows (`forward` or backward) or `again` of further ones; its additional counts are separate fields."""
     asked = tuple((problem.passes_asked_for(bus, forward=forward), problem.asked_for_both) for bus in buses)
     shown = tuple((_limited(problem, bus, backward=not forward), bus.id in problem.windowed_buses and not forward) for bus in buses)
     ring = (source.external, problem.largest_lag(source)) if problem.segment else ()
@@ -65,7 +65,7 @@ def _values_fields(buses: Sequence[Bus], joins: bool) -> int:
 
 
 def _windows(problem: Problem, source: Source, buses: Sequence[Bus], *, joins: bool, forward: bool) -> Codelet:
-    """Puts together what workers found, or shows windows; those of the backward pass may hold neurons near the threshold."""
+    """Joins the workers' results, or shows windows; those of the backward pass may hold neurons near the threshold."""
     near = source in problem.windowed
     fields = 4 + 2 * max(len(buses), int(joins)) + 3 + (near and not forward)
     fields += (7 + 2 * near) * joins
@@ -80,7 +80,7 @@ def _windows(problem: Problem, source: Source, buses: Sequence[Bus], *, joins: b
 
 
 def _next(problem: Problem, source: Source, limited: Sequence[Bus], *, backward: bool) -> Iterator[Codelet]:
-    """Further windows: one vertex for all buses, where relays keep bits one for each."""
+    """Further windows: one vertex for all buses, or one for each if relays keep bits."""
     if source in problem.bits:
         for bus in limited:
             yield _codelet(problem, "relay_bits", source, (bus,), 13, forward=not backward, again=True)

@@ -1,4 +1,4 @@
-"""What can stand between two nodes of a :class:`~snnc.frontends.dsl.network.Network`: one kind a file."""
+"""Connections between two nodes of a :class:`~snnc.frontends.dsl.network.Network`: one kind per file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all kinds of connections share: how they become operations of the graph, and how their numbers are drawn."""
+"""Common base of all connections: their conversion to operations of the graph, and the drawing of their numbers."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from snnc.frontends.dsl.initialisers import FanIn, Fans, Initialiser, KaimingNor
 Weights: TypeAlias = "npt.ArrayLike | Initialiser"
 Seed: TypeAlias = Sequence[int]
 _WEIGHTS_ONLY: Final = (XavierUniform, XavierNormal, KaimingUniform, KaimingNormal, Orthogonal)
-"""Initialisers that PyTorch refuses for a bias."""
+"""Initialisers that PyTorch does not allow for a bias."""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """Operations in a row, read `delay` steps late; what the branches of a connection give is summed."""
+    """Operations in sequence, read `delay` steps late; the branches of a connection are summed."""
 
     operations: tuple[Operation, ...]
     delay: int = 0
 
 
 class Connection(ABC):
-    """What becomes of the values of one node on their way to another.
+    """The operation on the values of one node on their way to another.
 
-    `source` and `target` are shapes, `where` tells in a message which connection it is.
+    `source` and `target` are shapes, `where` identifies the connection in messages.
     """
 
     @abstractmethod
     def shape_after(self, source: Shape, where: str) -> Shape | None:
-        """Return the shape of what arrives, or None where the target alone decides it."""
+        """Return the shape of the result, or None if only the target determines it."""
 
     @abstractmethod
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
-        """Return its operations; without a `target`, for the shape that :meth:`shape_after` gives.
+        """Return its operations; without a `target`, for the shape from :meth:`shape_after`.
 
         Raises
         ------
@@ -54,7 +54,7 @@ class Connection(ABC):
 
 
 def check_target(connection: Connection, source: Shape, target: Shape | None, where: str) -> Shape:
-    """Return the shape of what `connection` gives, which has to be that of the target.
+    """Return the result shape of `connection`, which must be that of the target.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def generator(own: int | None, seed: Seed, where: str) -> Stream:
     Raises
     ------
     InitialiserError
-        The seed is no whole number of 0 or more.
+        The seed is not a whole number of 0 or more.
     """
     try:
         return Stream(list(seed) if own is None else own)
@@ -90,7 +90,7 @@ def generator(own: int | None, seed: Seed, where: str) -> Stream:
 
 
 def check_weights(shape: Shape, what: str) -> None:
-    """Refuse weights that are too many, before memory for them is taken.
+    """Refuse too many weights, before memory is allocated.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def realise(init: Weights, shape: Shape, fans: Fans, rng: np.random.Generator, w
     ConnectionShapeError
         Given values have another shape, or there would be too many.
     InitialiserError
-        They are no finite numbers.
+        They are not finite numbers.
     """
     if isinstance(init, type | str) or callable(init):
         raise InitialiserError(f"{what}: {init!r} is neither an array nor an initialiser such as snnc.Normal(0.1).")
@@ -140,5 +140,5 @@ def realise_bias(bias: bool | Weights, init: Weights, outputs: int, fans: Fans, 
 
 
 def draws(init: object) -> bool:
-    """Tell an initialiser from an array."""
+    """Distinguish an initialiser from an array."""
     return hasattr(init, "draw")

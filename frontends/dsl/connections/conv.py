@@ -29,7 +29,7 @@ from snnc.frontends.dsl.initialisers import FanIn, Fans, Initialiser
 
 @dataclass(frozen=True, eq=False)
 class Conv(Connection):
-    """A convolution (cross-correlation, as in PyTorch) over one or two dimensions, as many as the source has behind its channels.
+    """A convolution (cross-correlation, as in PyTorch) over one or two dimensions, those of the source after its channels.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Conv(Connection):
         Zeros around the source: a number, one a dimension, pairs (before, after), ``"valid"`` (none) or ``"same"`` (with stride 1: the
         target is as large as the source).
     groups
-        Blocks of channels that see nothing of one another.
+        Independent blocks of channels.
     bias
         One number a channel; as in :class:`Dense`.
     init

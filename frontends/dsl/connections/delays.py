@@ -1,4 +1,4 @@
-"""A delay for each weight of a connection: one sparse weight for each delay that occurs."""
+"""Individual delays for the weights of a connection: one sparse weight for each distinct delay."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class DelayInitialiser(Protocol):
 
 @dataclass(frozen=True)
 class UniformDelay:
-    """Every delay from `low` to `high`, both included, is as likely.
+    """Every delay from `low` to `high`, both included, is equally likely.
 
-    `seed` is that of the delays alone; None goes on with the random numbers of the connection.
+    `seed` applies to the delays alone; None continues with the random numbers of the connection.
     """
 
     low: int = 1
@@ -52,7 +52,7 @@ def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.
     Raises
     ------
     SynapticDelayError
-        They have another shape or pattern than the weights, or are no whole numbers of 0 or more.
+        They have another shape or pattern than the weights, or are not whole numbers of 0 or more.
     """
     if delays is None:
         return None
@@ -78,7 +78,7 @@ def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.
 def by_delay(
     weight: Array, rows: Array, columns: Array, delays: Array, shape: tuple[int, int], bias: Array | None, learnable: bool
 ) -> Iterator[tuple[int, ir.Sparse]]:
-    """Sort entries, given row by row, into one sparse weight a delay; the first of them has the bias."""
+    """Sort entries, given row by row, into one sparse weight per delay; the first of them has the bias."""
     for delay in np.unique(delays):
         some = delays == delay
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[some], minlength=shape[0]))]).astype(np.int32)
@@ -87,7 +87,7 @@ def by_delay(
 
 
 def _of_pattern(delays: Any, shape: Shape, pattern: Pattern | None, what: str) -> Array:
-    """Delays from a scipy.sparse matrix that has an entry, be it an explicit 0, wherever the weights have one."""
+    """Delays from a scipy.sparse matrix that has an entry, possibly an explicit 0, wherever the weights have one."""
     matrix = delays.tocsr()
     _check_shape(matrix.shape, shape, what)
     matrix = matrix.copy()

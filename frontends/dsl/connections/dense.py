@@ -23,10 +23,10 @@ class Dense(Connection):
     Parameters
     ----------
     outputs
-        Neurons of the target; needed where no population follows at once or its shape is to be found, checked elsewhere.
+        Neurons of the target; needed if no population follows directly or its shape is to be computed, otherwise checked.
     bias
         Whether to add a learnable bias, its values, or an initialiser. True draws it as the weights, or as torch's layers do
-        (:class:`~snnc.frontends.dsl.initialisers.FanIn`) where these are given or their initialiser makes matrices only.
+        (:class:`~snnc.frontends.dsl.initialisers.FanIn`) if these are given or their initialiser makes matrices only.
     init
         An initialiser (default: torch's, uniform in ±1/sqrt(inputs)), or the weights themselves, ``[outputs, inputs]``.
     seed
@@ -34,7 +34,7 @@ class Dense(Connection):
     learnable
         Whether training changes weight and bias.
     delays
-        Steps that each weight takes, ``[outputs, inputs]``, or ``snnc.UniformDelay(1, 20)``; None for none. They add to the delay of
+        Delay of each weight in steps, ``[outputs, inputs]``, or ``snnc.UniformDelay(1, 20)``; None for none. They add to the delay of
         the connection.
 
     Examples
@@ -54,7 +54,7 @@ class Dense(Connection):
     delays: Delays = None
 
     def shape_after(self, source: Shape, where: str) -> Shape | None:
-        """Return the number of outputs, where it is given."""
+        """Return the number of outputs, if given."""
         return None if self.outputs is None else (self.outputs,)
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:

@@ -12,7 +12,7 @@ from snnc.frontends.dsl.connections.base import Branch, Connection, Seed, check_
 
 @dataclass(frozen=True)
 class Flatten(Connection):
-    """The same values as a vector; Dense and Sparse do it by themselves."""
+    """The same values as a vector; Dense and Sparse flatten automatically."""
 
     def shape_after(self, source: Shape, where: str) -> Shape:
         """Return the number of values."""

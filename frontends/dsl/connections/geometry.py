@@ -1,4 +1,4 @@
-"""Numbers of windows as users write them: one for all dimensions, or one each."""
+"""Window sizes as users write them: one number for all dimensions, or one each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int =
     Raises
     ------
     ConnectionWindowError
-        There are more or fewer, or one is no whole number of `least` or more.
+        There are more or fewer, or one is not a whole number of `least` or more.
     """
     try:
         found = tuple(map(operator.index, value)) if isinstance(value, Iterable) else (operator.index(value),) * dimensions
@@ -54,7 +54,7 @@ def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int =
 def pairs(
     padding: Padding, kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...], where: str
 ) -> tuple[tuple[int, int], ...]:
-    """Return (before, after) a dimension; ``"same"`` puts the odd zero behind, as PyTorch does.
+    """Return (before, after) a dimension; ``"same"`` puts the odd zero after the values, as PyTorch does.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def pairs(
 
 
 def windowed_shape(operation: Conv | Pool, source: Shape, what: str, where: str) -> Shape:
-    """Return the shape of what `operation` makes of `source`.
+    """Return the result shape of `operation` for `source`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Pooling: windows that become one value each, without weights."""
+"""Pooling: windows reduced to one value each, without weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from snnc.frontends.dsl.connections.geometry import Numbers, Padding, dimensions
 
 @dataclass(frozen=True)
 class SumPool(Connection):
-    """Sum of each window, channel by channel, over as many dimensions as the source has behind its channels.
+    """Sum of each window, channel by channel, over the dimensions of the source after its channels.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class SumPool(Connection):
     padding, dilation
         As in :class:`Conv`.
     ceil
-        Whether a last window may stick out, as in PyTorch.
+        Whether a last window may extend beyond the input, as in PyTorch.
     """
 
     kernel: Numbers
@@ -67,7 +67,7 @@ class AvgPool(SumPool):
     Parameters
     ----------
     count_padding
-        Whether padding counts as values, as torch's ``count_include_pad`` says.
+        Whether padding counts as values, as torch's ``count_include_pad``.
     """
 
     count_padding: bool = True

@@ -1,4 +1,4 @@
-"""Connections of which only some weights exist."""
+"""Connections with some weights only."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from snnc.frontends.dsl.errors import ConnectionShapeError, SparseMatrixError
 from snnc.frontends.dsl.initialisers import FanIn, Fans, Initialiser
 
 MOST_ROWS: Final = 1 << 22
-"""Neurons whose connections are drawn at random; some microseconds each."""
+"""Maximum neurons whose connections are drawn at random; some microseconds each."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sparse(Connection):
-    """Some neurons of the source feed some of the target; training changes these weights, and no others come to be.
+    """Some neurons of the source feed some of the target; training changes these weights and adds no others.
 
     Give `matrix`, or `density`, or `fan_in`.
 
@@ -33,7 +33,7 @@ class Sparse(Connection):
     ----------
     matrix
         The weights [outputs, inputs]: any matrix or array of :mod:`scipy.sparse`, whose entries are the connections, or an array, whose
-        values other than 0 are.
+        nonzero values are.
     density
         Probability with which each connection exists, drawn independently.
     fan_in
@@ -43,7 +43,7 @@ class Sparse(Connection):
     bias
         As in :class:`Dense`; no bias by default.
     init
-        Initialiser of the weights of `density` and `fan_in`, and of those of `matrix` where given. Its ``fan_in`` is the mean number of
+        Initialiser of the weights of `density` and `fan_in`, and of those of `matrix` if given. Its ``fan_in`` is the mean number of
         sources.
     seed, learnable
         As in :class:`Dense`.
@@ -73,7 +73,7 @@ class Sparse(Connection):
     delays: Delays = None
 
     def shape_after(self, source: Shape, where: str) -> Shape | None:
-        """Return the number of outputs, where it is given."""
+        """Return the number of outputs, if given."""
         if self.matrix is not None:
             return _shape_of(self.matrix, where)[:1]
         return None if self.outputs is None else (self.outputs,)
@@ -114,7 +114,7 @@ class Sparse(Connection):
         return wanted[0], inputs
 
     def _entries(self, shape: tuple[int, int], rng: Stream, where: str) -> tuple[Array | None, Pattern]:
-        """Return the weights where `matrix` has them, and the places of all."""
+        """Return the weights of `matrix`, if any, and the places of all."""
         if self.matrix is not None:
             return _of_matrix(self.matrix, shape, where)
         outputs, inputs = shape
@@ -160,7 +160,7 @@ def _fan_in(value: int, inputs: int, where: str) -> int:
 
 
 def _check_drawn(outputs: int, each: float, where: str) -> None:
-    """Refuse more rows or entries than can be drawn in minutes, before the first is."""
+    """Refuse more rows or entries than can be drawn in minutes, before drawing any."""
     if outputs > MOST_ROWS:
         raise SparseMatrixError(
             f"{where}: the connections of {outputs:,} neurons are drawn one neuron after the other; give a matrix for "

@@ -1,4 +1,4 @@
-"""Weights to a group, as weights to each of its nodes."""
+"""Weights to a group, split into weights to each of its nodes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from snnc.frontends.dsl.connections.base import Branch
 
 
 def split_rows(branches: Sequence[Branch], ranges: Sequence[tuple[int, int]]) -> list[tuple[Branch, ...]] | None:
-    """Return for each range of the outputs (along their first axis) the branches that make it.
+    """Return for each range of the outputs (along their first axis) its branches.
 
-    None where one has no weight that falls into such parts, or one of the parts would be empty.
+    None if one has no weight that divides into such parts, or one of the parts would be empty.
     """
     found = []
     for start, stop in ranges:

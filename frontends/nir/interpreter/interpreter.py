@@ -47,7 +47,7 @@ MAX_DELAY: Final = 65_535
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """What a file's network did.
+    """The results of a file's network.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ class Simulation:
     states
         Neuron to state (``v``, ``syn``) to its values after each step, [T, B, *shape].
     margins
-        Node that fires to its membrane less its threshold at the moment that decides, [T, B, *shape].
+        Node that fires to its membrane minus its threshold at the time of the decision, [T, B, *shape].
     late
-        Edges that read the step before.
+        Edges that read the previous step.
     """
 
     outputs: dict[str, Array] = field(default_factory=dict)
@@ -80,9 +80,9 @@ def simulate(path: str | Path, arrays: Mapping[str, Array], *, dt: float | None 
     arrays
         Input to its values, [T, B, *shape].
     dt
-        Seconds a step; None takes the file's metadata, else what the dialect assumes.
+        Seconds per step; None takes the file's metadata, else the dialect's default.
     dialect
-        Whose reading to follow (nir, snntorch, norse, spikingjelly, spyx).
+        Framework whose NIR conventions apply (nir, snntorch, norse, spikingjelly, spyx).
 
     Raises
     ------
@@ -165,7 +165,7 @@ class _Machine:
         self.before = self.now
 
     def _arriving(self, name: str) -> Array:
-        """Return the sum of what the edges to a node carry."""
+        """Return the sum of the values on the edges to a node."""
         shape = (self.batch, *self.shapes[name])
         total = np.zeros(shape)
         for source in self.sources[name]:
@@ -177,7 +177,7 @@ class _Machine:
         return total
 
     def _delayed(self, name: str, arrived: int) -> Array:
-        """Return what arrived at a Delay as many steps ago as each value is delayed; `arrived` is 1 where this step's values are in."""
+        """Return the delayed inputs of a Delay; `arrived` is 1 if this step's values are included."""
         past, lag = self.past[name], self.lags[name]
         found = np.zeros((self.batch, *self.shapes[name]))
         for steps in np.unique(lag).tolist():
@@ -186,7 +186,7 @@ class _Machine:
         return found
 
     def _note(self, found: Simulation, t: int, steps: int) -> None:
-        """Keep what the step made."""
+        """Store the results of the step."""
 
         def keep(into: dict[str, Array], name: str, value: Array) -> None:
             if t == 0:

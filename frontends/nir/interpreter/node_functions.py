@@ -1,4 +1,4 @@
-"""What each node of NIR computes in one forward-Euler step, in float64, from the equations of the standard."""
+"""The computation of each NIR node in one forward-Euler step, in float64, from the equations of the standard."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Function: TypeAlias = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class Reading:
-    """How a framework means what its files say; the defaults are the words of the standard.
+    """The conventions of a framework for its files; the defaults are those of the standard.
 
     Parameters
     ----------
     dt
-        Seconds a step where nobody says it.
+        Default seconds per step.
     at_threshold
         Neurons fire at their threshold too.
     subtracts_later
@@ -33,11 +33,11 @@ class Reading:
     late_spikes
         Others read a spike one step after it was fired.
     whole_currents
-        Currents enter undivided, whatever dt, r and w_in are.
+        Currents enter unscaled, whatever dt, r and w_in are.
     whole_jumps
         Neurons without time constants add ``r*i`` a step, synapses ``w_in*i``, whatever dt is.
     starts_at
-        The field that membranes start at, the first that a node has; at 0 where there is none.
+        The fields with a membrane's initial value; the first that a node has, or 0 without any.
     past_weights
         The input of a nested recurrent graph does not pass the recurrent weights.
     """
@@ -53,12 +53,12 @@ class Reading:
 
 
 def reading(dialect: str) -> Reading:
-    """Return how `dialect` reads a file.
+    """Return the conventions of `dialect`.
 
     Raises
     ------
     NirDialectError
-        It is not known.
+        It is unknown.
     """
     match dialect:
         case "nir":
@@ -81,7 +81,7 @@ _WINDOWS: Final = {"Conv1d": 1, "Conv2d": 2, "SumPool2d": 2, "AvgPool2d": 2}
 
 
 def own_shape(node: NirNode) -> Shape | None:
-    """Return the only shape that `node` can read, or None when it takes what arrives."""
+    """Return the only shape that `node` can read, or None if it accepts any."""
     if node.type in ("Linear", "Affine"):
         return (node.fields["weight"].shape[1],)
     if node.type == "Input" and "shape" in node.fields:
@@ -90,7 +90,7 @@ def own_shape(node: NirNode) -> Shape | None:
 
 
 def readable_shape(node: NirNode, given: Shape) -> Shape | None:
-    """Return the last axes of `given` that `node` reads, or None where it does not tell."""
+    """Return the last axes of `given` that `node` reads, or None if it does not tell."""
     if node.type in ("Linear", "Affine"):
         wanted: Shape | None = own_shape(node)
     elif node.type in ("Conv1d", "Conv2d"):
@@ -102,7 +102,7 @@ def readable_shape(node: NirNode, given: Shape) -> Shape | None:
 
 
 def leaving_shape(node: NirNode, shape: Shape) -> Shape:
-    """Return the shape of what `node` makes of `shape`.
+    """Return the output shape of `node` for `shape`.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def _joined(node: NirNode, axes: int) -> tuple[int, int]:
 
 
 class _Window:
-    """The numbers of a convolution or a pooling, one an axis."""
+    """The numbers of a convolution or a pooling, one per axis."""
 
     def __init__(self, node: NirNode) -> None:
         axes = _WINDOWS[node.type]
@@ -158,7 +158,7 @@ class _Window:
         self.padding = tuple(pairs)
 
     def spans(self) -> tuple[int, ...]:
-        """Return how many places a window covers on each axis."""
+        """Return the number of window positions on each axis."""
         return tuple(d * (k - 1) + 1 for d, k in zip(self.dilation, self.kernel, strict=True))
 
     def cut(self, x: Array) -> Array:
@@ -175,7 +175,7 @@ class _Window:
 
 
 def function(node: NirNode, shape: Shape, how: Reading) -> Function:
-    """Return what a node without a state makes of [B, *shape]."""
+    """Return the output of a stateless node for [B, *shape]."""
     fields = {name: np.asarray(value, np.float64) for name, value in node.fields.items()}
     match node.type:
         case "Linear":
@@ -218,12 +218,12 @@ def _convolution(weight: Array, bias: Array, groups: int, window: _Window) -> Fu
 
 
 def fires(above: Array, how: Reading) -> Array:
-    """Return 1 where a membrane, less its threshold, fires."""
+    """Return 1 where a membrane, minus its threshold, fires."""
     return (above >= 0 if how.at_threshold else above > 0).astype(np.float64)
 
 
 def spread(value: Array, shape: Shape) -> Array:
-    """Return one value a neuron; a single one stands for all."""
+    """Return one value per neuron; a single one applies to all."""
     if value.size == 1:
         return np.full(shape, value.reshape(-1)[0], np.float64)
     return np.asarray(value.reshape(shape), np.float64)
@@ -246,7 +246,7 @@ class Neuron:
     dt
         Seconds a step.
     how
-        Whose reading.
+        The conventions of the framework.
     """
 
     def __init__(self, node: NirNode, shape: Shape, batch: int, dt: float, how: Reading) -> None:
@@ -261,7 +261,7 @@ class Neuron:
         self.margin = np.full((batch, *shape), np.inf)
 
     def __call__(self, current: Array) -> Array:
-        """Take one step; return what leaves the neuron."""
+        """Run one step; return the neuron's output."""
         if "syn" in self.states:
             current = self.states["syn"] = self._synapse(self.states["syn"], current)
         v = self.states["v"]
@@ -286,7 +286,7 @@ class Neuron:
         return np.asarray(syn + rate * (-syn + self.fields["w_in"] * current))
 
     def _change(self, v: Array, current: Array) -> Array:
-        """Return what one step adds to the membrane."""
+        """Return the change of the membrane in one step."""
         driven = self.fields["r"] * current
         tau = self.fields.get("tau", self.fields.get("tau_mem"))
         if tau is None:

@@ -1,6 +1,6 @@
-"""The interpreter's own reading of a file: nodes without nesting, lags of edges, an order of one step, and shapes.
+"""The interpreter's own reader of a file: nodes without nesting, lags of edges, an order within one step, and shapes.
 
-It shares nothing with the way that :func:`~snnc.frontends.nir.load.load_nir` goes, so that one can be held against the other.
+It shares no code with :func:`~snnc.frontends.nir.load.load_nir`, so that the two can be compared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from snnc.frontends.nir.reading.fields import NirGraph, NirNode
 Edge: TypeAlias = tuple[str, str]
 Place: TypeAlias = tuple[str, ...]
 SUM: Final = "Sum"
-"""Type of an Input or Output of a nested graph: what arrives goes on."""
+"""Type of an Input or Output of a nested graph, which passes values on."""
 SPIKING: Final = frozenset({"IF", "LIF", "CubaLIF"})
 INTEGRATING: Final = SPIKING | {"I", "LI", "CubaLI"}
 
@@ -34,14 +34,14 @@ class Unfolded:
     edges: tuple[Edge, ...]
 
     def sources(self) -> dict[str, list[str]]:
-        """Return where the edges to each node come from, in their order."""
+        """Return the sources of the edges to each node, in order."""
         found: dict[str, list[str]] = {name: [] for name in self.nodes}
         for source, target in self.edges:
             found[target].append(source)
         return found
 
     def targets(self) -> dict[str, list[str]]:
-        """Return where the edges out of each node lead, in their order."""
+        """Return the targets of the edges out of each node, in order."""
         found: dict[str, list[str]] = {name: [] for name in self.nodes}
         for source, target in self.edges:
             found[source].append(target)
@@ -49,7 +49,7 @@ class Unfolded:
 
 
 def unfold(graph: NirGraph, *, past_weights: bool = False) -> Unfolded:
-    """Take the nodes out of nested graphs, and give an Input or an Output to those that have no edge in or out.
+    """Flatten nested graphs, and add an Input or an Output to nodes without incoming or outgoing edges.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def unfold(graph: NirGraph, *, past_weights: bool = False) -> Unfolded:
     Raises
     ------
     NirSimulationError
-        An edge names what is not there, or a nested graph with several inputs or outputs.
+        An edge names a missing node, or a nested graph with several inputs or outputs.
     """
     places: dict[Place, NirNode] = {}
     joints: dict[tuple[Place, Place], None] = {}
@@ -145,7 +145,7 @@ def delay_lags(unfolded: Unfolded, dt: float) -> dict[str, Array]:
 def edge_lags(unfolded: Unfolded, lags: Mapping[str, Array], *, late_spikes: bool) -> dict[Edge, int]:
     """Return for each edge whether it reads this step (0) or the one before (1).
 
-    An edge reads the step before when it closes a cycle; with `late_spikes` also when it leaves a spiking neuron.
+    An edge reads the previous step when it closes a cycle; with `late_spikes` also when it leaves a spiking neuron.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def edge_lags(unfolded: Unfolded, lags: Mapping[str, Array], *, late_spikes: boo
 
 
 def _waits(name: str, lags: Mapping[str, Array]) -> bool:
-    """Tell whether all that leaves a node arrived at least a step earlier."""
+    """Return whether all that leaves a node arrived at least a step earlier."""
     return name in lags and lags[name].min() > 0
 
 
@@ -247,13 +247,13 @@ def entering_shapes(
     leaving
         The shape that leaves a node for one that enters.
     readable
-        The last axes of a shape that a node reads. An Input that declares axes of size 1 in front of them, a batch of the exporter,
+        The last axes of a shape that a node reads. An Input that declares axes of size 1 before them, a batch of the exporter,
         leaves them out.
 
     Raises
     ------
     NirSimulationError
-        Nothing tells a shape.
+        A shape cannot be determined.
     """
     sources, targets = unfolded.sources(), unfolded.targets()
     found: dict[str, Shape] = {}

@@ -1,6 +1,6 @@
-"""NIR files that snnc wrote: the graph that they describe, where it computes what the file's own nodes do.
+"""NIR files written by snnc: the graph in their description, if it computes the same as the file's own nodes.
 
-The description names arrays by the graph that the nodes of the file make: ``[node, field, shape]``, so that weights and time constants
+The description refers to arrays of the graph from the file's nodes: ``[node, field, shape]``, so weights and time constants
 are those of the file.
 """
 
@@ -26,21 +26,21 @@ _STEPS: Final = 16
 _DELAYS: Final = 48
 _ROUNDS: Final = 3
 _SMALL_WORK: Final = 1e7
-"""Operations up to which the comparison is made on several inputs."""
+"""Maximum operations for which the comparison uses several inputs."""
 _TOLERANCE: Final = 1e-4
 
 
 def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str | None:
-    """Return the description of `graph`, or None where it would be too long.
+    """Return the description of `graph`, or None if it would be too long.
 
     Parameters
     ----------
     graph
-        What was written.
+        The written graph.
     written
-        What a reader makes of the file's nodes.
+        The graph that a reader builds from the file's nodes.
     names
-        Node of `graph` -> node of the file; nodes that the file does without are missing.
+        Node of `graph` -> node of the file, without nodes that the file does not need.
     """
 
     def home(node: str, field: str) -> list[Any] | None:

@@ -1,4 +1,4 @@
-"""The node types of NIR 1.0.8 and the fields that each has in a file."""
+"""The node types of NIR 1.0.8 and their fields in a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TYPES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 """Node type to its required and its optional fields; files before NIR 1.0.5 have no ``v_reset``."""
 
 IGNORED: Final = frozenset({"type", "metadata", "input_type", "output_type"})
-"""Members of a node that say nothing beyond its fields."""
+"""Members of a node without information beyond its fields."""
 NEURONS: Final = frozenset({"I", "IF", "LI", "LIF", "CubaLI", "CubaLIF"})
 """Types with a state: a cycle through one of them has a meaning."""
 ELEMENTWISE: Final = NEURONS | {"Threshold", "Scale", "Delay"}
@@ -51,7 +51,7 @@ class NirNode:
     Parameters
     ----------
     path
-        Where it stands, for messages: names from the outermost graph inwards.
+        Its place, for messages: names from the outermost graph inwards.
     type
         One of :data:`TYPES`.
     fields
@@ -68,7 +68,7 @@ class NirNode:
 
 @dataclass(frozen=True, eq=False)
 class NirGraph:
-    """A graph as the file holds it: nodes and graphs by name, edges, the numbers of its metadata, and what snnc noted there, unread."""
+    """A graph as the file holds it: nodes and graphs by name, edges, the numbers of its metadata, and snnc's note, unparsed."""
 
     path: str
     nodes: Mapping[str, NirNode | NirGraph]

@@ -1,4 +1,4 @@
-"""Nested graphs -> one flat graph without them."""
+"""Nested graphs -> one flat graph."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from snnc.frontends.nir.reading.fields import NirGraph, NirNode
 
 Edge: TypeAlias = tuple[str, str]
 JUNCTION: Final = "Junction"
-"""Type of what is left of a nested graph's Input and Output: values meet and go on."""
+"""Type of the remains of a nested graph's Input and Output: values are summed and passed on."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ def flatten(graph: NirGraph) -> Flat:
 
 
 def _inline(graph: NirGraph, flat: Flat, *, outermost: bool) -> dict[str, tuple[str, str]]:
-    """Copy `graph` into `flat`; return where each of its nodes is entered and left."""
+    """Copy `graph` into `flat`; return the entry and the exit of each of its nodes."""
     ends: dict[str, tuple[str, str]] = {}
     for name, node in graph.nodes.items():
         if isinstance(node, NirGraph):
@@ -72,7 +72,7 @@ def _inline(graph: NirGraph, flat: Flat, *, outermost: bool) -> dict[str, tuple[
 
 
 def _only(graph: NirGraph, kind: Literal["Input", "Output"], ends: dict[str, tuple[str, str]], side: int) -> str:
-    """Path of the graph's only Input or Output; empty when it has none or several."""
+    """Path of the graph's only Input or Output; empty if it has none or several."""
     found = [name for name, node in graph.nodes.items() if isinstance(node, NirNode) and node.type == kind]
     return ends[found[0]][side] if len(found) == 1 else ""
 
@@ -111,7 +111,7 @@ def _check_edges(graph: NirGraph, ends: dict[str, tuple[str, str]]) -> None:
 
 
 def _add_ends(flat: Flat) -> None:
-    """Put an Input in front of nodes that nothing leads to and an Output behind those that lead nowhere, as the nir package does."""
+    """Put an Input before nodes that nothing leads to and an Output behind those that lead nowhere, as the nir package does."""
     if not flat.edges:
         raise NirUnconnectedError(f"the graph has {len(flat.nodes)} nodes and no edges; connect an Input with an Output.")
     for name, node in list(flat.nodes.items()):

@@ -1,4 +1,4 @@
-"""The heaps in which HDF5 keeps text of variable length: the library walks a damaged one for ever, so they are checked before.
+"""HDF5's heaps of variable-length text: the library loops forever on a damaged one, so they are checked first.
 
 A heap is ``GCOL``, a version, its size in 8 bytes, then objects: a number (0 is what is free) in 2 bytes, 6 bytes, a size in 8 bytes, and
 the data in whole 8 bytes (HDF5 file format specification, "Global Heap").
@@ -18,7 +18,7 @@ _HEAD: Final = 16
 
 
 def check_heaps(path: Path) -> None:
-    """Refuse a file one of whose heaps holds an object that does not lead on to the next.
+    """Refuse a file with a heap in which some object does not lead to the next.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Shapes of what enters and leaves each node, without batch and time."""
+"""Shapes of the inputs and outputs of each node, without batch and time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from snnc.frontends.nir.windows import leaving_shape
 
 @dataclass
 class Shapes:
-    """Shape that enters and shape that leaves each node."""
+    """Input shape and output shape of each node."""
 
     entering: dict[str, Shape] = field(default_factory=dict)
     leaving: dict[str, Shape] = field(default_factory=dict)
@@ -59,7 +59,7 @@ def infer(flat: Flat) -> Shapes:
 
 
 def _settle(name: str, flat: Flat, shapes: Shapes, *, patient: bool) -> bool:
-    """Find the shapes of a node; a patient search waits until all that leads to it is known, unless the node tells its shape itself."""
+    """Find the shapes of a node; a patient search waits until all its inputs are known, unless the node itself defines its shape."""
     node = flat.nodes[name]
     sources = flat.into(name)
     known = [shapes.leaving[s] for s in sources if s in shapes.leaving]
@@ -83,7 +83,7 @@ def _check(shape: Shape, node: NirNode) -> None:
 
 
 def _own(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shapes: Shapes) -> Shape | None:
-    """Shape that enters `node`: what its fields say, else what arrives."""
+    """Input shape of `node`: from its fields, else from its inputs."""
     if node.type in ("Affine", "Linear"):
         return _columns(node)
     if node.type in ELEMENTWISE:
@@ -154,7 +154,7 @@ def _declared(node: NirNode) -> Shape | None:
 
 
 def _without_batch(name: str, declared: Shape, flat: Flat) -> Shape:
-    """Leave out axes of size 1 that the sample of an exporter had in front of what all readers of an Input take."""
+    """Leave out axes of size 1 that the sample of an exporter had before what all readers of an Input take."""
     readers = [_taken(flat.nodes[target], declared) for target in flat.out_of(name)]
     taken = readers[0] if readers and readers[0] and readers.count(readers[0]) == len(readers) else declared
     if taken == declared or declared != (*(1,) * (len(declared) - len(taken)), *taken):

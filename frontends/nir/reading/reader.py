@@ -25,7 +25,7 @@ from snnc.frontends.nir.reading.fields import IGNORED, POSITIVE, TYPES, WHOLE, N
 from snnc.frontends.nir.reading.storage import Storage
 
 MAX_DEPTH: Final = 32
-"""Graphs inside one another."""
+"""Maximum nesting depth of graphs."""
 MAX_RANK: Final = 64
 """Axes of an array; fields of whole numbers hold one for each."""
 
@@ -36,7 +36,7 @@ def read_nir(path: Path) -> NirGraph:
     Raises
     ------
     NirError
-        Anything of the file is wrong; the error's class says what.
+        Some part of the file is wrong; the error's class says which.
     """
     storage = Storage(path)
     try:
@@ -131,13 +131,13 @@ class _Reader:
         return self.storage.text(self.storage.member(group, "type", where), f"the type of {where}")
 
     def _notes(self, group: Any, where: str) -> str | None:
-        """What snnc noted in the metadata of a file that it wrote."""
+        """Note of snnc in the metadata of a file that it wrote."""
         members = self.storage.member(group, "metadata", where)
         dataset = self.storage.member(members, KEY, f"the metadata of {where}") if isinstance(members, h5py.Group) else None
         return self.storage.long_text(dataset, f"{KEY} of the metadata of {where}") if self.storage.is_text(dataset) else None
 
     def _metadata(self, group: Any, where: str) -> dict[str, float]:
-        """Numbers of the metadata; all else in there concerns others."""
+        """Numbers of the metadata; other entries belong to other programs."""
         members = self.storage.member(group, "metadata", where)
         if not isinstance(members, h5py.Group):
             return {}

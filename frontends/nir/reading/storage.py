@@ -1,4 +1,4 @@
-"""HDF5 with suspicion: only plain members of the file itself, whose sizes are checked before they are read."""
+"""Defensive reading of HDF5: only plain members of the file itself, whose sizes are checked before they are read."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from snnc.frontends.nir.errors import NirEdgeError, NirFieldError, NirLinkError,
 from snnc.frontends.nir.reading.heaps import check_heaps
 
 MAX_BYTES: Final = 2**31
-"""Bytes of all datasets of a file together."""
+"""Maximum total bytes of all datasets of a file."""
 MAX_MEMBERS: Final = 20_000
-"""Nodes, graphs and fields of a file together."""
+"""Maximum total of nodes, graphs and fields of a file."""
 MAX_EDGES: Final = 100_000
 MAX_TEXT: Final = 4_096
-"""Bytes of a name."""
+"""Maximum bytes of a name."""
 MAX_CHUNKS: Final = 2**18
-"""Pieces that all datasets of a file are stored in; HDF5 looks each up."""
+"""Maximum chunks of all datasets of a file; HDF5 looks up each one."""
 MAX_ABSENT: Final = 1_000
-"""Such pieces that were never written."""
+"""Maximum chunks that were never written."""
 _ADDRESS: Final = 8
 """Bytes of an address in a file, and of a length."""
 _EXPANSION: Final = 1_100
@@ -32,7 +32,7 @@ _EXPANSION: Final = 1_100
 
 
 class Storage:
-    """An open HDF5 file, and what may still be read of it.
+    """An open HDF5 file, with the remaining read limits.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Storage:
         return found
 
     def member(self, group: Any, name: str, where: str) -> Any:
-        """Return a member of `group`, or None where it has none of this name."""
+        """Return a member of `group`, or None if it has none of this name."""
         link = group.get(name, getlink=True)
         if link is None:
             return None
@@ -118,7 +118,7 @@ class Storage:
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
     def is_text(self, dataset: Any) -> bool:
-        """Tell whether a dataset holds one string."""
+        """Return whether a dataset holds one string."""
         return isinstance(dataset, h5py.Dataset) and dataset.shape == () and h5py.check_string_dtype(dataset.dtype) is not None
 
     def pairs(self, dataset: Any, where: str) -> tuple[tuple[str, str], ...]:
@@ -191,14 +191,14 @@ class Storage:
 
 
 def _reason(error: OSError) -> str:
-    """Return what HDF5 says, without its details."""
+    """Return HDF5's message, without its details."""
     text = error.strerror or str(error)
     inner = text.partition("(")[2] if text.startswith(("Unable", "[Errno")) else text
     return (inner or text).partition("\n")[0].partition(", time =")[0].rstrip(")")[:160]
 
 
 def _check_name(name: object, where: str) -> None:
-    """Refuse what h5py hands out as bytes: names that are not UTF-8."""
+    """Refuse names that h5py returns as bytes because they are not UTF-8."""
     if not isinstance(name, str) or not 0 < len(name.encode("utf-8", "replace")) <= MAX_TEXT:
         raise NirFieldError(f"{where} has a member whose name is no text in UTF-8 of at most {MAX_TEXT} bytes: {name!r:.60}.")
 

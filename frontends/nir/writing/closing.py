@@ -1,4 +1,4 @@
-"""Which delays of one step a NIR file need not say, because its readers put them where a cycle closes."""
+"""One-step delays that a NIR file can omit, because its readers place them where a cycle closes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from snnc.frontends.nir.wiring import Link
 
 
 def plain_links(links: Iterable[Link], nodes: Mapping[str, Any]) -> set[Link]:
-    """Return the links of one step that a reader gives their delay when they are written as plain edges.
+    """Return the one-step links to which a reader assigns their delay if they are written as plain edges.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ Fields: TypeAlias = dict[str, Array]
 
 @dataclass(frozen=True)
 class _Form:
-    """A neuron that NIR can express, and how its equations name what they read."""
+    """A neuron that NIR can express, and the names in its equations."""
 
     kind: str
     own: bool
@@ -78,7 +78,7 @@ def _forms() -> Iterator[_Form]:
 
 
 def _same(one: NeuronModel, other: NeuronModel) -> bool:
-    """Compare all but names of models and default values."""
+    """Compare everything except names of models and default values."""
     return (one.inputs, list(one.states), set(one.parameters), one.equations, one.outputs) == (
         other.inputs,
         list(other.states),
@@ -89,7 +89,7 @@ def _same(one: NeuronModel, other: NeuronModel) -> bool:
 
 
 def _standard(kind: str, values: Mapping[str, Array], dt: float, where: str) -> Fields:
-    """Fields of equations that have dt, tau and r in them; time constants are scaled where their dt is another."""
+    """Fields of equations that have dt, tau and r in them; time constants are scaled if their dt differs."""
     del where
     own = values["dt"]
     scale = np.asarray(1.0) if (own.astype(np.float32) == np.float32(dt)).all() else dt / own
@@ -101,7 +101,7 @@ def _standard(kind: str, values: Mapping[str, Array], dt: float, where: str) -> 
 
 
 def _from_factors(kind: str, values: Mapping[str, Array], dt: float, where: str) -> Fields:
-    """Fields of equations with a factor a step, gain 1 and leak 0."""
+    """Fields of equations with a factor per step, gain 1 and leak 0."""
     fields = _thresholds(kind, values)
     if kind in ("I", "IF"):
         return {"r": np.asarray(1 / dt), **fields}
@@ -131,7 +131,7 @@ def _tau(factor: Array, dt: float, where: str) -> Array:
 # ---- neurons whose equations are written in another way ---------------------------------------------------------------
 
 _PATTERNS: Final = (0b0, 0b1, 0b10, 0b101, 0b11011)
-"""Spikes that are tried when two neurons are compared."""
+"""Spikes used to compare two neurons."""
 
 
 def _recognised(where: str, population: Population, dt: float) -> tuple[str, Fields]:

@@ -46,21 +46,21 @@ _ADVICE: Final = "Write it as .onnx, or change the network."
 
 
 def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
-    """Write `graph` to a NIR file that any reader of the standard understands alike.
+    """Write `graph` to a NIR file that all readers of the standard understand in the same way.
 
     Parameters
     ----------
     graph
         The network.
     path
-        The file, which appears whole or not at all.
+        The file, which appears completely or not at all.
     dt
-        Seconds a step; it turns factors a step into time constants, and is kept in the file's metadata.
+        Seconds per step; it turns factors per step into time constants, and is stored in the file's metadata.
 
     Returns
     -------
     tuple of str
-        What the file does not say, in sentences.
+        Sentences about properties missing from the file.
 
     Raises
     ------
@@ -97,7 +97,7 @@ class _Writer:
         self.notes: list[str] = []
 
     def network(self) -> tuple[Any, tuple[str, ...]]:
-        """Return the NIRGraph, and what it does not say."""
+        """Return the NIRGraph, and sentences about missing properties."""
         passing = [n for n in self.graph.names if self._hands_on(n)]
         for edge in self.graph.edges:
             self._check_port(edge)

@@ -1,1 +1,1 @@
-"""ONNX graphs run with known shapes, which leaves one flat graph of elementwise and tensor nodes."""
+"""ONNX graphs evaluated with known shapes, giving one flat graph of elementwise and tensor nodes."""

@@ -17,7 +17,7 @@ from snnc.frontends.onnx.flattening.windowed import evaluate_window
 class Evaluator:
     """Values of nodes in float64 on reproducible random inputs, each computed once.
 
-    Only the steps of an input that are asked for are drawn.
+    Only the requested steps of an input are drawn.
     """
 
     def __init__(self, seed: int) -> None:

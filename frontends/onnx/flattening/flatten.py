@@ -1,6 +1,6 @@
 """Run an ONNX graph concolically: shapes are numbers, constants have values, everything else becomes nodes.
 
-Loops and scans unroll; whatever computes shapes vanishes.
+Loops and scans unroll; shape computations disappear.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Run:
     Parameters
     ----------
     pool
-        Where nodes go to.
+        The pool for new nodes.
     handlers
-        What each operator does.
+        The handler of each operator.
     step
-        Which step this run is, where the file is a single one.
+        The step of this run, if the file is a single step.
     watch
         Names of tensors of nested graphs to remember, in `seen`, by name and trip.
     """
@@ -103,7 +103,7 @@ class Run:
 
 
 class Call:
-    """One operator applied: what a handler sees."""
+    """One application of an operator, as a handler sees it."""
 
     __slots__ = ("arguments", "operation", "run", "scope")
 
@@ -115,16 +115,16 @@ class Call:
 
     @property
     def pool(self) -> Pool:
-        """The pool that new nodes go to."""
+        """The pool for new nodes."""
         return self.run.pool
 
     @property
     def where(self) -> str:
-        """How messages name the node."""
+        """The node's name in messages."""
         return self.operation.where
 
     def has(self, index: int) -> bool:
-        """Tell whether an optional input is given."""
+        """Return whether an optional input is given."""
         return index < len(self.arguments) and self.arguments[index] is not None
 
     def node(self, index: int) -> Node:
@@ -152,7 +152,7 @@ class Call:
         return value
 
     def array(self, index: int, what: str) -> Array:
-        """Return the value of an input that has to be constant.
+        """Return the value of an input that must be constant.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class Call:
         return value
 
     def flag(self, name: str, default: int = 0) -> bool:
-        """Return an attribute that is 0 or 1; others mean different things to different readers."""
+        """Return an attribute that is 0 or 1; readers interpret other values differently."""
         value = self.integer(name, default)
         if value not in (0, 1):
             raise MalformedGraphError(f"{self.where}: its attribute '{name}' is {value}; it is 0 or 1.")

@@ -1,12 +1,12 @@
-"""The values of a flattened ONNX graph: hash-consed nodes with a shape, and with a value where they are constant.
+"""The values of a flattened ONNX graph: hash-consed nodes with a shape, and with a value if they are constant.
 
 ::
 
     op = input(name) | const | elementwise (ELEMENTWISE) | linear | conv | pool | reshape | slice | concat | transpose | expand
          | reduce | put
 
-A constant that an elementwise operation, `linear` or `conv` made keeps its operation and operands beside its value, so that the
-first time step, which exporters fold, still lines up with the others.
+A constant made by an elementwise operation, `linear` or `conv` keeps its operation and operands in addition to its value, so the
+first time step, which exporters fold, still matches the others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_ELEMENTS: Final = 2**31
 
 
 class Node:
-    """One value. Two nodes of one pool are the same object exactly when they compute the same thing."""
+    """One value. Two nodes of one pool are the same object exactly if they compute the same value."""
 
     __slots__ = ("attrs", "depth", "id", "inputs", "op", "shape", "value")
 
@@ -52,12 +52,12 @@ class Node:
 
     @property
     def signature(self) -> tuple[Hashable, ...]:
-        """What two steps of one class must share."""
+        """The properties that two steps of one class must share."""
         return (self.op, self.attrs, self.shape, len(self.inputs))
 
 
 class Level(NamedTuple):
-    """One time that a node runs a graph of its own: the node by one of its outputs, the attribute, and which time it is."""
+    """One run of a node's nested graph: the node by one of its outputs, the attribute, and the number of the run."""
 
     node: str
     attribute: str
@@ -81,11 +81,11 @@ class Pool:
         """Whether constants of several operations were multiplied into one, so that rounding differs from the file's."""
         self.cuts: dict[tuple[int, int, int, int], Node] = {}
         self.tensors: dict[int, Tensor] = {}
-        """For the id of a node that is no constant, the first tensor of the file that it is; not all nodes are one."""
+        """For the id of a node that is not a constant, the first tensor of the file that it is; not all nodes are one."""
         self._table: dict[Hashable, Node] = {}
 
     def make(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Hashable, ...] = (), value: Array | None = None) -> Node:
-        """Return the node for `op` over `inputs`, an old one where it exists."""
+        """Return the node for `op` over `inputs`, reusing an existing one."""
         key = (op, attrs, tuple(n.id for n in inputs), shape)
         node = self._table.get(key)
         if node is None:
@@ -135,7 +135,7 @@ class Pool:
 
 
 def check_size(shape: Shape, what: str, limit: int = MAX_ELEMENTS) -> None:
-    """Refuse shapes that no one can mean, before memory is taken.
+    """Refuse absurd shapes, before memory is allocated.
 
     Raises
     ------

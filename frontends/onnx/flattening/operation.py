@@ -25,7 +25,7 @@ class Operation:
 
     @property
     def where(self) -> str:
-        """How messages name the node."""
+        """The node's name in messages."""
         return f"{self.op} node '{self.name or (self.outputs[0] if self.outputs else '?')}'"
 
 

@@ -12,14 +12,14 @@ from snnc.frontends.onnx.flattening.node import Array, Shape
 
 @dataclass(frozen=True, eq=False)
 class Pick:
-    """Where the values of one sample come from.
+    """The sources of the values of one sample.
 
     Attributes
     ----------
     index
-        For each value, its place among the values of all sources behind one another; -1 for a constant.
+        For each value, its place among the concatenated values of all sources; -1 for a constant.
     fill
-        The constants, where there are any, for all values.
+        The constants, if any, for all values.
     batches
         Batch axis of each source.
     batch

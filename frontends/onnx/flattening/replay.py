@@ -18,7 +18,7 @@ class Replay:
     Parameters
     ----------
     roots
-        All nodes that :meth:`value` will be asked for, as often as it will be.
+        All nodes for which :meth:`value` will be called, repeated for each call.
     feed
         The inputs.
     """

@@ -1,4 +1,4 @@
-"""Arrays that a flattened file is run on: random ones, or given ones."""
+"""Sample arrays to run a flattened file on: random or given ones."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Inputs:
 
 
 class Feed(Protocol):
-    """Where inputs come from."""
+    """A source of inputs."""
 
     @property
     def inputs(self) -> Inputs:
-        """What they look like."""
+        """Their layout."""
 
     def draw(self, name: str, t: int) -> Array:
         """Return one step of an input, its time axis of size 1; the whole of an input without time."""
@@ -38,7 +38,7 @@ class Feed(Protocol):
 
 @dataclass(frozen=True)
 class Sample:
-    """Random inputs, drawn step by step, the same wherever they are asked for; those of odd seeds are four times as large."""
+    """Random inputs, drawn step by step and reproducibly; those of odd seeds are four times as large."""
 
     seed: int
     inputs: Inputs
@@ -61,7 +61,7 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Inputs that somebody gave."""
+    """Inputs given by the caller."""
 
     arrays: Mapping[str, Array]
     inputs: Inputs
@@ -73,7 +73,7 @@ class Given:
         return whole if axis is None else whole[(slice(None),) * axis + (slice(t, t + 1),)]
 
     def whole(self, name: str) -> Array:
-        """Return a whole input; zeros where nobody gave it."""
+        """Return a whole input; zeros if it is not given."""
         shape, given = self.inputs.shapes[name], self.arrays.get(name)
         part = None if given is not None else part_of(name)
         if part is not None and part[0] in self.arrays:

@@ -1,4 +1,4 @@
-"""Reshape, slice, concat, transpose, expand, put and reduce, with slices pushed down to where they came from.
+"""Reshape, slice, concat, transpose, expand, put and reduce, with slices pushed down to their origin.
 
 A slice of an elementwise operation is the operation on slices, a slice of a stack is its part, and so on, so that a
 layer that ran over the whole sequence at once becomes one that runs in every step.
@@ -50,12 +50,12 @@ def take(pool: Pool, x: Node, axis: int, index: int) -> Node:
 
 
 def concat(pool: Pool, parts: tuple[Node, ...], axis: int) -> Node:
-    """Return `parts` behind one another.
+    """Return `parts` concatenated.
 
     Raises
     ------
     ShapeError
-        The shapes differ beside `axis`.
+        The shapes differ in other axes than `axis`.
     """
     rest = {p.shape[:axis] + p.shape[axis + 1 :] for p in parts}
     if len(rest) != 1:
@@ -115,7 +115,7 @@ def reduce(pool: Pool, x: Node, kind: str, axes: tuple[int, ...], keep: bool) ->
 
 
 def cut(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int = 0) -> Node:
-    """Return ``x[start:start+size]`` on `axis`, pushed down as far as it goes."""
+    """Return ``x[start:start+size]`` on `axis`, pushed down as far as possible."""
     if start == 0 and size == x.shape[axis]:
         return x
     shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
@@ -164,7 +164,7 @@ def _push(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> 
 
 
 def _push_slice(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
-    """Swap two slices on different axes where that brings the outer one closer to the input."""
+    """Swap two slices on different axes if that brings the outer one closer to the input."""
     source = x.inputs[0]
     own, own_start = (int(k) for k in x.attrs)  # type: ignore[call-overload]
     single = source.op == "input" and size == 1 and x.shape[own] != 1

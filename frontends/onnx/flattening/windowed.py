@@ -69,7 +69,7 @@ def evaluate_window(op: str, attrs: tuple[object, ...], arrays: list[Array]) -> 
 def push_window(
     pool: Pool, x: Node, axis: int, start: int, size: int, cut: Callable[[Pool, Node, int, int, int, int], Node], depth: int
 ) -> Node | None:
-    """Return a slice of a convolution or pooling as one of a slice; None where the axis is spatial."""
+    """Return a slice of a convolution or pooling as a convolution or pooling of a slice; None if the axis is spatial."""
     source = x.inputs[0]
     if x.op == "pool":
         if axis > 1:

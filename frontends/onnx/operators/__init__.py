@@ -1,1 +1,1 @@
-"""Handlers of ONNX operators, a family a file."""
+"""Handlers of ONNX operators, one family per file."""

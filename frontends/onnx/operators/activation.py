@@ -15,7 +15,7 @@ from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
 from snnc.frontends.onnx.flattening.node import Node
 
 _LEVELS: Final = 64
-"""Whole numbers that a rounded value may take; each costs one comparison."""
+"""Maximum number of integers that a rounded value may take; each costs one comparison."""
 
 
 class _Writer:
@@ -38,7 +38,7 @@ def _softplus(call: Call) -> list[Value]:
 
 
 def _softplus_of(w: _Writer, x: Node) -> Node:
-    """``log(1 + exp(x))``, written so that nothing overflows and the derivative at 0 is 1/2."""
+    """``log(1 + exp(x))``, without overflow and with the derivative 1/2 at 0."""
     return w("add", w("mul", w("add", x, w("abs", x)), 0.5), w("log", w("add", w("exp", w("neg", w("abs", x))), 1.0)))
 
 
@@ -136,7 +136,7 @@ def _range(x: Node) -> tuple[float, float]:
 
 
 def clipped_round(call: Call, x: Node, low: Node | None, high: Node | None) -> Node | None:
-    """Return a rounded value that is clipped to whole numbers as a sum of steps; None where `x` is something else."""
+    """Return a rounded value that is clipped to whole numbers as a sum of steps; None if `x` is something else."""
     kind = x.op.capitalize()
     if kind not in _ROUNDING or low is None or high is None or low.value is None or high.value is None:
         return None

@@ -1,4 +1,4 @@
-"""Handlers of Loop, Scan and If: loops unroll, conditions have to be constant."""
+"""Handlers of Loop, Scan and If: loops unroll, conditions must be constant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handlers for files whose network snnc describes: sines need values there, but no equation that tells neurons apart."""
+"""Handlers for files with a description by snnc: sines need values there, but no equation that identifies neurons."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def _einsum(call: Call) -> list[Value]:
 
 
 def _terms(call: Call, text: str, ranks: list[int]) -> tuple[list[str], str]:
-    """Return the letters of each operand and of the result, with letters in place of an ellipsis."""
+    """Return the letters of each operand and of the result, with letters instead of an ellipsis."""
     left, arrow, result = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
@@ -135,7 +135,7 @@ def contract(pool: Pool, x: Node, letters: str, weight: Array, axes: str, result
 
 
 def matmul(call: Call, a: Node, b: Node) -> Node | None:
-    """Return the product of a value with a constant of any number of axes; None where none of them is constant."""
+    """Return the product of a value with a constant of any number of axes; None if none of them is constant."""
     if (a.value is None) == (b.value is None):
         return None
     left, right = a.shape, b.shape

@@ -111,7 +111,7 @@ def _identity(call: Call) -> list[Value]:
 
 
 def marked_identity(call: Call) -> list[Value]:
-    """Identity of a file that carries marks: it may stop the gradient, or name what training changes."""
+    """Identity in a file with marks: it may stop the gradient, or name a learnable parameter."""
     name = call.operation.name
     if name.startswith(MARK):
         return [elementwise(call.pool, "detach", call.node(0))]

@@ -69,7 +69,7 @@ def _pad(call: Call) -> list[Value]:
 
 
 def _cropped(call: Call, x: Node, axis: int, before: int, after: int) -> Node:
-    """Cut off what negative pads take away."""
+    """Remove values by negative pads."""
     low, high = max(0, -before), x.shape[axis] - max(0, -after)
     if high <= low:
         raise ShapeError(f"{call.where}: pads of {before} and {after} leave nothing of axis {axis} of {list(x.shape)}.")
@@ -77,7 +77,7 @@ def _cropped(call: Call, x: Node, axis: int, before: int, after: int) -> Node:
 
 
 def _around(call: Call, mode: str, size: int, before: int, after: int) -> Array:
-    """Return which entries stand where an axis is padded with its own values."""
+    """Return the entries of an axis that is padded with its own values."""
     place = np.arange(-before, size + after)
     match mode:
         case "edge":
@@ -144,7 +144,7 @@ def _resize(call: Call) -> list[Value]:
 
 
 def _places(call: Call, old: int, new: int, scale: float) -> Array:
-    """Return where each new entry lies on the old axis."""
+    """Return the position of each new entry on the old axis."""
     k = np.arange(new, dtype=np.float64)
     mode = call.attribute("coordinate_transformation_mode", "half_pixel")
     match mode:

@@ -66,7 +66,7 @@ def _initial(call: Call, batch: int, hidden: int, batch_first: bool) -> Node:
 
 
 def _recurrent(call: Call, state: Node, weight: Array, bias: Array) -> Node:
-    """Return what comes back from the step before; a diagonal weight decays each neuron by itself."""
+    """Return the recurrent input from the previous step; a diagonal weight decays each neuron separately."""
     diagonal = np.diagonal(weight)
     offset = call.pool.const(np.ascontiguousarray(bias)) if bias.any() else None
     if (weight == np.diag(diagonal)).all():

@@ -1,4 +1,4 @@
-"""Operators that write a block into a tensor: what ``outputs[t] = y`` and ``outputs[:, t] = y`` become."""
+"""Operators that write a block into a tensor, exported from ``outputs[t] = y`` and ``outputs[:, t] = y``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handlers of operators that move values: reshape, slice, concat and their kin."""
+"""Handlers of operators that move values: reshape, slice, concat and similar ones."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _gather(call: Call) -> list[Value]:
 
 
 def _picked(call: Call, x: Node, axis: int, index: Array) -> Node:
-    """Return the entries `index` of an axis, in place of which the axes of `index` stand."""
+    """Return the entries `index` of an axis, replaced by the axes of `index`."""
     if x.value is not None:
         return call.pool.const(np.take(x.value, index, axis))
     flat = index.reshape(-1)

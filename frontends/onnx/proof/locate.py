@@ -1,4 +1,4 @@
-"""Find which tensor of a file, or which piece of one, a node of the flattened file is."""
+"""Find the tensor of a file, or the slice of one, that equals a node of the flattened file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from snnc.frontends.onnx.flattening.node import Array, Node, Pool, Tensor
 _TRIES: Final = 20_000
 """Pieces of tensors over the whole sequence that are tried for all values."""
 _MOVES: Final = (0, 1, -1)
-"""Steps by which the recovered step may have moved a value in time."""
+"""Maximum number of steps by which the recovered step may have moved a value in time."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A tensor of the file, or piece `part` of the `parts` equal ones that it is cut into along `axis`."""
+    """A tensor of the file, or piece `part` of its `parts` equal pieces along `axis`."""
 
     tensor: Tensor
     axis: int = 0
@@ -26,7 +26,7 @@ class Place:
     parts: int = 1
 
     def pick(self, value: Array, stepwise: bool) -> Array:
-        """Return this place of what a run gave for the tensor: steps in front, then the trips of loops around it."""
+        """Return this place in a run's result for the tensor: steps first, then the iterations of the loops around it."""
         tensor = self.tensor
         if stepwise:
             value = value[tensor.step or 0]
@@ -40,7 +40,7 @@ class Place:
 
 
 class Locator:
-    """Places of nodes; those of one step are looked for in tensors of that step, then in those over the whole sequence."""
+    """Places of nodes; those of one step are searched in tensors of that step, then in those over the whole sequence."""
 
     def __init__(self, pool: Pool, steps: int) -> None:
         self._pool = pool
@@ -57,7 +57,7 @@ class Locator:
         self._tries = _TRIES
 
     def find(self, node: Node, t: int) -> Place | None:
-        """Return where the file has `node`, which is the value of step `t`; None where it has it nowhere."""
+        """Return the place of `node`, the value of step `t`, in the file; None if there is none."""
         tensor = self._tensors.get(_plain(node).id)
         if tensor is not None:
             return Place(tensor)

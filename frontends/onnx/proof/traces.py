@@ -1,4 +1,4 @@
-"""Which values of a file the ports of recovered populations are, step by step: what an import is checked and verified by."""
+"""The file's values for the ports of recovered populations, step by step: the basis for checking and verifying an import."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from snnc.frontends.onnx.reroll.step import Step
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """A state or an output of a population, and the file's values that it has to equal.
+    """A state or an output of a population, and the file's values that it must equal.
 
     Attributes
     ----------
     population, port
         A node of the graph and one of its source ports.
     fires
-        Whether the port's equation is the spike function, so that its values are 0 and 1.
+        Whether the port's equation is the spike function, so its values are 0 and 1.
     nodes
-        Step to value; a step is missing where the file does not compute it.
+        Step to value; a step is missing if the file does not compute it.
     shape, batch
         Shape of the file's value at one step, and its batch axis.
     neurons
@@ -44,7 +44,7 @@ class Trace:
     neurons: Shape
 
     def arrange(self, value: Array) -> Array:
-        """Bring a value of the file at one step to [batch, *neurons]."""
+        """Convert a value of the file at one step to [batch, *neurons]."""
         if value.size != math.prod(self.shape):
             value = np.broadcast_to(value, self.shape)
         if self.batch is None:
@@ -64,7 +64,7 @@ class Built:
 
 @dataclass(frozen=True, eq=False)
 class Imported:
-    """A file that was read: its graph, and where in the file the values of the graph are.
+    """An imported file: its graph, and the places of the graph's values in the file.
 
     Attributes
     ----------
@@ -73,15 +73,15 @@ class Imported:
     traces
         States and outputs of populations, in the order of the network.
     inputs
-        Time axes and shapes that the file was read with, dynamic sizes bound, and its number of steps.
+        Time axes and shapes used for reading the file, with dynamic sizes bound, and its number of steps.
     pool
         The flattened file; it knows which nodes are tensors of the file.
     fixed
-        Sizes that the file calls dynamic and that fit one number only.
+        Sizes that the file declares dynamic but that fit one number only.
     declared
         Shapes of the inputs as the file declares them; names stand for dynamic sizes.
     carried
-        Where the file is a single step: the output that continues each state input.
+        For a single-step file: the output that continues each state input.
     """
 
     graph: Graph
@@ -123,7 +123,7 @@ def traces_of(step: Step, named: Named, name: str, population: Population) -> tu
 
 
 def is_spike_port(lines: Mapping[str, Expression], port: str) -> bool:
-    """Tell whether the equation of `port` is the spike function."""
+    """Return whether the equation of `port` is the spike function."""
     value = lines.get(port)
     seen = {port}
     while isinstance(value, Symbol) and value.name not in seen:

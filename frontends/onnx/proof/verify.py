@@ -1,6 +1,6 @@
 """The last check of an import: the recovered graph and the file compute the same, at every step of a random input.
 
-Hidden populations are compared as outputs are: a neuron that no output shows on this input would go unchecked otherwise.
+Hidden populations are compared like outputs: otherwise a neuron without effect on the outputs for this input would not be checked.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SMALL_WORK: Final = 1e6
 
 @dataclass(frozen=True)
 class Wanted:
-    """An output of the file: its node (None for a replicated single step), its values of all steps, and where they are stacked."""
+    """An output of the file: its node (None for a replicated single step), its values of all steps, and the axis of their stack."""
 
     name: str
     node: Node | None
@@ -50,9 +50,9 @@ class Wanted:
 
 
 def verify(graph: Graph, wanted: Sequence[Wanted], traces: Sequence[Trace], inputs: Inputs, folded: bool) -> list[str]:
-    """Compare `graph` with the file over all steps; return sentences about what could not be compared.
+    """Compare `graph` with the file over all steps; return sentences about values that could not be compared.
 
-    Where weights were `folded`, a membrane may lie within rounding of its threshold; only then are other inputs tried.
+    If weights were `folded`, a membrane may be within rounding of its threshold; only then are other inputs tried.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def _read_out(operation: Output, values: list[Array]) -> Array:
 
 @dataclass(eq=False)
 class _Hidden:
-    """How a port of a population differs from the file: values that differ for spikes, the largest difference for others."""
+    """Difference between a port of a population and the file: the number of different spikes, or the largest difference of other values."""
 
     trace: Trace
     steps: int
@@ -200,7 +200,7 @@ class _Hidden:
 
 
 def _check_hidden(hidden: Sequence[_Hidden]) -> None:
-    """Name the first step that differs and the first population that does so in it: the others may follow from it."""
+    """Name the first step that differs and the first population that differs at that step: the others may follow from it."""
     wrong = [(first, order, h) for order, h in enumerate(hidden) if (first := h.first()) is not None]
     if not wrong:
         return

@@ -1,4 +1,4 @@
-"""Dynamic sizes: bind them to numbers, twice, and compare what is recovered."""
+"""Dynamic sizes: bind them to numbers, twice, and compare the recovered networks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_TRIALS: Final = 8
 
 
 def bind(symbols: tuple[str, ...], graph: Subgraph, recover: Callable[[Mapping[str, int], Mapping[str, int]], Imported]) -> Imported:
-    """Recover for sizes in place of `symbols`; sizes that the file's constants contradict are taken from them.
+    """Recover for sizes instead of `symbols`; if the file's constants contradict a size, theirs is used.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def _compare(first: Graph, second: Graph, sizes: Mapping[str, int]) -> None:
 
 
 def fingerprint(graph: Graph) -> tuple[object, ...]:
-    """Return all that makes a graph, as a value that can be compared."""
+    """Return the whole graph as a comparable value."""
     nodes = [(n, _operation(graph.operation(n))) for n in graph.names]
     return (tuple(nodes), tuple(map(repr, graph.edges)), tuple(graph.state_inputs.items()))
 

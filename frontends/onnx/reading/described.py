@@ -1,4 +1,4 @@
-"""Files that snnc wrote: the graph that they describe, where it computes what the file's own nodes do."""
+"""ONNX files written by snnc: the graph in their description, if it computes the same as the file's own nodes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LATEST: Final = 1_000
 
 @dataclass(frozen=True)
 class File:
-    """What a description has to fit: initializers, declared shapes of inputs, names of outputs, a digest of nodes, and how to run it."""
+    """The data that a description must fit: initializers, declared input shapes, output names, a digest of nodes, and how to run it."""
 
     constants: Mapping[str, Array]
     inputs: _Declared
@@ -55,12 +55,12 @@ def described(text: object, file: File, given: Mapping[str, Shape] | None = None
     file
         The file.
     given
-        Shapes of arrays that the correspondence of graph and file is wanted for; None: those of the check.
+        Shapes of arrays for which the correspondence of graph and file is needed; None: those of the check.
 
     Raises
     ------
     SnncError
-        The description is damaged, or the file computes something else. Other exceptions are possible too: the text comes from outside.
+        The description is damaged, or the file computes something else. Other exceptions are possible too, because the text is untrusted.
     """
     description = read_description(text, lambda name: file.constants.get(name) if isinstance(name, str) else None)
     graph = description.graph
@@ -82,7 +82,7 @@ def described(text: object, file: File, given: Mapping[str, Shape] | None = None
 
 
 def _check_inputs(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
-    """Return shapes for the check; where inputs have a time axis, the file says how many steps the network takes."""
+    """Return shapes for the check; if inputs have a time axis, the file gives the number of steps."""
     timed = [(n, op.layout.time_axis) for n, op in graph.of_type(Input) if op.layout.time_axis is not None]
     lengths = {declared[name][axis] for name, axis in timed if axis < len(declared[name])}
     if lengths:
@@ -99,7 +99,7 @@ def _check_inputs(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
 
 
 def _inputs(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
-    """Return the shapes of `declared` with numbers in place of names."""
+    """Return the shapes of `declared` with numbers instead of names."""
     operations = dict(graph.of_type(Input))
     patterns: dict[str, list[int | str]] = {name: _pattern(op) for name, op in operations.items()}
     batched = any(op.layout.batch_axis is not None for op in operations.values())
@@ -164,7 +164,7 @@ def _wanted(graph: Graph, found: Imported, outputs: Mapping[str, Node]) -> list[
 
 
 def _check_work(graph: Graph, ports: PortMap, found: Imported, outputs: list[Node]) -> None:
-    """Refuse a description of something much larger than its file, before memory and time are taken for it."""
+    """Refuse a description that is much larger than its file, before spending memory and time on it."""
     roots = [*outputs, *(n for trace in found.traces for n in trace.nodes.values())]
     of_file = sum(_work_of_node(n) for n, _ in needed(roots).values() if n.value is None)
     samples = max(math.prod(found.inputs.shapes[n]) // size(op.shape) for n, op in graph.of_type(Input))

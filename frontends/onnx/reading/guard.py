@@ -1,4 +1,4 @@
-"""Whatever goes wrong while a file is read is an error with a code."""
+"""Conversion of any failure while reading a file to an error with a code."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from snnc.frontends.onnx.errors import TooLargeError, UnforeseenError
 
 @contextmanager
 def refusing(path: Path, what: str, advice: str) -> Iterator[None]:
-    """Turn every exception into a refusal of the file.
+    """Turn every exception into an error about the file.
 
     Parameters
     ----------
     path
         The file.
     what
-        What cannot be done with it: "read", "converted".
+        The failed action: "read", "converted".
     advice
-        What to do when snnc has no other word for the reason.
+        Advice for an unknown reason.
 
     Raises
     ------

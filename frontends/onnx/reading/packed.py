@@ -1,7 +1,7 @@
-"""States of a single step that share a tensor, taken apart: several populations' states, and buffers that move by one entry a step.
+"""States of a single step that share a tensor, separated: several populations' states, and buffers that shift by one entry a step.
 
-What a step puts together at its end tells what the tensor is made of. The first step then reads the parts put together in the
-same way, so that slices of it reach them as slices of a stack reach its entries.
+The way in which a step joins the tensor at its end shows its parts. The first step then reads the parts joined in the
+same way, so slices of it reach them as slices of a stack reach its entries.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.node import Array, Node, Pool, Shape
 
 _MAX_VALUES: Final = 1 << 24
-"""Values of all states; larger ones are left whole."""
+"""Maximum values of all states; larger ones stay whole."""
 _MAX_DEPTH: Final = 1024
-"""Steps that a value may stay in a buffer."""
+"""Maximum number of steps that a value may stay in a buffer."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Leaf:
-    """A part: the numbers of its values, and of those that it takes over from the step before."""
+    """A part: the numbers of its values, and of those copied from the previous step."""
 
     numbers: Array
     source: Array | None
@@ -34,7 +34,7 @@ class _Leaf:
 
 @dataclass(frozen=True, eq=False)
 class _Join:
-    """Parts behind one another."""
+    """Concatenated parts."""
 
     axis: int
     parts: tuple[_Tree, ...]
@@ -54,14 +54,14 @@ _Tree: TypeAlias = _Leaf | _Join | _Move
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The states of a single step, taken apart.
+    """The separated states of a single step.
 
     Attributes
     ----------
     trees
-        What each state is made of.
+        The structure of each state.
     names
-        Input of each part; None for parts of buffers that move, which start at zero.
+        Input of each part; None for parts of shifting buffers, which start at zero.
     shapes
         Shape of each of those inputs.
     buffers
@@ -82,7 +82,7 @@ class Parts:
         return not all(isinstance(tree, _Leaf) for tree in self.trees.values())
 
     def start(self, pool: Pool) -> dict[str, Node]:
-        """Return what the first step reads for each state."""
+        """Return the first step's input for each state."""
 
         def leaf(made: _Leaf) -> Node:
             name = self.names[made]
@@ -92,7 +92,7 @@ class Parts:
 
 
 def parts_of(pool: Pool, inputs: Mapping[str, Node], carried: Mapping[str, Node]) -> Parts | None:
-    """Take states apart, given all inputs and the value that carries each state on; None where all stay whole."""
+    """Separate states, given all inputs and the value that continues each state; None if all stay whole."""
     states = {name: inputs[name] for name in carried}
     if sum(math.prod(n.shape) for n in states.values()) > _MAX_VALUES:
         return None
@@ -122,7 +122,7 @@ def parts_of(pool: Pool, inputs: Mapping[str, Node], carried: Mapping[str, Node]
 
 
 def advised(error: OnnxError, pool: Pool, states: Iterable[str]) -> OnnxError:
-    """Return an error that tells, where a step reads parts of its states, that these may be the reason."""
+    """Return an error that names parts of states, if a step reads any, as the possible reason."""
     names = set(states)
     sliced = (str(n.inputs[0].attrs[0]) for n in pool.nodes if n.op == "slice" and n.inputs[0].op == "input")
     found = ", ".join(f"'{name}'" for name in dict.fromkeys(sliced) if name in names)
@@ -135,7 +135,7 @@ def advised(error: OnnxError, pool: Pool, states: Iterable[str]) -> OnnxError:
 
 
 def joined(pool: Pool, node: Node) -> Node:
-    """Return a value that is put together, by Concat or by writing entries into it, as one Concat of the same parts at every step."""
+    """Return a joined value, made by Concat or by writing entries into it, as one Concat of the same parts at every step."""
     if node.op == "put":
         axis, at = cast("tuple[int, int]", node.attrs)
         stop = at + node.inputs[1].shape[axis]
@@ -152,7 +152,7 @@ def joined(pool: Pool, node: Node) -> Node:
 
 
 def _flat(pool: Pool, parts: tuple[Node, ...], axis: int) -> Node:
-    """Return a Concat without others along the same axis in it; constants are as long as what will stand in their place."""
+    """Return a Concat without nested ones along the same axis; constants have the length of their later replacements."""
     found = [n for p in parts for n in (p.inputs if p.op == "concat" and p.attrs[0] == axis else (p,))]
     width = min((n.shape[axis] for n in found if n.value is None), default=0)
     rows: list[Node] = []
@@ -163,7 +163,7 @@ def _flat(pool: Pool, parts: tuple[Node, ...], axis: int) -> Node:
 
 
 def _named(name: str, tree: _Tree, own: Array, buffered: Array, names: dict[_Leaf, str | None]) -> _Tree:
-    """Name the parts of a state; return it whole where it has one part only, or one that is no block of it."""
+    """Name the parts of a state; return it whole if it has one part only, or one that is not a block of it."""
     whole = _Leaf(own, None)
     found: dict[_Leaf, str | None] = {}
     for leaf in _leaves(tree):
@@ -199,7 +199,7 @@ def _tree(node: Node, own: Array, numbers: Mapping[str, Array]) -> _Tree:
 
 
 def _taken_over(node: Node, numbers: Mapping[str, Array]) -> Array | None:
-    """Return the numbers of the values that a node only takes over from states; None for any other node."""
+    """Return the numbers of the values that a node only copies from states; None for any other node."""
     if node.op == "input":
         return numbers.get(str(node.attrs[0]))
     if node.op not in ("slice", "reshape", "transpose"):
@@ -233,7 +233,7 @@ def _built(pool: Pool, tree: _Tree, leaf: Callable[[_Leaf], Node]) -> Node:
 
 
 def _block(numbers: Array, shape: Shape) -> Index | None:
-    """Return the index of an array of `shape` that gives the values with these numbers, in their order; None where there is none."""
+    """Return the index of an array of `shape` that gives the values with these numbers, in their order; None if there is none."""
     places = np.unravel_index(numbers.reshape(-1), shape)
     found: list[int | slice] = []
     for place, size in zip(places, shape, strict=True):

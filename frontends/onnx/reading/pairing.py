@@ -1,9 +1,9 @@
-"""Pair the state inputs of a single-step file with the outputs that carry the states on.
+"""Pair the state inputs of a single-step file with the outputs that continue the states.
 
-A state is continued by what is computed from it most directly: a membrane decays (a product and a sum), while the membrane of another
-population reaches it through weights or a spike only. Of all pairings the one with the best sum of ratings is taken
-(:mod:`snnc.frontends.onnx.recovery.paths`). Names decide between equals, then what else is known of the
-ways, then the order in the file.
+A state is continued by the output that is computed from it most directly: a membrane decays (a product and a sum), while the membrane of
+another population reaches it through weights or a spike only. The pairing with the best sum of ratings is taken
+(:mod:`snnc.frontends.onnx.recovery.paths`). Names break ties, then other properties of the
+paths, then the order in the file.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _Costs: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Pairs:
-    """State input -> output; and the states of which nothing but the order in the file says which output continues them."""
+    """State input -> output; and the states whose output is determined only by the order in the file."""
 
     outputs: dict[str, str]
     guessed: tuple[str, ...] = ()
 
 
 def pair_states(inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
-    """Return which output continues which state input; nothing where the file has no state inputs.
+    """Return which output continues which state input; empty if the file has no state inputs.
 
     The first input is data; every other input that has the shape of an output is a state.
 
@@ -76,7 +76,7 @@ def guess_said(pairs: Pairs) -> list[str]:
 
 
 def _assigned(costs: _Costs) -> list[int] | None:
-    """Return the output of each state, all different, with the lowest sum of costs; None where there are too few."""
+    """Return the output of each state, all different, with the lowest sum of costs; None if there are too few."""
     try:
         return [int(m) for m in linear_sum_assignment(costs)[1]] if costs.shape[0] <= costs.shape[1] else None
     except ValueError:  # no assignment without an infinite cost
@@ -84,7 +84,7 @@ def _assigned(costs: _Costs) -> list[int] | None:
 
 
 def _open(costs: _Costs, found: list[int], state: int, same: _Costs) -> bool:
-    """Tell whether another value could continue `state` at the same sum of costs."""
+    """Return whether another value could continue `state` at the same sum of costs."""
     others = costs.copy()
     others[state, same[found[state]]] = np.inf
     changed = _assigned(others)

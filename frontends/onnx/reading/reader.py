@@ -1,4 +1,4 @@
-"""Read an ONNX file and check all of it that can be checked before it is run."""
+"""Read an ONNX file and check everything that can be checked before it runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OLDEST_OPSET: Final = 13
 _DIGEST: Final = f"{KEY}.structure"
 _OWN_DOMAINS: Final = ("", "ai.onnx")
 _SMALL: Final = 256
-"""Elements of external data that are loaded in any case."""
+"""Maximum elements of external data that are always loaded."""
 
 
 def size_of(path: Path) -> int:
@@ -40,9 +40,9 @@ def size_of(path: Path) -> int:
     Raises
     ------
     UnreadableFileError
-        It is something else, which may have no end.
+        It is not a regular file, and may be endless.
     OSError
-        It is not there.
+        It does not exist.
     """
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
@@ -51,12 +51,12 @@ def size_of(path: Path) -> int:
 
 
 def read_model(path: Path) -> ModelProto:
-    """Return the checked model of a file, external data loaded, local functions inlined.
+    """Return the checked model of a file, with external data loaded and local functions inlined.
 
     Raises
     ------
     OnnxError
-        Anything of the file is wrong; the error's class says what.
+        Some part of the file is wrong; the error's class says which.
     """
     try:
         size = size_of(path)
@@ -108,9 +108,9 @@ def opset_of(model: ModelProto) -> int:
 
 
 def notes_of(model: ModelProto) -> tuple[object, object]:
-    """Return the description of the network that snnc leaves in the files that it writes, unread, and a digest of the file's nodes now.
+    """Return the unparsed description of the network in a file written by snnc, and a digest of the file's current nodes.
 
-    Both are None where there is no description.
+    Both are None if there is no description.
     """
     found = {p.key: p.value for p in model.metadata_props if p.key in (KEY, _DIGEST)}
     return found.get(KEY), found.get(_DIGEST)
@@ -218,7 +218,7 @@ def _check_node(graph: GraphProto, index: int, visible: set[str], made: dict[str
 
 
 def _drop_unused(graph: GraphProto) -> None:
-    """Leave out initializers that no node reads, so that nothing is loaded for them."""
+    """Remove initializers that no node reads, so that they are not loaded."""
     for found in _graphs(graph):
         read = {name for inner in _graphs(found) for node in inner.node for name in node.input}
         read |= {o.name for inner in _graphs(found) for o in inner.output} | {i.name for i in found.input}

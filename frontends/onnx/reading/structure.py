@@ -1,4 +1,4 @@
-"""What an ONNX file computes but for its weights, as one number: it tells whether somebody changed the nodes of a file."""
+"""A hash of an ONNX file without its weights, which shows whether somebody changed the nodes of a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 
 
 def structure(model: ModelProto) -> str:
-    """Return a digest of nodes, functions, and names of inputs and outputs; initializers, shapes and names of nodes are not in it."""
+    """Return a digest of nodes, functions, and names of inputs and outputs, without initializers, shapes and names of nodes."""
     found = hashlib.sha256()
     for part in _model(model):
         found.update(repr(part).encode("utf-8", "surrogatepass"))

@@ -47,7 +47,7 @@ from snnc.frontends.onnx.reroll.step import Result, Step
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value leaves the graph's nodes."""
+    """A source port of the graph."""
 
     node: str
     port: str = ""
@@ -92,7 +92,7 @@ class _Builder:
                 return name
 
     def input(self, ref: InputRef) -> Place:
-        """Return where an input leaves, adding it on its first use."""
+        """Return the port of an input, adding it on its first use."""
         step, full = self.step, self.plan.inputs[ref.name]
         axis, batch = step.axes.get(ref.name), step.input_batch(ref)
         shape = tuple(d for k, d in enumerate(full) if k not in (axis, batch)) or (1,)
@@ -101,11 +101,11 @@ class _Builder:
         return Place(ref.name, "", shape)
 
     def read(self, operand: Operand, target: str, port: str = "", shape: Shape | None = None) -> None:
-        """Connect an operand to a port, in `shape`, when its source is there."""
+        """Connect an operand to a port, in `shape`, once its source exists."""
         self.pending.append((operand, target, port, shape))
 
     def connect(self) -> None:
-        """Make all edges; where a reader needs another shape, a Reshape comes in between."""
+        """Make all edges; if a reader needs another shape, insert a Reshape."""
         for operand, target, port, shape in self.pending:
             place = self.place(operand)
             delay = operand.delay if not isinstance(operand, Const) else 0
@@ -120,7 +120,7 @@ class _Builder:
             self.graph.connect(self.shaped[key], target, target_port=port)
 
     def place(self, operand: Operand) -> Place:
-        """Return where an operand leaves."""
+        """Return the port of an operand."""
         match operand:
             case InputRef():
                 return self.input(operand)
@@ -146,7 +146,7 @@ class _Builder:
             self.read(self.step.see(operand), self.places[cls].node, str(k) if concat else "", shape)
 
     def joined(self, cls: int) -> None:
-        """Add a pick of several sources: they are put behind one another first."""
+        """Add a pick of several sources, which are concatenated first."""
         step = self.step
         pick, sources = cast("Pick", step.classes[cls].attrs[0]), step.operands(cls)
         sizes = [math.prod(step.full(o)) for o in sources]
@@ -209,7 +209,7 @@ def _rank(port: str) -> tuple[bool, bool, str]:
 
 
 def build(plan: Plan) -> Built:
-    """Return the graph of a recovered step, and which of the step's values its populations have."""
+    """Return the graph of a recovered step, and the step's values in its populations."""
     builder = _Builder(plan)
     step, groups = plan.step, plan.groups
     done: set[int] = set()
@@ -269,7 +269,7 @@ def _output(builder: _Builder, name: str) -> None:
 
 
 def _output_batch(step: Step, result: Result) -> int | None:
-    """Return which axis of an output, time left out, is the batch."""
+    """Return the batch axis of an output, without counting time."""
     value = result.value
     if isinstance(value, Ref):
         shape, batch = step.classes[value.cls].shape, step.batch[value.cls]

@@ -1,7 +1,7 @@
-"""Where gradients stop inside a neuron: as marks in the file say, or by a rule where there are none.
+"""Places where gradients stop inside a neuron: from marks in the file, or by a rule without them.
 
-ONNX has no operator that stops a gradient, so a file by itself does not say which of a neuron's own spikes are constants to its
-gradient. :data:`DETACHES` are the rules; the export of a PyTorch module carries marks, which say it exactly.
+ONNX has no operator that stops a gradient, so a file alone does not say which of a neuron's own spikes are constants to its
+gradient. :data:`DETACHES` are the rules; the export of a PyTorch module has exact marks.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ the neuron itself reads it, in the reset and in feedback and adaptation without 
 _FIRES: Final = frozenset({"spike", "spike_ge"})
 DEFAULT: Final[Detach] = "reset"
 MARK: Final = "snnc_detach"
-"""How the names of ``Identity`` nodes begin that stand for PyTorch's ``detach`` in an export of snnc's own."""
+"""Prefix of the names of ``Identity`` nodes for PyTorch's ``detach`` in snnc's own exports."""
 PARAMETER: Final = "snnc_parameter:"
-"""How those begin that name a parameter of a neuron, which training changes."""
+"""Prefix of those that name a learnable parameter of a neuron."""
 
 
 def strip(classes: list[StepClass]) -> None:
-    """Take marks out of a step, in place: an operand that an elementwise operation reads through one becomes `cut`.
+    """Remove marks from a step, in place: an operand that an elementwise operation reads through one becomes `cut`.
 
-    Marks in front of other operations and of results stay, as an elementwise operation of their own.
+    Marks before other operations and results stay, as separate elementwise operations.
     """
     for made in classes:
         if made.op not in ELEMENTWISE or made.op == "detach":
@@ -63,7 +63,7 @@ def _later(operand: Operand, delay: int) -> Operand:
 
 
 def detached(lines: list[Assignment], constants: Mapping[str, Array], states: Iterable[str], rule: Detach) -> list[Assignment]:
-    """Put ``detach`` into the equations of one population, as `rule` says.
+    """Put ``detach`` into the equations of one population, according to `rule`.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def detached(lines: list[Assignment], constants: Mapping[str, Array], states: It
     constants
         Values of their ``k`` placeholders.
     states
-        The targets that are carried to the next step; what only leaves the population is not touched.
+        The targets that are carried to the next step; values that only leave the population are not changed.
     rule
         See :data:`DETACHES`.
     """
@@ -84,7 +84,7 @@ def detached(lines: list[Assignment], constants: Mapping[str, Array], states: It
 
 
 def hoisted(lines: list[Assignment], outside: set[str]) -> list[Assignment]:
-    """Write ``detach`` once, where a spike is defined, if all that reads the spike is detached; `outside` names are read elsewhere too."""
+    """Write ``detach`` once, where a spike is defined, if all its readers are detached; `outside` names are read elsewhere too."""
     fires = {line.target for line in lines if isinstance(line.value, Call) and line.value.function in _FIRES} - outside
     cut = {name for line in lines for name in _cut_symbols(line.value)}
     plain = {name for line in lines for name in symbols(transform(line.value, _without_cut_symbols))}
@@ -97,11 +97,11 @@ def hoisted(lines: list[Assignment], outside: set[str]) -> list[Assignment]:
 
 
 Form: TypeAlias = "Mapping[str, Array | None]"
-"""What an expression of spikes and constants is: the factor of each spike in a weighted sum, None where it is not such a sum."""
+"""The form of an expression of spikes and constants: the factor of each spike in a weighted sum, None if it is not such a sum."""
 
 
 class _Marker:
-    """Follows what is a spike, and what a spike gates, from line to line."""
+    """Follows spikes, and values gated by spikes, from line to line."""
 
     def __init__(self, constants: Mapping[str, Array], rule: Detach) -> None:
         self._rule = rule
@@ -113,7 +113,7 @@ class _Marker:
         self._made: dict[str, Expression] = {}
 
     def line(self, target: str, value: Expression, inner: bool) -> Expression:
-        """Return the value of one line with its spikes detached where it is `inner`, and note what its target is."""
+        """Return the value of one line with its spikes detached if it is `inner`, and record the form of its target."""
         self._lines[target] = value
         names = (target, f"p{target[1:]}_1") if target[0] == "c" else (target,)
         if isinstance(value, Call) and value.function in _FIRES:
@@ -148,7 +148,7 @@ class _Marker:
         return None
 
     def _form(self, e: Expression) -> Form | None:
-        """Return what an expression is if it is made of constants and spikes only, the empty form for constants."""
+        """Return the form of an expression of constants and spikes only, the empty form for constants."""
         if isinstance(e, Symbol):
             return {} if e.name in self._constants else self._forms.get(e.name)
         if not isinstance(e, Call):
@@ -197,7 +197,7 @@ class _Marker:
         return e
 
     def _resets(self, function: str, position: int, form: Form, gates: set[str]) -> bool:
-        """Tell whether adding (or subtracting) `form` takes a threshold off, or belongs to a gate of the same spike."""
+        """Return whether adding (or subtracting) `form` subtracts a threshold, or belongs to a gate of the same spike."""
         if function not in ("add", "sub"):
             return False
         sign = -1.0 if function == "sub" and position == 1 else 1.0
@@ -265,12 +265,12 @@ def _is_detach(e: Expression) -> TypeGuard[Call]:
 
 
 def check_rule(rule: str) -> Detach:
-    """Return `rule` where it is one.
+    """Return `rule` if it is valid.
 
     Raises
     ------
     DetachError
-        It is none of :data:`DETACHES`.
+        It is not one of :data:`DETACHES`.
     """
     for known in DETACHES:
         if rule == known:
@@ -279,7 +279,7 @@ def check_rule(rule: str) -> Detach:
 
 
 def with_rule(graph: Graph, rule: Detach) -> None:
-    """Let the gradients of all populations of `graph`, in place, stop where `rule` says, and nowhere else."""
+    """Stop the gradients of all populations of `graph`, in place, according to `rule`, and nowhere else."""
     for name, population in list(graph.of_type(Population)):
         model = population.model
         plain = [Assignment(a.target, transform(a.value, lambda e: e.args[0] if _is_detach(e) else e)) for a in model.equations]

@@ -137,7 +137,7 @@ def _value_of(node: Node) -> Array:
 
 
 def is_spike(expression: Expression) -> bool:
-    """Tell whether an expression is the spike function, detached or not."""
+    """Return whether an expression is the spike function, detached or not."""
     match expression:
         case Call("detach", (inner,)):
             return is_spike(inner)
@@ -230,7 +230,7 @@ def occurrences(lines: list[Assignment]) -> Iterator[tuple[str, Call]]:
 
 
 def same(a: Array, b: Array) -> bool:
-    """Tell whether two constants are equal."""
+    """Return whether two constants are equal."""
     return bool(a.shape == b.shape and np.array_equal(a, b))
 
 

@@ -1,4 +1,4 @@
-"""Which elementwise classes form one population: what a recurrence ties together, and what hangs on it alone."""
+"""Groups of elementwise classes that form one population: those connected by a recurrence, and those that depend on it alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from snnc.frontends.onnx.reroll.step import Step
 
 @dataclass(eq=False)
 class Grouping:
-    """Groups of elementwise classes, and what became of the others.
+    """Groups of elementwise classes, and the treatment of the others.
 
     ``bias`` maps an addition of a constant to the matrix product that it belongs to; ``sums`` are plain additions between groups.
     """
@@ -86,7 +86,7 @@ def _biases(step: Step, made: Grouping, uses: dict[int, list[tuple[int, int]]]) 
 
 
 def channel_bias(step: Step, product: int, value: Array) -> Array | None:
-    """Return an added constant as a bias of a product, one value a channel; None where it differs within a channel."""
+    """Return an added constant as a bias of a product, one value per channel; None if it differs within a channel."""
     full = np.asarray(value).reshape((1,) * (len(step.classes[product].shape) - np.ndim(value)) + np.shape(value))
     shape = step.classes[product].shape
     if full.ndim != len(shape):

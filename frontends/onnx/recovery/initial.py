@@ -1,4 +1,4 @@
-"""Initial states: propose them, run the recovered step from them, and accept only what the file computes in its first steps."""
+"""Initial states: propose them, run the recovered step from them, and require the file's values in its first steps."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepC
 from snnc.frontends.onnx.reroll.step import Step
 
 Fault: TypeAlias = tuple[int, int, float]
-"""Class, step and difference of a value that is not met."""
+"""Class, step and difference of a value that is not reproduced."""
 _TOLERANCE: Final = 2e-6
 _MAX_TRIALS: Final = 200
 _FEWEST_TRIALS: Final = 8
 _MAX_WORK: Final = 1e9
 """Multiplications that the trials of one population may take, on one sample."""
 _MAX_EARLY: Final = 100
-"""Values of the first steps that are looked at for constants."""
+"""Maximum values of the first steps that are searched for constants."""
 _SAMPLES: Final = 8
 _SEARCHED: Final = 2
 """Samples that a proposal has to survive before it sees all of them."""
@@ -106,7 +106,7 @@ class Simulation:
                 return self.before(seen.cls, t - seen.delay, group).reshape(self._step.classes[cls].shape)
 
     def faults(self, classes: list[int]) -> list[Fault]:
-        """Return (class, step, difference) of every early value that is not met."""
+        """Return (class, step, difference) of every early value that is not reproduced."""
         found: list[Fault] = []
         for cls in classes:
             made = self._step.classes[cls]

@@ -114,7 +114,7 @@ def _pool(step: Step, cls: int) -> Pool:
 
 
 def scale_of(named: Named, shape: Shape) -> Scale | None:
-    """Return equations that only multiply by a constant, and add one, as a layer; None where they do more."""
+    """Return equations that only multiply by a constant, and add one, as a layer; None if they do more."""
     if named.states or len(named.lines) != 1 or len(named.ports) != 1:
         return None
     match named.lines[0].value:

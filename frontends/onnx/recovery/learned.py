@@ -1,4 +1,4 @@
-"""Constants of a file that training changes: which parameter of the module they are, or what is computed from which.
+"""Trainable constants of a file: the module's parameter for each, or the computation from parameters.
 
 An export of snnc's own names the parameters of neurons. What the module computes from one or several of them stays an expression in the
 neuron's equations, so that their gradients are the module's; a function of one parameter that has an inverse is a parameter itself.
@@ -12,7 +12,7 @@ from snnc.frontends.onnx.flattening.node import Node
 
 
 def learned(node: Node) -> bool:
-    """Tell whether a constant is a parameter that training changes, or follows from one."""
+    """Return whether a constant is a parameter that training changes, or follows from one."""
     return node.op == "parameter" or any(learned(operand) for operand in node.inputs)
 
 

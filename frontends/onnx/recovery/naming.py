@@ -1,4 +1,4 @@
-"""Names for the states, parameters and outputs of recovered equations, from what they do in them."""
+"""Names for the states, parameters and outputs of recovered equations, from their roles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a value of a step reaches another: by products and sums, through other functions, weights, a comparison, or not at all."""
+"""Paths from one value of a step to another: by products and sums, through other functions, weights, a comparison, or none."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _hardness(node: Node, operand: int) -> int:
 
 
 def _fires(node: Node) -> bool:
-    """Tell whether a value is the result of a comparison, times a constant at most."""
+    """Return whether a value is the result of a comparison, times a constant at most."""
     while node.op not in COMPARISONS:
         moving = [n for n in node.inputs if n.value is None]
         if len(moving) != 1 or (node.op in ELEMENTWISE and node.op != "mul") or node.op in _LAYERS:

@@ -1,4 +1,4 @@
-"""What an output of the file is: values of steps, or their last, sum, mean, maximum or minimum.
+"""The meaning of a file's output: values of steps, or their last, sum, mean, maximum or minimum.
 
 Over all steps, or over some that follow one another.
 """
@@ -100,7 +100,7 @@ def _check_parts(line: Timeline, name: str, output: Node, node: Node, behind: li
 
 
 def _joins(stack: Node, behind: list[Node]) -> bool:
-    """Tell whether the axis of a stack of steps, followed through the nodes behind it, holds something else too at the end."""
+    """Return whether the axis of a stack of steps, followed through the nodes behind it, holds something else too at the end."""
     axis, shape = cast("int", stack.attrs[0]), stack.shape
     joined = shape[axis] != len(stack.inputs)
     for node in behind:
@@ -120,7 +120,7 @@ def _joins(stack: Node, behind: list[Node]) -> bool:
 
 
 def _summary(pool: Pool, line: Timeline, output: Node) -> tuple[Readout, Window] | None:
-    """Return how an output sums up steps, and which; None where it does something else."""
+    """Return how an output sums up steps, and which; None if it does something else."""
     inner, scale = unscaled(output)
     node = inner.inputs[0] if inner.op == "reshape" else inner
     found = _reduced(pool, line, node) if node.op == "reduce" else _folded(line, node)

@@ -29,7 +29,7 @@ _REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "pick
 def settle(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str], detach: Detach | None) -> Built:
     """Return the graph of a step.
 
-    A matrix product of late values is tried as it stands (the delay is in front of it, so that it sees zeros before step
+    A matrix product of late values is tried as it stands (the delay is before it, so that it sees zeros before step
     0) and, where the first steps say otherwise, with the delay behind it (so that nothing at all arrives in step 0). Initial states
     that the file shows are tried first, others are searched for last.
 
@@ -75,7 +75,7 @@ def _trials(step: Step) -> Iterator[Step]:
 
 
 def _products_late(step: Step) -> Step:
-    """Put the delays around matrix products in front of them."""
+    """Put the delays around matrix products before them."""
     chosen = {
         c: d for c in step.live() if step.classes[c].op in ("linear", "conv") and (d := _use_delay(step, [c, *_bias_of(step.classes, c)]))
     }

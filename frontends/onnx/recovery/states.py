@@ -1,7 +1,7 @@
-"""Which values a population keeps from step to step.
+"""The values that a population keeps from step to step.
 
 Every member that its own group reads late is a state, except those that other states already determine: the reset that a
-file computes from the previous membrane is no state beside the membrane. Where several late values have one
+file computes from the previous membrane is not an additional state. If several late values have one
 common source, that source is kept instead of them; so is the membrane that a file resets to zero only when it reads it.
 """
 
@@ -46,7 +46,7 @@ def states_of(step: Step, groups: Grouping, group: int, visible: set[int]) -> St
 
 
 def _by_learned(step: Step, inside: set[int], cls: int, kept: Mapping[int, int]) -> bool:
-    """Tell whether `cls` follows from the `kept` values of its own step by a parameter that training changes."""
+    """Return whether `cls` follows from the `kept` values of its own step by a parameter that training changes."""
     stack, seen = [cls], {cls}
     while stack:
         for operand in step.operands(stack.pop()):
@@ -94,7 +94,7 @@ def _chosen(step: Step, members: list[int], visible: set[int], own: set[int]) ->
 
 
 def _given(step: Step, cls: int) -> bool:
-    """Tell whether the file gives the value before step 0 from outside, to all that read it."""
+    """Return whether the file gives the value before step 0 from outside, to all that read it."""
     nodes = step.classes[cls].initial.get(-1, [])
     return bool(nodes) and all(n.op == "input" for n in nodes)
 
@@ -155,7 +155,7 @@ def _plain_source(step: Step, inside: set[int], cls: int, visible: set[int]) -> 
 
 
 def _below_given(step: Step, cls: int) -> bool:
-    """Tell whether what `cls` follows from in the same step is given from outside before step 0."""
+    """Return whether what `cls` follows from in the same step is given from outside before step 0."""
     for _ in range(_MAX_CHAIN):
         refs = [o for o in step.operands(cls) if isinstance(o, Ref)]
         if len(refs) != 1 or refs[0].delay:

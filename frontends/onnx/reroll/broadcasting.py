@@ -1,4 +1,4 @@
-"""Write out where an elementwise operation repeats the values of an operand within a sample: inhibition by the sum of a layer, say."""
+"""Make broadcasts within a sample explicit: elementwise operations that repeat values, as inhibition by the sum of a layer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from snnc.frontends.onnx.reroll.step import Step
 
 
 def broadcast_out(step: Step) -> Step:
-    """Return the step with an expansion in front of every elementwise operation that reads fewer values than it makes."""
+    """Return the step with an expansion before every elementwise operation that reads fewer values than it makes."""
     found = [(c, k) for c in step.live() if step.is_elementwise(c) for k, o in enumerate(step.classes[c].operands) if _repeats(step, c, o)]
     if not found:
         return step

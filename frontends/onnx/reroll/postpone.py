@@ -18,7 +18,7 @@ from snnc.frontends.onnx.reroll.step import Step
 
 
 def postponed(step: Step) -> Step | None:
-    """Return the step with such products one step later; None where there are none."""
+    """Return the step with such products one step later; None if there are none."""
     users = _users(step)
     slack = _slack(step, users)
     products = [c for c in step.live() if step.classes[c].op in ("linear", "conv") and slack[c] >= 1]

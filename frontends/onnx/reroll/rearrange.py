@@ -1,4 +1,4 @@
-"""Rewrite what moves values within a sample, or multiplies along one of several axes, as operations that a graph has.
+"""Rewrite operations that move values within a sample, or multiply along one of several axes, as operations of a graph.
 
 Transposes, gathers, shuffles and paddings between two layers become one `pick`: each of its values is a value of a source, or a constant.
 A matrix product over the last of several axes is a convolution with a kernel of 1 between two picks. Padding goes into the convolution
@@ -24,11 +24,11 @@ from snnc.frontends.onnx.reroll.step import Step
 
 MOVES: Final = frozenset({"reshape", "transpose", "slice", "concat", "expand", "pick"})
 _MAX_SLICES: Final = 4
-"""Slices of one value that are joined as they are; more become one pick."""
+"""Maximum slices of one value that are joined unchanged; more become one pick."""
 
 
 def rearranged(step: Step) -> Step:
-    """Return the step with picks for what the graph has no other operation for.
+    """Return the step with picks for operations that the graph does not have.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def _new(classes: list[StepClass], op: str, attrs: tuple[object, ...], shape: Sh
 
 
 class _Tracer:
-    """Follows the values of moving classes to their sources, by moving their numbers instead of them."""
+    """Traces the values of moving classes to their sources, by moving index numbers instead of values."""
 
     def __init__(self, step: Step) -> None:
         self._step = step
@@ -270,7 +270,7 @@ def _delayed(source: Operand, delay: int) -> Iterator[Operand]:
 
 
 def padding_of(pick: Pick, source: Shape, result: Shape) -> Pairs | None:
-    """Return (before, after) zeros for each axis where a pick only pads its source; None where it does something else."""
+    """Return (before, after) zeros for each axis where a pick only pads its source; None if it does something else."""
     if pick.fill is not None and pick.fill.any():
         return None
     source = aligned(source, len(result))

@@ -1,6 +1,6 @@
 """Move classes in time so that nothing reads the future.
 
-A class may first be met one step late (the reset reads the spike of the step before) and then be found to be needed earlier. Moving a
+A class may first be met one step late (the reset reads the spike of the previous step) and then be found to be needed earlier. Moving a
 class changes the delays around it, not what is computed.
 """
 

@@ -1,6 +1,6 @@
 """Re-roll time: from the nodes of all steps to one class for each value of the step.
 
-A *tuple* holds one node for each time step. Tuples are taken apart from the outputs towards the inputs, as in a
+A *tuple* holds one node for each time step. Tuples are analysed from the outputs towards the inputs, as in a
 bisimulation: equal constants are a parameter; a tuple that is a known class moved by d steps is a use with delay d; anything else is a
 new class, whose operands are tuples again. Names and the order of nodes play no part.
 """
@@ -74,7 +74,7 @@ class StepClass:
     static: bool = False
     swapped: set[int] = field(default_factory=set)
     cut: frozenset[int] = frozenset()
-    """Operands that gradients do not pass; see :mod:`snnc.frontends.onnx.recovery.detaching`."""
+    """Operands through which gradients do not flow; see :mod:`snnc.frontends.onnx.recovery.detaching`."""
 
     def inputs(self, t: int) -> tuple[Node, ...]:
         """Return the operands of step `t` in the order of the class."""
@@ -160,7 +160,7 @@ class Roller:
         return self._new(steps, last_time, last)
 
     def _shared(self, known: tuple[int, int], t: int, live: Steps) -> bool:
-        """Tell whether a tuple meets a class in an early step only, where two states still have one value."""
+        """Return whether a tuple matches a class in an early step only, where two states still have the same value."""
         made, last = self.classes[known[0]], max(live)
         if made.static or t >= HEAD_STEPS or t == last:
             return False
@@ -313,7 +313,7 @@ class Roller:
 
 
 def _fits(node: Node, later: Node) -> bool:
-    """Tell whether an early node may be what a later one is: of two operands at least one is computed alike.
+    """Return whether an early node may correspond to a later one: at least one of two operands is computed alike.
 
     Where exporters fold ``0 + (a + b)``, the addition that is left is not the one that its successors are.
     """
@@ -325,12 +325,12 @@ def _fits(node: Node, later: Node) -> bool:
 
 
 def _holds_spike(node: Node) -> bool:
-    """Tell whether a value is a comparison or a multiple of one, which samples tell from another only near its threshold."""
+    """Return whether a value is a comparison or a multiple of one, which samples tell from another only near its threshold."""
     return node.op in ("gt", "ge") or (node.op == "mul" and any(n.op in ("gt", "ge") for n in node.inputs))
 
 
 def _alike_below(a: Node, b: Node) -> bool:
-    """Tell whether two nodes are alike and one of the values that they compute with is, too."""
+    """Return whether two nodes are alike and one of the values that they compute with is, too."""
     if not _alike(a, b):
         return False
     live = [n for n in a.inputs if n.value is None]

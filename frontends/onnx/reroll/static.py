@@ -1,4 +1,4 @@
-"""Networks whose input does not change in time: the number of steps shows in the outputs only."""
+"""Networks whose input is constant in time: only the outputs show the number of steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One recovered time step: its classes, which axis of each is the batch, and what is layout only."""
+"""One recovered time step: its classes, the batch axis of each, and operations that only change the layout."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Step:
         return operand
 
     def is_layout(self, cls: int) -> bool:
-        """Tell whether a class only moves axes of size 1 or the batch axis."""
+        """Return whether a class only moves axes of size 1 or the batch axis."""
         made = self.classes[cls]
         if made.op not in ("reshape", "transpose", "expand"):
             return False
@@ -158,7 +158,7 @@ class Step:
         return kept != sorted(kept)
 
     def is_elementwise(self, cls: int) -> bool:
-        """Tell whether a class is an elementwise operation."""
+        """Return whether a class is an elementwise operation."""
         return self.classes[cls].op in ELEMENTWISE
 
     def live(self) -> list[int]:

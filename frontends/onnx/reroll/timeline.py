@@ -1,4 +1,4 @@
-"""Find time in a flattened graph: which axis of which input is sliced step by step, and what each value depends on."""
+"""Find time in a flattened graph: the input axis that is sliced step by step, and the inputs that each value depends on."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def windowed(pool: Pool, line: Timeline, output: Node, axis: int) -> Window | No
 
 
 def _stacks(line: Timeline, node: Node, axis: int) -> bool:
-    """Tell whether `axis` leads down to a stack of values of different steps, without making slices of all that lies between."""
+    """Return whether `axis` leads down to a stack of values of different steps, without making slices of all that lies between."""
     for _ in range(_MAX_DEPTH):
         if node.value is not None:
             return False

@@ -1,4 +1,4 @@
-"""Follow a value of the last step back through time: where is the same value one step earlier?"""
+"""Follow a value of the last step back through time: find the same value one step earlier."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _continues(earlier: Node, node: Node) -> bool:
 
 
 def _differs(earlier: Node, node: Node) -> bool:
-    """Tell whether two values are computed with different parameters."""
+    """Return whether two values are computed with different parameters."""
     if earlier.signature != node.signature:
         return False
     return any(a.value is not None and b.value is not None and a is not b for a, b in zip(earlier.inputs, node.inputs, strict=True))

@@ -36,7 +36,7 @@ class Names:
         self._taken = set(reserved)
 
     def fresh(self, wanted: str) -> str:
-        """Return `wanted`, with a number behind it if it is taken."""
+        """Return `wanted`, with a number appended if it is taken."""
         name, number = wanted, 1
         while name in self._taken:
             number += 1

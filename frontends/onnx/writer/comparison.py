@@ -1,4 +1,4 @@
-"""Two runs of one network compared, and random arrays to run it on."""
+"""Comparison of two runs of one network, and random arrays for them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Comparison:
     Attributes
     ----------
     spikes
-        Whether all values of both are 0 or 1; then they have to be equal.
+        Whether all values of both are 0 or 1; then they must be equal.
     mismatches, values
         How many differ (by more than the tolerance, where they are no spikes), of how many.
     largest
-        Largest difference; None where the shapes differ or a value is not finite.
+        Largest difference; None if the shapes differ or a value is not finite.
     step, sample
-        Where the first mismatch is, in time, then among samples; None where there is none, or the output has no such axis.
+        Where the first mismatch is, in time, then among samples; None if there is none, or the output has no such axis.
     shapes
         snnc's and theirs.
     """
@@ -87,7 +87,7 @@ class PortComparison:
     port
         Its name in the population's equations.
     fires
-        Whether its values are spikes, which have to be equal.
+        Whether its values are spikes, which must be equal.
     values, mismatches
         How many were compared, and how many differ (by more than the tolerance, where they are no spikes).
     by_step
@@ -96,7 +96,7 @@ class PortComparison:
     compared
         The steps that were compared.
     largest
-        Largest difference of all steps; None where a value is not finite.
+        Largest difference of all steps; None if a value is not finite.
     first
         First step that differs, or None.
     fired

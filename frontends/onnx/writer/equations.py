@@ -1,4 +1,4 @@
-"""Neuron equations as elementwise ONNX operators, in the order in which their author wrote them."""
+"""Neuron equations as elementwise ONNX operators, in their author's order."""
 
 from __future__ import annotations
 

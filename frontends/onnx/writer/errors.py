@@ -1,4 +1,4 @@
-"""Errors of the ONNX writer, one class a check."""
+"""Errors of the ONNX writer, one class per check."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class OpenTimeError(OnnxWriteError):
 
 
 class NameClashError(OnnxWriteError):
-    """An input, output or state of the network has the name of another, and ONNX has one space of names."""
+    """An input, output or state of the network has the same name as another, and ONNX has a single name space."""
 
     code = "SNNC-E233"
 
@@ -36,13 +36,13 @@ class NoOnnxFormError(OnnxWriteError):
 
 
 class CheckerError(OnnxWriteError):
-    """ONNX's own checker refuses what the writer made: a fault of snnc."""
+    """ONNX's own checker refuses the writer's output: a fault in snnc."""
 
     code = "SNNC-E235"
 
 
 class WeightsTooLargeError(OnnxWriteError):
-    """The network without its weights, or one of its arrays, exceeds what an ONNX file can hold."""
+    """The network without its weights, or one of its arrays, exceeds the size limit of an ONNX file."""
 
     code = "SNNC-E236"
 
@@ -60,13 +60,13 @@ class RuntimeInputError(OnnxWriteError):
 
 
 class FixedSizeError(OnnxWriteError):
-    """A number of samples or steps is asked for that the model file fixes otherwise."""
+    """The requested number of samples or steps differs from the one that the model file fixes."""
 
     code = "SNNC-E239"
 
 
 class HiddenTooLargeError(OnnxWriteError):
-    """Comparing all layers at all steps takes more memory than snnc takes for it."""
+    """Comparing all layers at all steps needs more memory than snnc allows for it."""
 
     code = "SNNC-E244"
 
@@ -78,13 +78,13 @@ class TorchExportError(OnnxWriteError):
 
 
 class TorchModuleError(OnnxWriteError):
-    """What is given is no PyTorch module, or there are no weights to take."""
+    """The argument is not a PyTorch module, or there are no weights to take."""
 
     code = "SNNC-E241"
 
 
 class UnmatchedWeightError(OnnxWriteError):
-    """A trained weight belongs to no parameter of the PyTorch module."""
+    """A trained weight does not belong to any parameter of the PyTorch module."""
 
     code = "SNNC-E242"
 
@@ -96,7 +96,7 @@ class AmbiguousWeightError(OnnxWriteError):
 
 
 class HiddenStateExampleError(OnnxWriteError):
-    """A PyTorch module of one step keeps its states inside, and the example is no sequence."""
+    """A PyTorch module of one step keeps its states inside, and the example is not a sequence."""
 
     code = "SNNC-E248"
 
@@ -108,7 +108,7 @@ class StateLostError(OnnxWriteError):
 
 
 class UnknownFormError(OnnxWriteError):
-    """An ONNX file is asked for in a form that snnc does not write."""
+    """The requested form of an ONNX file is not one that snnc writes."""
 
     code = "SNNC-E261"
 
@@ -120,6 +120,6 @@ class TorchHookError(OnnxWriteError):
 
 
 class TorchFunctionError(OnnxWriteError):
-    """A PyTorch module has a function of its own over whole sequences, whose gradient snnc does not follow."""
+    """A PyTorch module has its own function over whole sequences, whose gradient snnc does not follow."""
 
     code = "SNNC-E276"

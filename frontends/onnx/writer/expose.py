@@ -1,4 +1,4 @@
-"""Make tensors inside a model, and inside the bodies of its loops, outputs of it."""
+"""Turn tensors inside a model, and inside the bodies of its loops, into outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model files that appear whole or not at all, with large weights in a file beside."""
+"""Model files that appear completely or not at all, with large weights in a second file."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def save(model: ModelProto, arrays: Mapping[str, Array], path: Path, inside: int
 
 
 def _write_arrays(model: ModelProto, arrays: Mapping[str, Array], file: Path) -> None:
-    """Write the arrays behind one another and refer to them."""
+    """Write the arrays one after another and refer to them."""
     with file.open("wb") as stream:
         for name, array in arrays.items():
             if array.nbytes <= _SMALL:

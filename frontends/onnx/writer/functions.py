@@ -1,4 +1,4 @@
-"""Neurons as functions of the model: one node a population, its equations in a function of ONNX's own operators."""
+"""Neurons as functions of the model: one node per population, its equations in a function of ONNX's own operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values inside a network as some other implementation computes them, by population, port and step."""
+"""Values inside a network as computed by another implementation, by population, port and step."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Observed:
     by_step
         Step to [batch, *neurons]; a step is missing where the other side does not compute the value.
     sources
-        Who computed it.
+        The implementations that computed it.
     """
 
     population: str
@@ -47,7 +47,7 @@ class Observed:
 
 
 class HiddenOfFile:
-    """Where an ONNX file has the values of its populations.
+    """Places of the populations' values in an ONNX file.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""ONNX files run by ONNX Runtime, an implementation that shares nothing with snnc: what snnc computes is compared with it."""
+"""ONNX files run by ONNX Runtime, an implementation that shares no code with snnc, for comparison with snnc's results."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def check_names(inputs: Iterable[str], arrays: Iterable[str]) -> None:
 
 
 def check_shape(name: str, shape: Sequence[int], wanted: Sequence[int | str | None]) -> None:
-    """Compare the shape of an array with that of a file's input; what is no number is open.
+    """Compare the shape of an array with that of a file's input; what is not a number is open.
 
     Raises
     ------

@@ -25,11 +25,11 @@ class Carried:
     Parameters
     ----------
     name
-        What the body calls its value from the step before.
+        Name in the body of its value from the previous step.
     start
         The value before the first step, a name of the main graph.
     result
-        What the body calls its new value.
+        Name in the body of its new value.
     shape
         Of one sample.
     """
@@ -114,7 +114,7 @@ class Step:
             yield (name, port), [Value(self.body.names.fresh(f"{name}.{port}.{d}_ago"), shape) for d in range(1, delay + 1)]
 
     def _close_lines(self) -> None:
-        """Hand every delay line on by one step."""
+        """Shift every delay line by one step."""
         for key, line in self.lines.items():
             if line:
                 operation = self.graph.operation(key[0])

@@ -27,16 +27,16 @@ Form: TypeAlias = Literal["plain", "functions"]
 def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: bool = False, inside: int = INSIDE) -> list[Path]:
     """Write `graph` as an ONNX model: one ``Scan`` over the time steps.
 
-    Inputs and outputs keep their names and layouts; the batch size is open, and the number of steps where the graph leaves it open.
-    What ONNX has no place for (surrogates, ``detach``, what is learnable, names) is in a description of the graph among the metadata, so
-    that :func:`snnc.frontends.onnx.load.load_onnx` gives the same graph back.
+    Inputs and outputs keep their names and layouts; the batch size is open, and so is the number of steps if the graph leaves it open.
+    Properties that ONNX cannot express (surrogates, ``detach``, learnable parameters, names) are in a description in the metadata, so
+    :func:`snnc.frontends.onnx.load.load_onnx` returns the same graph.
 
     Parameters
     ----------
     graph
         From any front end.
     path
-        The file, which appears whole or not at all.
+        The file, which appears completely or not at all.
     form
         "plain": ONNX's own operators only. "functions": a population is one node of the domain ``ai.snnc``, whose meaning is a function
         of ONNX's own operators in the same file.
@@ -44,17 +44,17 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
         Make every state of every population an input ``"population.state"``, [batch, *shape], its value before the first step.
         Those of ``graph.state_inputs`` are inputs in any case.
     inside
-        Bytes of weights from which on they go into a file beside, ``path`` with ``.data`` behind.
+        Maximum bytes of weights inside the file; larger ones go into a second file, ``path`` with the suffix ``.data``.
 
     Returns
     -------
     list
-        The files that were written, the model last.
+        The written files, the model last.
 
     Raises
     ------
     OnnxWriteError
-        The network cannot be written, or not there.
+        The network cannot be written, or not to this path.
     GraphError
         The network is wrong.
     """
@@ -191,7 +191,7 @@ class _Writer:
         return _Recorded(name, self.body.node("Identity", result, wanted=f"{name}.step"), value, time)
 
     def _batch_of(self, operation: Output) -> int:
-        """Where the batch axis stands in one step of an output."""
+        """Position of the batch axis in one step of an output."""
         layout = operation.layout
         if layout.batch_axis is None or (layout.time_axis is None and operation.readout == "all"):
             return 0
@@ -280,7 +280,7 @@ class _Writer:
 
 
 def _batch_place(layout: Layout) -> int:
-    """Where the batch axis stands in one step of an array that has one."""
+    """Position of the batch axis in one step of an array that has one."""
     assert layout.batch_axis is not None
     return layout.batch_axis - (layout.time_axis is not None and layout.time_axis < layout.batch_axis)
 
