@@ -66,11 +66,11 @@ def initial_values(program: StepProgram) -> dict[str, Array]:
 def rendered(context: Mapping[str, Any], target: str, names: Iterable[str]) -> dict[str, str]:
     """Return the text files of a target: those called `names`, those of the ABI, the loss and the optimizer."""
     environment = source_templates()
-    paths = {**{n: ("common", n) for n in SHARED_SOURCES}, **{n: (target, n) for n in names}}
+    paths = {**{n: f"common/{n}" for n in SHARED_SOURCES}, **{n: f"{target}/{n}" for n in names}}
     if context["training"]:
-        paths |= {"cross_entropy.hpp": (target, "cross_entropy.hpp"), "loss.hpp": (target, f"loss_{context['loss']['name']}.hpp")}
-        paths |= {"optimizer.hpp": (target, f"optimizer_{context['optimizer']['name']}.hpp")}
-    return {name: source_of(environment, folder, file, context) for name, (folder, file) in paths.items()}
+        paths |= {"cross_entropy.hpp": f"{target}/cross_entropy.hpp", "loss.hpp": f"{target}/loss_{context['loss']['name']}.hpp"}
+        paths |= {"optimizer.hpp": f"{target}/optimizer_{context['optimizer']['name']}.hpp"}
+    return {name: source_of(environment, path, context) for name, path in paths.items()}
 
 
 def write_sized_project(

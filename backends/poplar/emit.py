@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors, safetensors_header
-from snnc.backends.codegen.source_templates import source_templates
+from snnc.backends.codegen.source_templates import source_of, source_templates
 from snnc.backends.folders.manifest import PROJECT_FORMAT
 from snnc.backends.folders.project import Chunk, whole_folder, write_file
 from snnc.backends.native.library import ABI_VERSION, SHARED_SOURCES
@@ -25,7 +25,7 @@ from snnc.backends.poplar.tables import initial_values, plan_tables
 from snnc.backends.poplar.vertices.backward import add_backward
 from snnc.backends.poplar.vertices.balanced_rows import AHEAD
 from snnc.backends.poplar.vertices.forward import add_forward
-from snnc.backends.poplar.vertices.gradient_windows import HELPERS, REDUCE, add_gradient_windows
+from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_windows
 from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
 from snnc.backends.poplar.vertices.losses import add_loss, loss_sets
 from snnc.backends.poplar.vertices.parameters import WEIGHT_ROWS, add_parameters
@@ -96,10 +96,10 @@ def render(net: Network) -> dict[str, str]:
 
 
 def print_files(net: Network, names: Mapping[str, str], context: Body) -> dict[str, str]:
-    """Print templates; `names` maps a file to its template."""
+    """Return files by name; `names` says where the plain file or the template of each lies."""
     environment = source_templates()
     environment.filters["code_bytes"] = partial(code_bytes, net.plan.target.instruction_bytes)
-    return {name: environment.get_template(f"{path}.jinja").render(context) for name, path in names.items()}
+    return {name: source_of(environment, path, context) for name, path in names.items()}
 
 
 def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:
@@ -177,7 +177,6 @@ def network_context(net: Network, assembly: Assembly, lines: list[str]) -> Body:
         "stored": [p for p in places if p["name"] in labels],
         "tables": _tables_before(net) + window_test_table_count(net) + 1,  # the last one: losses
         "reductions": [{"bus": b, "table": lists + n} for n, b in enumerate(reductions)],
-        "helpers": [HELPERS] if reductions else [],
         "populations": [_population(p, n) for n, p in enumerate(plan.populations)],
         "stores": [{"buffer": b, "table": len(plan.populations) + n} for n, b in enumerate(net.stores)],
         "variables": list(assembly.variables.values()),

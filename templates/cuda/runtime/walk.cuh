@@ -3,6 +3,7 @@
 #define SNNC_WALK_CUH
 
 #include "launch.hpp"
+#include "sources.hpp"
 #include "teams.hpp"
 
 namespace snnc {
