@@ -15,7 +15,7 @@ from snnc.backends.cpu.neurons import Function, backward_function, forward_funct
 from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.stages import Stages, stages_of
 from snnc.backends.native.adjoint import GivenAdjoint
-from snnc.backends.native.contexts import Context, loss_context, optimizer_context
+from snnc.backends.native.contexts import Context, training_context
 from snnc.backends.native.held_rows import ONE, Held, Slots
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.storage import Storage
@@ -77,8 +77,7 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "update": [f"change({u.parameter}, part({u.parameter}.numbers, worker, workers), learning_rate, updates);" for u in program.update],
         "tables": len(made.tables),
         "find_loss": made.loss or _loss(record),
-        "loss": loss_context(program.loss),
-        "optimizer": optimizer_context(program.optimizer),
+        **training_context(program.loss, program.optimizer),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
     return context, made.tables, needs_of(made, held)

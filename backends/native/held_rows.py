@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LINE = 16
-"""Numbers of a cache line: rows are filled up to whole ones (``vectors.hpp``)."""
+"""Numbers of a cache line: rows are filled up to whole ones."""
 LENGTHS = ("steps", "segment", "block")
 """Lengths that a session knows: of the sequence, of what lies between two checkpoints, of the steps whose deltas are kept together."""
 

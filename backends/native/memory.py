@@ -12,8 +12,9 @@ from snnc.backends.native.held_rows import padded
 from snnc.backends.native.library import NativeLibraryError
 from snnc.backends.runtime.errors import MemoryNeededError
 
-ROOM: Final = 1.125
-"""Room that growing lists make, over what they hold (``values.hpp``)."""
+ROOM_PART: Final = 8
+ROOM: Final = 1 + 1 / ROOM_PART
+"""Growing lists make this part (one in so many) more room than they need."""
 BUSY: Final = 2.0
 """How much busier than the whole sequence a block of steps is taken to be."""
 BLOCK_ROWS: Final = 512

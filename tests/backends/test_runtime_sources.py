@@ -1,16 +1,24 @@
 """What lies under ``templates/<target>/runtime`` is no template: plain sources that compile by themselves, whatever the network."""
 
+import re
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from snnc.backends.codegen.source_templates import source_of, source_templates
+from snnc.backends.cpu import constants as cpu
+from snnc.backends.cuda import constants as cuda
 from snnc.backends.cuda.build import HOST_FLAGS
 from snnc.backends.emulator.build import include_dir
+from snnc.backends.native.contexts import training_context
+from snnc.backends.poplar import constants as poplar
 from snnc.backends.poptorch.build import OPERATION_FLAGS
 from snnc.backends.poptorch.build import include_dir as popart_include_dir
 from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, kept, run_compiler
 from snnc.backends.toolchain.objects import all_of, source_key
+from snnc.compiler.losses import MeanSquaredCount
+from snnc.compiler.losses.optimizers import SGD, Adam
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 CPP = (".h", ".hpp", ".cpp", ".cu", ".cuh")
@@ -24,6 +32,13 @@ TARGETS = {
     "poptorch": (("poplar", "common"), (*EMULATOR, *POPART)),
 }
 """Targets whose files those of a target include, and flags. Sources for a GPU are checked as the processor runs them."""
+CONSTANTS = {"cpu": cpu.CONSTANTS, "cuda": cuda.CONSTANTS, "poplar": poplar.CONSTANTS, "poptorch": poplar.CONSTANTS}
+SETTINGS = {
+    one.name: one
+    for loss, optimizer in ((MeanSquaredCount(), SGD(0.1)), (None, Adam(0.1)))
+    for one in training_context(loss, optimizer)["settings"]
+}
+"""Those of all losses and optimisers."""
 
 
 def runtime(target):
@@ -31,18 +46,27 @@ def runtime(target):
 
 
 def sources(target):
-    """Files of a target; a header that its own source includes first is compiled there."""
+    """Files of a target, less those that another one includes before all else: they are compiled by themselves there."""
     found = [f for f in sorted(runtime(target).glob("*")) if f.suffix in CPP]
-    firsts = {next((line for line in f.read_text().splitlines() if line.startswith("#include")), "") for f in found if f.suffix == ".cpp"}
+    firsts = {re.search(r'^#include .*$|\Z', f.read_text(), re.M).group() for f in found}
     return [f for f in found if f'#include "{f.name}"' not in firsts]
 
 
+def write_generated(target, folder):
+    """The headers of constants that the sources of a target include."""
+    context = {"constants": CONSTANTS.get(target, ()), "settings": list(SETTINGS.values())}
+    for name in ("constants.hpp", "settings.hpp"):
+        (folder / name).write_text(source_of(source_templates(), f"common/{name}", context))
+
+
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_plain_source_compiles_by_itself_without_a_warning(target):
+def test_a_plain_source_compiles_by_itself_without_a_warning(target, tmp_path):
+    write_generated(target, tmp_path)
     others, flags = TARGETS[target]
-    folders = [runtime(t) for t in (target, *others)]
-    command = [*compiler(), *common_flags(compiler()), *flags, *(f"-I{f}" for f in folders), "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    folders = [*(runtime(t) for t in (target, *others)), tmp_path]
+    command = [*compiler(), *common_flags(compiler()), *flags, "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
     identity = [*command, compiler_version(compiler())]
+    command += [f"-I{folder}" for folder in folders]
     headers = {f.name: f.read_bytes() for folder in reversed(folders) for f in folder.glob("*") if f.suffix in CPP}
 
     def check(source):
@@ -53,6 +77,23 @@ def test_a_plain_source_compiles_by_itself_without_a_warning(target):
         return kept(f"object-syntax-{source_key(source, headers, identity)}", "compiles", compile_to)
 
     assert len(all_of([partial(check, f) for f in sources(target)])) > 2
+
+
+@pytest.mark.parametrize("target", CONSTANTS)
+def test_a_constant_that_python_prints_is_used_and_defined_nowhere_else(target):
+    folders = [TEMPLATES / t for t in (target, *TARGETS[target][0])]
+    texts = [f.read_text() for folder in folders for f in folder.rglob("*") if f.is_file()]
+    for constant in CONSTANTS[target]:
+        assert any(re.search(rf"\b{constant.name}\b", text) for text in texts), constant.name
+        assert not any(re.search(rf"\b{constant.name} = ", text) for text in texts), constant.name
+
+
+@pytest.mark.parametrize("target", CONSTANTS)
+def test_sources_name_the_files_of_a_project_by_their_constants(target):
+    names = [c.value for c in CONSTANTS[target] if c.name.endswith("_FILE")]
+    texts = [f.read_text() for f in runtime(target).glob("*") if f.suffix in CPP]
+    assert names
+    assert not any(f'{name}"' in text for name in names for text in texts)
 
 
 def test_every_template_holds_jinja():

@@ -61,10 +61,10 @@ void CpuSession::resized() {
 
 void CpuSession::load(const std::vector<Stored> &places) {
   stored = places;
-  const std::vector<char> bytes = read_file(folder + "/weights.safetensors");
+  const std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
   for (const Stored &place : stored) {
     if (place.offset + place.elements * sizeof(float) > bytes.size())
-      throw std::runtime_error("weights.safetensors is cut short");
+      throw std::runtime_error(std::string(WEIGHTS_FILE) + " is cut short");
     const char *from = bytes.data() + place.offset;
     for (Initial &initial : initials)
       if (initial.name == place.name)
@@ -76,7 +76,7 @@ void CpuSession::load(const std::vector<Stored> &places) {
 }
 
 void CpuSession::save(const std::string &path) {
-  std::vector<char> bytes = read_file(folder + "/weights.safetensors");
+  std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
   for (const Stored &place : stored)
     for (std::size_t i = 0; i < infos.size(); ++i)
       if (infos[i].name == place.name && infos[i].role != SNNC_STATE)
@@ -251,8 +251,6 @@ std::string CpuSession::profile() {
 }
 
 int CpuSession::block_length() const {
-  // Deltas of a panel of neurons should stay in the second cache.
-  constexpr int BLOCK_ROWS = 512, FEW_STEPS = 4;
   const int own = (batch + static_cast<int>(workers.size()) - 1) / static_cast<int>(workers.size());
   const int most = std::max(1, BLOCK_ROWS / own);
   // Gradients that threads share read the deltas of all; weights that a block fetches should serve some steps all the same.

@@ -16,7 +16,6 @@ constexpr std::size_t CHANGED = 256;
 
 /// How the numbers of a dense weight [outputs][inputs] lie: row-major by input, in panels of at most PANEL outputs.
 struct Panels {
-  static constexpr std::size_t PANEL = 128;
   std::size_t inputs, outputs, width;
   Panels(std::size_t n, std::size_t m) : inputs(n), outputs(m) {
     const std::size_t panels = (m + PANEL - 1) / PANEL;

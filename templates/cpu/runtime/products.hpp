@@ -44,6 +44,7 @@ void set_from_beside(float *const (&rows)[BESIDE], std::size_t count, std::size_
 
 /// Columns of a packed matrix, [panel][row][PACKED]: those of a tile of a product, so that it reads one run.
 constexpr std::size_t PACKED = std::max<std::size_t>(TILE_VECTORS * LANES, LINE);
+static_assert(PACKED <= MOST_PACKED);
 
 } // namespace snnc
 

@@ -5,8 +5,8 @@ namespace snnc {
 
 namespace {
 
-/// An input is listed when at most this part (one in so many) of its numbers is not 0; every SAMPLEDth row is looked at.
-constexpr std::size_t LISTED_PART = 4, SAMPLED = 16;
+/// Every so manyth row is looked at.
+constexpr std::size_t SAMPLED = 16;
 
 bool is_sparse(const float *data, std::size_t rows, std::size_t size) {
   std::size_t found = 0, seen = 0;

@@ -59,12 +59,12 @@ using History = RowsOf<BFloat16>;
 void keep_rounded(const Worker &w, const Rows &from, int t, History &to, float centre);
 void keep_rounded(const Worker &w, const Rows &from, int t, History &to, const float *centres);
 
-/// Makes room for `wanted` numbers, and an eighth more; what was there is lost.
+/// Makes room for `wanted` numbers, and a part more; what was there is lost.
 template <class T> void make_room(std::vector<T> &of, std::size_t wanted) {
   if (wanted <= of.size())
     return;
   of = std::vector<T>();
-  of.reserve(wanted + wanted / 8);
+  of.reserve(wanted + wanted / ROOM_PART);
   of.resize(of.capacity());
 }
 

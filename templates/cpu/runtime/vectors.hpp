@@ -3,6 +3,7 @@
 #define SNNC_VECTORS_HPP
 
 #include "bfloat16.hpp"
+#include "constants.hpp"
 
 #include <cstddef>
 #include <cstring>
@@ -29,7 +30,6 @@ constexpr int LANES = 4, SUMS = 8, TILE_ROWS = 4, TILE_VECTORS = 2;
 typedef float Vector __attribute__((vector_size(4 * LANES), may_alias));
 
 /// Rows of numbers begin on cache lines and are filled up to whole ones.
-constexpr std::size_t LINE = 16;
 constexpr std::size_t padded(std::size_t n) { return (n + LINE - 1) / LINE * LINE; }
 /// Numbers from one row to the next: a line further where else rows would begin in few of a cache's sets, and drive each other out.
 constexpr std::size_t pitch(std::size_t n) { return padded(n) % (8 * LINE) == 0 ? padded(n) + LINE : padded(n); }
@@ -106,6 +106,7 @@ inline Vector add_product(Vector sum, Pairs left, Pairs right) {
 
 /// A row of bfloat16 that sums of rows read: numbers k and LANES + k of each CHUNK stand beside each other, so that vectors need no shuffle.
 constexpr std::size_t CHUNK = 2 * LANES;
+static_assert(CHUNK <= MOST_CHUNK);
 constexpr std::size_t chunked(std::size_t n) { return (n + CHUNK - 1) / CHUNK * CHUNK; }
 constexpr std::size_t place_in_chunks(std::size_t i) { return i / CHUNK * CHUNK + i % CHUNK % LANES * 2 + i % CHUNK / LANES; }
 inline Vector vector_of(const BFloat16 *row, int k) {

@@ -404,7 +404,7 @@ void CudaSession::add_labels(int classes) {
 }
 
 void CudaSession::upload_tables(std::size_t count) {
-  for (const Table &table : read_tables(folder + "/tables.bin", count)) {
+  for (const Table &table : read_tables(folder + "/" + TABLES_FILE, count)) {
     tables.emplace_back();
     tables.back().resize(std::max<std::size_t>(1, table.numbers.size()));
     tables.back().set(table.numbers.data(), table.numbers.size());
@@ -413,10 +413,10 @@ void CudaSession::upload_tables(std::size_t count) {
 
 void CudaSession::load(const std::vector<Stored> &places) {
   stored = places;
-  const std::vector<char> bytes = read_file(folder + "/weights.safetensors");
+  const std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
   for (const Stored &place : stored) {
     if (place.offset + place.elements * sizeof(float) > bytes.size())
-      throw std::runtime_error("weights.safetensors is cut short");
+      throw std::runtime_error(std::string(WEIGHTS_FILE) + " is cut short");
     const char *from = bytes.data() + place.offset;
     for (const std::unique_ptr<Initial> &initial : initials)
       if (initial->name == place.name)
@@ -428,7 +428,7 @@ void CudaSession::load(const std::vector<Stored> &places) {
 }
 
 void CudaSession::save(const std::string &path) {
-  std::vector<char> bytes = read_file(folder + "/weights.safetensors");
+  std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
   for (const Stored &place : stored)
     for (std::size_t i = 0; i < infos.size(); ++i)
       if (infos[i].name == place.name && infos[i].role != SNNC_STATE)

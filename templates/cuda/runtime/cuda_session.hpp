@@ -2,6 +2,7 @@
 #ifndef SNNC_CUDA_SESSION_HPP
 #define SNNC_CUDA_SESSION_HPP
 
+#include "constants.hpp"
 #include "snnc_files.hpp"
 #include "session_kernels.hpp"
 #include "snnc_session.hpp"

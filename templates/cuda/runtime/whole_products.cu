@@ -1,6 +1,7 @@
 // Chooses and starts the kernels of dense products over a whole sequence. The same for all networks, so that it is compiled once.
 #include "whole_products.hpp"
 
+#include "constants.hpp"
 #include "launch.hpp"
 #include "whole_gradients.cuh"
 #include "whole_rows.cuh"
@@ -11,7 +12,7 @@
 namespace snnc {
 namespace {
 
-constexpr int WIDE = 128, NARROW = 32;
+constexpr int WIDE = TILE_COLUMNS, NARROW = FEW_COLUMNS;
 /// Fragments of spikes cost little: a warp takes more rows and reads fewer weights.
 using WideSpikes = Shares<4, WIDE>;
 using WideNumbers = Shares<2, WIDE>;

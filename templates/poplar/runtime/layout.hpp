@@ -2,6 +2,7 @@
 #ifndef SNNC_LAYOUT_HPP
 #define SNNC_LAYOUT_HPP
 
+#include "constants.hpp"
 #include "snnc_files.hpp"
 
 #include <poplar/Graph.hpp>

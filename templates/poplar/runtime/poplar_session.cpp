@@ -145,7 +145,7 @@ std::string PoplarSession::profile() {
 }
 
 void PoplarSession::save(const std::string &path) {
-  std::vector<char> bytes = read_file(folder + "/weights.safetensors");
+  std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
   for (const Stored &tensor : stored)
     for (std::size_t i = 0; i < infos.size(); ++i)
       if (infos[i].name == tensor.name)
@@ -401,12 +401,12 @@ void PoplarSession::load(const std::vector<poplar::program::Program> &programs, 
   stored = offsets;
   for (std::size_t index : zero_at_open)
     set(index, std::vector<std::uint32_t>(infos[index].elements()).data());
-  const std::vector<char> weights = read_file(folder + "/weights.safetensors");
+  const std::vector<char> weights = read_file(folder + "/" + WEIGHTS_FILE);
   for (const Stored &tensor : stored)
     for (std::size_t i = 0; i < infos.size(); ++i)
       if (infos[i].name == tensor.name) {
         if (tensor.offset + tensor.elements * 4 > weights.size())
-          throw std::runtime_error("weights.safetensors is cut short");
+          throw std::runtime_error(std::string(WEIGHTS_FILE) + " is cut short");
         set(i, weights.data() + tensor.offset);
       }
   build_seconds = elapsed(start);

@@ -3,6 +3,7 @@
 #define SNNC_LOSS_HPP
 
 #include "cross_entropy.hpp"
+#include "settings.hpp"
 
 namespace snnc {
 
@@ -16,7 +17,7 @@ DEVICE double score_of(const LossTask &task, int b, int c) { return sum_over_ste
 
 DEVICE void find_loss(const LossTask &task, int b, int lane) {
   const double share = 1.0 / task.averaged / task.classes / task.steps;
-  const double correct = static_cast<int>(task.steps * {{ loss.correct }}), incorrect = static_cast<int>(task.steps * {{ loss.incorrect }});
+  const double correct = static_cast<int>(task.steps * CORRECT), incorrect = static_cast<int>(task.steps * INCORRECT);
   double loss = 0;
   for (int c = lane; c < task.classes; c += LANES) {
     const double error = task.scores[task.place(0, b, c)] - (c == task.labels[b] ? correct : incorrect);

@@ -3,6 +3,7 @@
 #define SNNC_LOSS_HPP
 
 #include "cross_entropy.hpp"
+#include "settings.hpp"
 #include "values.hpp"
 
 #include <vector>
@@ -11,7 +12,7 @@ namespace snnc {
 
 inline float loss_of_sample(const Rows &record, Rows &adjoint, int steps, int batch, int b, std::size_t label) {
   const double share = 1.0 / batch / static_cast<double>(record.size) / steps;
-  const double correct = static_cast<int>(steps * {{ loss.correct }}), incorrect = static_cast<int>(steps * {{ loss.incorrect }});
+  const double correct = static_cast<int>(steps * CORRECT), incorrect = static_cast<int>(steps * INCORRECT);
   double loss = 0;
   for (std::size_t c = 0; c < record.size; ++c) {
     double error = c == label ? -correct : -incorrect;

@@ -3,14 +3,12 @@
 #define SNNC_OPTIMIZER_HPP
 
 #include "parameters.hpp"
+#include "settings.hpp"
 
 namespace snnc {
 
-constexpr int MOMENTS = {{ optimizer.moments }};
-
 /// Changes a part of the numbers; gradients of all threads are summed in their order.
 inline void change(Parameter &parameter, std::pair<std::size_t, std::size_t> part, float learning_rate, int) {
-  constexpr float MOMENTUM = {{ optimizer.momentum }};
   float room[CHANGED];
   for (std::size_t first = part.first; first < part.second; first += CHANGED) {
     const std::size_t count = std::min(CHANGED, padded(part.second - first));

@@ -3,11 +3,9 @@
 #define SNNC_OPTIMIZER_HPP
 
 #include "learned.hpp"
+#include "settings.hpp"
 
 namespace snnc {
-
-constexpr int MOMENTS = 2;
-constexpr double BETA1 = {{ optimizer.beta1 }}, BETA2 = {{ optimizer.beta2 }};
 
 /// What one update needs beside the gradients.
 struct Update {
@@ -19,7 +17,7 @@ struct Update {
 
 DEVICE void change(const Learned &of, int i, float gradient, const Update &update) {
   constexpr float KEEP1 = static_cast<float>(BETA1), KEEP2 = static_cast<float>(BETA2);
-  constexpr float TAKE1 = static_cast<float>(1 - BETA1), TAKE2 = static_cast<float>(1 - BETA2), EPSILON = {{ optimizer.epsilon }};
+  constexpr float TAKE1 = static_cast<float>(1 - BETA1), TAKE2 = static_cast<float>(1 - BETA2);
   const float moment1 = KEEP1 * of.moment1[i] + TAKE1 * gradient, moment2 = KEEP2 * of.moment2[i] + TAKE2 * gradient * gradient;
   of.moment1[i] = moment1;
   of.moment2[i] = moment2;

@@ -3,18 +3,16 @@
 #define SNNC_OPTIMIZER_HPP
 
 #include "parameters.hpp"
+#include "settings.hpp"
 
 #include <cmath>
 
 namespace snnc {
 
-constexpr int MOMENTS = 2;
-
 /// Changes a part of the numbers; gradients of all threads are summed in their order.
 inline void change(Parameter &parameter, std::pair<std::size_t, std::size_t> part, float learning_rate, int update) {
-  constexpr double BETA1 = {{ optimizer.beta1 }}, BETA2 = {{ optimizer.beta2 }};
   constexpr float KEEP1 = static_cast<float>(BETA1), KEEP2 = static_cast<float>(BETA2);
-  constexpr float TAKE1 = static_cast<float>(1 - BETA1), TAKE2 = static_cast<float>(1 - BETA2), EPSILON = {{ optimizer.epsilon }};
+  constexpr float TAKE1 = static_cast<float>(1 - BETA1), TAKE2 = static_cast<float>(1 - BETA2);
   const float rate = static_cast<float>(static_cast<double>(learning_rate) / (1 - std::pow(BETA1, update)));
   const float scale = static_cast<float>(1 / std::sqrt(1 - std::pow(BETA2, update)));
   float *__restrict__ value = parameter.value.data(), *__restrict__ moment1 = parameter.moment1.data(),

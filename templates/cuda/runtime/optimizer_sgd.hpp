@@ -3,10 +3,9 @@
 #define SNNC_OPTIMIZER_HPP
 
 #include "learned.hpp"
+#include "settings.hpp"
 
 namespace snnc {
-
-constexpr int MOMENTS = {{ optimizer.moments }};
 
 /// What one update needs beside the gradients.
 struct Update {
@@ -15,7 +14,6 @@ struct Update {
 };
 
 DEVICE void change(const Learned &of, int i, float gradient, const Update &update) {
-  constexpr float MOMENTUM = {{ optimizer.momentum }};
   if (MOMENTS > 0)
     gradient = of.moment1[i] = MOMENTUM * of.moment1[i] + gradient;
   of.value[i] -= update.rate * gradient;

@@ -14,9 +14,6 @@
 
 namespace snnc {
 
-/// The most bytes of a row of a remote buffer; what is longer gets several.
-constexpr std::size_t ROW_BYTES = {{ row_bytes }};
-
 /// A row of remote buffers, which belong to one IPU each: its pieces lie on tiles.
 class RemoteRows {
 public:
