@@ -19,6 +19,7 @@ from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_v
 from snnc.backends.toolchain.objects import all_of, source_key
 from snnc.compiler.losses import MeanSquaredCount
 from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 CPP = (".h", ".hpp", ".cpp", ".cu", ".cuh")
@@ -48,7 +49,7 @@ def runtime(target):
 def sources(target):
     """Files of a target, less those that another one includes before all else: they are compiled by themselves there."""
     found = [f for f in sorted(runtime(target).glob("*")) if f.suffix in CPP]
-    firsts = {re.search(r'^#include .*$|\Z', f.read_text(), re.M).group() for f in found}
+    firsts = {re.search(r"^#include .*$|\Z", f.read_text(), re.M).group() for f in found}
     return [f for f in found if f'#include "{f.name}"' not in firsts]
 
 
@@ -77,6 +78,20 @@ def test_a_plain_source_compiles_by_itself_without_a_warning(target, tmp_path):
         return kept(f"object-syntax-{source_key(source, headers, identity)}", "compiles", compile_to)
 
     assert len(all_of([partial(check, f) for f in sources(target)])) > 2
+
+
+def test_the_parts_that_all_codelets_share_compile_without_a_codelet(tmp_path):
+    """They are printed into one file, in this order, after the numbers of the plan."""
+    text = (TEMPLATES / "poplar" / "codelets.cpp.jinja").read_text().partition('{% include "poplar/codelets/')[0]
+    sweeps = {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP}
+    source = tmp_path / "parts.cpp"
+    shared = source_templates().from_string(text).render(title="none", plan={"target": {"workers": 6}}, sweep=sweeps, summands=SUMMANDS)
+    optional = [(runtime("poplar") / "codelets" / f"{name}.hpp").read_text() for name in ("gradient_helpers", "indexed_runs")]
+    source.write_text("\n".join([shared, *optional]))
+    command = [*compiler(), *common_flags(compiler()), *EMULATOR, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(source)]
+    run_compiler(command, source.name)
+    parts = sorted(f.read_text() for f in (runtime("poplar") / "codelets").glob("*"))
+    assert [part for part in parts if part not in source.read_text()] == []
 
 
 @pytest.mark.parametrize("target", CONSTANTS)

@@ -1,3 +1,4 @@
+// ---- gradients that come back for some neurons ---------------------------------------------------------------------------------
 
 namespace {
 

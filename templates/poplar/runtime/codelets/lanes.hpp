@@ -1,5 +1,7 @@
 // ---- equations: of one neuron (float), or of two that follow each other (float2) -----------------------------------------------
 
+namespace {
+
 template <class Real> constexpr unsigned LANES = sizeof(Real) / sizeof(float);
 
 template <class Real> inline Real splat(float value) { return Real{} + value; }
@@ -47,3 +49,4 @@ template <class Step> inline void each_pair(unsigned count, const Step &step) {
     step(float{}, c);
 }
 
+} // namespace
