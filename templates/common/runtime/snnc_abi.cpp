@@ -44,8 +44,8 @@ std::size_t find(const snnc::Session &session, const char *name, uint64_t bytes)
   const std::size_t index = find(session, name);
   const snnc::TensorInfo &info = session.tensors()[index];
   if (info.elements() * 4 != bytes)
-    throw std::invalid_argument("tensor " + info.name + " holds " + std::to_string(info.elements() * 4) + " bytes, " + std::to_string(bytes) +
-                                " were given");
+    throw std::invalid_argument("tensor " + info.name + " holds " + std::to_string(info.elements() * 4) + " bytes, " +
+                                std::to_string(bytes) + " were given");
   return index;
 }
 
@@ -88,7 +88,8 @@ int32_t snnc_get_tensor(snnc_session *session, const char *name, void *data, uin
   return guarded([&] { opened(session).get(find(opened(session), name, bytes), data); });
 }
 
-int32_t snnc_set_events(snnc_session *session, const char *name, const uint64_t *begin, uint64_t rows, const uint32_t *ids, uint64_t count) {
+int32_t snnc_set_events(snnc_session *session, const char *name, const uint64_t *begin, uint64_t rows, const uint32_t *ids,
+                        uint64_t count) {
   return guarded([&] {
     const std::size_t index = find(opened(session), name);
     const snnc::TensorInfo &info = opened(session).tensors()[index];

@@ -31,7 +31,7 @@ enum snnc_role {
   SNNC_COUNTER = 7,   /* counted since snnc_open; setting one resets it */
   SNNC_RESULT = 8,    /* loss of the last snnc_train_step */
   SNNC_MOMENT = 9,    /* state of the optimiser; get and set */
-  SNNC_NEXT = 10      /* x0_next, labels_next …: the input of the step behind the next one, where the program sends for it while it computes;
+  SNNC_NEXT = 10 /* x0_next, labels_next …: the input of the step behind the next one, where the program sends for it while it computes;
                          set before snnc_run or snnc_train_step, behind which it is the input, as if it had been set then; the memory
                          that it was set from has to stay as it is until that call returns */
 };

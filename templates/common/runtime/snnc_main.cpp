@@ -11,14 +11,13 @@
 
 namespace {
 
-const char *const USAGE =
-    "usage: train [FOLDER [EPOCHS [LEARNING_RATE]]]\n"
-    "\n"
-    "Trains the network whose project lies in FOLDER (default: the current one) for EPOCHS epochs (default 1).\n"
-    "FOLDER holds weights.safetensors and plan.bin, and the data as NumPy arrays:\n"
-    "  x0.npy, x1.npy ...  one for each input, [samples, steps, n] ([samples, n] for an input without time)\n"
-    "  labels.npy          class indices, [samples]\n"
-    "The trained parameters are written to trained.safetensors there, times and counters to profile.json.\n";
+const char *const USAGE = "usage: train [FOLDER [EPOCHS [LEARNING_RATE]]]\n"
+                          "\n"
+                          "Trains the network whose project lies in FOLDER (default: the current one) for EPOCHS epochs (default 1).\n"
+                          "FOLDER holds weights.safetensors and plan.bin, and the data as NumPy arrays:\n"
+                          "  x0.npy, x1.npy ...  one for each input, [samples, steps, n] ([samples, n] for an input without time)\n"
+                          "  labels.npy          class indices, [samples]\n"
+                          "The trained parameters are written to trained.safetensors there, times and counters to profile.json.\n";
 
 void check(bool good) {
   if (!good)

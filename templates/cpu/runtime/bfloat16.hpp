@@ -22,7 +22,9 @@ inline float widened(BFloat16 number) {
   return value;
 }
 /// Two of them, the first in the lower half.
-constexpr std::uint32_t pair_of(BFloat16 first, BFloat16 second) { return static_cast<std::uint32_t>(first) | static_cast<std::uint32_t>(second) << 16; }
+constexpr std::uint32_t pair_of(BFloat16 first, BFloat16 second) {
+  return static_cast<std::uint32_t>(first) | static_cast<std::uint32_t>(second) << 16;
+}
 
 } // namespace snnc
 

@@ -15,7 +15,8 @@ void Checkpoints::keep(Rows &rows, int held) {
 }
 
 float *Checkpoints::place(Kept &of, const Worker &w, int first, int before) const {
-  const std::size_t row = static_cast<std::size_t>(first / segment) * static_cast<std::size_t>(of.held) + static_cast<std::size_t>(before - 1);
+  const std::size_t row =
+      static_cast<std::size_t>(first / segment) * static_cast<std::size_t>(of.held) + static_cast<std::size_t>(before - 1);
   return of.numbers.data() + (row * static_cast<std::size_t>(of.rows->batch) + static_cast<std::size_t>(w.first)) * of.rows->stride;
 }
 

@@ -117,8 +117,8 @@ template <class Add> void Convolution::for_rows_of_taps(const List &list, const 
 
 void Convolution::keep(int steps, int samples) { maximum->keep(steps, samples); }
 
-void Convolution::forward(const Worker &w, const Source &source, int t, const Parameter &weight, const Parameter *bias, Rows &target, int now,
-                          Scratch &scratch) {
+void Convolution::forward(const Worker &w, const Source &source, int t, const Parameter &weight, const Parameter *bias, Rows &target,
+                          int now, Scratch &scratch) {
   const Lines result = lines_of_result();
   float *lines = scratch.numbers(0, result.numbers());
   float *each = nullptr;
@@ -210,7 +210,8 @@ void Convolution::keep_packed() { packed.resize(whole(windows.outputs) * columns
 void Convolution::pack(const Parameter &weight, int worker, int workers) {
   const std::size_t inner = whole(windows.group_channels()), rows = whole(windows.kernel[0]), width = whole(windows.kernel[1]);
   const std::size_t line = windows.line(), outer = whole(windows.group_outputs());
-  const std::size_t from = whole(windows.outputs) * whole(worker) / whole(workers), to = whole(windows.outputs) * whole(worker + 1) / whole(workers);
+  const std::size_t from = whole(windows.outputs) * whole(worker) / whole(workers),
+                    to = whole(windows.outputs) * whole(worker + 1) / whole(workers);
   for (std::size_t o = from; o < to; ++o)
     for (std::size_t channel = 0; channel < inner; ++channel)
       for (std::size_t row = 0; row < rows; ++row) {

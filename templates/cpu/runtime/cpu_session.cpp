@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <sstream>
 
-
 namespace snnc {
 
 namespace {
@@ -259,7 +258,9 @@ int CpuSession::block_length() const {
 
 std::pair<std::size_t, std::size_t> CpuSession::part(std::size_t numbers, int worker, int workers) {
   const std::size_t lines = (numbers + LINE - 1) / LINE;
-  const auto bound = [&](int i) { return std::min(numbers, lines * static_cast<std::size_t>(i) / static_cast<std::size_t>(workers) * LINE); };
+  const auto bound = [&](int i) {
+    return std::min(numbers, lines * static_cast<std::size_t>(i) / static_cast<std::size_t>(workers) * LINE);
+  };
   return {bound(worker), bound(worker + 1)};
 }
 

@@ -84,7 +84,9 @@ void Dense::stream(const Worker &w, const Source &source, int t, const Parameter
     });
 }
 
-void Dense::keep_rounded() { rounded_rows.resize((panels.columns() + panels.width - 1) / panels.width * panels.inputs * chunked(panels.width)); }
+void Dense::keep_rounded() {
+  rounded_rows.resize((panels.columns() + panels.width - 1) / panels.width * panels.inputs * chunked(panels.width));
+}
 
 void Dense::keep_packed(bool copied) {
   const std::size_t inputs = (panels.inputs + PACKED - 1) / PACKED * PACKED;
@@ -116,8 +118,8 @@ void Dense::shared_gradient(const std::vector<Worker> &workers, int part, int pa
     gradient_of(own, source, delay, delta, first, last, gradient, fresh, scratch);
 }
 
-void Dense::gradient_of(const Part &part, const Source &source, int delay, const Rows &delta, int first, int last, float *gradient, bool fresh,
-                        Scratch &scratch) const {
+void Dense::gradient_of(const Part &part, const Source &source, int delay, const Rows &delta, int first, int last, float *gradient,
+                        bool fresh, Scratch &scratch) const {
   const std::size_t inputs = panels.inputs;
   const Worker &w = part.workers[0];
   if (!source.listed && w.count > 0 && is_dense(scratch.list(source, w, last - 1 - delay, 0), inputs)) {
@@ -203,7 +205,8 @@ void Dense::gradient_beside(const Worker &w, const Rows &delta, int first, int l
                             Scratch &scratch) const {
   // Rows of weights that stay near while all samples pass by.
   constexpr std::size_t GROUP = 2 * TILE_ROWS;
-  const std::size_t own = static_cast<std::size_t>(w.count), count = static_cast<std::size_t>(last - first) * own, inputs = padded(panels.inputs);
+  const std::size_t own = static_cast<std::size_t>(w.count), count = static_cast<std::size_t>(last - first) * own,
+                    inputs = padded(panels.inputs);
   const std::size_t strips = (count + PACKED - 1) / PACKED;
   const auto samples = [&](const Rows &of, int late, std::size_t row, auto &places) {
     for (std::size_t r = 0; r < BESIDE; ++r) {

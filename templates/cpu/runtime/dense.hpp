@@ -18,13 +18,13 @@ public:
                Scratch &scratch) const;
 
   /// Adds the gradient of the weight over steps first ... last - 1, whose deltas are kept; `fresh`: to zeros.
-  void weight_gradient(const Worker &w, const Source &source, int delay, const Rows &delta, int first, int last, float *gradient, bool fresh,
-                       Scratch &scratch) const {
+  void weight_gradient(const Worker &w, const Source &source, int delay, const Rows &delta, int first, int last, float *gradient,
+                       bool fresh, Scratch &scratch) const {
     gradient_of({&w, 1, 0, panels.inputs}, source, delay, delta, first, last, gradient, fresh, scratch);
   }
   /// The same of all workers' samples, in their order: the rows of part `part` of `parts` even ones.
-  void shared_gradient(const std::vector<Worker> &workers, int part, int parts, const Source &source, int delay, const Rows &delta, int first,
-                       int last, float *gradient, bool fresh, Scratch &scratch) const;
+  void shared_gradient(const std::vector<Worker> &workers, int part, int parts, const Source &source, int delay, const Rows &delta,
+                       int first, int last, float *gradient, bool fresh, Scratch &scratch) const;
 
   /// The weight is read in bfloat16, from the copies that `round` and `pack` make.
   void keep_rounded();

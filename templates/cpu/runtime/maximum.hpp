@@ -24,7 +24,8 @@ private:
   std::size_t targets() const { return begin.numbers.size() - 1; }
   std::uint32_t chosen(const float *row, std::size_t target) const;
   std::uint32_t *choices_of(int t, int sample) {
-    return choices.data() + (static_cast<std::size_t>(t % slots) * static_cast<std::size_t>(batch) + static_cast<std::size_t>(sample)) * targets();
+    return choices.data() +
+           (static_cast<std::size_t>(t % slots) * static_cast<std::size_t>(batch) + static_cast<std::size_t>(sample)) * targets();
   }
 };
 

@@ -16,7 +16,7 @@ inline void change(Parameter &parameter, std::pair<std::size_t, std::size_t> par
   const float rate = static_cast<float>(static_cast<double>(learning_rate) / (1 - std::pow(BETA1, update)));
   const float scale = static_cast<float>(1 / std::sqrt(1 - std::pow(BETA2, update)));
   float *__restrict__ value = parameter.value.data(), *__restrict__ moment1 = parameter.moment1.data(),
-                     *__restrict__ moment2 = parameter.moment2.data();
+                      *__restrict__ moment2 = parameter.moment2.data();
   float room[CHANGED];
   for (std::size_t first = part.first; first < part.second; first += CHANGED) {
     const std::size_t count = std::min(CHANGED, padded(part.second - first));

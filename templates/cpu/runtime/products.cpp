@@ -167,7 +167,8 @@ template <class T> void spread_any_row(const T *row, std::size_t width, float *r
   if (list.count == 0)
     return;
   if (vectors > SUMS)
-    return list.values != nullptr ? spread_long_row<true>(row, vectors, rows, stride, list) : spread_long_row<false>(row, vectors, rows, stride, list);
+    return list.values != nullptr ? spread_long_row<true>(row, vectors, rows, stride, list)
+                                  : spread_long_row<false>(row, vectors, rows, stride, list);
   with_constant<SUMS>(static_cast<std::size_t>(vectors), [&](auto count) {
     if (list.values != nullptr)
       spread_row_of<count(), true>(row, rows, stride, list);
@@ -176,8 +177,8 @@ template <class T> void spread_any_row(const T *row, std::size_t width, float *r
   });
 }
 
-template <class A, class B>
-void add_any_product(std::size_t m, std::size_t n, std::size_t k, ViewOf<A> a, const B *b, std::size_t b_stride, float *c, std::size_t c_stride) {
+template <class A, class B> void add_any_product(std::size_t m, std::size_t n, std::size_t k, ViewOf<A> a, const B *b, std::size_t b_stride,
+                                                 float *c, std::size_t c_stride) {
   std::size_t vectors = n / LANES;
   const auto part = [&](auto count) {
     strip<count()>(m, k, a, b, b_stride, c, c_stride);
@@ -267,14 +268,16 @@ void add_dots(float *found, const float *fixed, std::size_t width, const BFloat1
   add_any_dots(found, fixed, width, rows, stride, list);
 }
 
-void add_product(std::size_t m, std::size_t n, std::size_t k, View a, const float *b, std::size_t b_stride, float *c, std::size_t c_stride) {
-  add_any_product(m, n, k, a, b, b_stride, c, c_stride);
-}
-void add_product(std::size_t m, std::size_t n, std::size_t k, View a, const BFloat16 *b, std::size_t b_stride, float *c, std::size_t c_stride) {
-  add_any_product(m, n, k, a, b, b_stride, c, c_stride);
-}
-void add_product(std::size_t m, std::size_t n, std::size_t k, ViewOf<std::uint32_t> a, const std::uint32_t *b, std::size_t b_stride, float *c,
+void add_product(std::size_t m, std::size_t n, std::size_t k, View a, const float *b, std::size_t b_stride, float *c,
                  std::size_t c_stride) {
+  add_any_product(m, n, k, a, b, b_stride, c, c_stride);
+}
+void add_product(std::size_t m, std::size_t n, std::size_t k, View a, const BFloat16 *b, std::size_t b_stride, float *c,
+                 std::size_t c_stride) {
+  add_any_product(m, n, k, a, b, b_stride, c, c_stride);
+}
+void add_product(std::size_t m, std::size_t n, std::size_t k, ViewOf<std::uint32_t> a, const std::uint32_t *b, std::size_t b_stride,
+                 float *c, std::size_t c_stride) {
   add_any_product(m, n, k, a, b, b_stride, c, c_stride);
 }
 

@@ -31,10 +31,11 @@ using View = ViewOf<float>;
 
 /// c[m x n] += a[m x k] b[k x n]; n is whole lines, rows of b and c begin on lines and are `b_stride` and `c_stride` apart.
 void add_product(std::size_t m, std::size_t n, std::size_t k, View a, const float *b, std::size_t b_stride, float *c, std::size_t c_stride);
-void add_product(std::size_t m, std::size_t n, std::size_t k, View a, const BFloat16 *b, std::size_t b_stride, float *c, std::size_t c_stride);
-/// The same of pairs of bfloat16: elements 2 k and 2 k + 1 of a row of `a`, and of a column of `b`.
-void add_product(std::size_t m, std::size_t n, std::size_t k, ViewOf<std::uint32_t> a, const std::uint32_t *b, std::size_t b_stride, float *c,
+void add_product(std::size_t m, std::size_t n, std::size_t k, View a, const BFloat16 *b, std::size_t b_stride, float *c,
                  std::size_t c_stride);
+/// The same of pairs of bfloat16: elements 2 k and 2 k + 1 of a row of `a`, and of a column of `b`.
+void add_product(std::size_t m, std::size_t n, std::size_t k, ViewOf<std::uint32_t> a, const std::uint32_t *b, std::size_t b_stride,
+                 float *c, std::size_t c_stride);
 
 /// Rows of numbers that stand beside each other, column by column: to[column * stride + r] = rows[r][column], for whole lines of columns.
 constexpr std::size_t BESIDE = 8;

@@ -13,7 +13,8 @@ void CpuSession::add(TensorInfo info, std::function<void(const void *)> set, std
 
 void CpuSession::add_setting(const char *name, std::int32_t &setting, bool resizes, std::int32_t least) {
   const std::string text = name;
-  add({text, SNNC_INT32, SNNC_SETTING, {1}},
+  add(
+      {text, SNNC_INT32, SNNC_SETTING, {1}},
       [this, text, &setting, resizes, least](const void *data) {
         std::int32_t value;
         std::memcpy(&value, data, sizeof value);
@@ -30,15 +31,14 @@ void CpuSession::add_setting(const char *name, std::int32_t &setting, bool resiz
 
 void CpuSession::add_parameter(Parameter &made, std::vector<std::size_t> shape) {
   parameters.push_back(&made);
-  add({made.name, SNNC_FLOAT32, SNNC_PARAMETER, std::move(shape)},
+  add(
+      {made.name, SNNC_FLOAT32, SNNC_PARAMETER, std::move(shape)},
       [this, &made](const void *data) {
         made.set(made.value, static_cast<const float *>(data));
         made.fill_up();
         stale = true;
       },
-      [&made](void *data) {
-        made.get(made.value, static_cast<float *>(data));
-      });
+      [&made](void *data) { made.get(made.value, static_cast<float *>(data)); });
 }
 
 void CpuSession::add_learned(Parameter &made, std::vector<std::size_t> shape, int moments) {
@@ -46,7 +46,8 @@ void CpuSession::add_learned(Parameter &made, std::vector<std::size_t> shape, in
   made.gradients.resize(1);
   made.gradients[0].resize(made.numbers);
   const std::size_t index = parameters.size() - 1;
-  add({"d_" + made.name, SNNC_FLOAT32, SNNC_GRADIENT, shape},
+  add(
+      {"d_" + made.name, SNNC_FLOAT32, SNNC_GRADIENT, shape},
       [this, index](const void *data) {
         Parameter &of = *parameters[index];
         for (Array<float> &gradient : of.gradients)
@@ -65,7 +66,8 @@ void CpuSession::add_learned(Parameter &made, std::vector<std::size_t> shape, in
   for (int moment = 0; moment < moments; ++moment) {
     Array<float> &numbers = *kept[moment];
     numbers.resize(made.numbers);
-    add({made.name + "_moment" + std::to_string(moment + 1), SNNC_FLOAT32, SNNC_MOMENT, shape},
+    add(
+        {made.name + "_moment" + std::to_string(moment + 1), SNNC_FLOAT32, SNNC_MOMENT, shape},
         [&made, &numbers](const void *data) { made.set(numbers, static_cast<const float *>(data)); },
         [&made, &numbers](void *data) { made.get(numbers, static_cast<float *>(data)); });
   }
@@ -74,7 +76,8 @@ void CpuSession::add_learned(Parameter &made, std::vector<std::size_t> shape, in
 void CpuSession::add_input(const char *name, Source &source, bool spikes, bool dense, bool lists) {
   const std::size_t index = inputs.size();
   inputs.push_back({name, &source, spikes, dense, lists, false});
-  add({name, SNNC_FLOAT32, SNNC_INPUT, {STEPS, BATCH, source.rows.size}},
+  add(
+      {name, SNNC_FLOAT32, SNNC_INPUT, {STEPS, BATCH, source.rows.size}},
       [this, index](const void *data) { set_input(inputs[index], static_cast<const float *>(data)); },
       [this, index](void *) { throw std::invalid_argument("input " + inputs[index].name + " cannot be read back"); });
 }
@@ -82,7 +85,8 @@ void CpuSession::add_input(const char *name, Source &source, bool spikes, bool d
 void CpuSession::add_initial(const char *name, Rows *rows, Source *source, std::size_t size) {
   const std::size_t index = initials.size();
   initials.push_back({name, rows, source, size, std::vector<float>(size), {}});
-  add({name, SNNC_FLOAT32, SNNC_STATE, {BATCH, size}},
+  add(
+      {name, SNNC_FLOAT32, SNNC_STATE, {BATCH, size}},
       [this, index](const void *data) {
         Initial &initial = initials[index];
         initial.given.resize(static_cast<std::size_t>(batch) * initial.size);
@@ -112,7 +116,8 @@ void CpuSession::get_rows(const Rows &rows, float *to) const {
 }
 
 void CpuSession::add_record(const char *name, Rows &rows) {
-  add({name, SNNC_FLOAT32, SNNC_RECORD, {STEPS, BATCH, rows.size}},
+  add(
+      {name, SNNC_FLOAT32, SNNC_RECORD, {STEPS, BATCH, rows.size}},
       [](const void *) { throw std::invalid_argument("records cannot be set"); },
       [this, &rows](void *data) {
         if (!recording)
@@ -123,7 +128,8 @@ void CpuSession::add_record(const char *name, Rows &rows) {
 
 void CpuSession::add_adjoint(const char *name, Rows &rows, bool given) {
   const std::string text = name;
-  add({name, SNNC_FLOAT32, SNNC_RESULT, {STEPS, BATCH, rows.size}},
+  add(
+      {name, SNNC_FLOAT32, SNNC_RESULT, {STEPS, BATCH, rows.size}},
       [this, text, given, &rows](const void *data) {
         if (!given || !ran)
           throw std::invalid_argument(text + (given ? " is set after a run with autograd" : " cannot be set"));
@@ -140,7 +146,8 @@ void CpuSession::add_adjoint(const char *name, Rows &rows, bool given) {
 }
 
 void CpuSession::add_labels(int classes) {
-  add({"labels", SNNC_INT32, SNNC_LABEL, {BATCH}},
+  add(
+      {"labels", SNNC_INT32, SNNC_LABEL, {BATCH}},
       [this, classes](const void *data) {
         std::vector<std::int32_t> given(labels.size());
         std::memcpy(given.data(), data, given.size() * sizeof(std::int32_t));
@@ -150,9 +157,11 @@ void CpuSession::add_labels(int classes) {
         labels = given;
       },
       [this](void *data) { std::memcpy(data, labels.data(), labels.size() * sizeof(std::int32_t)); });
-  add({"loss", SNNC_FLOAT32, SNNC_RESULT, {1}}, [](const void *) { throw std::invalid_argument("the loss cannot be set"); },
+  add(
+      {"loss", SNNC_FLOAT32, SNNC_RESULT, {1}}, [](const void *) { throw std::invalid_argument("the loss cannot be set"); },
       [this](void *data) { std::memcpy(data, &loss, sizeof loss); });
-  add({"lr", SNNC_FLOAT32, SNNC_SETTING, {1}}, [this](const void *data) { std::memcpy(&learning_rate, data, sizeof learning_rate); },
+  add(
+      {"lr", SNNC_FLOAT32, SNNC_SETTING, {1}}, [this](const void *data) { std::memcpy(&learning_rate, data, sizeof learning_rate); },
       [this](void *data) { std::memcpy(data, &learning_rate, sizeof learning_rate); });
   add_setting("optimizer_step", updates, false);
 }

@@ -106,7 +106,8 @@ struct Pool::State {
 
 void Pool::run_all(int count, Call call, const void *work) {
   have(count - 1);
-  Region region{call, work, count, static_cast<int>(state->others.size()) + 1, std::vector<std::exception_ptr>(static_cast<std::size_t>(count))};
+  Region region{call, work, count, static_cast<int>(state->others.size()) + 1,
+                std::vector<std::exception_ptr>(static_cast<std::size_t>(count))};
   state->begin(&region);
   region.share(0);
   state->finish();

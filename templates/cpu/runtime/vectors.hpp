@@ -98,7 +98,8 @@ inline Vector seconds(Pairs pairs) { return reinterpret_cast<Vector>(pairs & 0xf
 /// Products of bfloat16 are exact in float32; the second of each pair is added before the first.
 inline Vector add_product(Vector sum, Pairs left, Pairs right) {
 #if defined(__AVX512BF16__)
-  return reinterpret_cast<Vector>(_mm512_dpbf16_ps(reinterpret_cast<__m512>(sum), reinterpret_cast<__m512bh>(left), reinterpret_cast<__m512bh>(right)));
+  return reinterpret_cast<Vector>(
+      _mm512_dpbf16_ps(reinterpret_cast<__m512>(sum), reinterpret_cast<__m512bh>(left), reinterpret_cast<__m512bh>(right)));
 #else
   return sum + seconds(left) * seconds(right) + firsts(left) * firsts(right);
 #endif

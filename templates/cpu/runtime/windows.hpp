@@ -32,9 +32,7 @@ struct Lines {
   std::size_t group_numbers() const { return ((above + rows) * pitch() + margin) * line(); }
   std::size_t numbers() const { return groups * group_numbers(); }
   /// First number of a row's first position.
-  std::size_t at(std::size_t group, std::size_t row) const {
-    return group * group_numbers() + ((above + row) * pitch() + margin) * line();
-  }
+  std::size_t at(std::size_t group, std::size_t row) const { return group * group_numbers() + ((above + row) * pitch() + margin) * line(); }
   void clear_margins(float *lines) const;
   /// Turns numbers [channel][position] into lines.
   void from_row(const float *row, float *lines) const;
@@ -63,9 +61,7 @@ private:
   Array<std::uint8_t> choices;
 
   static std::size_t whole(int n) { return static_cast<std::size_t>(n); }
-  std::size_t at(int t, int sample) const {
-    return (whole(t % slots) * whole(batch) + whole(sample)) * made().numbers();
-  }
+  std::size_t at(int t, int sample) const { return (whole(t % slots) * whole(batch) + whole(sample)) * made().numbers(); }
   /// Whether each position lies in one window, and each tap of a window in the lines.
   bool tiles() const;
   /// A tap of a window: its number, and how far behind the window's first tap it has its line.

@@ -8,7 +8,8 @@ namespace snnc {
 std::vector<PartialSum> partial_sums_of(const Table &table) {
   std::vector<PartialSum> sums;
   for (std::size_t i = 0; i < table.rows(); ++i)
-    sums.push_back({table.at(i, 0), table.at(i, 1), table.at(i, 2), table.at(i, 3), table.at(i, 4), table.at(i, 5), table.at(i, 6), table.at(i, 7)});
+    sums.push_back(
+        {table.at(i, 0), table.at(i, 1), table.at(i, 2), table.at(i, 3), table.at(i, 4), table.at(i, 5), table.at(i, 6), table.at(i, 7)});
   return sums;
 }
 

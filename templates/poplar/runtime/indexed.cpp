@@ -146,12 +146,15 @@ std::vector<Range> Side::ranges(const Table &table, std::size_t group, Column co
   return found;
 }
 
-Shares::Shares(const Population &p, const Side &side, const std::vector<Owner> &owners, const Parts &sums) : pieces(owners.size()), places(owners.size()) {
+Shares::Shares(const Population &p, const Side &side, const std::vector<Owner> &owners, const Parts &sums)
+    : pieces(owners.size()), places(owners.size()) {
   for (const Group &g : p.groups) {
     std::size_t local = 0;
     for (const Range &range : side.used(g)) {
       const std::size_t end = range.first + range.count;
-      auto owner = std::upper_bound(owners.begin(), owners.end(), range.first, [](std::size_t first, const Owner &o) { return first < o.first; }) - 1;
+      auto owner =
+          std::upper_bound(owners.begin(), owners.end(), range.first, [](std::size_t first, const Owner &o) { return first < o.first; }) -
+          1;
       for (; owner != owners.end() && owner->first < end; ++owner) {
         const std::size_t begin = std::max(range.first, owner->first), stop = std::min(end, owner->first + owner->count);
         pieces[owner->index].push_back(sums[g.begin].slice(local + begin - range.first, local + stop - range.first));
@@ -165,17 +168,21 @@ Shares::Shares(const Population &p, const Side &side, const std::vector<Owner> &
 
 poplar::Tensor Shares::of(const SumShare &s, const poplar::Tensor &instead) const {
   const auto &all = pieces[s.owner];
-  return number(s) == 0 ? instead : poplar::concat(std::vector<poplar::Tensor>(all.begin() + begin(s, s.part), all.begin() + begin(s, s.part + 1)));
+  return number(s) == 0 ? instead
+                        : poplar::concat(std::vector<poplar::Tensor>(all.begin() + begin(s, s.part), all.begin() + begin(s, s.part + 1)));
 }
 
 std::vector<unsigned> Shares::place(const SumShare &s) const {
   const auto &all = places[s.owner];
-  return number(s) == 0 ? std::vector<unsigned>{0, 0} : std::vector<unsigned>(all.begin() + 2 * begin(s, s.part), all.begin() + 2 * begin(s, s.part + 1));
+  return number(s) == 0 ? std::vector<unsigned>{0, 0}
+                        : std::vector<unsigned>(all.begin() + 2 * begin(s, s.part), all.begin() + 2 * begin(s, s.part + 1));
 }
 
 std::size_t Shares::number(const SumShare &s) const { return static_cast<std::size_t>(begin(s, s.part + 1) - begin(s, s.part)); }
 
-std::ptrdiff_t Shares::begin(const SumShare &s, std::size_t part) const { return static_cast<std::ptrdiff_t>(pieces[s.owner].size() * part / s.parts); }
+std::ptrdiff_t Shares::begin(const SumShare &s, std::size_t part) const {
+  return static_cast<std::ptrdiff_t>(pieces[s.owner].size() * part / s.parts);
+}
 
 poplar::Tensor summed(const Parts &total, const Parts &rest, const SumShare &s) {
   return s.part == 0 ? total[s.owner] : rest[s.owner].slice((s.part - 1) * s.count, s.part * s.count);

@@ -38,8 +38,7 @@ std::vector<SumShare> shares_of_sums(const std::vector<Owner> &owners, std::size
 Order order_of_table(const Table &table);
 
 /// One variable or constant whose parts lie with groups, blocks or owners.
-template <class Items, class Size>
-Parts parts_on(poplar::Graph &graph, const Items &items, const std::string &name, const Size &size) {
+template <class Items, class Size> Parts parts_on(poplar::Graph &graph, const Items &items, const std::string &name, const Size &size) {
   Parts made;
   made.begin.push_back(0);
   for (const auto &item : items)

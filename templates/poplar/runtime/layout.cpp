@@ -35,7 +35,9 @@ Population::Population(const Table &table) {
   }
 }
 
-unsigned Population::most_neurons() const { return most([](const TileGroups &t) { return t.count; }); }
+unsigned Population::most_neurons() const {
+  return most([](const TileGroups &t) { return t.count; });
+}
 
 unsigned Population::units() const {
   return most([](const TileGroups &t) { return static_cast<unsigned>(t.end - t.begin); }) * units_of_group();
@@ -244,7 +246,8 @@ Share share_of(const Population &p, std::size_t elements, std::size_t replica) {
   return {edge(replica), edge(replica + 1)};
 }
 
-template <class Items, class Size> Parts Layout::parts(const Items &items, const poplar::Type &type, const std::string &name, const Size &size) {
+template <class Items, class Size>
+Parts Layout::parts(const Items &items, const poplar::Type &type, const std::string &name, const Size &size) {
   Parts made;
   made.begin.push_back(0);
   for (const auto &item : items)
@@ -292,9 +295,7 @@ Sums Layout::block_weights(const Population &p, const std::string &name, std::si
 }
 
 Parts Layout::shares(const Population &p, const std::string &name, const Parts &values) {
-  return parts(p.groups, poplar::FLOAT, name, [&](const Group &g) {
-    return share_of(p, values.size(g.index), g.replica).size();
-  });
+  return parts(p.groups, poplar::FLOAT, name, [&](const Group &g) { return share_of(p, values.size(g.index), g.replica).size(); });
 }
 
 Parts Layout::block_numbers(const Population &p, const std::string &name) {
@@ -406,7 +407,8 @@ poplar::Tensor Layout::of_replica(const Matrix &rows, const Population &p, const
   return rows.region(0, rows.rows(), mine.sample, mine.samples);
 }
 
-poplar::Tensor Layout::rows_of(const Population &source, const Home &h, const Population &target, const Parts &weights, std::size_t inputs) {
+poplar::Tensor Layout::rows_of(const Population &source, const Home &h, const Population &target, const Parts &weights,
+                               std::size_t inputs) {
   std::vector<poplar::Tensor> rows;
   const std::size_t replica = nearest(source, target, h.replica), end = h.first + h.count;
   for (std::size_t i = 0; i < target.cuts(); ++i) {

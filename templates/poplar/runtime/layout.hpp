@@ -262,8 +262,7 @@ public:
   Parts sample_rows(const Population &p, const std::string &name, std::size_t entries);
 
   /// [count][batch][width], of which each of `items` lies on its tile.
-  template <class Pieces>
-  poplar::Tensor pieces(const Pieces &items, const std::string &name, std::size_t count, std::size_t width) {
+  template <class Pieces> poplar::Tensor pieces(const Pieces &items, const std::string &name, std::size_t count, std::size_t width) {
     const poplar::Tensor made = graph.addVariable(poplar::FLOAT, {count, batch, width}, name);
     for (const auto &p : items)
       graph.setTileMapping(part_of(made, p), p.tile);
@@ -306,7 +305,8 @@ public:
 
   /// The rows of weights that belong to a tile of their source: of each group of the target's replica nearest in samples, those of the
   /// paired columns and those of the last of an odd number.
-  static poplar::Tensor rows_of(const Population &source, const Home &h, const Population &target, const Parts &weights, std::size_t inputs);
+  static poplar::Tensor rows_of(const Population &source, const Home &h, const Population &target, const Parts &weights,
+                                std::size_t inputs);
 
   /// What the rows of all replicas of a source are copied from when weights have one value a neuron: those of the targets
   /// [offset, offset + source.neurons) of the target's replica nearest in samples.

@@ -86,7 +86,8 @@ template <class Number> struct Kept {
   std::shared_ptr<bool> given = std::make_shared<bool>(false);
 
   Kept(const Parts &parts, std::size_t of_steps, const Ring &ring, bool ahead)
-      : steps(of_steps), slots(ring.turns ? ring.slots : of_steps), values(parts.all.numElements() / slots * steps), next(ahead ? values.size() : 0) {}
+      : steps(of_steps), slots(ring.turns ? ring.slots : of_steps), values(parts.all.numElements() / slots * steps),
+        next(ahead ? values.size() : 0) {}
   void swap() { values.swap(next); }
   /// What the step behind the one that runs reads.
   const std::vector<Number> &behind() const { return *given ? next : values; }
@@ -169,8 +170,8 @@ const poplar::program::Sequence &PoplarSession::fetch_segment() const { return s
 
 void PoplarSession::hand_over(poplar::program::Sequence &load, const char *name) const { staging->end(load, name); }
 
-void PoplarSession::tensor(const std::string &name, snnc_role role, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order,
-            bool writable, snnc_type type) {
+void PoplarSession::tensor(const std::string &name, snnc_role role, std::vector<std::size_t> shape, const poplar::Tensor &on_device,
+                           Order order, bool writable, snnc_type type) {
   const std::size_t n = on_device.numElements();
   graph.createHostRead(name, on_device);
   if (writable)
@@ -210,7 +211,8 @@ void PoplarSession::counter(const std::string &name, const poplar::Tensor &count
   graph.createHostRead(name, counts);
   graph.createHostWrite(name, counts);
   zero_at_open.push_back(infos.size());
-  add({name, SNNC_INT32, SNNC_COUNTER, {1}},
+  add(
+      {name, SNNC_INT32, SNNC_COUNTER, {1}},
       [this, name, n](const void *data) {
         std::vector<std::uint32_t> raw(n);
         std::memcpy(raw.data(), data, 4);
@@ -226,9 +228,8 @@ void PoplarSession::counter(const std::string &name, const poplar::Tensor &count
       });
 }
 
-template <class Number>
-void PoplarSession::stream(const std::string &handle, const Parts &to, const std::shared_ptr<Kept<Number>> &kept, const Ring &ring,
-            poplar::program::Sequence &load) {
+template <class Number> void PoplarSession::stream(const std::string &handle, const Parts &to, const std::shared_ptr<Kept<Number>> &kept,
+                                                   const Ring &ring, poplar::program::Sequence &load) {
   stream(handle, to.all, load, ring.turns != nullptr);
   const auto whole = [this, kept](void *data) {
     const std::vector<Number> &from = running ? kept->behind() : kept->values;
@@ -244,13 +245,14 @@ void PoplarSession::stream(const std::string &handle, const Parts &to, const std
     // Tiles set aside are one turn ahead, at last over the end of the step.
     const int number = (*turn)++ + (early ? 1 : 0);
     const bool over = early && number >= ring.turns->number;
-    kept->fill(over && running ? kept->behind() : kept->values, begin, ring.first(over ? 0 : ring.turns->of(number)), static_cast<Number *>(data));
+    kept->fill(over && running ? kept->behind() : kept->values, begin, ring.first(over ? 0 : ring.turns->of(number)),
+               static_cast<Number *>(data));
   });
 }
 
-template <class Id>
-void PoplarSession::event_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &ids,
-                 const Parts &numbers, std::size_t stored_ids, const Ring &ring, poplar::program::Sequence &load) {
+template <class Id> void PoplarSession::event_input(const std::string &name, std::vector<std::size_t> shape,
+                                                    const std::vector<Relay> &relays, const Parts &ids, const Parts &numbers,
+                                                    std::size_t stored_ids, const Ring &ring, poplar::program::Sequence &load) {
   const std::size_t width = shape.back(), batch = shape[shape.size() - 2], steps = shape.size() == 3 ? shape[0] : 1;
   auto kept_ids = std::make_shared<Kept<Id>>(ids, steps, ring, staging != nullptr);
   auto kept_numbers = std::make_shared<Kept<std::uint32_t>>(numbers, steps, ring, staging != nullptr);
@@ -278,13 +280,14 @@ void PoplarSession::event_input(const std::string &name, std::vector<std::size_t
   kept_numbers->given = kept_ids->given;
   add_input(name, std::move(shape), set, {[=] { kept_ids->swap(), kept_numbers->swap(); }, kept_ids->given});
 }
-template void PoplarSession::event_input<unsigned short>(const std::string &, std::vector<std::size_t>, const std::vector<Relay> &, const Parts &, const Parts &, std::size_t, const Ring &,
-                                             poplar::program::Sequence &);
-template void PoplarSession::event_input<unsigned>(const std::string &, std::vector<std::size_t>, const std::vector<Relay> &, const Parts &, const Parts &, std::size_t, const Ring &,
-                                             poplar::program::Sequence &);
+template void PoplarSession::event_input<unsigned short>(const std::string &, std::vector<std::size_t>, const std::vector<Relay> &,
+                                                         const Parts &, const Parts &, std::size_t, const Ring &,
+                                                         poplar::program::Sequence &);
+template void PoplarSession::event_input<unsigned>(const std::string &, std::vector<std::size_t>, const std::vector<Relay> &, const Parts &,
+                                                   const Parts &, std::size_t, const Ring &, poplar::program::Sequence &);
 
 void PoplarSession::bit_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &bits,
-               const Ring &ring, poplar::program::Sequence &load) {
+                              const Ring &ring, poplar::program::Sequence &load) {
   const std::size_t width = shape.back(), batch = shape[shape.size() - 2], steps = shape.size() == 3 ? shape[0] : 1;
   auto kept = std::make_shared<Kept<std::uint32_t>>(bits, steps, ring, staging != nullptr);
   stream(name + "_bits", bits, kept, ring, load);
@@ -293,17 +296,20 @@ void PoplarSession::bit_input(const std::string &name, std::vector<std::size_t> 
     for (const Relay &r : relays)
       for (std::size_t t = 0; t < steps; ++t)
         for (std::size_t s = 0; s < r.samples; ++s)
-          put_bits("input " + name, dense + (t * batch + r.sample + s) * width, width, kept->of(bits, r) + (t * r.samples + s) * words_of_bits(width));
+          put_bits("input " + name, dense + (t * batch + r.sample + s) * width, width,
+                   kept->of(bits, r) + (t * r.samples + s) * words_of_bits(width));
   };
   add_input(name, std::move(shape), set, {[=] { kept->swap(); }, kept->given});
 }
 
-void PoplarSession::initial_bits(const std::string &name, std::size_t samples, std::size_t width, const std::vector<Relay> &relays, const Parts &bits, std::size_t slots) {
+void PoplarSession::initial_bits(const std::string &name, std::size_t samples, std::size_t width, const std::vector<Relay> &relays,
+                                 const Parts &bits, std::size_t slots) {
   const poplar::Tensor first = first_slots(bits, slots);
   graph.createHostWrite(name + "_bits", first);
   zero_at_open.push_back(infos.size());
   auto kept = std::make_shared<std::vector<float>>(samples * width);
-  add({name, SNNC_FLOAT32, SNNC_STATE, {samples, width}},
+  add(
+      {name, SNNC_FLOAT32, SNNC_STATE, {samples, width}},
       [=](const void *data) {
         const float *dense = static_cast<const float *>(data);
         std::vector<std::uint32_t> words(first.numElements());
@@ -317,8 +323,8 @@ void PoplarSession::initial_bits(const std::string &name, std::size_t samples, s
       [kept](void *data) { std::memcpy(data, kept->data(), kept->size() * 4); });
 }
 
-void PoplarSession::value_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &values,
-                 const Ring &ring, poplar::program::Sequence &load) {
+void PoplarSession::value_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays,
+                                const Parts &values, const Ring &ring, poplar::program::Sequence &load) {
   const std::size_t width = shape.back(), batch = shape[shape.size() - 2], steps = shape.size() == 3 ? shape[0] : 1;
   auto kept = std::make_shared<Kept<float>>(values, steps, ring, staging != nullptr);
   stream(name, values, kept, ring, load);
@@ -353,15 +359,16 @@ void PoplarSession::label_input(const poplar::Tensor &labels, int classes, popla
             [buffer](void *data) { std::memcpy(data, buffer->data(), buffer->size() * 4); });
 }
 
-template <class Id>
-void PoplarSession::initial_events(const std::string &name, std::size_t batch, std::size_t width, const std::vector<Relay> &relays, const Parts &ids,
-                    const Parts &numbers, std::size_t slots, std::size_t stored_ids) {
+template <class Id> void PoplarSession::initial_events(const std::string &name, std::size_t batch, std::size_t width,
+                                                       const std::vector<Relay> &relays, const Parts &ids, const Parts &numbers,
+                                                       std::size_t slots, std::size_t stored_ids) {
   const poplar::Tensor first_ids = first_slots(ids, slots), first_numbers = first_slots(numbers, slots);
   graph.createHostWrite(name + "_ids", first_ids);
   graph.createHostWrite(name + "_numbers", first_numbers);
   zero_at_open.push_back(infos.size());
   auto kept = std::make_shared<std::vector<float>>(batch * width);
-  add({name, SNNC_FLOAT32, SNNC_STATE, {batch, width}},
+  add(
+      {name, SNNC_FLOAT32, SNNC_STATE, {batch, width}},
       [=](const void *data) {
         const float *dense = static_cast<const float *>(data);
         std::vector<Id> list(first_ids.numElements());
@@ -385,10 +392,10 @@ void PoplarSession::initial_events(const std::string &name, std::size_t batch, s
       },
       [kept](void *data) { std::memcpy(data, kept->data(), kept->size() * 4); });
 }
-template void PoplarSession::initial_events<unsigned short>(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &, const Parts &, const Parts &, std::size_t,
-                                                std::size_t);
-template void PoplarSession::initial_events<unsigned>(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &, const Parts &, const Parts &, std::size_t,
-                                                std::size_t);
+template void PoplarSession::initial_events<unsigned short>(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &,
+                                                            const Parts &, const Parts &, std::size_t, std::size_t);
+template void PoplarSession::initial_events<unsigned>(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &,
+                                                      const Parts &, const Parts &, std::size_t, std::size_t);
 
 void PoplarSession::load(const std::vector<poplar::program::Program> &programs, const std::vector<Stored> &offsets) {
   const auto start = std::chrono::steady_clock::now();
@@ -451,7 +458,8 @@ void PoplarSession::add_input(TensorInfo info, std::function<void(const void *)>
   add(info, next, [name = info.name](void *) { throw std::invalid_argument("input " + name + " cannot be read back"); });
 }
 
-void PoplarSession::add_input(const std::string &name, std::vector<std::size_t> shape, std::function<void(const void *)> set, Following behind) {
+void PoplarSession::add_input(const std::string &name, std::vector<std::size_t> shape, std::function<void(const void *)> set,
+                              Following behind) {
   add_input({name, SNNC_FLOAT32, SNNC_INPUT, std::move(shape)}, std::move(set), std::move(behind),
             [name](void *) { throw std::invalid_argument("input " + name + " cannot be read back"); });
 }

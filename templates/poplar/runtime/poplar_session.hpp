@@ -32,7 +32,8 @@ struct Machine {
   unsigned workers;
   double exchange_bytes_per_cycle, fragment_cycles;
   unsigned fragment_code_bytes, control_code_bytes, stack_bytes;
-  double sync_cycles, link_sync_cycles, setup_cycles, control_cycles, host_bytes_per_second, vertex_start_cycles, streaming_bytes_per_second;
+  double sync_cycles, link_sync_cycles, setup_cycles, control_cycles, host_bytes_per_second, vertex_start_cycles,
+      streaming_bytes_per_second;
   std::uint64_t streaming_bytes;
   std::vector<Wire> wires;
 };
@@ -102,16 +103,17 @@ protected:
   void counter(const std::string &name, const poplar::Tensor &counts);
 
   /// An input that is kept as lists of events: dense 0/1 numbers become ids and their counts.
-  template <class Id>
-  void event_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &ids,
-                   const Parts &numbers, std::size_t stored_ids, const Ring &ring, poplar::program::Sequence &load);
+  template <class Id> void event_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays,
+                                       const Parts &ids, const Parts &numbers, std::size_t stored_ids, const Ring &ring,
+                                       poplar::program::Sequence &load);
 
   /// An input of which a bit is kept for each value: dense 0/1 numbers, the first value the highest bit of a word.
   void bit_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &bits,
                  const Ring &ring, poplar::program::Sequence &load);
 
   /// An initial value that stands in slot 0 of lists of bits: [batch][n] of 0 and 1.
-  void initial_bits(const std::string &name, std::size_t samples, std::size_t width, const std::vector<Relay> &relays, const Parts &bits, std::size_t slots);
+  void initial_bits(const std::string &name, std::size_t samples, std::size_t width, const std::vector<Relay> &relays, const Parts &bits,
+                    std::size_t slots);
 
   /// An input that is kept as values.
   void value_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &values,
@@ -120,9 +122,8 @@ protected:
   void label_input(const poplar::Tensor &labels, int classes, poplar::program::Sequence &load);
 
   /// An initial value that stands in slot 0 of event lists: [batch][n] of 0 and 1.
-  template <class Id>
-  void initial_events(const std::string &name, std::size_t batch, std::size_t width, const std::vector<Relay> &relays, const Parts &ids,
-                      const Parts &numbers, std::size_t slots, std::size_t stored_ids);
+  template <class Id> void initial_events(const std::string &name, std::size_t batch, std::size_t width, const std::vector<Relay> &relays,
+                                          const Parts &ids, const Parts &numbers, std::size_t slots, std::size_t stored_ids);
 
   /// Compiles and loads the programs, then writes zeros and the stored weights.
   void load(const std::vector<poplar::program::Program> &programs, const std::vector<Stored> &offsets);
@@ -184,9 +185,8 @@ private:
   void stream(const std::string &handle, const poplar::Tensor &to, poplar::program::Sequence &load, bool in_turns = false);
 
   /// All steps at once, or those of a segment each time.
-  template <class Number>
-  void stream(const std::string &handle, const Parts &to, const std::shared_ptr<Kept<Number>> &kept, const Ring &ring,
-              poplar::program::Sequence &load);
+  template <class Number> void stream(const std::string &handle, const Parts &to, const std::shared_ptr<Kept<Number>> &kept,
+                                      const Ring &ring, poplar::program::Sequence &load);
 
   static std::size_t words_of_bits(std::size_t width);
 

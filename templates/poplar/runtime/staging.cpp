@@ -13,8 +13,8 @@ static poplar::Tensor words(const poplar::Tensor &tensor) {
   return tensor.elementType() == poplar::UNSIGNED_SHORT ? tensor : tensor.reinterpret(poplar::UNSIGNED_INT);
 }
 
-void Staging::add(const poplar::DataStream &stream, const std::string &handle, const poplar::Tensor &to, const poplar::program::Sequence &load,
-                  bool in_turns) {
+void Staging::add(const poplar::DataStream &stream, const std::string &handle, const poplar::Tensor &to,
+                  const poplar::program::Sequence &load, bool in_turns) {
   const poplar::Tensor held = graph.addVariable(to.elementType(), {to.numElements()}, handle + "_next");
   map(held, to);
   (in_turns ? fetch_segment : fetch).add(poplar::program::Copy(stream, held));

@@ -22,7 +22,8 @@ public:
   poplar::program::Sequence fetch, fetch_segment;
 
   /// Lets a stream fill a copy of `to` on these tiles, from which a copy in `load` brings it on; `in_turns`: for each segment.
-  void add(const poplar::DataStream &stream, const std::string &handle, const poplar::Tensor &to, const poplar::program::Sequence &load, bool in_turns);
+  void add(const poplar::DataStream &stream, const std::string &handle, const poplar::Tensor &to, const poplar::program::Sequence &load,
+           bool in_turns);
 
   /// Adds the copies to `load`: one of words, one of half words.
   void end(poplar::program::Sequence &load, const char *name) const;

@@ -38,14 +38,15 @@ OperationGraph::OperationGraph(poplar::Graph &owner, const std::string &project,
   graph.addCodelets(folder + "/codelets.cpp");
 }
 
-void OperationGraph::place(const std::string &name, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device, const Order &order) {
+void OperationGraph::place(const std::string &name, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device,
+                           const Order &order) {
   places.emplace(name, Place{shape, on_device.flatten(), order});
 }
 
 bool OperationGraph::placed() const { return !places.empty(); }
 
-void OperationGraph::tensor(const std::string &name, Role role, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device, const Order &order,
-            bool) {
+void OperationGraph::tensor(const std::string &name, Role role, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device,
+                            const Order &order, bool) {
   std::size_t elements = 1;
   for (std::size_t d : shape)
     elements *= d;
@@ -61,9 +62,9 @@ void OperationGraph::adjoint(const std::string &name, const poplar::Tensor &on_d
 
 void OperationGraph::counter(const std::string &, const poplar::Tensor &counts) { zeros(counts.flatten()); }
 
-template <class Id>
-void OperationGraph::event_input(const std::string &name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays, const Parts &ids,
-                 const Parts &numbers, unsigned stored, const Ring &, poplar::program::Sequence &load) {
+template <class Id> void OperationGraph::event_input(const std::string &name, const std::vector<std::size_t> &shape,
+                                                     const std::vector<Relay> &relays, const Parts &ids, const Parts &numbers,
+                                                     unsigned stored, const Ring &, poplar::program::Sequence &load) {
   const poplar::Tensor words = packed(name, shape, load);
   const poplar::ComputeSet list = graph.addComputeSet("F0 list " + name);
   for (const Relay &r : relays) {
@@ -78,33 +79,34 @@ void OperationGraph::event_input(const std::string &name, const std::vector<std:
   }
   load.add(poplar::program::Execute(list));
 }
-template void OperationGraph::event_input<unsigned short>(const std::string &, const std::vector<std::size_t> &, const std::vector<Relay> &, const Parts &, const Parts &,
-                                              unsigned, const Ring &, poplar::program::Sequence &);
-template void OperationGraph::event_input<unsigned>(const std::string &, const std::vector<std::size_t> &, const std::vector<Relay> &, const Parts &, const Parts &,
-                                              unsigned, const Ring &, poplar::program::Sequence &);
+template void OperationGraph::event_input<unsigned short>(const std::string &, const std::vector<std::size_t> &, const std::vector<Relay> &,
+                                                          const Parts &, const Parts &, unsigned, const Ring &,
+                                                          poplar::program::Sequence &);
+template void OperationGraph::event_input<unsigned>(const std::string &, const std::vector<std::size_t> &, const std::vector<Relay> &,
+                                                    const Parts &, const Parts &, unsigned, const Ring &, poplar::program::Sequence &);
 
-void OperationGraph::bit_input(const std::string &name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays, const Parts &bits,
-               const Ring &, poplar::program::Sequence &load) {
+void OperationGraph::bit_input(const std::string &name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays,
+                               const Parts &bits, const Ring &, poplar::program::Sequence &load) {
   const poplar::Tensor words = packed(name, shape, load);
   to_relays(name, words, relays, bits, load);
 }
 
-void OperationGraph::value_input(const std::string &name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays, const Parts &values,
-                 const Ring &, poplar::program::Sequence &load) {
+void OperationGraph::value_input(const std::string &name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays,
+                                 const Parts &values, const Ring &, poplar::program::Sequence &load) {
   to_relays(name, steps_of(name, shape), relays, values, load);
 }
 
-template <class Id>
-void OperationGraph::initial_events(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &, const Parts &, const Parts &numbers,
-                    std::size_t slots, std::size_t) {
+template <class Id> void OperationGraph::initial_events(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &,
+                                                        const Parts &, const Parts &numbers, std::size_t slots, std::size_t) {
   zeros(first_slots(numbers, slots));
 }
-template void OperationGraph::initial_events<unsigned short>(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &, const Parts &, const Parts &,
-                                                 std::size_t, std::size_t);
-template void OperationGraph::initial_events<unsigned>(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &, const Parts &, const Parts &,
-                                                 std::size_t, std::size_t);
+template void OperationGraph::initial_events<unsigned short>(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &,
+                                                             const Parts &, const Parts &, std::size_t, std::size_t);
+template void OperationGraph::initial_events<unsigned>(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &,
+                                                       const Parts &, const Parts &, std::size_t, std::size_t);
 
-void OperationGraph::initial_bits(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &, const Parts &bits, std::size_t slots) {
+void OperationGraph::initial_bits(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &, const Parts &bits,
+                                  std::size_t slots) {
   zeros(first_slots(bits, slots));
 }
 
@@ -115,7 +117,8 @@ void OperationGraph::take(const std::string &name, Role role, std::size_t elemen
   if (found == given.end())
     return zeros(flat);
   const poplar::Tensor value = found->second.flatten();
-  copy(role == SNNC_STATE ? value.expand({0}).broadcast(static_cast<unsigned>(elements / value.numElements()), 0).flatten() : value, flat, order);
+  copy(role == SNNC_STATE ? value.expand({0}).broadcast(static_cast<unsigned>(elements / value.numElements()), 0).flatten() : value, flat,
+       order);
 }
 
 void OperationGraph::copy(const poplar::Tensor &from, const poplar::Tensor &to, const Order &order) {
@@ -163,7 +166,7 @@ poplar::Tensor OperationGraph::samples_of_relay(const poplar::Tensor &steps, con
 }
 
 void OperationGraph::to_relays(const std::string &name, const poplar::Tensor &steps, const std::vector<Relay> &relays, const Parts &to,
-               poplar::program::Sequence &load) {
+                               poplar::program::Sequence &load) {
   std::vector<poplar::Tensor> pieces;
   for (const Relay &r : relays)
     pieces.push_back(samples_of_relay(steps, r));

@@ -44,8 +44,8 @@ protected:
   void place(const std::string &name, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device, const Order &order);
   bool placed() const;
 
-  void tensor(const std::string &name, Role role, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device, const Order &order,
-              bool);
+  void tensor(const std::string &name, Role role, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device,
+              const Order &order, bool);
 
   /// The gradient of a record, which arrives in the model's own order.
   void adjoint(const std::string &name, const poplar::Tensor &on_device, const Order &order);
@@ -53,9 +53,9 @@ protected:
   /// Nobody reads how often windows were full.
   void counter(const std::string &, const poplar::Tensor &counts);
 
-  template <class Id>
-  void event_input(const std::string &name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays, const Parts &ids,
-                   const Parts &numbers, unsigned stored, const Ring &, poplar::program::Sequence &load);
+  template <class Id> void event_input(const std::string &name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays,
+                                       const Parts &ids, const Parts &numbers, unsigned stored, const Ring &,
+                                       poplar::program::Sequence &load);
 
   void bit_input(const std::string &name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays, const Parts &bits,
                  const Ring &, poplar::program::Sequence &load);
@@ -64,9 +64,8 @@ protected:
                    const Ring &, poplar::program::Sequence &load);
 
   /// Spikes before step 0: none.
-  template <class Id>
-  void initial_events(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &, const Parts &, const Parts &numbers,
-                      std::size_t slots, std::size_t);
+  template <class Id> void initial_events(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &, const Parts &,
+                                          const Parts &numbers, std::size_t slots, std::size_t);
   void initial_bits(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &, const Parts &bits, std::size_t slots);
 
   poplar::Tensor constant(int value);

@@ -22,7 +22,9 @@ struct Patch {
 inline std::vector<Patch> patches_of(const Order &order) {
   std::vector<Patch> found;
   const std::size_t n = order.size();
-  const auto follows = [&](std::size_t i, std::size_t step) { return i < n && order[i] != NOWHERE && order[i] - std::size_t{order[i - 1]} == step; };
+  const auto follows = [&](std::size_t i, std::size_t step) {
+    return i < n && order[i] != NOWHERE && order[i] - std::size_t{order[i - 1]} == step;
+  };
   for (std::size_t i = 0; i < n;) {
     if (order[i] == NOWHERE) {
       ++i;

@@ -7,8 +7,8 @@
 #define SNNC_COUNT_CYCLES(n) static_cast<void>(sizeof(n))
 #endif
 
-using poplar::Input;
 using poplar::InOut;
+using poplar::Input;
 using poplar::Output;
 using poplar::Vector;
 using poplar::VectorLayout;

@@ -79,7 +79,8 @@ template <class Numbers> struct Share {
 
 private:
   static unsigned bound(unsigned elements, unsigned share, unsigned shares) {
-    return share == shares ? elements : static_cast<unsigned>(static_cast<float>(elements) * static_cast<float>(share) / static_cast<float>(shares));
+    return share == shares ? elements
+                           : static_cast<unsigned>(static_cast<float>(elements) * static_cast<float>(share) / static_cast<float>(shares));
   }
 };
 
@@ -87,8 +88,8 @@ template <class Numbers> inline unsigned begin_of(const Share<Numbers> &share, u
 
 /// Runs Loop over the list of every sample, for the columns [done, done + C) of [samples][columns].
 template <template <unsigned, unsigned> class Loop, unsigned C> struct Sweep {
-  template <class List, class Lengths, class Row, class Column>
-  static void run(const List *lists, unsigned room, Lengths lengths, unsigned samples, Row *pair, Row *last, unsigned columns, Column *held) {
+  template <class List, class Lengths, class Row, class Column> static void
+  run(const List *lists, unsigned room, Lengths lengths, unsigned samples, Row *pair, Row *last, unsigned columns, Column *held) {
     for (unsigned s = 0; s < samples; ++s, lists += room, held += columns)
       if (lengths[s] != 0)
         Loop<C / 2, C % 2>::run(lists + begin_of(lengths, s), lengths[s], pair, last, columns / 2 * 2, held);
@@ -251,9 +252,9 @@ template <bool ALIGNED> inline float2 two_samples(const float *row) {
 }
 
 /// sums[s * step] += rows[o][s] * weights[o] over all outputs, for 2 * P samples and one more when LAST is 1.
-template <unsigned P, unsigned LAST, bool ALIGNED>
-inline void add_some_samples(const float *__restrict rows, unsigned batch, const float *__restrict weights, unsigned outputs,
-                             float *__restrict sums, unsigned step) {
+template <unsigned P, unsigned LAST, bool ALIGNED> inline void add_some_samples(const float *__restrict rows, unsigned batch,
+                                                                                const float *__restrict weights, unsigned outputs,
+                                                                                float *__restrict sums, unsigned step) {
   float2 held[P == 0 ? 1 : P] = {};
   float last = 0.0f;
   for (unsigned o = 0; o < outputs; ++o, rows += batch) {
@@ -286,9 +287,9 @@ template <bool ALIGNED> struct ChooseSamples<0, ALIGNED> {
 };
 
 /// The same for all samples, SAMPLE_SWEEP pairs at a time in registers.
-template <bool ALIGNED>
-__attribute__((noinline)) void add_products_of_samples(const float *rows, unsigned batch, const float *weights, unsigned outputs, float *sums,
-                                                       unsigned samples, unsigned step) {
+template <bool ALIGNED> __attribute__((noinline)) void add_products_of_samples(const float *rows, unsigned batch, const float *weights,
+                                                                               unsigned outputs, float *sums, unsigned samples,
+                                                                               unsigned step) {
   unsigned s = 0;
   for (; samples - s > 2 * SAMPLE_SWEEP; s += 2 * SAMPLE_SWEEP)
     add_some_samples<SAMPLE_SWEEP, 0, ALIGNED>(rows + s, batch, weights, outputs, sums + s * step, step);

@@ -25,9 +25,8 @@ struct Entries {
 
 /// partial[e] = sum over some columns of rows[id][c] * delta[c], added to what other columns gave.
 template <unsigned P, unsigned LAST> struct MakeProducts {
-  template <class Id>
-  static void run(const Id *__restrict ids, unsigned entries, const float *pair, const float *last, unsigned stride, const float *delta,
-                  float *__restrict partial, bool starts) {
+  template <class Id> static void run(const Id *__restrict ids, unsigned entries, const float *pair, const float *last, unsigned stride,
+                                      const float *delta, float *__restrict partial, bool starts) {
     const Held<P, LAST> held(delta);
     for (unsigned e = 0; e < entries; ++e) {
       const unsigned id = ids[e];
@@ -73,8 +72,8 @@ __attribute__((noinline)) void partial_products(const Id *ids, unsigned room, Le
 [[maybe_unused]] inline unsigned halvings(unsigned n) { return n == 0 ? 0 : 32 - static_cast<unsigned>(__builtin_clz(n)); }
 
 /// sums[id - first] += values[e] for the ids of [first, first + count) among n ascending ones; returns their number.
-template <class Id>
-inline unsigned add_own(const Id *__restrict ids, const float *__restrict values, unsigned n, unsigned first, unsigned count, float *__restrict sums) {
+template <class Id> inline unsigned add_own(const Id *__restrict ids, const float *__restrict values, unsigned n, unsigned first,
+                                            unsigned count, float *__restrict sums) {
   unsigned at = 0, left = n;
   while (left != 0) {
     const unsigned half = left / 2;

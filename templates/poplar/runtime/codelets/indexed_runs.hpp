@@ -14,7 +14,8 @@ struct Trips {
 };
 
 /// Calls join(place, start) for every value of every run of a row.
-template <bool SINGLE, class Number, class Join> inline void each_value(const RunTable<Number> &table, unsigned row, Trips &trips, const Join &join) {
+template <bool SINGLE, class Number, class Join>
+inline void each_value(const RunTable<Number> &table, unsigned row, Trips &trips, const Join &join) {
   const unsigned end = table.rows[row + 1];
   ++trips.found;
   for (unsigned r = table.rows[row]; r < end; ++r) {
@@ -54,7 +55,8 @@ template <class Id> [[maybe_unused]] inline unsigned first_from(const Id *ids, u
 }
 
 /// Calls use(row) for the row of each event that has one: rows from `low` on follow one another …
-template <class Id, class Use> [[maybe_unused]] inline Steps each_event(const Id *ids, unsigned events, unsigned low, unsigned span, const Use &use) {
+template <class Id, class Use>
+[[maybe_unused]] inline Steps each_event(const Id *ids, unsigned events, unsigned low, unsigned span, const Use &use) {
   Steps steps;
   for (unsigned e = first_from(ids, events, low, steps); e < events; ++e) {
     ++steps.lookups;

@@ -61,7 +61,8 @@ struct Found {
   }
 
   /// All units of a piece: one run, or one on each tile, `skip` words apart.
-  template <Mask KIND> __attribute__((noinline)) void scan(const unsigned *mask, const unsigned *first, const Piece &piece, unsigned row, unsigned skip) {
+  template <Mask KIND>
+  __attribute__((noinline)) void scan(const unsigned *mask, const unsigned *first, const Piece &piece, unsigned row, unsigned skip) {
     constexpr unsigned WORDS = KIND == Mask::PAIRS ? 2 : 1;
     const unsigned *unit = &mask[WORDS * piece.place];
     first += piece.begin;
@@ -75,7 +76,8 @@ struct Found {
 };
 
 /// The first id behind a piece among the spikes (GRADIENT: among those that only take gradient) of its sample; 0 if there is none.
-template <bool GRADIENT> inline unsigned id_behind(const unsigned *pieces, const unsigned *counts, const unsigned *ids, unsigned number, unsigned tail) {
+template <bool GRADIENT>
+inline unsigned id_behind(const unsigned *pieces, const unsigned *counts, const unsigned *ids, unsigned number, unsigned tail) {
   for (; number < tail; ++number)
     if (counts[2 * number + GRADIENT] != 0)
       return GRADIENT ? ids[piece_of(pieces, number).to - 1] : ids[piece_of(pieces, number).from];
@@ -101,8 +103,8 @@ __attribute__((noinline)) unsigned join(const unsigned *ids, unsigned begin, uns
 }
 
 /// Bits of the values in the words [begin, end) of a list of bits, from the ids of a piece and those behind it; returns how many.
-[[maybe_unused]] __attribute__((noinline)) unsigned put_bits(const unsigned *pieces, const unsigned *counts, const unsigned *found_ids, unsigned number, unsigned begin,
-                                          unsigned end, unsigned *bits) {
+[[maybe_unused]] __attribute__((noinline)) unsigned put_bits(const unsigned *pieces, const unsigned *counts, const unsigned *found_ids,
+                                                             unsigned number, unsigned begin, unsigned end, unsigned *bits) {
   unsigned word = begin, value = 0, put = 0;
   for (const unsigned tail = piece_of(pieces, number).tail; number < tail; ++number) {
     const unsigned *ids = &found_ids[piece_of(pieces, number).from];
@@ -122,7 +124,8 @@ __attribute__((noinline)) unsigned join(const unsigned *ids, unsigned begin, uns
 
 /// The ids of bits in the words [begin, end) of `words`, the first of which has a place in a window: the words of the window that begin with one
 /// of them. Returns how many bits there are.
-template <class Id> __attribute__((noinline)) unsigned list_bits(const unsigned *bits, unsigned words, unsigned begin, unsigned end, int place, int room, Id *window) {
+template <class Id> __attribute__((noinline)) unsigned list_bits(const unsigned *bits, unsigned words, unsigned begin, unsigned end,
+                                                                 int place, int room, Id *window) {
   Word *list = reinterpret_cast<Word *>(window);
   unsigned low = 0, found = 0;
   bool open = false;
@@ -158,7 +161,9 @@ template <class Id> __attribute__((noinline)) unsigned list_bits(const unsigned 
 }
 
 /// The most of `left` and what is more than `room` of `all` events.
-[[maybe_unused]] inline unsigned most_left(unsigned left, unsigned all, unsigned room) { return all > room && all - room > left ? all - room : left; }
+[[maybe_unused]] inline unsigned most_left(unsigned left, unsigned all, unsigned room) {
+  return all > room && all - room > left ? all - room : left;
+}
 
 /// Windows of `room` events that so many events need.
 [[maybe_unused]] inline unsigned further_windows(unsigned events, unsigned room) { return (events + room - 1) / room; }
@@ -178,7 +183,8 @@ struct Copied {
 };
 
 /// Copies such a share of `words` words.
-template <class Value> __attribute__((noinline)) Copied copy_share(const Value *from, Value *to, unsigned words, unsigned first, unsigned span) {
+template <class Value>
+__attribute__((noinline)) Copied copy_share(const Value *from, Value *to, unsigned words, unsigned first, unsigned span) {
   Copied copied;
   for (unsigned begin = first; begin < words; begin += WORKERS, ++copied.runs)
     for (unsigned i = begin; i < begin + span && i < words; ++i, ++copied.words)

@@ -10,7 +10,8 @@ namespace {
 
 /// sums[i] += the elements i of N further gradients, `apart` floats from one to the next.
 template <unsigned N> struct AddGradients {
-  static void run(unsigned number, float *__restrict sums, const float *__restrict more, unsigned long apart, unsigned begin, unsigned end) {
+  static void run(unsigned number, float *__restrict sums, const float *__restrict more, unsigned long apart, unsigned begin,
+                  unsigned end) {
     if (number != N)
       return AddGradients<N - 1>::run(number, sums, more, apart, begin, end);
     for (unsigned i = begin; i < end; ++i) {
@@ -27,7 +28,8 @@ template <> struct AddGradients<0> {
 };
 
 /// Adds `parts - 1` gradients to the first, in passes over SUMMANDS of them; returns the passes.
-[[maybe_unused]] inline unsigned add_gradients(float *sums, const float *more, unsigned parts, unsigned long apart, unsigned begin, unsigned end) {
+[[maybe_unused]] inline unsigned add_gradients(float *sums, const float *more, unsigned parts, unsigned long apart, unsigned begin,
+                                               unsigned end) {
   unsigned passes = 0;
   for (unsigned done = 1; done < parts; done += SUMMANDS, more += SUMMANDS * apart, ++passes)
     AddGradients<SUMMANDS>::run(parts - done < SUMMANDS ? parts - done : SUMMANDS, sums, more, apart, begin, end);

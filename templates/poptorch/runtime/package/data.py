@@ -2,7 +2,7 @@
 
 import torch
 
-from .description import BATCH, INPUTS, OUTPUTS, NETWORK, STEPS
+from .description import BATCH, INPUTS, NETWORK, OUTPUTS, STEPS
 from .weights import load_file
 
 

@@ -12,8 +12,8 @@ try:
 except ImportError as error:
     raise ImportError(
         "PopTorch is not installed, and this package needs it. It is no package of PyPI: its wheel stands in the Poplar SDK (Python 3.8, "
-        "torch 2.0.1 for SDK 3.3 and 3.4); enable the SDK, then install that wheel. Without an IPU and without the SDK, snnc emulates both: "
-        "python -m snnc.emulated_poptorch train.py"
+        "torch 2.0.1 for SDK 3.3 and 3.4); enable the SDK, then install that wheel. Without an IPU and without the SDK, snnc emulates "
+        "both: python -m snnc.emulated_poptorch train.py"
     ) from error
 
 LIBRARY = "SNNC_OPERATION_LIBRARY"

@@ -30,7 +30,9 @@ def chosen_options(args, options):
     """Fill poptorch.Options, or those of popdist, from the arguments."""
     if args.pipelined and args.accumulation < STAGES:
         raise SystemExit(
-            "--pipelined has {} stages, and PopTorch needs as many micro-batches for each update: --accumulation {} or more".format(STAGES, STAGES)
+            "--pipelined has {} stages, and PopTorch needs as many micro-batches for each update: --accumulation {} or more".format(
+                STAGES, STAGES
+            )
         )
     options.deviceIterations(args.device_iterations)
     options.Training.gradientAccumulation(args.accumulation)
