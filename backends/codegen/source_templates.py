@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import importlib.resources
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import jinja2
 
 from snnc.backends.codegen.names import c_string, comment_text
-
-MARKS: Final = ("{{", "{%", "{#")
-"""Markers that distinguish a template from plain text."""
 
 
 def source_templates() -> jinja2.Environment:
@@ -28,17 +25,21 @@ def source_templates() -> jinja2.Environment:
     return environment
 
 
-def text_of(environment: jinja2.Environment, path: str, context: Mapping[str, Any]) -> str:
-    """Return a template's text for `context`; most sources are the same in every project and need no template compilation."""
-    assert environment.loader is not None
-    text, _, _ = environment.loader.get_source(environment, path)
-    return environment.get_template(path).render(context) if any(mark in text for mark in MARKS) else text
+def source_of(environment: jinja2.Environment, path: str, context: Mapping[str, Any]) -> str:
+    """Return the text of an emitted file.
 
-
-def source_of(environment: jinja2.Environment, folder: str, name: str, context: Mapping[str, Any]) -> str:
-    """Return the source file `name` of a target: plain text of ``<folder>/runtime``, or its template rendered with `context`."""
+    Parameters
+    ----------
+    environment
+        Of :func:`source_templates`.
+    path
+        ``<target>/<file>``: a plain file lies under ``<target>/runtime`` and is copied as it is; else ``<file>.jinja`` is a template.
+    context
+        What the template prints.
+    """
+    folder, _, name = path.partition("/")
     assert environment.loader is not None
     try:
         return environment.loader.get_source(environment, f"{folder}/runtime/{name}")[0]
     except jinja2.TemplateNotFound:
-        return text_of(environment, f"{folder}/{name}.jinja", context)
+        return environment.get_template(f"{path}.jinja").render(context)

@@ -114,10 +114,8 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
     made.loss += [
         f"add_step(w, {current}, 0, {mean}, 0);",
         f"scale(w, {mean}, 0, 1.0f / static_cast<float>(steps));",
-        "for (int b = w.first; b < w.first + w.count; ++b)",
-        f"  losses[b] = loss_of_sample({mean}, d_{record}, 1, averaged(), b, "
-        "static_cast<std::size_t>(labels[static_cast<std::size_t>(b)]));",
     ]
+    made.scored = {"rows": mean, "steps": "1"}
     made.start.append(f"scale(w, d_{record}, 0, 1.0f / static_cast<float>(steps));")
 
 

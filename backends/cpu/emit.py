@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from snnc.backends.cpu.build import EQUATION_FLAGS, FLAGS, LEVEL, SOURCES
+from snnc.backends.cpu.constants import CONSTANTS
 from snnc.backends.cpu.network import network_context
 from snnc.backends.cpu.pooled import with_pooled_convolutions
 from snnc.backends.native.sized_project import MemoryNeeds, initial_values, rendered, session_sizes, write_sized_project
@@ -81,4 +82,4 @@ def emit_cpu(
 def render(context: dict[str, Any]) -> dict[str, str]:
     """Return all text files by name."""
     whole = context | {"flags": (LEVEL, "-march=native", *FLAGS), "equation_flags": EQUATION_FLAGS, "sources": SOURCES}
-    return rendered(whole, "cpu", (*FIXED, *OWN))
+    return rendered(whole, "cpu", (*FIXED, *OWN), CONSTANTS)

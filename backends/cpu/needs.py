@@ -29,14 +29,15 @@ from snnc.compiler.ir.step_operations import (
 SPIKING: Final = 0.08
 """Assumed share of neurons that spike in a step, until a sequence has shown it."""
 NEAR: Final = 0.25
-"""Assumed share near a threshold, if only these form gradients."""
-SPARSE: Final = 0.25
-"""Share of an input's values up to which they are listed (``LISTED_PART``)."""
+"""Share that is taken to be near a threshold, where gradients of those alone are formed."""
+LISTED_PART: Final = 4
+SPARSE: Final = 1 / LISTED_PART
+"""An input is listed when at most this part (one in so many) of its values is not 0."""
 PACKED: Final = 64
-"""Maximum columns of a packed matrix; narrower vectors have fewer (``products.hpp``)."""
+"""Columns of a packed matrix at most; narrower vectors have fewer."""
 PANEL: Final = 128
 CHUNK: Final = 32
-"""Maximum outputs of a panel (``parameters.hpp``); maximum numbers of a chunk in bfloat16 (``vectors.hpp``)."""
+"""Outputs of a panel at most; numbers of a chunk in bfloat16 at most."""
 SESSION: Final = 1 << 16
 """Bytes of a session without a network: names, threads."""
 PLANE: Final = 2

@@ -15,7 +15,7 @@ from snnc.backends.cpu.neurons import Function, backward_function, forward_funct
 from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.stages import Stages, stages_of
 from snnc.backends.native.adjoint import GivenAdjoint
-from snnc.backends.native.contexts import Context, loss_context, optimizer_context
+from snnc.backends.native.contexts import Context, training_context
 from snnc.backends.native.held_rows import ONE, Held, Slots
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.storage import Storage
@@ -49,7 +49,6 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         else:
             made.add(adjoint)
             blocks[stages.of(adjoint)].take_backward(made)
-    blocks[0].backward += _cut(storage) if trains and program.truncate else []
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
     held = [*_held(storage, stages, trains), *made.held]
     context: Context = {
@@ -69,16 +68,15 @@ def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mappin
         "in_blocks": bool(stages.forward),
         "gradients": made.gradients,
         "shared": list(made.shared.values()),
-        "start": [
-            *(f"for (int k = 0; k < {slots}; ++k) d_{n}.clear(w, k);" for n, slots in _adjoint_slots(storage, stages, trains).items()),
-            *made.start,
-        ],
+        "cleared": [{"adjoint": n, "slots": slots} for n, slots in _adjoint_slots(storage, stages, trains).items()],
+        "start": made.start,
+        "cut": {"steps": program.truncate, "clears": _cut(storage)} if trains and program.truncate else None,
         "finish": made.finish,
         "update": [f"change({u.parameter}, part({u.parameter}.numbers, worker, workers), learning_rate, updates);" for u in program.update],
         "tables": len(made.tables),
-        "find_loss": made.loss or _loss(record),
-        "loss": loss_context(program.loss),
-        "optimizer": optimizer_context(program.optimizer),
+        "find_loss": made.loss,
+        "scored": {"rows": record, "adjoint": f"d_{record}", "steps": "steps"} | made.scored,
+        **training_context(program.loss, program.optimizer),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
     return context, made.tables, needs_of(made, held)
@@ -114,19 +112,8 @@ def _sender_stage(op: BackwardOp, stages: Stages) -> int:
 def _cut(storage: Storage) -> list[str]:
     """Statements that clear the gradients from a step to earlier steps, where the gradient is cut."""
     states = [state for op in storage.program.backward if isinstance(op, NeuronAdjoint) for state in op.states]
-    clears = [f"d_{s}.clear(w, 0);" for s in states] + [
-        f"d_{n}.clear(w, {k});" for n, slots in storage.adjoint_slots.items() for k in range(slots)
-    ]
-    return [f"if (t % {storage.program.truncate} == 0) {{", *(f"  {line}" for line in clears), "}"]
-
-
-def _loss(record: str | None) -> list[str]:
-    """Statements that compute the loss of a worker's samples from the record of all steps."""
-    label = "static_cast<std::size_t>(labels[static_cast<std::size_t>(b)])"
-    return [
-        "for (int b = w.first; b < w.first + w.count; ++b)",
-        f"  losses[b] = loss_of_sample({record}, d_{record}, steps, averaged(), b, {label});",
-    ]
+    slots = [(n, k) for n, slots in storage.adjoint_slots.items() for k in range(slots)]
+    return [f"d_{s}.clear(w, 0);" for s in states] + [f"d_{n}.clear(w, {k});" for n, k in slots]
 
 
 def functions(storage: Storage, trains: bool) -> list[Function]:

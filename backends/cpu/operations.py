@@ -97,7 +97,9 @@ class Statements:
     shared: dict[str, str] = field(default_factory=dict)
     """Parameters with one gradient shared by all threads, and the code for a worker's part of it after a block of steps."""
     loss: list[str] = field(default_factory=list)
-    """Code that computes the loss of a worker's samples, if that needs more than the record."""
+    """What comes before the loss of a worker's samples, where that takes more than the record."""
+    scored: dict[str, str] = field(default_factory=dict)
+    """Rows that the loss reads in place of the record, and their steps."""
     start: list[str] = field(default_factory=list)
     finish: list[str] = field(default_factory=list)
     held: list[Held] = field(default_factory=list)

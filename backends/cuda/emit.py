@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from snnc.backends.cuda.build import SOURCES
+from snnc.backends.cuda.constants import CONSTANTS
 from snnc.backends.cuda.network import network_context
 from snnc.backends.native.sized_project import initial_values, rendered, session_sizes, write_sized_project
 from snnc.backends.native.storage import Storage
@@ -98,6 +99,6 @@ def emit_cuda(
     storage = Storage(program)
     values, sizes = initial_values(program), session_sizes(program, steps, batch)
     context, tables = network_context(storage, values, sizes, precision)
-    texts = rendered(context | {"sources": SOURCES}, "cuda", (*FIXED, *OWN))
+    texts = rendered(context | {"sources": SOURCES}, "cuda", (*FIXED, *OWN), CONSTANTS)
     more = {"launches": context["launches"]}
     return write_sized_project(folder, program, "cuda", sizes, texts, table_file(tables), values, context["memory"], more)

@@ -16,7 +16,7 @@ from snnc.backends.cuda.schedule.launches import FLOAT, Launch, Launches
 from snnc.backends.cuda.schedule.plan import Plan
 from snnc.backends.cuda.schedule.whole import Whole
 from snnc.backends.native.adjoint import GivenAdjoint
-from snnc.backends.native.contexts import loss_context, optimizer_context
+from snnc.backends.native.contexts import training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.sized_project import MemoryNeeds
 from snnc.backends.native.storage import Storage
@@ -115,8 +115,7 @@ def network_context(
         "tables": len(steps.tables.tables),
         "record": record,
         "classes": storage.size(record) if record is not None else 0,
-        "loss": loss_context(program.loss),
-        "optimizer": optimizer_context(program.optimizer),
+        **training_context(program.loss, program.optimizer),
         "memory": MemoryNeeds(buffers.bytes_per_step(), buffers.needs(_fixed_bytes(program, learned, copies)).to_data()),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from snnc.backends.codegen.constants import Constant
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.training.moments import moments
 from snnc.compiler.losses import Loss, MeanSquaredCount
@@ -12,20 +13,34 @@ from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
 Context = dict[str, Any]
 
 
-def loss_context(loss: Loss | None) -> Context:
-    """Name and numbers of a loss."""
-    found: Context = {"name": None if loss is None else loss.name}
-    if isinstance(loss, MeanSquaredCount):
-        found |= {"correct": repr(float(loss.correct_rate)), "incorrect": repr(float(loss.incorrect_rate))}
-    return found
+def training_context(loss: Loss | None, optimizer: Optimizer | None) -> Context:
+    """Return which loss and which optimiser there are, and their numbers: ``settings.hpp``."""
+    return {
+        "loss": None if loss is None else loss.name,
+        "optimizer": None if optimizer is None else optimizer.name,
+        "settings": [*_loss_settings(loss), *_optimizer_settings(optimizer)],
+    }
 
 
-def optimizer_context(optimizer: Optimizer | None) -> Context:
-    """Name and numbers of an optimiser."""
+def _loss_settings(loss: Loss | None) -> list[Constant]:
+    if not isinstance(loss, MeanSquaredCount):
+        return []
+    return [
+        Constant("double", "CORRECT", repr(float(loss.correct_rate)), "Spikes a step that the class of the label should have."),
+        Constant("double", "INCORRECT", repr(float(loss.incorrect_rate)), "Spikes a step that the other classes should have."),
+    ]
+
+
+def _optimizer_settings(optimizer: Optimizer | None) -> list[Constant]:
+    kept = Constant("int", "MOMENTS", len(moments(optimizer)), "Values that the optimiser keeps for each number of a parameter.")
     match optimizer:
         case Adam():
-            numbers = {"beta1": repr(float(optimizer.beta1)), "beta2": repr(float(optimizer.beta2))}
-            return {"name": "adam", **numbers, "epsilon": c_literal(optimizer.epsilon)}
+            return [
+                kept,
+                Constant("double", "BETA1", repr(float(optimizer.beta1)), "Part that the mean of gradients keeps in an update."),
+                Constant("double", "BETA2", repr(float(optimizer.beta2)), "Part that the mean of squared gradients keeps in an update."),
+                Constant("float", "EPSILON", c_literal(optimizer.epsilon), "Added to the root of the mean of squares."),
+            ]
         case SGD():
-            return {"name": "sgd", "momentum": c_literal(optimizer.momentum), "moments": len(moments(optimizer))}
-    return {"name": None}
+            return [kept, Constant("float", "MOMENTUM", c_literal(optimizer.momentum), "Part of the last change that an update repeats.")]
+    return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LINE = 16
-"""Numbers in a cache line: rows are padded to whole lines (``vectors.hpp``)."""
+"""Numbers of a cache line: rows are filled up to whole ones."""
 LENGTHS = ("steps", "segment", "block")
 """Lengths known to a session: of the sequence, of the segment between two checkpoints, of the steps whose deltas are kept together."""
 

@@ -12,8 +12,9 @@ from snnc.backends.native.held_rows import padded
 from snnc.backends.native.library import NativeLibraryError
 from snnc.backends.runtime.errors import MemoryNeededError
 
-ROOM: Final = 1.125
-"""Capacity of growing lists relative to their contents (``values.hpp``)."""
+ROOM_PART: Final = 8
+ROOM: Final = 1 + 1 / ROOM_PART
+"""Growing lists make this part (one in so many) more room than they need."""
 BUSY: Final = 2.0
 """Assumed activity of a block of steps relative to the whole sequence."""
 BLOCK_ROWS: Final = 512

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from snnc.backends.codegen.constants import WEIGHTS
 from snnc.backends.native.library import Role
 from snnc.backends.native.memory import UNSEEN, Needs, busiest, least_bytes, least_segment, most_samples, predicted_bytes, segment_for
 from snnc.backends.native.sized_engine import SizedEngine
@@ -147,7 +148,7 @@ class SegmentedEngine(SizedEngine):
     @property
     def fingerprint(self) -> str:
         """See :class:`~snnc.backends.runtime.engine.SharingEngine`."""
-        return json.dumps({name: digest for name, digest in self.description["files"].items() if name != "weights.safetensors"})
+        return json.dumps({name: digest for name, digest in self.description["files"].items() if name != WEIGHTS})
 
     @property
     def gradient_elements(self) -> int:

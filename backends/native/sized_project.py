@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from snnc.backends.codegen.constants import WEIGHTS, Constant
 from snnc.backends.codegen.safetensors_file import safetensors
 from snnc.backends.codegen.source_templates import source_of, source_templates
 from snnc.backends.folders.manifest import PROJECT_FORMAT
@@ -20,6 +21,8 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import Fill, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
 
+TABLES: Final = "tables.bin"
+"""File with the tables of connections that are not dense."""
 _STEPS: Final = 100
 _BATCH: Final = 32
 """Default size of a session; it accepts any other."""
@@ -63,14 +66,18 @@ def initial_values(program: StepProgram) -> dict[str, Array]:
     return found
 
 
-def rendered(context: Mapping[str, Any], target: str, names: Iterable[str]) -> dict[str, str]:
-    """Return the text files of a target: those called `names`, those of the ABI, the loss and the optimizer."""
+def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], constants: Sequence[Constant]) -> dict[str, str]:
+    """Return the text files of a target: those called `names`, constants, and the files of the ABI, the loss and the optimizer."""
     environment = source_templates()
-    paths = {**{n: ("common", n) for n in SHARED_SOURCES}, **{n: (target, n) for n in names}}
+    paths = {**{n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}, **{n: f"{target}/{n}" for n in names}}
     if context["training"]:
-        paths |= {"cross_entropy.hpp": (target, "cross_entropy.hpp"), "loss.hpp": (target, f"loss_{context['loss']['name']}.hpp")}
-        paths |= {"optimizer.hpp": (target, f"optimizer_{context['optimizer']['name']}.hpp")}
-    return {name: source_of(environment, folder, file, context) for name, (folder, file) in paths.items()}
+        paths |= {
+            "settings.hpp": "common/settings.hpp",
+            "cross_entropy.hpp": f"{target}/cross_entropy.hpp",
+            "loss.hpp": f"{target}/loss_{context['loss']}.hpp",
+        }
+        paths |= {"optimizer.hpp": f"{target}/optimizer_{context['optimizer']}.hpp"}
+    return {name: source_of(environment, path, {**context, "constants": constants}) for name, path in paths.items()}
 
 
 def write_sized_project(
@@ -105,7 +112,7 @@ def write_sized_project(
         The folder cannot be written.
     """
     files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in texts.items()}
-    files |= {"tables.bin": tables, "weights.safetensors": safetensors(values)}
+    files |= {TABLES: tables, WEIGHTS: safetensors(values)}
     with whole_folder(folder) as beside:
         digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
         description = _description(program, target, sizes, memory) | dict(more or {}) | {"files": digests}

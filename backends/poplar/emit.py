@@ -8,13 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from snnc.backends.codegen.constants import WEIGHTS
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors, safetensors_header
-from snnc.backends.codegen.source_templates import source_templates
+from snnc.backends.codegen.source_templates import source_of, source_templates
 from snnc.backends.folders.manifest import PROJECT_FORMAT
 from snnc.backends.folders.project import Chunk, whole_folder, write_file
 from snnc.backends.native.library import ABI_VERSION, SHARED_SOURCES
-from snnc.backends.poplar.build import SOURCES
+from snnc.backends.poplar.build import SOURCES, TABLES
+from snnc.backends.poplar.constants import CONSTANTS
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body
@@ -25,7 +27,7 @@ from snnc.backends.poplar.tables import initial_values, plan_tables
 from snnc.backends.poplar.vertices.backward import add_backward
 from snnc.backends.poplar.vertices.balanced_rows import AHEAD
 from snnc.backends.poplar.vertices.forward import add_forward
-from snnc.backends.poplar.vertices.gradient_windows import HELPERS, REDUCE, add_gradient_windows
+from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_windows
 from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
 from snnc.backends.poplar.vertices.losses import add_loss, loss_sets
 from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
@@ -35,7 +37,6 @@ from snnc.backends.poplar.vertices.window_tests import add_window_test, window_t
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.tiles.host_io.streaming import ROW_BYTES
 from snnc.compiler.tiles.vertices.block_codelets import ZERO
 from snnc.compiler.tiles.vertices.codelets import CLOCK_CODE
 from snnc.compiler.tiles.vertices.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost
@@ -81,7 +82,7 @@ def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
     net.check()
     texts = {name: text.encode() for name, text in render(net).items()} | {"plan.json": plan_to_json(plan).encode()}
     files: dict[str, Iterable[Chunk]] = {name: (text,) for name, text in texts.items()}
-    files |= {"plan.bin": plan_tables(net), "weights.safetensors": safetensors(initial_values(net))}
+    files |= {TABLES: plan_tables(net), WEIGHTS: safetensors(initial_values(net))}
     with whole_folder(folder) as beside:
         digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
         write_file(beside / "project.json", (json.dumps(_description(net, digests), indent=1).encode(),))
@@ -91,15 +92,15 @@ def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
 def render(net: Network) -> dict[str, str]:
     """Return all text files by name."""
     assembly, context = assemble(net)
-    names = {**{n: f"common/{n}" for n in SHARED_SOURCES}, **{n: f"poplar/{n}" for n in POPLAR}}
+    names = {**{n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}, **{n: f"poplar/{n}" for n in POPLAR}}
     return print_files(net, names, context | {"codelets": assembly.codelets})
 
 
 def print_files(net: Network, names: Mapping[str, str], context: Body) -> dict[str, str]:
-    """Print templates; `names` maps a file to its template."""
+    """Return files by name; `names` says where the plain file or the template of each lies."""
     environment = source_templates()
     environment.filters["code_bytes"] = partial(code_bytes, net.plan.target.instruction_bytes)
-    return {name: environment.get_template(f"{path}.jinja").render(context) for name, path in names.items()}
+    return {name: source_of(environment, path, context) for name, path in names.items()}
 
 
 def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:
@@ -179,7 +180,6 @@ def network_context(net: Network, assembly: Assembly, lines: list[str]) -> Body:
         "stored": [p for p in places if p["name"] in labels],
         "tables": _tables_before(net) + window_test_table_count(net) + 1,  # the last one: losses
         "reductions": [{"bus": b, "table": lists + n} for n, b in enumerate(reductions)],
-        "helpers": [HELPERS] if reductions else [],
         "populations": [_population(p, n) for n, p in enumerate(plan.populations)],
         "stores": [{"buffer": b, "table": len(plan.populations) + n} for n, b in enumerate(net.stores)],
         "variables": list(assembly.variables.values()),
@@ -189,7 +189,7 @@ def network_context(net: Network, assembly: Assembly, lines: list[str]) -> Body:
         "programs": lines,
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in net.program.inputs],
         "clock": CLOCK,
-        "row_bytes": ROW_BYTES,
+        "constants": CONSTANTS,
         "clock_cost": CLOCK_CODE,
         "indexed": bool(net.indexed),
         "summands": SUMMANDS,

@@ -69,7 +69,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class VertexLoop:
-    """``for (item : range) add a vertex of codelet``."""
+    """``for (item : range) add a vertex of codelet``; without a range: a single vertex."""
 
     comment: str
     item_type: str
@@ -79,11 +79,6 @@ class VertexLoop:
     codelet: str
     tile: str
     fields: tuple[Field, ...]
-
-    @property
-    def head(self) -> str:
-        """The loop's first line; empty for a single vertex."""
-        return f"for (const {self.item_type} &{self.item} : {self.range})" if self.range else ""
 
 
 @dataclass

@@ -9,9 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from snnc.backends.codegen.constants import WEIGHTS
 from snnc.backends.codegen.safetensors_file import safetensors
 from snnc.backends.folders.manifest import PROJECT_FORMAT
 from snnc.backends.folders.project import Chunk, whole_folder, write_file
+from snnc.backends.poplar.build import TABLES
 from snnc.backends.poplar.emit import print_files
 from snnc.backends.poplar.parts import Body
 from snnc.backends.poplar.tables import plan_tables
@@ -25,6 +27,7 @@ DOMAIN: Final = "snnc"
 """The domain of emitted operations."""
 PARTS: Final = ("layout", "gradient_windows", "indexed", "packing", "streaming", "vertices")
 SHARED: Final = {
+    "constants.hpp": "common/constants.hpp",
     **{f"snnc_files.{kind}": f"common/snnc_files.{kind}" for kind in ("hpp", "cpp")},
     **{f"{part}.{kind}": f"poplar/{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")},
     "codelets.cpp": "poplar/codelets.cpp",
@@ -59,8 +62,8 @@ def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
     operation = Operation(program, plan)
     operation.net.check()
     files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in render(operation).items()}
-    files |= {"plan.json": (plan_to_json(plan).encode(),), "plan.bin": plan_tables(operation.net)}
-    files |= {"weights.safetensors": safetensors(operation.values)}
+    files |= {"plan.json": (plan_to_json(plan).encode(),), TABLES: plan_tables(operation.net)}
+    files |= {WEIGHTS: safetensors(operation.values)}
     with whole_folder(folder) as beside:
         digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
         head = {"format": PROJECT_FORMAT, "kind": "poptorch", "name": program.name, "target": plan.target.name, "files": digests}

@@ -7,7 +7,7 @@ from snnc.compiler.tiles.indexed.indexed_cycles import keys_passed
 
 
 def steps_of_search(ids, keys):
-    """Events and keys that the loop of indexed_runs.jinja goes past."""
+    """Events and keys that the loop of indexed_runs.hpp goes past."""
     row = events = 0
     while events < len(ids) and row < len(keys):
         while row < len(keys) and keys[row] < ids[events]:

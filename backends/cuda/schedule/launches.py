@@ -26,10 +26,10 @@ Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "p
 Way = Literal["forward", "backward", "gradient", "once"]
 FLOAT: Final = 4
 _MOST: Final = 2**48
-"""Maximum size of a launch that is read back."""
-_TILE: Final = 128
-_NARROW: Final = 32
-"""Rows and columns of a block's tile of a product, and columns where there are few (``whole_tiles.cuh``)."""
+"""No size of a launch that is read back is larger."""
+TILE: Final = 128
+NARROW: Final = 32
+"""Rows and columns of a block's tile of a product, and columns where there are few."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def filled(count: int, unit: int) -> int:
 
 def columns_of_tile(width: int) -> int:
     """Columns of a block's tile of a product."""
-    return _NARROW if width <= _NARROW else _TILE
+    return NARROW if width <= NARROW else TILE
 
 
 class Launches:

@@ -1,6 +1,6 @@
 """A kernel's code as statements on one neuron or on two at once, with the loads that it needs.
 
-`Real` is ``float`` or ``float2``; what either can do is in ``codelets/lanes.jinja``.
+`Real` is ``float`` or ``float2``; what either can do is in ``runtime/codelets/lanes.hpp``.
 """
 
 from __future__ import annotations

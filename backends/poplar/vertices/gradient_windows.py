@@ -13,7 +13,6 @@ from snnc.compiler.ir.step_operations import NeuronAdjoint
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name, near_bounds
 
-HELPERS: Final = "gradient_helpers"
 REDUCE: Final = "reduce_gradients"
 """The compute set of stage one of the reduction."""
 

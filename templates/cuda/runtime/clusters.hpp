@@ -74,7 +74,8 @@ template <int WORDS> DEVICE void store_shared(Place to, const std::uint32_t (&wo
   else if constexpr (WORDS == 2)
     asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to), "r"(words[0]), "r"(words[1]) : "memory");
   else
-    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3]) : "memory");
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
+                 : "memory");
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -100,7 +101,9 @@ DEVICE void expect_bytes(Mbarrier *barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(own_place(barrier)), "r"(bytes) : "memory");
 }
 /// Arrives at a barrier of any block of the cluster.
-DEVICE void arrive_at(Place barrier) { asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory"); }
+DEVICE void arrive_at(Place barrier) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
 DEVICE bool has_ended(Mbarrier *barrier, int phase) {
   std::uint32_t ended;
   asm volatile("{\n\t.reg .pred p;\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n\tselp.u32 %0, 1, 0, p;\n\t}"
@@ -121,13 +124,15 @@ DEVICE void wait_for(Mbarrier *barrier, int phase) {
 template <int WORDS> DEVICE void send(Place to, const std::uint32_t (&words)[WORDS], Place barrier) {
   static_assert(WORDS == 1 || WORDS == 2 || WORDS == 4, "1, 2 or 4 words are sent at a time");
   if constexpr (WORDS == 1)
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to), "r"(words[0]), "r"(barrier) : "memory");
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to), "r"(words[0]), "r"(barrier)
+                 : "memory");
   else if constexpr (WORDS == 2)
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(barrier)
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];" ::"r"(to), "r"(words[0]),
+                 "r"(words[1]), "r"(barrier)
                  : "memory");
   else
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(to), "r"(words[0]), "r"(words[1]),
-                 "r"(words[2]), "r"(words[3]), "r"(barrier)
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(to), "r"(words[0]),
+                 "r"(words[1]), "r"(words[2]), "r"(words[3]), "r"(barrier)
                  : "memory");
 }
 

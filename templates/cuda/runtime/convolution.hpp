@@ -69,8 +69,9 @@ template <class Number> DEVICE float window_back(const Windows w, int n, const N
 }
 
 /// A warp owns a weight, its lanes the windows; row `lead` of the source belongs to row 0 of delta.
-template <class Source, class Number>
-DEVICE void window_gradient(const Windows w, const Source &source, int lead, const Matrix<Number> &delta, int rows, const Slices &to, const Warp &warp) {
+template <class Source, class Number> DEVICE void window_gradient(const Windows w, const Source &source, int lead,
+                                                                  const Matrix<Number> &delta, int rows, const Slices &to,
+                                                                  const Warp &warp) {
   const int positions = w.positions(), inner = w.group_channels();
   for (int at = warp.index; at < to.numbers * to.count; at += warp.count) {
     const int slice = at / to.numbers, weight = at % to.numbers, begin = to.first(slice, rows), end = to.first(slice + 1, rows);
@@ -92,7 +93,8 @@ DEVICE void window_gradient(const Windows w, const Source &source, int lead, con
 }
 
 /// The gradient of each output channel's bias.
-template <class Number> DEVICE void window_bias_gradient(const Windows w, const Matrix<Number> &delta, int rows, const Slices &to, const Warp &warp) {
+template <class Number>
+DEVICE void window_bias_gradient(const Windows w, const Matrix<Number> &delta, int rows, const Slices &to, const Warp &warp) {
   const int positions = w.positions();
   for (int at = warp.index; at < w.outputs * to.count; at += warp.count) {
     const int slice = at / w.outputs, output = at % w.outputs, begin = to.first(slice, rows), end = to.first(slice + 1, rows);

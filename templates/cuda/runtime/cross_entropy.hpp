@@ -16,7 +16,8 @@ struct LossTask {
   int steps, batch, averaged, classes;
 
   DEVICE std::size_t place(int t, int b, int c) const {
-    return (static_cast<std::size_t>(t) * static_cast<std::size_t>(batch) + static_cast<std::size_t>(b)) * static_cast<std::size_t>(classes) +
+    return (static_cast<std::size_t>(t) * static_cast<std::size_t>(batch) + static_cast<std::size_t>(b)) *
+               static_cast<std::size_t>(classes) +
            static_cast<std::size_t>(c);
   }
 };

@@ -57,7 +57,8 @@ public:
   }
 
   /// Runs the kernel. `together`: all blocks at once, as a cooperative launch promises; otherwise one cluster of blocks after the other.
-  void run(unsigned blocks, unsigned threads, std::size_t shared, bool together, const std::function<void()> &kernel, unsigned cluster = 1) {
+  void run(unsigned blocks, unsigned threads, std::size_t shared, bool together, const std::function<void()> &kernel,
+           unsigned cluster = 1) {
     if (threads == 0 || threads % WARP_LANES != 0)
       throw std::logic_error("blocks are whole warps");
     if (cluster == 0 || blocks % cluster != 0)

@@ -75,7 +75,8 @@ void CudaSession::get(std::size_t index, void *data) {
 
 void CudaSession::add_stream() {
   // An address in two words.
-  add({"stream", SNNC_INT32, SNNC_SETTING, {sizeof stream / sizeof(std::int32_t)}},
+  add(
+      {"stream", SNNC_INT32, SNNC_SETTING, {sizeof stream / sizeof(std::int32_t)}},
       [this](const void *data) {
         device::Stream given;
         std::memcpy(&given, data, sizeof given);
@@ -100,12 +101,14 @@ void CudaSession::add(TensorInfo info, std::function<void(const void *)> set, st
 
 void CudaSession::add_setting(const char *name, std::int32_t &setting, std::int32_t least, bool resizes) {
   const std::string text = name;
-  add({text, SNNC_INT32, SNNC_SETTING, {1}},
+  add(
+      {text, SNNC_INT32, SNNC_SETTING, {1}},
       [this, text, &setting, least, resizes](const void *data) {
         std::int32_t value;
         std::memcpy(&value, data, sizeof value);
         if (value < least || value > (1 << 24))
-          throw std::invalid_argument(text + " is " + std::to_string(value) + "; it has to be " + std::to_string(least) + " or more, and less than 2^24");
+          throw std::invalid_argument(text + " is " + std::to_string(value) + "; it has to be " + std::to_string(least) +
+                                      " or more, and less than 2^24");
         const bool changed = value != setting;
         setting = value;
         if (resizes && changed)
@@ -133,8 +136,10 @@ void CudaSession::resized() {
   laid_out = training = ran = false;
 }
 
-void CudaSession::add_array(const std::string &name, snnc_role role, std::vector<std::size_t> shape, Parameter &of, device::Array<float> &numbers) {
-  add({name, SNNC_FLOAT32, role, std::move(shape)},
+void CudaSession::add_array(const std::string &name, snnc_role role, std::vector<std::size_t> shape, Parameter &of,
+                            device::Array<float> &numbers) {
+  add(
+      {name, SNNC_FLOAT32, role, std::move(shape)},
       [this, &of, &numbers](const void *data) {
         stale = true;
         put_numbers(of, numbers, data);
@@ -166,7 +171,8 @@ void CudaSession::add_parameter(Parameter &made, std::vector<std::size_t> shape)
 void CudaSession::add_learned(Parameter &made, std::vector<std::size_t> shape, int moments) {
   add_parameter(made, shape);
   learned.push_back(&made);
-  add({"d_" + made.name, SNNC_FLOAT32, SNNC_GRADIENT, shape},
+  add(
+      {"d_" + made.name, SNNC_FLOAT32, SNNC_GRADIENT, shape},
       [this, &made](const void *data) {
         made.sum.make_room(made.numbers);
         put_numbers(made, made.sum, data);
@@ -191,10 +197,12 @@ void CudaSession::add_input(const char *name, Held &held) {
   inputs.back().held = &held;
   flags.resize(inputs.size());
   told = std::make_unique<device::Told>(inputs.size());
-  add({name, SNNC_FLOAT32, SNNC_INPUT, {STEPS, BATCH, held.size}},
+  add(
+      {name, SNNC_FLOAT32, SNNC_INPUT, {STEPS, BATCH, held.size}},
       [this, index](const void *data) { set_input(inputs[index], static_cast<const float *>(data)); },
       [this, index](void *) { throw std::invalid_argument("input " + inputs[index].name + " cannot be read back"); });
-  add({inputs.back().name + "_next", SNNC_FLOAT32, SNNC_NEXT, {STEPS, BATCH, held.size}},
+  add(
+      {inputs.back().name + "_next", SNNC_FLOAT32, SNNC_NEXT, {STEPS, BATCH, held.size}},
       [this, index](const void *data) { inputs[index].next = static_cast<const float *>(data); },
       [this, index](void *) { throw std::invalid_argument("input " + inputs[index].name + "_next cannot be read back"); });
 }
@@ -298,7 +306,8 @@ void CudaSession::set_events(std::size_t index, const std::uint64_t *begin, cons
       uploads.copy(event_ids.data(), ids, count * sizeof(std::uint32_t), device::stream());
       device::clear(flags.data() + (&input - inputs.data()), sizeof(int));
       device::clear(held.step(0), rows * held.words * sizeof(std::uint32_t));
-      kernels::mark_events(event_rows.data(), event_ids.data(), static_cast<int>(rows), static_cast<int>(held.words), held.bits, held.step(0));
+      kernels::mark_events(event_rows.data(), event_ids.data(), static_cast<int>(rows), static_cast<int>(held.words), held.bits,
+                           held.step(0));
       input.filled = true;
     }
 }
@@ -312,7 +321,8 @@ void CudaSession::add_begun(const char *name, Held &held) {
   if (name == nullptr)
     return;
   initial.name = name;
-  add({name, SNNC_FLOAT32, SNNC_STATE, {BATCH, held.size}},
+  add(
+      {name, SNNC_FLOAT32, SNNC_STATE, {BATCH, held.size}},
       [this, &initial](const void *data) {
         initial.given.resize(static_cast<std::size_t>(batch) * initial.held->size);
         std::memcpy(initial.given.data(), data, initial.given.size() * sizeof(float));
@@ -359,13 +369,15 @@ void CudaSession::begin_rows(Held &held, Initial *initial, kernels::Moves &moves
 
 void CudaSession::add_record(const char *name, Held &held) {
   records.push_back(&held);
-  add({name, SNNC_FLOAT32, SNNC_RECORD, {STEPS, BATCH, held.size}}, [](const void *) { cannot_set("records"); },
+  add(
+      {name, SNNC_FLOAT32, SNNC_RECORD, {STEPS, BATCH, held.size}}, [](const void *) { cannot_set("records"); },
       [&held](void *data) { device::download(data, held.data.data(), held.data.size() * sizeof(float)); });
 }
 
 void CudaSession::add_adjoint(const char *name, Held &held, bool given) {
   const std::string text = name;
-  add({name, SNNC_FLOAT32, SNNC_RESULT, {STEPS, BATCH, held.size}},
+  add(
+      {name, SNNC_FLOAT32, SNNC_RESULT, {STEPS, BATCH, held.size}},
       [this, text, given, &held](const void *data) {
         if (!given || !ran)
           throw std::invalid_argument(text + (given ? " is set after a run with autograd" : " cannot be set"));
@@ -387,24 +399,28 @@ void CudaSession::add_labels(int classes) {
         throw std::invalid_argument("label " + std::to_string(label) + " is not one of the " + std::to_string(classes) + " classes");
     return given;
   };
-  add({"labels", SNNC_INT32, SNNC_LABEL, {BATCH}},
+  add(
+      {"labels", SNNC_INT32, SNNC_LABEL, {BATCH}},
       [this, checked](const void *data) {
         labels_next.clear();
         labels_there.clear();
         labels.set(checked(data).data(), static_cast<std::size_t>(batch));
       },
       [this](void *data) { labels.get(static_cast<std::int32_t *>(data), static_cast<std::size_t>(batch)); });
-  add({"labels_next", SNNC_INT32, SNNC_NEXT, {BATCH}}, [this, checked](const void *data) { labels_next = checked(data); },
+  add(
+      {"labels_next", SNNC_INT32, SNNC_NEXT, {BATCH}}, [this, checked](const void *data) { labels_next = checked(data); },
       [](void *) { throw std::invalid_argument("labels_next cannot be read back"); });
-  add({"loss", SNNC_FLOAT32, SNNC_RESULT, {1}}, [](const void *) { cannot_set("the loss"); },
+  add(
+      {"loss", SNNC_FLOAT32, SNNC_RESULT, {1}}, [](const void *) { cannot_set("the loss"); },
       [this](void *data) { std::memcpy(data, &loss, sizeof loss); });
-  add({"lr", SNNC_FLOAT32, SNNC_SETTING, {1}}, [this](const void *data) { std::memcpy(&learning_rate, data, sizeof learning_rate); },
+  add(
+      {"lr", SNNC_FLOAT32, SNNC_SETTING, {1}}, [this](const void *data) { std::memcpy(&learning_rate, data, sizeof learning_rate); },
       [this](void *data) { std::memcpy(data, &learning_rate, sizeof learning_rate); });
   add_setting("optimizer_step", updates, 0, false);
 }
 
 void CudaSession::upload_tables(std::size_t count) {
-  for (const Table &table : read_tables(folder + "/tables.bin", count)) {
+  for (const Table &table : read_tables(folder + "/" + TABLES_FILE, count)) {
     tables.emplace_back();
     tables.back().resize(std::max<std::size_t>(1, table.numbers.size()));
     tables.back().set(table.numbers.data(), table.numbers.size());
@@ -413,10 +429,10 @@ void CudaSession::upload_tables(std::size_t count) {
 
 void CudaSession::load(const std::vector<Stored> &places) {
   stored = places;
-  const std::vector<char> bytes = read_file(folder + "/weights.safetensors");
+  const std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
   for (const Stored &place : stored) {
     if (place.offset + place.elements * sizeof(float) > bytes.size())
-      throw std::runtime_error("weights.safetensors is cut short");
+      throw std::runtime_error(std::string(WEIGHTS_FILE) + " is cut short");
     const char *from = bytes.data() + place.offset;
     for (const std::unique_ptr<Initial> &initial : initials)
       if (initial->name == place.name)
@@ -428,7 +444,7 @@ void CudaSession::load(const std::vector<Stored> &places) {
 }
 
 void CudaSession::save(const std::string &path) {
-  std::vector<char> bytes = read_file(folder + "/weights.safetensors");
+  std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
   for (const Stored &place : stored)
     for (std::size_t i = 0; i < infos.size(); ++i)
       if (infos[i].name == place.name && infos[i].role != SNNC_STATE)
@@ -505,7 +521,8 @@ void CudaSession::forward_pass() {
   // Nobody has looked at the flags yet: what comes of a bad input shows that it is none.
   const bool unseen = streams && std::any_of(inputs.begin(), inputs.end(), [](const Input &input) { return input.held->bits; });
   for (Held *record : unseen ? records : std::vector<Held *>())
-    kernels::spoil(flags.data(), static_cast<int>(flags.size()), reinterpret_cast<float *>(record->data.data()), static_cast<int>(record->data.size()));
+    kernels::spoil(flags.data(), static_cast<int>(flags.size()), reinterpret_cast<float *>(record->data.data()),
+                   static_cast<int>(record->data.size()));
 }
 
 void CudaSession::backward_pass() {
@@ -622,8 +639,9 @@ void CudaSession::change_parameters() {
 
 std::string CudaSession::profile() {
   std::ostringstream out;
-  out << "{\"forward_runs\": " << forward_runs << ", \"train_runs\": " << train_runs << ", \"sent_ahead\": " << sent_ahead << ", \"seconds\": " << seconds << ", \"device\": \""
-      << device::name() << "\", \"device_bytes\": " << device::bytes_taken() << sharing() << "}";
+  out << "{\"forward_runs\": " << forward_runs << ", \"train_runs\": " << train_runs << ", \"sent_ahead\": " << sent_ahead
+      << ", \"seconds\": " << seconds << ", \"device\": \"" << device::name() << "\", \"device_bytes\": " << device::bytes_taken()
+      << sharing() << "}";
   return out.str();
 }
 

@@ -2,6 +2,7 @@
 #ifndef SNNC_CUDA_SESSION_HPP
 #define SNNC_CUDA_SESSION_HPP
 
+#include "constants.hpp"
 #include "snnc_files.hpp"
 #include "session_kernels.hpp"
 #include "snnc_session.hpp"
@@ -20,8 +21,10 @@ enum class Form { NUMBERS, HALVES, SPIKES };
 /// A buffer of a sequence: [slot][sample] rows; of the whole sequence, or of a segment.
 struct Held {
   Held(std::size_t values, int steps_before, Form form, bool whole_sequence)
-      : size(values), words(form == Form::SPIKES ? (values + 31) / 32 : form == Form::HALVES ? (values + 1) / 2 : values), past(steps_before),
-        bits(form == Form::SPIKES), whole(whole_sequence) {}
+      : size(values), words(form == Form::SPIKES   ? (values + 31) / 32
+                            : form == Form::HALVES ? (values + 1) / 2
+                                                   : values),
+        past(steps_before), bits(form == Form::SPIKES), whole(whole_sequence) {}
 
   const std::size_t size, words;
   const int past;
@@ -50,7 +53,9 @@ struct Held {
 
 /// A parameter; a dense weight [outputs][inputs] lies turned on the device, [inputs][outputs].
 struct Parameter {
-  Parameter(const char *given, std::size_t count, std::size_t turned_inputs = 0) : name(given), numbers(count), inputs(turned_inputs) { value.resize(count); }
+  Parameter(const char *given, std::size_t count, std::size_t turned_inputs = 0) : name(given), numbers(count), inputs(turned_inputs) {
+    value.resize(count);
+  }
 
   std::string name;
   std::size_t numbers, inputs;
@@ -134,7 +139,8 @@ protected:
   /// Steps of which the sums fit, at so many numbers of a step and sample.
   int steps_in(std::size_t numbers) const {
     constexpr std::size_t SCRATCH_FLOATS = std::size_t(1) << 26;
-    return static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(steps), std::max<std::size_t>(1, SCRATCH_FLOATS / (numbers * static_cast<std::size_t>(batch)))));
+    return static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(steps),
+                                                  std::max<std::size_t>(1, SCRATCH_FLOATS / (numbers * static_cast<std::size_t>(batch)))));
   }
 
   std::string folder;
@@ -190,9 +196,7 @@ private:
     const float *next = nullptr;
     device::Array<float> ahead{};
     bool there = false;
-    std::size_t numbers(int steps) const {
-      return static_cast<std::size_t>(steps) * static_cast<std::size_t>(held->batch) * held->size;
-    }
+    std::size_t numbers(int steps) const { return static_cast<std::size_t>(steps) * static_cast<std::size_t>(held->batch) * held->size; }
     void forget_next() {
       next = nullptr;
       there = false;

@@ -119,7 +119,9 @@ DEVICE void sync_cluster() { asm volatile("barrier.cluster.arrive.release;\n\tba
 constexpr bool HAS_CLUSTERS = false;
 DEVICE void sync_cluster() {}
 #endif
-DEVICE std::uint32_t shift_right(std::uint32_t low, std::uint32_t high, int by) { return __funnelshift_r(low, high, static_cast<unsigned>(by)); }
+DEVICE std::uint32_t shift_right(std::uint32_t low, std::uint32_t high, int by) {
+  return __funnelshift_r(low, high, static_cast<unsigned>(by));
+}
 /// The same number, of which the compiler keeps nothing in registers that it could find again.
 DEVICE int not_known(int number) {
   asm volatile("" : "+r"(number));

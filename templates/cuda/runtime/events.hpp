@@ -55,7 +55,8 @@ template <class Number> DEVICE float add_rows(float sum, int count, const Number
 }
 
 /// Sets what events name to 1: a warp takes a row, in which ids rise.
-DEVICE void mark(const std::uint64_t *begin, const std::uint32_t *ids, int rows, int words, bool bits, std::uint32_t *to, const Warp &warp) {
+DEVICE void mark(const std::uint64_t *begin, const std::uint32_t *ids, int rows, int words, bool bits, std::uint32_t *to,
+                 const Warp &warp) {
   for (int row = warp.index; row < rows; row += warp.count) {
     std::uint32_t *own = to + static_cast<std::size_t>(row) * static_cast<std::size_t>(words);
     for (std::uint64_t e = begin[row] + static_cast<std::uint64_t>(warp.lane), last = begin[row + 1]; e < last; e += LANES)

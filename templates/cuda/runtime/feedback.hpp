@@ -29,7 +29,8 @@ public:
 
   Feedback(const Work &takes, const Way &forward_way, const Way &backward_way) : work(takes), ahead(forward_way), back(backward_way) {}
 
-  void lay_out(int batch, bool training, const TeamWishes &wishes, const std::vector<NearMatrix> &near_forward, const std::vector<NearMatrix> &near_backward) {
+  void lay_out(int batch, bool training, const TeamWishes &wishes, const std::vector<NearMatrix> &near_forward,
+               const std::vector<NearMatrix> &near_backward) {
     const bool goes_back = back.narrow != nullptr, wide = shared_bytes(std::max(ahead.sums, back.sums) * MOST_TILE) <= most_shared();
     int limit = at_once(ahead, 1);
     if (wide)

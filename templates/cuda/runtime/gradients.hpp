@@ -15,7 +15,9 @@ struct Slices {
   int length;
   /// Sums of later segments are there already.
   bool more;
-  DEVICE float &at(int slice, std::size_t number) const { return data[static_cast<std::size_t>(slice) * static_cast<std::size_t>(numbers) + number]; }
+  DEVICE float &at(int slice, std::size_t number) const {
+    return data[static_cast<std::size_t>(slice) * static_cast<std::size_t>(numbers) + number];
+  }
   DEVICE void put(int slice, std::size_t number, float sum) const {
     float &place = at(slice, number);
     place = more ? place + sum : sum;

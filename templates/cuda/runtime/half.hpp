@@ -44,19 +44,20 @@ template <class Half> void multiply_by_shuffles(float (&sums)[4], const std::uin
       }
 }
 #else
-template <class Half> DEVICE void multiply_by_shuffles(float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], int lane) {
+template <class Half>
+DEVICE void multiply_by_shuffles(float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2], int lane) {
   const int row = lane / 4 * 4, column = lane % 4 * 8;
   UNROLL(1)
   for (int part = 0; part < 4; ++part)
     UNROLL(2)
-    for (int half = 0; half < 2; ++half) {
-      const std::uint32_t upper = shuffle(a[2 * half], row + part), lower = shuffle(a[2 * half + 1], row + part);
-      const std::uint32_t left = shuffle(b[half], column + part), right = shuffle(b[half], column + 4 + part);
-      sums[0] = fmaf(Half::number(upper >> 16), Half::number(left >> 16), fmaf(Half::number(upper), Half::number(left), sums[0]));
-      sums[1] = fmaf(Half::number(upper >> 16), Half::number(right >> 16), fmaf(Half::number(upper), Half::number(right), sums[1]));
-      sums[2] = fmaf(Half::number(lower >> 16), Half::number(left >> 16), fmaf(Half::number(lower), Half::number(left), sums[2]));
-      sums[3] = fmaf(Half::number(lower >> 16), Half::number(right >> 16), fmaf(Half::number(lower), Half::number(right), sums[3]));
-    }
+  for (int half = 0; half < 2; ++half) {
+    const std::uint32_t upper = shuffle(a[2 * half], row + part), lower = shuffle(a[2 * half + 1], row + part);
+    const std::uint32_t left = shuffle(b[half], column + part), right = shuffle(b[half], column + 4 + part);
+    sums[0] = fmaf(Half::number(upper >> 16), Half::number(left >> 16), fmaf(Half::number(upper), Half::number(left), sums[0]));
+    sums[1] = fmaf(Half::number(upper >> 16), Half::number(right >> 16), fmaf(Half::number(upper), Half::number(right), sums[1]));
+    sums[2] = fmaf(Half::number(lower >> 16), Half::number(left >> 16), fmaf(Half::number(lower), Half::number(left), sums[2]));
+    sums[3] = fmaf(Half::number(lower >> 16), Half::number(right >> 16), fmaf(Half::number(lower), Half::number(right), sums[3]));
+  }
 }
 #endif
 

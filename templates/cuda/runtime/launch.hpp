@@ -30,16 +30,20 @@ inline int most_blocks(long long wanted) { return static_cast<int>(std::min<long
 
 inline std::size_t most_shared() { return 232448; }
 
-template <class... Given, class... Passed> void launch(void (*kernel)(Given...), int blocks, std::size_t shared, bool together, const Passed &...arguments) {
-  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>, "a launch takes the addresses of arguments, and converts none");
+template <class... Given, class... Passed>
+void launch(void (*kernel)(Given...), int blocks, std::size_t shared, bool together, const Passed &...arguments) {
+  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
+                "a launch takes the addresses of arguments, and converts none");
   device::note("launch", device::stream());
-  host::Machine::here().run(static_cast<unsigned>(blocks), static_cast<unsigned>(threads_of_block()), shared, together, [&] { kernel(arguments...); });
+  host::Machine::here().run(static_cast<unsigned>(blocks), static_cast<unsigned>(threads_of_block()), shared, together,
+                            [&] { kernel(arguments...); });
 }
 
 /// Blocks of so many threads, which wait for none of each other.
 template <class... Given, class... Passed>
 void launch_blocks(void (*kernel)(Given...), int blocks, int threads, std::size_t shared, const Passed &...arguments) {
-  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>, "a launch takes the addresses of arguments, and converts none");
+  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
+                "a launch takes the addresses of arguments, and converts none");
   device::note("launch", device::stream());
   host::Machine::here().run(static_cast<unsigned>(blocks), static_cast<unsigned>(threads), shared, false, [&] { kernel(arguments...); });
 }
@@ -58,11 +62,14 @@ inline bool has_fragments() { return true; }
 template <class... Given> bool runs_clusters(void (*)(Given...), const ClusterSize &) { return true; }
 
 /// Starts clusters that need nothing of each other, in any order.
-template <class... Given, class... Passed> void launch_clusters(void (*kernel)(Given...), int clusters, const ClusterSize &size, const Passed &...arguments) {
-  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>, "a launch takes the addresses of arguments, and converts none");
+template <class... Given, class... Passed>
+void launch_clusters(void (*kernel)(Given...), int clusters, const ClusterSize &size, const Passed &...arguments) {
+  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
+                "a launch takes the addresses of arguments, and converts none");
   device::note("launch", device::stream());
-  host::Machine::here().run(static_cast<unsigned>(clusters * size.blocks), static_cast<unsigned>(size.threads), size.shared, false, [&] { kernel(arguments...); },
-                            static_cast<unsigned>(size.blocks));
+  host::Machine::here().run(
+      static_cast<unsigned>(clusters * size.blocks), static_cast<unsigned>(size.threads), size.shared, false, [&] { kernel(arguments...); },
+      static_cast<unsigned>(size.blocks));
 }
 
 #else
@@ -84,8 +91,9 @@ template <class... Given> void allow_shared(void (*kernel)(Given...), std::size_
   constexpr std::size_t USUAL = 48 * 1024;
   if (shared <= USUAL)
     return;
-  device::check(cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
-                "shared memory");
+  device::check(
+      cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
+      "shared memory");
 }
 
 /// Blocks of a kernel that the device holds at the same time, `each` of them at most on a multiprocessor.
@@ -102,18 +110,21 @@ template <class... Given> int blocks_at_once(void (*kernel)(Given...), int each,
 /// Blocks of so many threads, which wait for none of each other.
 template <class... Given, class... Passed>
 void launch_blocks(void (*kernel)(Given...), int blocks, int threads, std::size_t shared, const Passed &...arguments) {
-  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>, "a launch takes the addresses of arguments, and converts none");
+  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
+                "a launch takes the addresses of arguments, and converts none");
   const void *pointers[] = {static_cast<const void *>(&arguments)...};
   if (shared > 0)
     allow_shared(kernel, shared);
-  device::check(cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads)),
-                                 const_cast<void **>(pointers), shared, device::stream()),
+  device::check(cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3(static_cast<unsigned>(blocks)),
+                                 dim3(static_cast<unsigned>(threads)), const_cast<void **>(pointers), shared, device::stream()),
                 "launch");
 }
 
 /// `together`: all blocks are resident, so that they can wait for each other.
-template <class... Given, class... Passed> void launch(void (*kernel)(Given...), int blocks, std::size_t shared, bool together, const Passed &...arguments) {
-  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>, "a launch takes the addresses of arguments, and converts none");
+template <class... Given, class... Passed>
+void launch(void (*kernel)(Given...), int blocks, std::size_t shared, bool together, const Passed &...arguments) {
+  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
+                "a launch takes the addresses of arguments, and converts none");
   const void *pointers[] = {static_cast<const void *>(&arguments)...};
   allow_shared(kernel, shared);
   const void *function = reinterpret_cast<const void *>(kernel);
@@ -141,7 +152,8 @@ public:
     config.numAttrs = 1;
   }
   /// Of whole teams, each a cluster.
-  ClusterLaunch(const Sharing &sharing, std::size_t shared) : ClusterLaunch(sharing.blocks(), {sharing.team_blocks, MOST_THREADS, shared}) {}
+  ClusterLaunch(const Sharing &sharing, std::size_t shared)
+      : ClusterLaunch(sharing.blocks(), {sharing.team_blocks, MOST_THREADS, shared}) {}
   ClusterLaunch(const ClusterLaunch &) = delete;
   ClusterLaunch &operator=(const ClusterLaunch &) = delete;
   const cudaLaunchConfig_t *get() const { return &config; }
@@ -156,9 +168,10 @@ template <class... Given> int clusters_at_once(void (*kernel)(Given...), const C
   constexpr int PORTABLE = 8;
   int has = 0, most = 0;
   const void *function = reinterpret_cast<const void *>(kernel);
-  const bool known = cudaDeviceGetAttribute(&has, cudaDevAttrClusterLaunch, device::current()) == cudaSuccess && has != 0 &&
-                     (blocks <= PORTABLE || cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess) &&
-                     cudaOccupancyMaxActiveClusters(&most, kernel, wanted.get()) == cudaSuccess;
+  const bool known =
+      cudaDeviceGetAttribute(&has, cudaDevAttrClusterLaunch, device::current()) == cudaSuccess && has != 0 &&
+      (blocks <= PORTABLE || cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess) &&
+      cudaOccupancyMaxActiveClusters(&most, kernel, wanted.get()) == cudaSuccess;
   // A size that the device does not have is an error of the question only.
   if (!known)
     cudaGetLastError();
@@ -201,8 +214,10 @@ template <class... Given> bool runs_clusters(void (*kernel)(Given...), const Clu
 }
 
 /// Starts clusters that need nothing of each other, in any order.
-template <class... Given, class... Passed> void launch_clusters(void (*kernel)(Given...), int clusters, const ClusterSize &size, const Passed &...arguments) {
-  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>, "a launch takes the addresses of arguments, and converts none");
+template <class... Given, class... Passed>
+void launch_clusters(void (*kernel)(Given...), int clusters, const ClusterSize &size, const Passed &...arguments) {
+  static_assert(std::is_same_v<std::tuple<Given...>, std::tuple<Passed...>>,
+                "a launch takes the addresses of arguments, and converts none");
   const void *pointers[] = {static_cast<const void *>(&arguments)...};
   void **given = const_cast<void **>(pointers);
   const void *function = reinterpret_cast<const void *>(kernel);
@@ -213,7 +228,9 @@ template <class... Given, class... Passed> void launch_clusters(void (*kernel)(G
     return;
   }
 #endif
-  device::check(cudaLaunchKernel(function, dim3(static_cast<unsigned>(clusters)), dim3(static_cast<unsigned>(size.threads)), given, size.shared, device::stream()), "launch");
+  device::check(cudaLaunchKernel(function, dim3(static_cast<unsigned>(clusters)), dim3(static_cast<unsigned>(size.threads)), given,
+                                 size.shared, device::stream()),
+                "launch");
 }
 
 /// Starts all teams, resident at the same time.

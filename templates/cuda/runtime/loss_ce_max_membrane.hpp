@@ -12,11 +12,11 @@ inline int loss_rows(int, int batch) { return batch; }
 
 /// What a class has over all steps; it is found before, for all samples and classes at once.
 constexpr bool SCORED = true;
-DEVICE double score_of(const LossTask &task, int b, int c) { 
+DEVICE double score_of(const LossTask &task, int b, int c) {
   float best = task.record[task.place(0, b, c)];
   for_each_step(task, b, c, [&](float number) { best = fmaxf(best, number); });
   return static_cast<double>(best);
- }
+}
 
 DEVICE void find_loss(const LossTask &task, int b, int lane) {
   double *scores = task.scores + task.place(0, b, 0);

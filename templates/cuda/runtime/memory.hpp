@@ -63,7 +63,9 @@ inline int *take_told(std::size_t count) {
 }
 inline void release_told(int *told) { cudaFreeHost(told); }
 inline void clear(void *to, std::size_t bytes) { check(cudaMemsetAsync(to, 0, bytes, stream()), "clear"); }
-inline void copy(void *to, const void *from, std::size_t bytes) { check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()), "copy"); }
+inline void copy(void *to, const void *from, std::size_t bytes) {
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()), "copy");
+}
 /// Whether kernels can read this memory.
 inline bool is_device_memory(const void *memory) {
   cudaPointerAttributes found;
@@ -128,16 +130,15 @@ public:
   Array() = default;
   Array(const Array &) = delete;
   Array &operator=(const Array &) = delete;
-  Array(Array &&other) noexcept : memory(std::exchange(other.memory, nullptr)), room(std::exchange(other.room, 0)), used(std::exchange(other.used, 0)) {}
+  Array(Array &&other) noexcept
+      : memory(std::exchange(other.memory, nullptr)), room(std::exchange(other.room, 0)), used(std::exchange(other.used, 0)) {}
   Array &operator=(Array &&other) noexcept {
     std::swap(memory, other.memory);
     std::swap(room, other.room);
     std::swap(used, other.used);
     return *this;
   }
-  ~Array() {
-    give_back();
-  }
+  ~Array() { give_back(); }
 
   /// `count` numbers, all 0.
   void resize(std::size_t count) {

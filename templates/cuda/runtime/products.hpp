@@ -13,8 +13,8 @@ struct View {
 };
 
 /// Adds chosen rows from the `j`-th on, each times the samples' factors, as long as there are AHEAD of them: so many are in flight.
-template <int AHEAD, int TILE, class Number>
-DEVICE void add_groups(float (&sums)[TILE], int &j, int count, const float *factors, const Number *below, const std::uint16_t *chosen, int stride) {
+template <int AHEAD, int TILE, class Number> DEVICE void add_groups(float (&sums)[TILE], int &j, int count, const float *factors,
+                                                                    const Number *below, const std::uint16_t *chosen, int stride) {
   for (; j + AHEAD <= count; j += AHEAD) {
     float found[AHEAD];
     UNROLL(32)
@@ -23,14 +23,14 @@ DEVICE void add_groups(float (&sums)[TILE], int &j, int count, const float *fact
     UNROLL(32)
     for (int i = 0; i < AHEAD; ++i)
       UNROLL(8)
-      for (int s = 0; s < TILE; ++s)
-        sums[s] = fmaf(factors[(j + i) * TILE + s], found[i], sums[s]);
+    for (int s = 0; s < TILE; ++s)
+      sums[s] = fmaf(factors[(j + i) * TILE + s], found[i], sums[s]);
   }
 }
 
 /// sums[s] += sum over k < depth of left[s][k] * matrix[k][column], for s < rows; a read of the matrix serves all rows.
-template <int TILE, class Number>
-DEVICE void add_product(float (&sums)[TILE], const View &left, int rows, int depth, const Number *matrix, int stride, int column, const Warp &warp) {
+template <int TILE, class Number> DEVICE void add_product(float (&sums)[TILE], const View &left, int rows, int depth, const Number *matrix,
+                                                          int stride, int column, const Warp &warp) {
   float *factors = warp.factors();
   std::uint16_t *chosen = warp.ids + LANES * TILE * 2;
   for (int first = 0; first < depth; first += LANES) {

@@ -58,7 +58,8 @@ inline double recurrent_seconds(const RecurrentPlan &plan, int batch, int steps)
 }
 
 inline std::string recurrent_text(const RecurrentPlan &plan) {
-  return std::string(plan.tensor_cores ? "tensor cores" : "float32") + (plan.blocks == 1 ? ", single blocks, " : ", clusters of " + std::to_string(plan.blocks) + " blocks, ") +
+  return std::string(plan.tensor_cores ? "tensor cores" : "float32") +
+         (plan.blocks == 1 ? ", single blocks, " : ", clusters of " + std::to_string(plan.blocks) + " blocks, ") +
          std::to_string(plan.samples) + (plan.samples == 1 ? " sample" : " samples") + " each";
 }
 

@@ -26,18 +26,29 @@ template <class Way> struct ShapesOf {
   using Middle = ShapeList<MmaShape<Way, 8, 1, 8>, MmaShape<Way, 1, 1, 16>>;
   using Large = ShapeList<MmaShape<Way, 8, 1, 16>>;
   using Largest = ShapeList<MmaShape<Way, 16, 1, 16>, MmaShape<Way, 16, 2, 16>>;
-  using All = std::conditional_t<(WORDS <= 4), Small, std::conditional_t<(WORDS <= 8), Middle, std::conditional_t<(WORDS <= 16), Large, Largest>>>;
+  using All =
+      std::conditional_t<(WORDS <= 4), Small, std::conditional_t<(WORDS <= 8), Middle, std::conditional_t<(WORDS <= 16), Large, Largest>>>;
 };
 
 /// What the prediction asks of a shape.
 template <class Shape> RecurrentPlan plan_of(bool tensor_cores, bool back, double products, double words) {
-  return {tensor_cores, back, Shape::BLOCKS, Shape::SAMPLES, Shape::WARPS, products, words, Shape::Exchange::SENT_BYTES, Shape::Own::OF_WARP,
-          static_cast<double>(Shape::NEURONS) * Shape::INPUTS, Shape::Room::BYTES};
+  return {tensor_cores,
+          back,
+          Shape::BLOCKS,
+          Shape::SAMPLES,
+          Shape::WARPS,
+          products,
+          words,
+          Shape::Exchange::SENT_BYTES,
+          Shape::Own::OF_WARP,
+          static_cast<double>(Shape::NEURONS) * Shape::INPUTS,
+          Shape::Room::BYTES};
 }
 template <class Way, int BLOCKS, int GROUPS, int WARPS> RecurrentPlan plan_of(const MmaShape<Way, BLOCKS, GROUPS, WARPS> &) {
   using Shape = MmaShape<Way, BLOCKS, GROUPS, WARPS>;
   const int products = Way::PARTS == 1 ? 1 : Way::BACK ? 3 : 2;
-  const double words = static_cast<double>(Shape::traffic(Shape::TILE_GROUPS)) * Shape::SAMPLES + (Shape::LOW_SHARED ? Shape::FRAGMENTS * WARPS * 128.0 : 0.0);
+  const double words = static_cast<double>(Shape::traffic(Shape::TILE_GROUPS)) * Shape::SAMPLES +
+                       (Shape::LOW_SHARED ? Shape::FRAGMENTS * WARPS * 128.0 : 0.0);
   return plan_of<Shape>(true, Way::BACK, static_cast<double>(products) * Shape::FRAGMENTS * WARPS * GROUPS, words);
 }
 template <class Way, int BLOCKS, int WARPS> RecurrentPlan plan_of(const Float32Shape<Way, BLOCKS, WARPS> &) {
@@ -54,7 +65,9 @@ public:
   /// device only by what it cannot run: results of a network and a batch are the same bits on any number of multiprocessors.
   bool choose(int batch, int number = -1) { return choose_of(batch, number, Shapes()); }
 
-  void run(const Net &net, const Run &run) const { launch_clusters(kernel, (run.batch + plan.samples - 1) / plan.samples, size(), net, run); }
+  void run(const Net &net, const Run &run) const {
+    launch_clusters(kernel, (run.batch + plan.samples - 1) / plan.samples, size(), net, run);
+  }
 
   double seconds(int batch, int steps) const { return recurrent_seconds(plan, batch, steps); }
   std::string text() const { return recurrent_text(plan); }

@@ -22,7 +22,9 @@ template <int BLOCKS, int WORDS> DEVICE void put_words(const std::uint32_t (&wor
 }
 
 /// The same place in a block of the cluster.
-template <int BLOCKS> DEVICE Place place_of(Place own, int target) { return BLOCKS > 1 ? place_in(own, target < BLOCKS ? target : 0) : own; }
+template <int BLOCKS> DEVICE Place place_of(Place own, int target) {
+  return BLOCKS > 1 ? place_in(own, target < BLOCKS ? target : 0) : own;
+}
 
 /// Spikes as bits: [sample][32 neurons]. WORDS: those of a row that are read.
 template <class Units, int PARTS, int WORDS> struct SpikeExchange {
@@ -30,9 +32,11 @@ template <class Units, int PARTS, int WORDS> struct SpikeExchange {
   /// A spike is 2 as a number of 16 bits, of either kind: one bit.
   static constexpr float ONE = 2.0f;
   /// Words that a warp sends at once.
-  static constexpr int WIDTH = Units::CHUNKS % 4 == 0 && Units::OF_WARP % 4 == 0 ? 4 : Units::CHUNKS % 2 == 0 && Units::OF_WARP % 2 == 0 ? 2 : 1;
+  static constexpr int WIDTH = Units::CHUNKS % 4 == 0 && Units::OF_WARP % 4 == 0   ? 4
+                               : Units::CHUNKS % 2 == 0 && Units::OF_WARP % 2 == 0 ? 2
+                                                                                   : 1;
   /// Words of a row; eight rows begin in eight banks.
-  static constexpr int ROW = (parts_of(larger_of(WORDS, Units::BLOCKS * Units::CHUNKS), WIDTH) | 1) * WIDTH;
+  static constexpr int ROW = (parts_of(larger_of(WORDS, Units::BLOCKS *Units::CHUNKS), WIDTH) | 1) * WIDTH;
   static constexpr int SLOT_BYTES = parts_of(Units::SAMPLES * ROW, 4) * 16, SENT_BYTES = Units::BLOCKS * Units::ALL * 4;
 
   /// 32 spikes from an input on; a row has a word more than is asked for.
@@ -80,7 +84,7 @@ template <class Units, int PARTS, int WORDS> struct DeltaExchange {
   /// Words of 32 neurons of a sample.
   static constexpr int CHUNK = 16 * PARTS;
   /// Words of a row; rows that are read at once lie in different banks.
-  static constexpr int ROW = larger_of(WORDS, Units::BLOCKS * Units::CHUNKS) * CHUNK + 8 * PARTS;
+  static constexpr int ROW = larger_of(WORDS, Units::BLOCKS *Units::CHUNKS) * CHUNK + 8 * PARTS;
   static constexpr int SLOT_BYTES = Units::SAMPLES * ROW * 4, SENT_BYTES = Units::BLOCKS * Units::ALL * CHUNK * 4;
   /// Lanes that send a chunk, 16 bytes each, and blocks that a lane sends to.
   static constexpr int PIECES = CHUNK / 4, AT_ONCE = LANES / PIECES, TARGETS = parts_of(Units::BLOCKS, AT_ONCE);
@@ -130,15 +134,16 @@ template <class Units, int PARTS, int WORDS> struct DeltaExchange {
       UNROLL(16)
       for (int i = 0; i < EACH; ++i)
         UNROLL(4)
-        for (int j = 0; j < 4; ++j)
-          sent[i][j] = shuffle(words[begin + i], holder(4 * piece + j));
+      for (int j = 0; j < 4; ++j)
+        sent[i][j] = shuffle(words[begin + i], holder(4 * piece + j));
       UNROLL(16)
       for (int k = 0; k < TARGETS; ++k) {
         const int target = k * AT_ONCE + lane / PIECES;
         const Place to = place_of<Units::BLOCKS>(slot, target), arrive = place_of<Units::BLOCKS>(barrier, target);
         UNROLL(16)
         for (int i = 0; i < EACH; ++i) {
-          const int unit = Units::index(warp, begin + i), at = 4 * (Units::sample(unit) * ROW + (rank * Units::CHUNKS + Units::chunk(unit)) * CHUNK + 4 * piece);
+          const int unit = Units::index(warp, begin + i),
+                    at = 4 * (Units::sample(unit) * ROW + (rank * Units::CHUNKS + Units::chunk(unit)) * CHUNK + 4 * piece);
           if (Units::exists(unit) && target < Units::BLOCKS)
             put_words<Units::BLOCKS>(sent[i], to + at, arrive);
         }
@@ -153,7 +158,8 @@ template <class Units, int PARTS, int WORDS> struct DeltaExchange {
       if (b >= run.batch)
         continue;
       const int t = Way::step(run, n);
-      const float one = low < Way::SIZE ? Way::behind(net, run, t, b, low) : 0.0f, other = low + 16 < Way::SIZE ? Way::behind(net, run, t, b, low + 16) : 0.0f;
+      const float one = low < Way::SIZE ? Way::behind(net, run, t, b, low) : 0.0f,
+                  other = low + 16 < Way::SIZE ? Way::behind(net, run, t, b, low + 16) : 0.0f;
       UNROLL(2)
       for (int part = 0; part < PARTS; ++part)
         reinterpret_cast<std::uint32_t *>(slot)[i / PAIRS * ROW + chunk * CHUNK + place(p, part)] = part_of(one, other, part);
@@ -163,7 +169,7 @@ template <class Units, int PARTS, int WORDS> struct DeltaExchange {
 
 /// Deltas as float32: [sample][neuron].
 template <class Units, int INPUTS> struct FloatExchange {
-  static constexpr int ROW = (larger_of(INPUTS, Units::BLOCKS * Units::CHUNKS * 32) + 3) / 4 * 4;
+  static constexpr int ROW = (larger_of(INPUTS, Units::BLOCKS *Units::CHUNKS * 32) + 3) / 4 * 4;
   static constexpr int SLOT_BYTES = Units::SAMPLES * ROW * 4, SENT_BYTES = Units::BLOCKS * Units::ALL * 128;
   static constexpr int PIECES = 8, AT_ONCE = LANES / PIECES, TARGETS = parts_of(Units::BLOCKS, AT_ONCE);
 
@@ -173,7 +179,8 @@ template <class Units, int INPUTS> struct FloatExchange {
     const int piece = lane % PIECES;
     UNROLL(16)
     for (int i = 0; i < Units::OF_WARP; ++i) {
-      const int unit = Units::index(warp, i), at = 4 * (Units::sample(unit) * ROW + (rank * Units::CHUNKS + Units::chunk(unit)) * 32 + 4 * piece);
+      const int unit = Units::index(warp, i),
+                at = 4 * (Units::sample(unit) * ROW + (rank * Units::CHUNKS + Units::chunk(unit)) * 32 + 4 * piece);
       std::uint32_t sent[4];
       UNROLL(4)
       for (int j = 0; j < 4; ++j)
@@ -190,7 +197,8 @@ template <class Units, int INPUTS> struct FloatExchange {
   template <class Way> DEVICE static void fill(const typename Way::Net &net, const Run &run, char *slot, int n, int first) {
     for (int i = thread_index(); i < Units::SAMPLES * Way::SIZE; i += block_size())
       if (first + i / Way::SIZE < run.batch)
-        reinterpret_cast<float *>(slot)[i / Way::SIZE * ROW + i % Way::SIZE] = Way::behind(net, run, Way::step(run, n), first + i / Way::SIZE, i % Way::SIZE);
+        reinterpret_cast<float *>(slot)[i / Way::SIZE * ROW + i % Way::SIZE] =
+            Way::behind(net, run, Way::step(run, n), first + i / Way::SIZE, i % Way::SIZE);
   }
 };
 

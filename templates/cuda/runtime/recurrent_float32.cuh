@@ -39,10 +39,10 @@ public:
     UNROLL(96)
     for (int i = 0; i < INPUTS; ++i)
       UNROLL(4)
-      for (int j = 0; j < CHUNKS; ++j) {
-        const int input = warp() * INPUTS + i, neuron = rank * Shape::NEURONS + j * 32 + lane_index();
-        weights[i][j] = input < Way::SIZE && neuron < Way::SIZE ? Way::weight(all, neuron, input) : 0.0f;
-      }
+    for (int j = 0; j < CHUNKS; ++j) {
+      const int input = warp() * INPUTS + i, neuron = rank * Shape::NEURONS + j * 32 + lane_index();
+      weights[i][j] = input < Way::SIZE && neuron < Way::SIZE ? Way::weight(all, neuron, input) : 0.0f;
+    }
   }
 
   DEVICE void multiply(const char *from, float *sums) const {
@@ -82,8 +82,8 @@ private:
     UNROLL(4)
     for (int k = 0; k < 4; ++k)
       UNROLL(4)
-      for (int j = 0; j < CHUNKS; ++j)
-        found[j] += (bits >> k & 1u) != 0 ? weights[i + k][j] : 0.0f;
+    for (int j = 0; j < CHUNKS; ++j)
+      found[j] += (bits >> k & 1u) != 0 ? weights[i + k][j] : 0.0f;
   }
 
   DEVICE void add_numbers(float (&found)[CHUNKS], int i, const float *numbers) const {
@@ -91,8 +91,8 @@ private:
     UNROLL(4)
     for (int k = 0; k < 4; ++k)
       UNROLL(4)
-      for (int j = 0; j < CHUNKS; ++j)
-        found[j] = fmaf(number_of(four.words[k]), weights[i + k][j], found[j]);
+    for (int j = 0; j < CHUNKS; ++j)
+      found[j] = fmaf(number_of(four.words[k]), weights[i + k][j], found[j]);
   }
 };
 

@@ -14,8 +14,9 @@ namespace snnc {
 /// another still reads. Where they find no room there is one for a delay of 1, and blocks say when they have read (with a longer delay one
 /// of them could say so twice before another did once).
 template <class Way, int BLOCKS, int SLOT_BYTES, int SUM_BYTES, int WEIGHT_BYTES> struct SharedRoom {
-  static constexpr int MOST = 232448, BARRIERS = (2 * Way::DELAY + 2) * 16, SUMS = BARRIERS, WEIGHTS = SUMS + SUM_BYTES, EXCHANGE = WEIGHTS + WEIGHT_BYTES;
-  static constexpr bool CREDITS = BLOCKS > 1 && Way::DELAY == 1 && EXCHANGE + 2 * Way::DELAY * SLOT_BYTES > MOST;
+  static constexpr int MOST = 232448, BARRIERS = (2 * Way::DELAY + 2) * 16, SUMS = BARRIERS, WEIGHTS = SUMS + SUM_BYTES,
+                       EXCHANGE = WEIGHTS + WEIGHT_BYTES;
+  static constexpr bool CREDITS = BLOCKS > 1 && Way::DELAY == 1 && EXCHANGE + 2 * Way::DELAY *SLOT_BYTES > MOST;
   static constexpr int SLOTS = BLOCKS == 1 || CREDITS ? Way::DELAY : 2 * Way::DELAY;
   static constexpr int BYTES = EXCHANGE + SLOTS * SLOT_BYTES;
 };
@@ -75,7 +76,8 @@ private:
     const int own_warp = WIDE ? not_known(warp) : warp;
     UNROLL(16)
     for (int i = 0; i < UNITS; ++i) {
-      const int unit = Units::index(own_warp, i), b = first + Units::sample(unit), neuron = (rank * Shape::CHUNKS + Units::chunk(unit)) * 32 + lane;
+      const int unit = Units::index(own_warp, i), b = first + Units::sample(unit),
+                neuron = (rank * Shape::CHUNKS + Units::chunk(unit)) * 32 + lane;
       call(i, b, neuron, Units::exists(unit) && b < run.batch && neuron < Way::SIZE);
     }
   }
@@ -183,14 +185,14 @@ private:
         const int word = neuron / 32;
         if (lane == 0 && Units::exists(Units::index(warp, i)) && b < run.batch && word < parts_of(Way::SIZE, 32))
           UNROLL(8)
-          for (int o = 0; o < Neuron::OUTPUTS; ++o)
-            Neuron::store_word(net, o, t, b, word, bits[i][o]);
+        for (int o = 0; o < Neuron::OUTPUTS; ++o)
+          Neuron::store_word(net, o, t, b, word, bits[i][o]);
       });
   }
 };
 
-template <class Way, class Shape, class Clock = NoClock>
-KERNEL_OF(Shape::THREADS, 1) void recurrent_kernel(WHOLE_GRID typename Way::Net net, WHOLE_GRID Run run) {
+template <class Way, class Shape, class Clock = NoClock> KERNEL_OF(Shape::THREADS, 1)
+void recurrent_kernel(WHOLE_GRID typename Way::Net net, WHOLE_GRID Run run) {
   // Nobody starts what a device cannot run.
   if constexpr ((Shape::BLOCKS == 1 || COMPILES_CLUSTERS) && (!Shape::TENSOR_CORES || COMPILES_FRAGMENTS))
     RecurrentLoop<Way, Shape, Clock>(net, run).go();

@@ -19,8 +19,10 @@ template <class Way, class Shape> class MmaProducts;
 
 /// How the work is shared out, known when it is compiled: a cluster of BLOCKS blocks of WARPS warps owns 8 GROUPS samples.
 template <class Way, int BLOCKS_OF, int GROUPS_OF, int WARPS_OF> struct MmaShape {
-  static constexpr int BLOCKS = BLOCKS_OF, GROUPS = GROUPS_OF, WARPS = WARPS_OF, THREADS = WARPS * LANES, SAMPLES = 8 * GROUPS, INPUTS = Way::SIZE;
-  static constexpr int ALL_WORDS = parts_of(Way::SIZE, 32), CHUNKS = parts_of(ALL_WORDS, BLOCKS), NEURONS = CHUNKS * 32, TILES = NEURONS / 16;
+  static constexpr int BLOCKS = BLOCKS_OF, GROUPS = GROUPS_OF, WARPS = WARPS_OF, THREADS = WARPS * LANES, SAMPLES = 8 * GROUPS,
+                       INPUTS = Way::SIZE;
+  static constexpr int ALL_WORDS = parts_of(Way::SIZE, 32), CHUNKS = parts_of(ALL_WORDS, BLOCKS), NEURONS = CHUNKS * 32,
+                       TILES = NEURONS / 16;
 
   /// Words that go through shared memory in a step where so many groups of warps share the neurons, and the others the inputs.
   static constexpr int traffic(int tile_groups) {
@@ -36,7 +38,8 @@ template <class Way, int BLOCKS_OF, int GROUPS_OF, int WARPS_OF> struct MmaShape
   }
   static constexpr int TILE_GROUPS = best_groups(), OWN_TILES = TILES / TILE_GROUPS;
   /// Parts of the inputs, and words of 32 inputs that a warp takes.
-  static constexpr int INPUT_PARTS = WARPS / TILE_GROUPS, OWN_WORDS = parts_of(ALL_WORDS, INPUT_PARTS), READ_WORDS = INPUT_PARTS * OWN_WORDS;
+  static constexpr int INPUT_PARTS = WARPS / TILE_GROUPS, OWN_WORDS = parts_of(ALL_WORDS, INPUT_PARTS),
+                       READ_WORDS = INPUT_PARTS * OWN_WORDS;
 
   using Own = Units<BLOCKS, CHUNKS, SAMPLES, WARPS>;
   using Exchange = std::conditional_t<Way::BACK, DeltaExchange<Own, Way::PARTS, READ_WORDS>, SpikeExchange<Own, Way::PARTS, READ_WORDS>>;
@@ -45,7 +48,8 @@ template <class Way, int BLOCKS_OF, int GROUPS_OF, int WARPS_OF> struct MmaShape
   /// Whether second halves of weights lie in shared memory, and registers that a thread has for weights.
   static constexpr bool LOW_SHARED = Way::PARTS == 2 && FRAGMENTS * 8 > MOST_REGISTERS;
   static constexpr int REGISTERS = FRAGMENTS * (LOW_SHARED ? 4 : 4 * Way::PARTS);
-  using Room = SharedRoom<Way, BLOCKS, Exchange::SLOT_BYTES, INPUT_PARTS * SAMPLES * NEURONS * 4, LOW_SHARED ? WARPS * FRAGMENTS * LANES * 16 : 0>;
+  using Room =
+      SharedRoom<Way, BLOCKS, Exchange::SLOT_BYTES, INPUT_PARTS * SAMPLES * NEURONS * 4, LOW_SHARED ? WARPS * FRAGMENTS * LANES * 16 : 0>;
   using Products = MmaProducts<Way, MmaShape>;
   static constexpr bool TENSOR_CORES = true;
   static constexpr bool FITS = Room::BYTES <= Room::MOST && REGISTERS <= MOST_REGISTERS;
@@ -63,10 +67,10 @@ public:
     UNROLL(16)
     for (int m = 0; m < TILES; ++m)
       UNROLL(32)
-      for (int w = 0; w < WORDS; ++w)
-        UNROLL(2)
-        for (int half = 0; half < 2; ++half)
-          load_fragment(weights, rank, scale, m, w, half);
+    for (int w = 0; w < WORDS; ++w)
+      UNROLL(2)
+    for (int half = 0; half < 2; ++half)
+      load_fragment(weights, rank, scale, m, w, half);
   }
 
   /// Products of the warp's weights with what all neurons gave, for all samples.
@@ -78,15 +82,15 @@ public:
     UNROLL(16)
     for (int m = 0; m < TILES; ++m)
       UNROLL(8)
-      for (int j = 0; j < GROUPS; ++j)
-        UNROLL(4)
-        for (int i = 0; i < 4; ++i) {
-          float sum = found[m][j][0][i];
-          UNROLL(8)
-          for (int chain = 1; chain < CHAINS; ++chain)
-            sum += found[m][j][chain][i];
-          sums[sum_index(input_part(), 8 * j + 2 * part_of_lane() + i % 2, row(m, i / 2))] = sum;
-        }
+    for (int j = 0; j < GROUPS; ++j)
+      UNROLL(4)
+    for (int i = 0; i < 4; ++i) {
+      float sum = found[m][j][0][i];
+      UNROLL(8)
+      for (int chain = 1; chain < CHAINS; ++chain)
+        sum += found[m][j][chain][i];
+      sums[sum_index(input_part(), 8 * j + 2 * part_of_lane() + i % 2, row(m, i / 2))] = sum;
+    }
   }
 
   /// The sum over all inputs, behind a barrier of the block.
@@ -129,8 +133,8 @@ private:
     UNROLL(4)
     for (int input = warp(); input < Way::SIZE; input += Shape::WARPS)
       UNROLL(8)
-      for (int j = 0; j < Shape::CHUNKS; ++j)
-        largest = fmaxf(largest, fabsf(weight(weights, rank * Shape::NEURONS + j * 32 + lane_index(), input)));
+    for (int j = 0; j < Shape::CHUNKS; ++j)
+      largest = fmaxf(largest, fabsf(weight(weights, rank * Shape::NEURONS + j * 32 + lane_index(), input)));
     largest = warp_highest(largest);
     if (lane_index() == 0)
       scratch[warp()] = largest;
@@ -148,7 +152,8 @@ private:
     Quad rest;
     UNROLL(4)
     for (int r = 0; r < 4; ++r) {
-      const int neuron = rank * Shape::NEURONS + row(m, r % 2), input = (input_part() * WORDS + w) * 32 + input_of(half, r / 2, part_of_lane());
+      const int neuron = rank * Shape::NEURONS + row(m, r % 2),
+                input = (input_part() * WORDS + w) * 32 + input_of(half, r / 2, part_of_lane());
       const float one = weight(weights, neuron, input) * scale, other = weight(weights, neuron, input + 16) * scale;
       const std::uint32_t both = Half::pair(one, other);
       high[m][w][half][r] = both;
@@ -158,8 +163,8 @@ private:
       low[low_index(m, w, half)] = rest;
     else if constexpr (PARTS == 2)
       UNROLL(4)
-      for (int r = 0; r < 4; ++r)
-        own_low[m][w][half][r] = rest.words[r];
+    for (int r = 0; r < 4; ++r)
+      own_low[m][w][half][r] = rest.words[r];
   }
 
   DEVICE static int low_index(int m, int w, int half) { return (((warp() * TILES + m) * WORDS + w) * 2 + half) * LANES + lane_index(); }
@@ -189,13 +194,13 @@ private:
       rest = low[low_index(m, w, half)];
     else if constexpr (PARTS == 2)
       UNROLL(4)
-      for (int r = 0; r < 4; ++r)
-        rest.words[r] = own_low[m][w][half][r];
+    for (int r = 0; r < 4; ++r)
+      rest.words[r] = own_low[m][w][half][r];
     return rest;
   }
 
-  DEVICE void multiply_fragment(float (&found)[CHAINS][4], const std::uint32_t (&first_half)[4], const std::uint32_t (&second_half)[4], int half,
-                                const std::uint32_t (&factors)[Exchange::FACTORS][2]) const {
+  DEVICE void multiply_fragment(float (&found)[CHAINS][4], const std::uint32_t (&first_half)[4], const std::uint32_t (&second_half)[4],
+                                int half, const std::uint32_t (&factors)[Exchange::FACTORS][2]) const {
     constexpr int APART = CHAINS >= PRODUCTS ? 1 : 0;
     const int chain = CHAINS == 2 * PRODUCTS ? half * PRODUCTS : 0;
     Half::multiply(found[chain], first_half, factors[0], lane_index());

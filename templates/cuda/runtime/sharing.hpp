@@ -30,8 +30,8 @@ struct Sharing {
   int blocks() const { return teams * team_blocks; }
   std::string text() const {
     return ", \"teams\": " + std::to_string(teams) + ", \"team_blocks\": " + std::to_string(team_blocks) +
-           ", \"team_samples\": " + std::to_string(team_samples) + ", \"tile\": " + std::to_string(backward_tile) + ", \"clusters\": " + (clusters ? "true" : "false") +
-           ", \"near_bytes\": " + std::to_string(near_bytes);
+           ", \"team_samples\": " + std::to_string(team_samples) + ", \"tile\": " + std::to_string(backward_tile) +
+           ", \"clusters\": " + (clusters ? "true" : "false") + ", \"near_bytes\": " + std::to_string(near_bytes);
   }
 };
 

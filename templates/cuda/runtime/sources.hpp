@@ -87,9 +87,7 @@ template <class Half, int SIZE, int PAST> struct Halves {
   /// The number at a step of which `own` is sample * WIDTH + neuron.
   DEVICE Short<Half> &at(int t, int own) const { return data[slots.before(t) * WIDTH + own]; }
   /// Numbers beyond the range become the last ones within.
-  DEVICE void put(int t, int b, int n, float number) const {
-    row(t, b)[n].put(number);
-  }
+  DEVICE void put(int t, int b, int n, float number) const { row(t, b)[n].put(number); }
 };
 
 /// Rows of SIZE spikes, 32 a word.

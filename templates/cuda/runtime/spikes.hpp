@@ -8,20 +8,20 @@
 namespace snnc {
 
 /// Adds to the sum of sample `s` the rows that bits first ... last - 1 choose, at most LISTED; bit `first` chooses row `first`.
-template <int TILE, class Number>
-DEVICE void add_listed(const Item<TILE> &item, int port, int s, const std::uint32_t *words, int first, int last, const Number *matrix, int stride,
-                       int column, const Warp &warp) {
+template <int TILE, class Number> DEVICE void add_listed(const Item<TILE> &item, int port, int s, const std::uint32_t *words, int first,
+                                                         int last, const Number *matrix, int stride, int column, const Warp &warp) {
   float &sum = item.sum(port, s);
   for (int start = first; start < last; start += LISTED) {
     const std::uint32_t word = word_between(words, start + warp.lane * 32, first, last);
     if (ballot(word != 0) != 0)
-      sum = add_rows(sum, list_bits(word, warp.lane, warp.ids), matrix + static_cast<std::size_t>(start) * static_cast<std::size_t>(stride) + column, stride, warp);
+      sum = add_rows(sum, list_bits(word, warp.lane, warp.ids),
+                     matrix + static_cast<std::size_t>(start) * static_cast<std::size_t>(stride) + column, stride, warp);
   }
 }
 
 /// Adds the rows of the lanes' words, of which `any` holds those of all samples, each read once. A sample's sum is what add_listed makes of it.
-template <int TILE>
-DEVICE void add_shared(const Item<TILE> &item, int port, const std::uint32_t (&own)[TILE], std::uint32_t any, const float *rows, int stride) {
+template <int TILE> DEVICE void add_shared(const Item<TILE> &item, int port, const std::uint32_t (&own)[TILE], std::uint32_t any,
+                                           const float *rows, int stride) {
   constexpr int AHEAD = 8;
   float sums[TILE];
   UNROLL(8)
@@ -46,8 +46,8 @@ DEVICE void add_shared(const Item<TILE> &item, int port, const std::uint32_t (&o
       UNROLL(8)
       for (int i = 0; i < AHEAD; ++i)
         UNROLL(8)
-        for (int s = 0; s < TILE; ++s)
-          sums[s] += (fired[s] & bit[i]) != 0 ? found[i] : 0.0f;
+      for (int s = 0; s < TILE; ++s)
+        sums[s] += (fired[s] & bit[i]) != 0 ? found[i] : 0.0f;
     }
   }
   UNROLL(8)
@@ -76,15 +76,15 @@ DEVICE void add_chosen(const Item<TILE> &item, int port, const std::uint32_t *sp
       if (rows == 0)
         continue;
       if ((counts >> 16) * SHARED_ROWS > rows * LISTED_ROWS) {
-        add_shared(item, port, own, any, matrix.data + static_cast<std::size_t>(start) * static_cast<std::size_t>(matrix.stride) + matrix.column,
-                   matrix.stride);
+        add_shared(item, port, own, any,
+                   matrix.data + static_cast<std::size_t>(start) * static_cast<std::size_t>(matrix.stride) + matrix.column, matrix.stride);
         continue;
       }
     }
     UNROLL(1)
     for (int s = 0; s < item.samples; ++s)
-      add_listed(item, port, s, spikes + static_cast<std::size_t>(s) * words, start, least(inputs, start + LISTED), matrix.data, matrix.stride, matrix.column,
-                 warp);
+      add_listed(item, port, s, spikes + static_cast<std::size_t>(s) * words, start, least(inputs, start + LISTED), matrix.data,
+                 matrix.stride, matrix.column, warp);
   }
 }
 

@@ -50,7 +50,9 @@ DEVICE Warp warp_of(int first_block, int blocks, int sums) {
 /// A team of blocks and its samples.
 class Team {
 public:
-  DEVICE explicit Team(const Run &run) : blocks(run.team_blocks), number(block_index() / run.team_blocks), counter(run.counters + number), clustered(HAS_CLUSTERS && run.clusters) {
+  DEVICE explicit Team(const Run &run)
+      : blocks(run.team_blocks), number(block_index() / run.team_blocks), counter(run.counters + number),
+        clustered(HAS_CLUSTERS && run.clusters) {
     first = number * run.team_samples;
     samples = most(0, least(run.team_samples, run.batch - first));
   }

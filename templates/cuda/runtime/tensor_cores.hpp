@@ -24,7 +24,9 @@ template <class Half> DEVICE void round_fragments(const float *matrix, int rows,
     const float *own = matrix + static_cast<std::size_t>(least(row, rows - 1)) * static_cast<std::size_t>(down);
     float found[2];
     for (int j = 0; j < 2; ++j)
-      found[j] = row < rows && column + j < depth ? Half::bounded(own[static_cast<std::size_t>(column + j) * static_cast<std::size_t>(along)]) : 0.0f;
+      found[j] = row < rows && column + j < depth
+                     ? Half::bounded(own[static_cast<std::size_t>(column + j) * static_cast<std::size_t>(along)])
+                     : 0.0f;
     copy[i] = Half::pair(found[0], found[1]);
   });
 }
@@ -47,7 +49,8 @@ template <int TILE> DEVICE Fragments fragments_of(const Near &near, const std::u
   const int chunk = item.neuron / LANES;
   if (!near.there())
     return {matrix + static_cast<std::size_t>(chunk * LANES) * static_cast<std::size_t>(pairs), pairs};
-  return {reinterpret_cast<const std::uint32_t *>(shared_memory()) + near.offset + chunk / near.step * LANES * (pairs + APART), pairs + APART};
+  return {reinterpret_cast<const std::uint32_t *>(shared_memory()) + near.offset + chunk / near.step * LANES * (pairs + APART),
+          pairs + APART};
 }
 
 /// Copies the rows that the block's warps will read.
@@ -58,7 +61,8 @@ DEVICE void fetch_fragments(const Near &near, const std::uint32_t *matrix, int p
   const int first = first_chunk(near, team, taken);
   for (int i = thread_index(); i < near.width * pairs; i += block_size()) {
     const int row = i / pairs, from = (first + row / LANES * near.step) * LANES + row % LANES;
-    to[row * (pairs + APART) + i % pairs] = matrix[static_cast<std::size_t>(from) * static_cast<std::size_t>(pairs) + static_cast<std::size_t>(i % pairs)];
+    to[row * (pairs + APART) + i % pairs] =
+        matrix[static_cast<std::size_t>(from) * static_cast<std::size_t>(pairs) + static_cast<std::size_t>(i % pairs)];
   }
 }
 
@@ -109,7 +113,8 @@ template <class Half> struct SpikeRow {
 };
 
 /// Adds to the sums of a port: for each of the warp's neurons and samples the sum over k < depth of matrix[neuron][k] * left[sample][k].
-template <class Half, int TILE, class Row> DEVICE void add_fragments(const Item<TILE> &item, int port, const Row &left, int depth, const Fragments &matrix) {
+template <class Half, int TILE, class Row>
+DEVICE void add_fragments(const Item<TILE> &item, int port, const Row &left, int depth, const Fragments &matrix) {
   const int group = item.lane / 4, part = item.lane % 4;
   const std::uint32_t *rows = matrix.rows + group * matrix.stride + part;
   float sums[2][4] = {};
@@ -140,11 +145,11 @@ template <class Half, int TILE, class Row> DEVICE void add_fragments(const Item<
   UNROLL(2)
   for (int half = 0; half < 2; ++half)
     UNROLL(4)
-    for (int i = 0; i < 4; ++i) {
-      const int neuron = half * FRAGMENT_ROWS + i / 2 * 8 + group, sample = 2 * part + i % 2;
-      if (sample < TILE)
-        item.sums[(port * TILE + sample) * LANES + neuron] += sums[half][i];
-    }
+  for (int i = 0; i < 4; ++i) {
+    const int neuron = half * FRAGMENT_ROWS + i / 2 * 8 + group, sample = 2 * part + i % 2;
+    if (sample < TILE)
+      item.sums[(port * TILE + sample) * LANES + neuron] += sums[half][i];
+  }
   sync_warp();
 }
 
@@ -161,9 +166,9 @@ constexpr int WHOLE_FROM = MOST_TILE;
 
 /// Adds the rows of weights that spikes choose: from `chosen`, [inputs][outputs], where few fire, else in fragments. Each sample is taken by
 /// itself, and all of its sum one way.
-template <class Half, int TILE>
-DEVICE void add_half_spikes(const Item<TILE> &item, int port, const std::uint32_t *spikes, int inputs, const Short<Half> *chosen, int outputs,
-                            const std::uint32_t *fragments, const Warp &warp) {
+template <class Half, int TILE> DEVICE void add_half_spikes(const Item<TILE> &item, int port, const std::uint32_t *spikes, int inputs,
+                                                            const Short<Half> *chosen, int outputs, const std::uint32_t *fragments,
+                                                            const Warp &warp) {
   const int group = item.lane / 4, words = whole_parts(inputs, 32);
   const std::uint32_t *own = spikes + static_cast<std::size_t>(group) * static_cast<std::size_t>(words);
   std::uint32_t whole = 0;
@@ -178,9 +183,11 @@ DEVICE void add_half_spikes(const Item<TILE> &item, int port, const std::uint32_
   UNROLL(1)
   for (int s = 0; s < item.samples; ++s)
     if ((whole >> (4 * s) & 1u) == 0)
-      add_listed(item, port, s, spikes + static_cast<std::size_t>(s) * static_cast<std::size_t>(words), 0, inputs, chosen, outputs, item.column, warp);
+      add_listed(item, port, s, spikes + static_cast<std::size_t>(s) * static_cast<std::size_t>(words), 0, inputs, chosen, outputs,
+                 item.column, warp);
   if (whole != 0)
-    add_fragments<Half>(item, port, SpikeRow<Half>{(whole >> item.lane & 1u) != 0 ? own : nullptr}, inputs, fragments_of(Near(), fragments, half_pairs(inputs), item));
+    add_fragments<Half>(item, port, SpikeRow<Half>{(whole >> item.lane & 1u) != 0 ? own : nullptr}, inputs,
+                        fragments_of(Near(), fragments, half_pairs(inputs), item));
 }
 
 } // namespace snnc

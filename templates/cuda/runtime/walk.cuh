@@ -3,6 +3,7 @@
 #define SNNC_WALK_CUH
 
 #include "launch.hpp"
+#include "sources.hpp"
 #include "teams.hpp"
 
 namespace snnc {
@@ -21,7 +22,8 @@ template <int SIZE, class Act> DEVICE void for_each_warp(int batch, const Act &a
 }
 
 /// Takes one neuron through all steps, `t(i)` is the i-th; `store(t, outputs)` is called by all lanes.
-template <class Neuron, class Net, class Time, class Store> DEVICE void walk(const Net &net, int steps, int b, int neuron, const Time &t, const Store &store) {
+template <class Neuron, class Net, class Time, class Store>
+DEVICE void walk(const Net &net, int steps, int b, int neuron, const Time &t, const Store &store) {
   const bool live = neuron < Neuron::SIZE;
   const int n = live ? neuron : Neuron::SIZE - 1;
   constexpr float none[Neuron::PORTS] = {};
@@ -61,15 +63,17 @@ template <class Neuron, class Net> KERNEL void walk_forward(WHOLE_GRID Net net, 
     UNROLL(4)
     for (int output = 0; output < Neuron::OUTPUTS; ++output)
       words[output] = Neuron::words(net, output, b, first / LANES);
-    walk<Neuron>(net, run.steps, b, first + lane, [](int i) { return i; }, [&](int t, const float (&outputs)[Neuron::OUTPUTS]) {
-      UNROLL(4)
-      for (int output = 0; output < Neuron::OUTPUTS; ++output)
-        if (Neuron::spikes(output)) {
-          const std::uint32_t bits = ballot(outputs[output] != 0.0f);
-          if (lane == 0)
-            words[output].at(t) = bits;
-        }
-    });
+    walk<Neuron>(
+        net, run.steps, b, first + lane, [](int i) { return i; },
+        [&](int t, const float (&outputs)[Neuron::OUTPUTS]) {
+          UNROLL(4)
+          for (int output = 0; output < Neuron::OUTPUTS; ++output)
+            if (Neuron::spikes(output)) {
+              const std::uint32_t bits = ballot(outputs[output] != 0.0f);
+              if (lane == 0)
+                words[output].at(t) = bits;
+            }
+        });
   });
 }
 

@@ -61,29 +61,32 @@ DEVICE void end_of_products() { asm volatile("wgmma.commit_group.sync.aligned;" 
 template <int LATER> DEVICE void wait_for_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LATER) : "memory"); }
 DEVICE void show_stored() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-#define SNNC_MULTIPLY_GROUP(TYPE, TURNED_TEXT) \
-  asm volatile("{\n" \
-               ".reg .pred more;\n" \
-               "setp.ne.b32 more, %69, 0;\n" \
-               "wgmma.mma_async.sync.aligned.m64n128k16.f32." TYPE "." TYPE " " \
-               "{ %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
-               "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
-               "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
-               "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63 }, " \
-               "{ %64, %65, %66, %67 }, %68, more, 1, 1, " TURNED_TEXT ";\n" \
-               "}\n" \
-                   : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]), "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]), \
-                     "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]), "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]), \
-                     "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]), "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]), \
-                     "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]), "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3]), \
-                     "+f"(d[8][0]), "+f"(d[8][1]), "+f"(d[8][2]), "+f"(d[8][3]), "+f"(d[9][0]), "+f"(d[9][1]), "+f"(d[9][2]), "+f"(d[9][3]), \
-                     "+f"(d[10][0]), "+f"(d[10][1]), "+f"(d[10][2]), "+f"(d[10][3]), "+f"(d[11][0]), "+f"(d[11][1]), "+f"(d[11][2]), "+f"(d[11][3]), \
-                     "+f"(d[12][0]), "+f"(d[12][1]), "+f"(d[12][2]), "+f"(d[12][3]), "+f"(d[13][0]), "+f"(d[13][1]), "+f"(d[13][2]), "+f"(d[13][3]), \
-                     "+f"(d[14][0]), "+f"(d[14][1]), "+f"(d[14][2]), "+f"(d[14][3]), "+f"(d[15][0]), "+f"(d[15][1]), "+f"(d[15][2]), "+f"(d[15][3]) \
+#define SNNC_MULTIPLY_GROUP(TYPE, TURNED_TEXT)                                                                                             \
+  asm volatile("{\n"                                                                                                                       \
+               ".reg .pred more;\n"                                                                                                        \
+               "setp.ne.b32 more, %69, 0;\n"                                                                                               \
+               "wgmma.mma_async.sync.aligned.m64n128k16.f32." TYPE "." TYPE " "                                                            \
+               "{ %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                                  \
+               "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "                                          \
+               "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                                          \
+               "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63 }, "                                        \
+               "{ %64, %65, %66, %67 }, %68, more, 1, 1, " TURNED_TEXT ";\n"                                                               \
+               "}\n"                                                                                                                       \
+               : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]), "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),   \
+                 "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]), "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),   \
+                 "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]), "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),   \
+                 "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]), "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3]),   \
+                 "+f"(d[8][0]), "+f"(d[8][1]), "+f"(d[8][2]), "+f"(d[8][3]), "+f"(d[9][0]), "+f"(d[9][1]), "+f"(d[9][2]), "+f"(d[9][3]),   \
+                 "+f"(d[10][0]), "+f"(d[10][1]), "+f"(d[10][2]), "+f"(d[10][3]), "+f"(d[11][0]), "+f"(d[11][1]), "+f"(d[11][2]),           \
+                 "+f"(d[11][3]), "+f"(d[12][0]), "+f"(d[12][1]), "+f"(d[12][2]), "+f"(d[12][3]), "+f"(d[13][0]), "+f"(d[13][1]),           \
+                 "+f"(d[13][2]), "+f"(d[13][3]), "+f"(d[14][0]), "+f"(d[14][1]), "+f"(d[14][2]), "+f"(d[14][3]), "+f"(d[15][0]),           \
+                 "+f"(d[15][1]), "+f"(d[15][2]), "+f"(d[15][3])                                                                            \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(place), "r"(static_cast<int>(add)))
 
-template <class Half, bool TURNED> DEVICE void multiply_group(float (&d)[16][4], const std::uint32_t (&a)[4], Place16 b, int group, bool add) {
-  const std::uint64_t place = static_cast<std::uint64_t>((b & 0x3ffffu) >> 4) | static_cast<std::uint64_t>(MATRIX_BYTES >> 4) << 16 | static_cast<std::uint64_t>(group >> 4) << 32;
+template <class Half, bool TURNED>
+DEVICE void multiply_group(float (&d)[16][4], const std::uint32_t (&a)[4], Place16 b, int group, bool add) {
+  const std::uint64_t place = static_cast<std::uint64_t>((b & 0x3ffffu) >> 4) | static_cast<std::uint64_t>(MATRIX_BYTES >> 4) << 16 |
+                              static_cast<std::uint64_t>(group >> 4) << 32;
   if constexpr (Half::NARROW)
     SNNC_MULTIPLY_GROUP("f16", "0");
   else if constexpr (TURNED)

@@ -44,12 +44,15 @@ std::size_t weight_quads(const Field &field) {
 }
 
 /// Split weights and the scales of channels, in numbers of 4 bytes.
-std::size_t weight_numbers(const Field &field) { return 4 * weight_quads(field) + static_cast<std::size_t>(field.groups * columns_of(field).tiles() * 8); }
+std::size_t weight_numbers(const Field &field) {
+  return 4 * weight_quads(field) + static_cast<std::size_t>(field.groups * columns_of(field).tiles() * 8);
+}
 
 void start_each(const FieldTask &task, const Windows &windows, const float *weights) {
   FieldTask own = task;
   own.weights = reinterpret_cast<const Quad *>(weights);
-  const std::size_t values = static_cast<std::size_t>(own.rows) * static_cast<std::size_t>(own.field.groups * own.field.width * own.field.positions());
+  const std::size_t values =
+      static_cast<std::size_t>(own.rows) * static_cast<std::size_t>(own.field.groups * own.field.width * own.field.positions());
   const int blocks = static_cast<int>(std::min<std::size_t>(EACH_BLOCKS, (values + FIELD_THREADS - 1) / FIELD_THREADS));
   launch_blocks(each_value_kernel, blocks, FIELD_THREADS, 0, own, windows);
 }
@@ -58,7 +61,8 @@ template <class Kind, int ACROSS> void start_field(FieldTask task, const float *
   const int tiles = task.cut.columns * ACROSS;
   Quad *split = reinterpret_cast<Quad *>(scratch);
   float *scales = scratch + 4 * weight_quads(task.field);
-  launch_blocks(split_weights_kernel<Kind>, task.field.groups * tiles, FIELD_THREADS, FIELD_WARPS * sizeof(float), task.field, weights, tiles, split, scales);
+  launch_blocks(split_weights_kernel<Kind>, task.field.groups * tiles, FIELD_THREADS, FIELD_WARPS * sizeof(float), task.field, weights,
+                tiles, split, scales);
   task.weights = split;
   task.scales = scales;
   launch_blocks(field_kernel<Kind, ACROSS>, task.cut.blocks(task.field), FIELD_THREADS,
@@ -97,12 +101,13 @@ template <int ACROSS> bool start_exact(FieldTask task, const float *weights) {
   task.weights = reinterpret_cast<const Quad *>(weights);
   const std::size_t each = exact_bytes(task.field, task.cut.pixels(), CHANNELS);
   const int together = std::max(1, std::min(task.field.depth, static_cast<int>(WANTED / each)));
-  launch_blocks(exact_field_kernel<ACROSS>, task.cut.blocks(task.field), FIELD_THREADS, each * static_cast<std::size_t>(together) + 16, task, together);
+  launch_blocks(exact_field_kernel<ACROSS>, task.cut.blocks(task.field), FIELD_THREADS, each * static_cast<std::size_t>(together) + 16,
+                task, together);
   return true;
 }
 
 bool exactly(const FieldTask &task, const float *weights) {
-  return task.field.width <= 8 ? start_exact<1>(task, weights)
+  return task.field.width <= 8    ? start_exact<1>(task, weights)
          : task.field.width <= 16 ? start_exact<2>(task, weights)
          : task.field.width <= 32 ? start_exact<4>(task, weights)
                                   : start_exact<8>(task, weights);
@@ -125,7 +130,8 @@ int source_values(const Windows &w) { return w.channels * w.size[0] * w.size[1];
 void read_rows(const Windows &windows, const WholeRows &from, const std::uint32_t *&words, int &row_words, const float *&numbers) {
   row_words = parts(source_values(windows), 32);
   words = from.words == nullptr ? nullptr : from.words + static_cast<std::size_t>(from.lead) * static_cast<std::size_t>(row_words);
-  numbers = from.numbers == nullptr ? nullptr : from.numbers + static_cast<std::size_t>(from.lead) * static_cast<std::size_t>(source_values(windows));
+  numbers = from.numbers == nullptr ? nullptr
+                                    : from.numbers + static_cast<std::size_t>(from.lead) * static_cast<std::size_t>(source_values(windows));
 }
 
 /// How a weight gradient is cut: fragments of a warp, its warps, and slices of the rows.
@@ -159,7 +165,8 @@ GradientCut cut_gradient(const Field &field, int rows, bool spikes) {
 }
 
 template <int DOWN, int ACROSS> void start_gradient(const GradientTask &task, int blocks) {
-  launch_blocks(bit_gradient_kernel<DOWN, ACROSS>, blocks, GRADIENT_THREADS, BitGradient<DOWN, ACROSS>::shared_bytes(task.warps_down), task);
+  launch_blocks(bit_gradient_kernel<DOWN, ACROSS>, blocks, GRADIENT_THREADS, BitGradient<DOWN, ACROSS>::shared_bytes(task.warps_down),
+                task);
 }
 
 } // namespace
@@ -183,7 +190,8 @@ void convolve(const Windows &windows, const WholeRows &from, const float *weight
   start_each(task, windows, weights);
 }
 
-void convolve_back(const Windows &windows, const float *deltas, int shift, int limit, const float *weights, const WholeSums &to, float *scratch) {
+void convolve_back(const Windows &windows, const float *deltas, int shift, int limit, const float *weights, const WholeSums &to,
+                   float *scratch) {
   if (to.rows == 0)
     return;
   FieldTask task = task_of(backward_field(windows), to);
@@ -193,8 +201,8 @@ void convolve_back(const Windows &windows, const float *deltas, int shift, int l
     start_each(task, windows, weights);
 }
 
-void convolve_gradient(const Windows &windows, const WholeRows &from, const float *deltas, int rows, const Slices &weights, const Slices &biases,
-                       float *scratch) {
+void convolve_gradient(const Windows &windows, const WholeRows &from, const float *deltas, int rows, const Slices &weights,
+                       const Slices &biases, float *scratch) {
   if (rows == 0)
     return;
   GradientTask task{};
@@ -232,7 +240,8 @@ void convolve_bias_gradient(const Windows &windows, const float *deltas, int row
     return;
   const int wanted = std::max(1, std::min(rows, GRADIENT_BLOCKS)), slice_rows = parts(rows, wanted), slices = parts(rows, slice_rows);
   const int channels = windows.outputs, positions = windows.output[0] * windows.output[1];
-  launch_blocks(channel_sums_kernel, parts(slices * channels, GRADIENT_WARPS), GRADIENT_THREADS, 0, deltas, channels, positions, rows, slice_rows, scratch);
+  launch_blocks(channel_sums_kernel, parts(slices * channels, GRADIENT_WARPS), GRADIENT_THREADS, 0, deltas, channels, positions, rows,
+                slice_rows, scratch);
   add_slices(scratch, slices, channels, biases, biases);
 }
 

@@ -14,10 +14,12 @@ std::size_t convolution_scratch(const Windows &windows, int rows);
 void convolve(const Windows &windows, const WholeRows &from, const float *weights, const WholeSums &to, float *scratch);
 
 /// to[r] = what comes back to the source of row r from deltas[r + shift]; rows of deltas from `limit` on count as 0.
-void convolve_back(const Windows &windows, const float *deltas, int shift, int limit, const float *weights, const WholeSums &to, float *scratch);
+void convolve_back(const Windows &windows, const float *deltas, int shift, int limit, const float *weights, const WholeSums &to,
+                   float *scratch);
 
 /// Gradients of the weights, and of the biases where they have data, from all rows of deltas. Sums go to the first slice of each.
-void convolve_gradient(const Windows &windows, const WholeRows &from, const float *deltas, int rows, const Slices &weights, const Slices &biases, float *scratch);
+void convolve_gradient(const Windows &windows, const WholeRows &from, const float *deltas, int rows, const Slices &weights,
+                       const Slices &biases, float *scratch);
 
 /// Of the biases alone.
 void convolve_bias_gradient(const Windows &windows, const float *deltas, int rows, const Slices &biases, float *scratch);

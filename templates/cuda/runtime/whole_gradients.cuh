@@ -28,7 +28,8 @@ public:
 
   DEVICE void store(char *to) const {
     const int lane = lane_index();
-    char *first = to + (first_piece() * 2 + lane % 4 / 2) * turned_group(ROWS) + warp() % DOWN * MATRIX_BYTES + lane / 4 * 16 + lane % 2 * 8;
+    char *first =
+        to + (first_piece() * 2 + lane % 4 / 2) * turned_group(ROWS) + warp() % DOWN * MATRIX_BYTES + lane / 4 * 16 + lane % 2 * 8;
     UNROLL(8)
     for (int i = 0; i < EACH; ++i) {
       char *own = first + i * PIECES_APART * 2 * turned_group(ROWS);
@@ -66,32 +67,33 @@ private:
 };
 
 /// Stores a warp's part of a slice's sums: from there on, rows and columns that the gradient still has.
-template <class Share> DEVICE void put_gradient(const Sums<Share> &sums, float scale, const Slices &to, int slice, int input, int output, int inputs, int outputs) {
+template <class Share> DEVICE void put_gradient(const Sums<Share> &sums, float scale, const Slices &to, int slice, int input, int output,
+                                                int inputs, int outputs) {
   const int lane = lane_index(), row = input + lane / 4, column = output + 2 * (lane % 4);
   float *own = &to.at(slice, static_cast<std::size_t>(row) * static_cast<std::size_t>(outputs) + static_cast<std::size_t>(column));
   if (outputs % 2 == 0 && to.numbers % 2 == 0 && input + Share::ROWS <= inputs && output + Share::WIDTH <= outputs) {
     UNROLL(4)
     for (int m = 0; m < Share::DOWN; ++m)
       UNROLL(2)
-      for (int lower = 0; lower < 2; ++lower)
-        UNROLL(16)
-        for (int n = 0; n < Share::WIDTH / 8; ++n)
-          put_two(own + static_cast<std::size_t>(16 * m + 8 * lower) * static_cast<std::size_t>(outputs) + 8 * n, sums.kept[m][n][2 * lower] * scale,
-                  sums.kept[m][n][2 * lower + 1] * scale, to.more);
+    for (int lower = 0; lower < 2; ++lower)
+      UNROLL(16)
+    for (int n = 0; n < Share::WIDTH / 8; ++n)
+      put_two(own + static_cast<std::size_t>(16 * m + 8 * lower) * static_cast<std::size_t>(outputs) + 8 * n,
+              sums.kept[m][n][2 * lower] * scale, sums.kept[m][n][2 * lower + 1] * scale, to.more);
     return;
   }
   UNROLL(4)
   for (int m = 0; m < Share::DOWN; ++m)
     UNROLL(16)
-    for (int n = 0; n < Share::WIDTH / 8; ++n)
-      UNROLL(4)
-      for (int i = 0; i < 4; ++i) {
-        const int down = 16 * m + 8 * (i / 2), across = 8 * n + i % 2;
-        if (row + down >= inputs || column + across >= outputs)
-          continue;
-        float &place = own[static_cast<std::size_t>(down) * static_cast<std::size_t>(outputs) + across];
-        place = to.more ? place + sums.kept[m][n][i] * scale : sums.kept[m][n][i] * scale;
-      }
+  for (int n = 0; n < Share::WIDTH / 8; ++n)
+    UNROLL(4)
+  for (int i = 0; i < 4; ++i) {
+    const int down = 16 * m + 8 * (i / 2), across = 8 * n + i % 2;
+    if (row + down >= inputs || column + across >= outputs)
+      continue;
+    float &place = own[static_cast<std::size_t>(down) * static_cast<std::size_t>(outputs) + across];
+    place = to.more ? place + sums.kept[m][n][i] * scale : sums.kept[m][n][i] * scale;
+  }
 }
 
 /// A source of spikes, turned: words of 32 rows in the lanes, from which fragments are made in registers.
@@ -127,7 +129,8 @@ public:
       UNROLL(2)
       for (int pair = 0; pair < 2; ++pair) {
         const std::uint32_t one = of_row[2 * pair], other = of_row[2 * pair + 1];
-        const std::uint32_t lower = rotate_left((one & 0xffffu) | other << 16, turn), upper = rotate_left(one >> 16 | (other & 0xffff0000u), turn);
+        const std::uint32_t lower = rotate_left((one & 0xffffu) | other << 16, turn),
+                            upper = rotate_left(one >> 16 | (other & 0xffff0000u), turn);
         pairs[0][2 * i][2 * pair] = lower & TWO_PAIR;
         pairs[0][2 * i][2 * pair + 1] = rotate_left(lower, 24) & TWO_PAIR;
         pairs[0][2 * i + 1][2 * pair] = upper & TWO_PAIR;
@@ -157,12 +160,13 @@ public:
   DEVICE void begin() {}
   DEVICE void fragments(int half, Place16 from) {
     const int lane = lane_index();
-    const Place16 own = from + Share::row(thread_index() / LANES) / 8 * TURNED_GROUP + lane / 8 % 2 * TURNED_GROUP + (2 * half + lane / 16) * MATRIX_BYTES + lane % 8 * 16;
+    const Place16 own = from + Share::row(thread_index() / LANES) / 8 * TURNED_GROUP + lane / 8 % 2 * TURNED_GROUP +
+                        (2 * half + lane / 16) * MATRIX_BYTES + lane % 8 * 16;
     UNROLL(2)
     for (int p = 0; p < PARTS; ++p)
       UNROLL(4)
-      for (int m = 0; m < Share::DOWN; ++m)
-        load_matrices<true>(pairs[p][m], own + p * turned_bytes(1, TILE_ROWS, STEP_DEPTH) + 2 * m * TURNED_GROUP);
+    for (int m = 0; m < Share::DOWN; ++m)
+      load_matrices<true>(pairs[p][m], own + p * turned_bytes(1, TILE_ROWS, STEP_DEPTH) + 2 * m * TURNED_GROUP);
   }
 
 private:
@@ -170,14 +174,19 @@ private:
 };
 
 /// Two buffers: one is read while the next step's numbers come to the other.
-ANYWHERE constexpr std::size_t gradient_shared(int left_bytes, int parts, int columns) { return static_cast<std::size_t>(2 * (left_bytes + turned_bytes(parts, columns, STEP_DEPTH))); }
+ANYWHERE constexpr std::size_t gradient_shared(int left_bytes, int parts, int columns) {
+  return static_cast<std::size_t>(2 * (left_bytes + turned_bytes(parts, columns, STEP_DEPTH)));
+}
 
 /// gradient[input][output] = sum over rows of source[row][input] * delta[row][output]; a block takes a tile of it over the rows of a slice.
 template <class Left, class Number, int RIGHT, class Share, int COLUMNS>
-PRODUCT_KERNEL void multiply_turned(WHOLE_GRID typename Left::Rows source, WHOLE_GRID NumberRows<Number> deltas, int inputs, int outputs, int rows, WHOLE_GRID Slices to) {
+PRODUCT_KERNEL void multiply_turned(WHOLE_GRID typename Left::Rows source, WHOLE_GRID NumberRows<Number> deltas, int inputs, int outputs,
+                                    int rows, WHOLE_GRID Slices to) {
   constexpr int BUFFER = Left::SHARED + turned_bytes(RIGHT, COLUMNS, STEP_DEPTH), EMPTY_EACH = 4;
-  const int lane = lane_index(), warp = thread_index() / LANES, down = whole_parts(inputs, TILE_ROWS), tiles = down * whole_parts(outputs, COLUMNS);
-  const int slice = block_index() / tiles, tile = block_index() % tiles, first_input = tile % down * TILE_ROWS, first_output = tile / down * COLUMNS;
+  const int lane = lane_index(), warp = thread_index() / LANES, down = whole_parts(inputs, TILE_ROWS),
+            tiles = down * whole_parts(outputs, COLUMNS);
+  const int slice = block_index() / tiles, tile = block_index() % tiles, first_input = tile % down * TILE_ROWS,
+            first_output = tile / down * COLUMNS;
   const int begin = to.first(slice, rows), end = to.first(slice + 1, rows), steps = whole_parts(end - begin, STEP_DEPTH);
   // Rows of the next slice count as 0.
   typename Left::Rows own_source = source;
@@ -212,9 +221,10 @@ PRODUCT_KERNEL void multiply_turned(WHOLE_GRID typename Left::Rows source, WHOLE
       UNROLL(2)
       for (int half = 0; half < 2; ++half) {
         left.fragments(half, shared + buffer);
-        add_products<BFloat16, Left::PARTS, RIGHT, true, false>(
-            sums, left.pairs, shared + buffer + Left::SHARED + Share::column(warp) / 8 * TURNED_GROUP + matrix_row(half, lane, TURNED_GROUP),
-            Layout{turned_bytes(1, COLUMNS, STEP_DEPTH), TURNED_GROUP}, lane);
+        add_products<BFloat16, Left::PARTS, RIGHT, true, false>(sums, left.pairs,
+                                                                shared + buffer + Left::SHARED + Share::column(warp) / 8 * TURNED_GROUP +
+                                                                    matrix_row(half, lane, TURNED_GROUP),
+                                                                Layout{turned_bytes(1, COLUMNS, STEP_DEPTH), TURNED_GROUP}, lane);
       }
       if (step % EMPTY_EACH == EMPTY_EACH - 1)
         sums.empty();

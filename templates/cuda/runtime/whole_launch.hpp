@@ -63,7 +63,9 @@ DEVICE void copy_later(float *to, const float *from, bool there) { *to = there ?
 DEVICE void copies_done() {}
 #endif
 
-DEVICE std::uint32_t moved_right(std::uint32_t low, std::uint32_t high, int by) { return __funnelshift_r(low, high, static_cast<std::uint32_t>(by)); }
+DEVICE std::uint32_t moved_right(std::uint32_t low, std::uint32_t high, int by) {
+  return __funnelshift_r(low, high, static_cast<std::uint32_t>(by));
+}
 
 #endif
 

@@ -1,6 +1,7 @@
 // Chooses and starts the kernels of dense products over a whole sequence. The same for all networks, so that it is compiled once.
 #include "whole_products.hpp"
 
+#include "constants.hpp"
 #include "launch.hpp"
 #include "whole_gradients.cuh"
 #include "whole_rows.cuh"
@@ -11,7 +12,7 @@
 namespace snnc {
 namespace {
 
-constexpr int WIDE = 128, NARROW = 32;
+constexpr int WIDE = TILE_COLUMNS, NARROW = FEW_COLUMNS;
 /// Fragments of spikes cost little: a warp takes more rows and reads fewer weights.
 using WideSpikes = Shares<4, WIDE>;
 using WideNumbers = Shares<2, WIDE>;
@@ -53,7 +54,9 @@ std::size_t plane_bytes(const PreparedWeights &of) {
          static_cast<std::size_t>(parts_of(of.use, of.factors)) * PLANE_BYTES;
 }
 
-float *scales_of(const PreparedWeights &of) { return of.use == WholeUse::SPIKES ? reinterpret_cast<float *>(static_cast<char *>(of.memory) + plane_bytes(of)) : nullptr; }
+float *scales_of(const PreparedWeights &of) {
+  return of.use == WholeUse::SPIKES ? reinterpret_cast<float *>(static_cast<char *>(of.memory) + plane_bytes(of)) : nullptr;
+}
 
 template <class Number> NumberRows<Number> number_rows(const Number *data, int columns, int stride, long long first, long long last) {
   const bool aligned = stride % 4 == 0 && columns % 4 == 0 && reinterpret_cast<std::uintptr_t>(data) % (4 * sizeof(Number)) == 0;
@@ -65,17 +68,19 @@ void start_rows(const typename Left::Rows &rows, const PreparedWeights &weights,
   const TileOrder order{static_cast<int>((results.rows + TILE_ROWS - 1) / TILE_ROWS), pieces(results.outputs, COLUMNS)};
   if (order.down > 0)
     launch_blocks(multiply_rows<Left, RIGHT, Share, COLUMNS>, order.down * order.across, PRODUCT_THREADS, row_shared(RIGHT, COLUMNS), rows,
-              static_cast<const char *>(weights.memory), steps_of(weights), results, order);
+                  static_cast<const char *>(weights.memory), steps_of(weights), results, order);
 }
 
-template <class Left, int RIGHT> void start_rows_by_groups(const typename Left::Rows &rows, const PreparedWeights &weights, const RowResults &results) {
+template <class Left, int RIGHT>
+void start_rows_by_groups(const typename Left::Rows &rows, const PreparedWeights &weights, const RowResults &results) {
   const TileOrder order{static_cast<int>((results.rows + TILE_ROWS - 1) / TILE_ROWS), pieces(results.outputs, GROUP_COLUMNS)};
   if (order.down > 0)
-    launch_blocks(multiply_rows_by_groups<Left, RIGHT>, order.down * order.across, PRODUCT_THREADS, group_row_shared(RIGHT, Left::EXACT), rows,
-              static_cast<const char *>(weights.memory), steps_of(weights) / turn_steps(Left::EXACT), results, order);
+    launch_blocks(multiply_rows_by_groups<Left, RIGHT>, order.down * order.across, PRODUCT_THREADS, group_row_shared(RIGHT, Left::EXACT),
+                  rows, static_cast<const char *>(weights.memory), steps_of(weights) / turn_steps(Left::EXACT), results, order);
 }
 
-template <class Number, int LEFT, int RIGHT> void start_numbers(const NumberRows<Number> &rows, const PreparedWeights &weights, const RowResults &results) {
+template <class Number, int LEFT, int RIGHT>
+void start_numbers(const NumberRows<Number> &rows, const PreparedWeights &weights, const RowResults &results) {
   if (results.outputs <= NARROW)
     start_rows<NumberFragments<Number, LEFT, Narrow::DOWN>, RIGHT, Narrow, NARROW>(rows, weights, results);
   else if (by_warpgroups())
@@ -100,16 +105,19 @@ RowResults results_of(const PreparedWeights &weights, int rows, const DenseSums 
 template <class Left, class Number, int RIGHT, class Share, int COLUMNS>
 void start_turned(const typename Left::Rows &source, const NumberRows<Number> &deltas, int rows, int inputs, const Slices &to) {
   const int tiles = pieces(inputs, TILE_ROWS) * pieces(deltas.columns, COLUMNS);
-  launch_blocks(multiply_turned<Left, Number, RIGHT, Share, COLUMNS>, tiles * to.count, PRODUCT_THREADS, gradient_shared(Left::SHARED, RIGHT, COLUMNS), source, deltas, inputs,
-            deltas.columns, rows, to);
+  launch_blocks(multiply_turned<Left, Number, RIGHT, Share, COLUMNS>, tiles * to.count, PRODUCT_THREADS,
+                gradient_shared(Left::SHARED, RIGHT, COLUMNS), source, deltas, inputs, deltas.columns, rows, to);
 }
 
-template <class Number, int RIGHT> void start_turned_by_groups(const SpikeRows &source, const NumberRows<Number> &deltas, int rows, int inputs, const Slices &to) {
+template <class Number, int RIGHT>
+void start_turned_by_groups(const SpikeRows &source, const NumberRows<Number> &deltas, int rows, int inputs, const Slices &to) {
   const int tiles = pieces(inputs, TILE_ROWS) * pieces(deltas.columns, GROUP_COLUMNS);
-  launch_blocks(multiply_turned_by_groups<Number, RIGHT>, tiles * to.count, PRODUCT_THREADS, group_gradient_shared(RIGHT), source, deltas, inputs, deltas.columns, rows, to);
+  launch_blocks(multiply_turned_by_groups<Number, RIGHT>, tiles * to.count, PRODUCT_THREADS, group_gradient_shared(RIGHT), source, deltas,
+                inputs, deltas.columns, rows, to);
 }
 
-template <class Number, int RIGHT> void start_gradient(const SpikeRows &source, const NumberRows<Number> &deltas, int rows, int inputs, const Slices &to) {
+template <class Number, int RIGHT>
+void start_gradient(const SpikeRows &source, const NumberRows<Number> &deltas, int rows, int inputs, const Slices &to) {
   if (deltas.columns <= NARROW)
     start_turned<SpikesTurned<Narrow>, Number, RIGHT, Narrow, NARROW>(source, deltas, rows, inputs, to);
   else if (by_warpgroups())
@@ -118,7 +126,8 @@ template <class Number, int RIGHT> void start_gradient(const SpikeRows &source, 
     start_turned<SpikesTurned<WideSpikes>, Number, RIGHT, WideSpikes, WIDE>(source, deltas, rows, inputs, to);
 }
 
-template <class Number, int LEFT, int RIGHT> void start_gradient(const NumberRows<float> &source, const NumberRows<Number> &deltas, int rows, int inputs, const Slices &to) {
+template <class Number, int LEFT, int RIGHT>
+void start_gradient(const NumberRows<float> &source, const NumberRows<Number> &deltas, int rows, int inputs, const Slices &to) {
   // Parts of both factors in wide tiles are more than a block of sm_75 has room for.
   if (deltas.columns <= NARROW || most_shared() < gradient_shared(NumbersTurned<WideNumbers, LEFT>::SHARED, RIGHT, WIDE))
     start_turned<NumbersTurned<Narrow, LEFT>, Number, RIGHT, Narrow, NARROW>(source, deltas, rows, inputs, to);
@@ -142,7 +151,8 @@ void prepare_weights(const PreparedWeights &to, const DenseWeights &weights) {
   char *planes = static_cast<char *>(to.memory);
   const std::size_t shared = MOST_THREADS * sizeof(float);
   if (to.use == WholeUse::SPIKES)
-    return launch_blocks(to.factors == Factors::ROUNDED ? split_spike_weights<1> : split_spike_weights<2>, chunks, MOST_THREADS, shared, view, steps, planes, scales_of(to));
+    return launch_blocks(to.factors == Factors::ROUNDED ? split_spike_weights<1> : split_spike_weights<2>, chunks, MOST_THREADS, shared,
+                         view, steps, planes, scales_of(to));
   const int blocks = std::min(MOST_BLOCKS, pieces(chunks * steps * 4, MOST_THREADS / LANES));
   const int parts = parts_of(to.use, to.factors);
   const auto kernel = to.factors == Factors::HALF_WEIGHTS ? split_number_weights<2, true>
@@ -169,7 +179,8 @@ void whole_forward(const float *numbers, int rows, const PreparedWeights &weight
 }
 
 void whole_back(const float *deltas, int rows, int shift, int limit, const PreparedWeights &weights, const DenseSums &sums) {
-  const NumberRows<float> source = number_rows(deltas + static_cast<long long>(shift) * weights.outputs, weights.outputs, weights.outputs, -shift, limit - shift);
+  const NumberRows<float> source =
+      number_rows(deltas + static_cast<long long>(shift) * weights.outputs, weights.outputs, weights.outputs, -shift, limit - shift);
   if (weights.factors == Factors::ROUNDED)
     start_numbers<float, 1, 1>(source, weights, results_of(weights, rows, sums));
   else
@@ -178,7 +189,8 @@ void whole_back(const float *deltas, int rows, int shift, int limit, const Prepa
 
 void whole_back(const Short<BFloat16> *deltas, int rows, int shift, int limit, const PreparedWeights &weights, const DenseSums &sums) {
   const int stride = (weights.outputs + 1) / 2 * 2;
-  const NumberRows<Short<BFloat16>> source = number_rows(deltas + static_cast<long long>(shift) * stride, weights.outputs, stride, -shift, limit - shift);
+  const NumberRows<Short<BFloat16>> source =
+      number_rows(deltas + static_cast<long long>(shift) * stride, weights.outputs, stride, -shift, limit - shift);
   if (weights.factors == Factors::ROUNDED)
     start_numbers<Short<BFloat16>, 1, 1>(source, weights, results_of(weights, rows, sums));
   else
@@ -206,7 +218,8 @@ int whole_slice_rows(int rows, int inputs, int outputs) {
   return best;
 }
 
-void whole_gradient(const std::uint32_t *spikes, const float *deltas, int rows, int inputs, int outputs, Factors factors, const Slices &to) {
+void whole_gradient(const std::uint32_t *spikes, const float *deltas, int rows, int inputs, int outputs, Factors factors,
+                    const Slices &to) {
   const SpikeRows source{spikes, pieces(inputs, 32), rows};
   const NumberRows<float> right = number_rows(deltas, outputs, outputs, 0, rows);
   if (factors == Factors::ROUNDED)
@@ -215,8 +228,10 @@ void whole_gradient(const std::uint32_t *spikes, const float *deltas, int rows, 
     start_gradient<float, 2>(source, right, rows, inputs, to);
 }
 
-void whole_gradient(const std::uint32_t *spikes, const Short<BFloat16> *deltas, int rows, int inputs, int outputs, Factors, const Slices &to) {
-  start_gradient<Short<BFloat16>, 1>(SpikeRows{spikes, pieces(inputs, 32), rows}, number_rows(deltas, outputs, (outputs + 1) / 2 * 2, 0, rows), rows, inputs, to);
+void whole_gradient(const std::uint32_t *spikes, const Short<BFloat16> *deltas, int rows, int inputs, int outputs, Factors,
+                    const Slices &to) {
+  start_gradient<Short<BFloat16>, 1>(SpikeRows{spikes, pieces(inputs, 32), rows},
+                                     number_rows(deltas, outputs, (outputs + 1) / 2 * 2, 0, rows), rows, inputs, to);
 }
 
 void whole_gradient(const float *numbers, const float *deltas, int rows, int inputs, int outputs, Factors factors, const Slices &to) {
@@ -227,7 +242,8 @@ void whole_gradient(const float *numbers, const float *deltas, int rows, int inp
     start_gradient<float, 2, 2>(source, right, rows, inputs, to);
 }
 
-void whole_gradient(const float *numbers, const Short<BFloat16> *deltas, int rows, int inputs, int outputs, Factors factors, const Slices &to) {
+void whole_gradient(const float *numbers, const Short<BFloat16> *deltas, int rows, int inputs, int outputs, Factors factors,
+                    const Slices &to) {
   const NumberRows<float> source = number_rows(numbers, inputs, inputs, 0, rows);
   const NumberRows<Short<BFloat16>> right = number_rows(deltas, outputs, (outputs + 1) / 2 * 2, 0, rows);
   if (factors == Factors::ROUNDED)

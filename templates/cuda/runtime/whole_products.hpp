@@ -59,9 +59,11 @@ int whole_slice_rows(int rows, int inputs, int outputs);
 
 /// gradient[input][output] = sum over rows of source[row][input] * deltas[row][output].
 void whole_gradient(const std::uint32_t *spikes, const float *deltas, int rows, int inputs, int outputs, Factors factors, const Slices &to);
-void whole_gradient(const std::uint32_t *spikes, const Short<BFloat16> *deltas, int rows, int inputs, int outputs, Factors factors, const Slices &to);
+void whole_gradient(const std::uint32_t *spikes, const Short<BFloat16> *deltas, int rows, int inputs, int outputs, Factors factors,
+                    const Slices &to);
 void whole_gradient(const float *numbers, const float *deltas, int rows, int inputs, int outputs, Factors factors, const Slices &to);
-void whole_gradient(const float *numbers, const Short<BFloat16> *deltas, int rows, int inputs, int outputs, Factors factors, const Slices &to);
+void whole_gradient(const float *numbers, const Short<BFloat16> *deltas, int rows, int inputs, int outputs, Factors factors,
+                    const Slices &to);
 
 } // namespace snnc
 

@@ -62,7 +62,8 @@ public:
   using Rows = NumberRows<Number>;
   std::uint32_t pairs[2][PARTS][DOWN][4];
 
-  DEVICE NumberFragments(const Rows &of, long long first_row, int lane) : from(of.at(first_row + lane / 4, lane % 4 * 4)), below(8 * static_cast<std::size_t>(of.stride)), aligned(of.aligned) {
+  DEVICE NumberFragments(const Rows &of, long long first_row, int lane)
+      : from(of.at(first_row + lane / 4, lane % 4 * 4)), below(8 * static_cast<std::size_t>(of.stride)), aligned(of.aligned) {
     UNROLL(8)
     for (int r = 0; r < 2 * DOWN; ++r)
       left[r] = of.left(first_row + lane / 4 + 8 * r, lane % 4 * 4);
@@ -73,15 +74,15 @@ public:
     UNROLL(2)
     for (int half = 0; half < 2; ++half)
       UNROLL(8)
-      for (int r = 0; r < 2 * DOWN; ++r)
-        UNROLL(2)
-        for (int i = 0; i < 2; ++i) {
-          std::uint32_t parts[PARTS];
-          split_pair<BFloat16>(found[half][r][2 * i], found[half][r][2 * i + 1], parts);
-          UNROLL(3)
-          for (int p = 0; p < PARTS; ++p)
-            pairs[half][p][r / 2][i * 2 + r % 2] = parts[p];
-        }
+    for (int r = 0; r < 2 * DOWN; ++r)
+      UNROLL(2)
+    for (int i = 0; i < 2; ++i) {
+      std::uint32_t parts[PARTS];
+      split_pair<BFloat16>(found[half][r][2 * i], found[half][r][2 * i + 1], parts);
+      UNROLL(3)
+      for (int p = 0; p < PARTS; ++p)
+        pairs[half][p][r / 2][i * 2 + r % 2] = parts[p];
+    }
     from += STEP_DEPTH;
     UNROLL(8)
     for (int r = 0; r < 2 * DOWN; ++r)
@@ -107,8 +108,8 @@ private:
     UNROLL(8)
     for (int r = 0; r < 2 * DOWN; ++r)
       UNROLL(2)
-      for (int half = 0; half < 2; ++half)
-        read_four<ALIGNED>(from + static_cast<std::size_t>(r) * below + half * 16, left[r] - half * 16, found[half][r]);
+    for (int half = 0; half < 2; ++half)
+      read_four<ALIGNED>(from + static_cast<std::size_t>(r) * below + half * 16, left[r] - half * 16, found[half][r]);
   }
 };
 
@@ -134,27 +135,27 @@ struct RowResults {
       UNROLL(16)
       for (int n = 0; n < Share::WIDTH / 8; ++n)
         UNROLL(4)
-        for (int m = 0; m < Share::DOWN; ++m)
-          UNROLL(2)
-          for (int lower = 0; lower < 2; ++lower)
-            put_two(own + static_cast<std::size_t>(16 * m + 8 * lower) * static_cast<std::size_t>(outputs) + 8 * n,
-                    whole(column + 8 * n, sums.kept[m][n][2 * lower], sums.part[m][n][2 * lower]),
-                    whole(column + 8 * n + 1, sums.kept[m][n][2 * lower + 1], sums.part[m][n][2 * lower + 1]), add);
+      for (int m = 0; m < Share::DOWN; ++m)
+        UNROLL(2)
+      for (int lower = 0; lower < 2; ++lower)
+        put_two(own + static_cast<std::size_t>(16 * m + 8 * lower) * static_cast<std::size_t>(outputs) + 8 * n,
+                whole(column + 8 * n, sums.kept[m][n][2 * lower], sums.part[m][n][2 * lower]),
+                whole(column + 8 * n + 1, sums.kept[m][n][2 * lower + 1], sums.part[m][n][2 * lower + 1]), add);
       return;
     }
     UNROLL(16)
     for (int n = 0; n < Share::WIDTH / 8; ++n)
       UNROLL(4)
-      for (int m = 0; m < Share::DOWN; ++m)
-        UNROLL(4)
-        for (int i = 0; i < 4; ++i) {
-          const int down = 16 * m + 8 * (i / 2), across = 8 * n + i % 2;
-          if (row + down >= rows || column + across >= outputs)
-            continue;
-          const float sum = whole(column + across, sums.kept[m][n][i], sums.part[m][n][i]);
-          float &place = own[static_cast<std::size_t>(down) * static_cast<std::size_t>(outputs) + across];
-          place = add ? place + sum : sum;
-        }
+    for (int m = 0; m < Share::DOWN; ++m)
+      UNROLL(4)
+    for (int i = 0; i < 4; ++i) {
+      const int down = 16 * m + 8 * (i / 2), across = 8 * n + i % 2;
+      if (row + down >= rows || column + across >= outputs)
+        continue;
+      const float sum = whole(column + across, sums.kept[m][n][i], sums.part[m][n][i]);
+      float &place = own[static_cast<std::size_t>(down) * static_cast<std::size_t>(outputs) + across];
+      place = add ? place + sum : sum;
+    }
   }
 };
 
@@ -171,7 +172,9 @@ struct TileOrder {
 
 /// Bytes of shared memory: steps that are there or on their way, of so many parts and columns.
 ANYWHERE constexpr int row_stages(int parts) { return parts > 2 ? 2 : 4; }
-ANYWHERE constexpr std::size_t row_shared(int parts, int columns) { return static_cast<std::size_t>(row_stages(parts) * parts * columns / 8 * GROUP_BYTES); }
+ANYWHERE constexpr std::size_t row_shared(int parts, int columns) {
+  return static_cast<std::size_t>(row_stages(parts) * parts * columns / 8 * GROUP_BYTES);
+}
 
 /// Copies a step's weights of a tile's columns to shared memory.
 template <int PARTS, int COLUMNS> DEVICE void fetch_weights(Place16 to, const char *from) {
@@ -183,13 +186,15 @@ template <int PARTS, int COLUMNS> DEVICE void fetch_weights(Place16 to, const ch
 
 /// results[row][output] = sum over the depths of left[row][depth] * weights[depth][output].
 template <class Left, int RIGHT, class Share, int COLUMNS>
-PRODUCT_KERNEL void multiply_rows(WHOLE_GRID typename Left::Rows rows, const char *planes, int steps, WHOLE_GRID RowResults results, WHOLE_GRID TileOrder order) {
+PRODUCT_KERNEL void multiply_rows(WHOLE_GRID typename Left::Rows rows, const char *planes, int steps, WHOLE_GRID RowResults results,
+                                  WHOLE_GRID TileOrder order) {
   constexpr int STAGES = row_stages(RIGHT), STAGE_BYTES = RIGHT * COLUMNS / 8 * GROUP_BYTES, EMPTY_EACH = Left::PARTS > 2 ? 1 : 4;
   const int lane = lane_index(), warp = thread_index() / LANES;
   int down, across;
   order.tile(block_index(), down, across);
   const int column = across * COLUMNS;
-  const char *from = planes + static_cast<std::size_t>(column / STRIP) * static_cast<std::size_t>(steps) * (RIGHT * PLANE_BYTES) + column % STRIP / 8 * GROUP_BYTES;
+  const char *from = planes + static_cast<std::size_t>(column / STRIP) * static_cast<std::size_t>(steps) * (RIGHT * PLANE_BYTES) +
+                     column % STRIP / 8 * GROUP_BYTES;
   const Place16 shared = place_of(shared_memory());
   UNROLL(3)
   for (int step = 0; step < STAGES - 1; ++step) {
@@ -211,14 +216,16 @@ PRODUCT_KERNEL void multiply_rows(WHOLE_GRID typename Left::Rows rows, const cha
     sync_block();
     const int later = step + STAGES - 1;
     if (later < steps)
-      fetch_weights<RIGHT, COLUMNS>(shared + (stage == 0 ? STAGES - 1 : stage - 1) * STAGE_BYTES, from + static_cast<std::size_t>(later) * (RIGHT * PLANE_BYTES));
+      fetch_weights<RIGHT, COLUMNS>(shared + (stage == 0 ? STAGES - 1 : stage - 1) * STAGE_BYTES,
+                                    from + static_cast<std::size_t>(later) * (RIGHT * PLANE_BYTES));
     end_of_copies();
     if (some) {
       left.begin(step);
       UNROLL(2)
       for (int half = 0; half < 2; ++half)
-        add_products<typename Left::Half, Left::PARTS, RIGHT, false, Left::EXACT>(sums, left.pairs[half], own + stage * STAGE_BYTES + matrix_row(half, lane, GROUP_BYTES),
-                                                                                 Layout{COLUMNS / 8 * GROUP_BYTES, GROUP_BYTES}, lane);
+        add_products<typename Left::Half, Left::PARTS, RIGHT, false, Left::EXACT>(
+            sums, left.pairs[half], own + stage * STAGE_BYTES + matrix_row(half, lane, GROUP_BYTES),
+            Layout{COLUMNS / 8 * GROUP_BYTES, GROUP_BYTES}, lane);
       if (!Left::EXACT && step % EMPTY_EACH == EMPTY_EACH - 1)
         sums.empty();
     }

@@ -12,9 +12,11 @@ constexpr int GRADIENT_THREADS = 256, GRADIENT_WARPS = GRADIENT_THREADS / LANES;
 constexpr int GRADIENT_BLOCKS = 264;
 
 /// Adds partial sums in their order: a block takes 32 numbers, each of its warps some slices.
-static KERNEL_OF(GRADIENT_THREADS, 4) void add_slices_kernel(const float *partial, int slices, int numbers, WHOLE_GRID Slices weights, WHOLE_GRID Slices biases) {
+static KERNEL_OF(GRADIENT_THREADS, 4) void add_slices_kernel(const float *partial, int slices, int numbers, WHOLE_GRID Slices weights,
+                                                             WHOLE_GRID Slices biases) {
   float *room = reinterpret_cast<float *>(shared_memory());
-  const int warp = thread_index() / LANES, lane = lane_index(), number = block_index() * LANES + lane, each = whole_parts(slices, GRADIENT_WARPS);
+  const int warp = thread_index() / LANES, lane = lane_index(), number = block_index() * LANES + lane,
+            each = whole_parts(slices, GRADIENT_WARPS);
   float sum = 0;
   if (number < numbers) {
     const float *from = partial + number;
@@ -36,7 +38,8 @@ static KERNEL_OF(GRADIENT_THREADS, 4) void add_slices_kernel(const float *partia
 
 /// Starts it; sums go to the first slice of the weights, and what is behind them to that of the biases.
 inline void add_slices(const float *partial, int slices, int numbers, const Slices &weights, const Slices &biases) {
-  launch_blocks(add_slices_kernel, (numbers + LANES - 1) / LANES, GRADIENT_THREADS, GRADIENT_THREADS * sizeof(float), partial, slices, numbers, weights, biases);
+  launch_blocks(add_slices_kernel, (numbers + LANES - 1) / LANES, GRADIENT_THREADS, GRADIENT_THREADS * sizeof(float), partial, slices,
+                numbers, weights, biases);
 }
 
 } // namespace snnc

@@ -28,13 +28,18 @@ struct Share {
 struct BitTable {
   const std::uint32_t *words;
   int stride;
-  DEVICE float at(int row, int i) const { return static_cast<float>(words[static_cast<std::size_t>(row) * static_cast<std::size_t>(stride) + static_cast<std::size_t>(i / 32)] >> (i % 32) & 1u); }
+  DEVICE float at(int row, int i) const {
+    return static_cast<float>(
+        words[static_cast<std::size_t>(row) * static_cast<std::size_t>(stride) + static_cast<std::size_t>(i / 32)] >> (i % 32) & 1u);
+  }
   DEVICE BitRow flat(std::size_t row) const { return {words + row * static_cast<std::size_t>(stride)}; }
 };
 struct NumberTable {
   const float *numbers;
   int stride;
-  DEVICE float at(int row, int i) const { return numbers[static_cast<std::size_t>(row) * static_cast<std::size_t>(stride) + static_cast<std::size_t>(i)]; }
+  DEVICE float at(int row, int i) const {
+    return numbers[static_cast<std::size_t>(row) * static_cast<std::size_t>(stride) + static_cast<std::size_t>(i)];
+  }
   DEVICE const float *flat(std::size_t row) const { return numbers + row * static_cast<std::size_t>(stride); }
 };
 
@@ -42,15 +47,16 @@ DEVICE void put_rows(const WholeSums &to, int numbers, const Share &own, const f
   UNROLL(TABLE_ROWS)
   for (int s = 0; s < TABLE_ROWS; ++s)
     if (s < own.rows) {
-      float &place = to.data[static_cast<std::size_t>(own.row + s) * static_cast<std::size_t>(numbers) + static_cast<std::size_t>(own.number)];
+      float &place =
+          to.data[static_cast<std::size_t>(own.row + s) * static_cast<std::size_t>(numbers) + static_cast<std::size_t>(own.number)];
       const float sum = sums[s] + (to.start != nullptr ? to.start[own.number] : 0.0f);
       place = to.add ? place + sum : sum;
     }
 }
 
-template <class Table>
-KERNEL_OF(TABLE_THREADS, 4)
-void wired_kernel(int numbers, int limit, WHOLE_GRID Wires wires, WHOLE_GRID Table from, const float *weights, const std::uint32_t *bias_of, WHOLE_GRID WholeSums to) {
+template <class Table> KERNEL_OF(TABLE_THREADS, 4)
+void wired_kernel(int numbers, int limit, WHOLE_GRID Wires wires, WHOLE_GRID Table from, const float *weights, const std::uint32_t *bias_of,
+                  WHOLE_GRID WholeSums to) {
   const Share own(numbers, to.rows);
   if (own.rows == 0)
     return;
@@ -70,7 +76,8 @@ void wired_kernel(int numbers, int limit, WHOLE_GRID Wires wires, WHOLE_GRID Tab
   put_rows(to, numbers, own, sums);
 }
 
-template <class Table> KERNEL_OF(TABLE_THREADS, 4) void largest_kernel(int numbers, WHOLE_GRID Wires wires, WHOLE_GRID Table from, WHOLE_GRID WholeSums to) {
+template <class Table> KERNEL_OF(TABLE_THREADS, 4)
+void largest_kernel(int numbers, WHOLE_GRID Wires wires, WHOLE_GRID Table from, WHOLE_GRID WholeSums to) {
   const Share own(numbers, to.rows);
   if (own.rows == 0)
     return;
@@ -89,9 +96,9 @@ template <class Table> KERNEL_OF(TABLE_THREADS, 4) void largest_kernel(int numbe
 }
 
 /// Windows that share no source: a thread finds the largest of a window, and hands its delta to that and 0 to the others.
-template <class Table>
-KERNEL_OF(TABLE_THREADS, 4)
-void spread_kernel(int targets, int sources, int limit, WHOLE_GRID Wires by_target, WHOLE_GRID Table from, const float *deltas, WHOLE_GRID WholeSums to) {
+template <class Table> KERNEL_OF(TABLE_THREADS, 4)
+void spread_kernel(int targets, int sources, int limit, WHOLE_GRID Wires by_target, WHOLE_GRID Table from, const float *deltas,
+                   WHOLE_GRID WholeSums to) {
   const Share own(targets, to.rows);
   if (own.rows == 0)
     return;
@@ -126,9 +133,9 @@ void spread_kernel(int targets, int sources, int limit, WHOLE_GRID Wires by_targ
   }
 }
 
-template <class Table>
-KERNEL_OF(TABLE_THREADS, 4)
-void chosen_kernel(int numbers, int targets, int limit, WHOLE_GRID Wires by_target, WHOLE_GRID Wires by_source, WHOLE_GRID Table from, const float *deltas, WHOLE_GRID WholeSums to) {
+template <class Table> KERNEL_OF(TABLE_THREADS, 4)
+void chosen_kernel(int numbers, int targets, int limit, WHOLE_GRID Wires by_target, WHOLE_GRID Wires by_source, WHOLE_GRID Table from,
+                   const float *deltas, WHOLE_GRID WholeSums to) {
   const Share own(numbers, to.rows);
   if (own.rows == 0)
     return;
@@ -157,8 +164,9 @@ void chosen_kernel(int numbers, int targets, int limit, WHOLE_GRID Wires by_targ
   put_rows(to, numbers, own, sums);
 }
 
-template <bool FEW, class Table>
-KERNEL_OF(GRADIENT_THREADS, 4) void wired_gradient_kernel(WHOLE_GRID Wires wires, WHOLE_GRID Table from, WHOLE_GRID Matrix<float> deltas, int rows, WHOLE_GRID Slices partial) {
+template <bool FEW, class Table> KERNEL_OF(GRADIENT_THREADS, 4)
+void wired_gradient_kernel(WHOLE_GRID Wires wires, WHOLE_GRID Table from, WHOLE_GRID Matrix<float> deltas, int rows,
+                           WHOLE_GRID Slices partial) {
   const int index = block_index() * GRADIENT_WARPS + thread_index() / LANES;
   wired_gradient<FEW>(wires, from, 0, deltas, rows, partial, Warp{lane_index(), index, grid_size() * GRADIENT_WARPS, nullptr, nullptr});
 }
@@ -177,7 +185,8 @@ NumberTable numbers_of_rows(const WholeRows &from, int values) {
 }
 NumberTable shifted(const float *deltas, int shift, int values) { return {deltas + static_cast<std::ptrdiff_t>(shift) * values, values}; }
 
-template <class Table> void start_gradients(const Wires &by_weight, bool few, const Table &from, const Matrix<float> &deltas, int rows, const Slices &partial) {
+template <class Table>
+void start_gradients(const Wires &by_weight, bool few, const Table &from, const Matrix<float> &deltas, int rows, const Slices &partial) {
   const int warps = (few ? parts(partial.numbers, LANES) : partial.numbers) * partial.count, blocks = parts(warps, GRADIENT_WARPS);
   if (few)
     launch_blocks(wired_gradient_kernel<true, Table>, blocks, GRADIENT_THREADS, 0, by_weight, from, deltas, rows, partial);
@@ -193,22 +202,26 @@ int slices_of(int weights, int rows) {
 
 } // namespace
 
-void gather_wired(const Ends &ends, const Wires &by_target, const WholeRows &from, const float *weights, const std::uint32_t *bias_of, const WholeSums &to) {
+void gather_wired(const Ends &ends, const Wires &by_target, const WholeRows &from, const float *weights, const std::uint32_t *bias_of,
+                  const WholeSums &to) {
   if (to.rows == 0)
     return;
   const int blocks = table_blocks(ends.targets, to.rows);
   if (from.words != nullptr)
-    launch_blocks(wired_kernel<BitTable>, blocks, TABLE_THREADS, 0, ends.targets, to.rows, by_target, bits_of_rows(from, ends.sources), weights, bias_of, to);
+    launch_blocks(wired_kernel<BitTable>, blocks, TABLE_THREADS, 0, ends.targets, to.rows, by_target, bits_of_rows(from, ends.sources),
+                  weights, bias_of, to);
   else
-    launch_blocks(wired_kernel<NumberTable>, blocks, TABLE_THREADS, 0, ends.targets, to.rows, by_target, numbers_of_rows(from, ends.sources), weights, bias_of, to);
+    launch_blocks(wired_kernel<NumberTable>, blocks, TABLE_THREADS, 0, ends.targets, to.rows, by_target,
+                  numbers_of_rows(from, ends.sources), weights, bias_of, to);
 }
 
-void gather_wired_back(const Ends &ends, const Wires &by_source, const float *deltas, int shift, int limit, const float *weights, const WholeSums &to) {
+void gather_wired_back(const Ends &ends, const Wires &by_source, const float *deltas, int shift, int limit, const float *weights,
+                       const WholeSums &to) {
   if (to.rows == 0)
     return;
   const std::uint32_t *none = nullptr;
-  launch_blocks(wired_kernel<NumberTable>, table_blocks(ends.sources, to.rows), TABLE_THREADS, 0, ends.sources, std::max(0, limit - shift), by_source,
-                shifted(deltas, shift, ends.targets), weights, none, to);
+  launch_blocks(wired_kernel<NumberTable>, table_blocks(ends.sources, to.rows), TABLE_THREADS, 0, ends.sources, std::max(0, limit - shift),
+                by_source, shifted(deltas, shift, ends.targets), weights, none, to);
 }
 
 void gather_largest(const Ends &ends, const Wires &by_target, const WholeRows &from, const WholeSums &to) {
@@ -221,8 +234,8 @@ void gather_largest(const Ends &ends, const Wires &by_target, const WholeRows &f
     launch_blocks(largest_kernel<NumberTable>, blocks, TABLE_THREADS, 0, ends.targets, by_target, numbers_of_rows(from, ends.sources), to);
 }
 
-void gather_largest_back(const Ends &ends, const Wires &by_target, const Wires &by_source, const WholeRows &from, const float *deltas, int shift, int limit,
-                         const WholeSums &to) {
+void gather_largest_back(const Ends &ends, const Wires &by_target, const Wires &by_source, const WholeRows &from, const float *deltas,
+                         int shift, int limit, const WholeSums &to) {
   if (to.rows == 0)
     return;
   const int blocks = table_blocks(ends.sources, to.rows), own_limit = std::max(0, limit - shift);
@@ -235,20 +248,26 @@ void gather_largest_back(const Ends &ends, const Wires &by_target, const Wires &
                   numbers_of_rows(from, ends.sources), own, to);
 }
 
-void spread_largest(const Ends &ends, const Wires &by_target, const WholeRows &from, const float *deltas, int shift, int limit, const WholeSums &to) {
+void spread_largest(const Ends &ends, const Wires &by_target, const WholeRows &from, const float *deltas, int shift, int limit,
+                    const WholeSums &to) {
   if (to.rows == 0)
     return;
   const int blocks = table_blocks(ends.targets, to.rows), own_limit = std::max(0, limit - shift);
   const float *own = shifted(deltas, shift, ends.targets).numbers;
   if (from.words != nullptr)
-    launch_blocks(spread_kernel<BitTable>, blocks, TABLE_THREADS, 0, ends.targets, ends.sources, own_limit, by_target, bits_of_rows(from, ends.sources), own, to);
+    launch_blocks(spread_kernel<BitTable>, blocks, TABLE_THREADS, 0, ends.targets, ends.sources, own_limit, by_target,
+                  bits_of_rows(from, ends.sources), own, to);
   else
-    launch_blocks(spread_kernel<NumberTable>, blocks, TABLE_THREADS, 0, ends.targets, ends.sources, own_limit, by_target, numbers_of_rows(from, ends.sources), own, to);
+    launch_blocks(spread_kernel<NumberTable>, blocks, TABLE_THREADS, 0, ends.targets, ends.sources, own_limit, by_target,
+                  numbers_of_rows(from, ends.sources), own, to);
 }
 
-std::size_t wired_scratch(int weights, int rows) { return static_cast<std::size_t>(slices_of(weights, rows)) * static_cast<std::size_t>(weights); }
+std::size_t wired_scratch(int weights, int rows) {
+  return static_cast<std::size_t>(slices_of(weights, rows)) * static_cast<std::size_t>(weights);
+}
 
-void wired_gradients(const Ends &ends, const Wires &by_weight, bool few, const WholeRows &from, const float *deltas, int rows, const Slices &to, float *scratch) {
+void wired_gradients(const Ends &ends, const Wires &by_weight, bool few, const WholeRows &from, const float *deltas, int rows,
+                     const Slices &to, float *scratch) {
   if (rows == 0)
     return;
   const int length = parts(rows, slices_of(to.numbers, rows));

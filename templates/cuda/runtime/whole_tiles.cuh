@@ -161,7 +161,8 @@ template <class Half, int COUNT> DEVICE void split_pair(float low, float high, s
 
 /// How the warps of a block share a tile of COLUMNS columns: each takes DOWN fragments of 16 rows.
 template <int DOWN_FRAGMENTS, int COLUMNS> struct Shares {
-  static constexpr int DOWN = DOWN_FRAGMENTS, ROWS = 16 * DOWN, ABOVE = TILE_ROWS / ROWS, BESIDE = PRODUCT_THREADS / LANES / ABOVE, WIDTH = COLUMNS / BESIDE;
+  static constexpr int DOWN = DOWN_FRAGMENTS, ROWS = 16 * DOWN, ABOVE = TILE_ROWS / ROWS, BESIDE = PRODUCT_THREADS / LANES / ABOVE,
+                       WIDTH = COLUMNS / BESIDE;
   static_assert(WIDTH % 16 == 0, "a warp reads two fragments of columns at a time");
   /// The first row and column of a warp's part.
   DEVICE static int row(int warp) { return warp / BESIDE * ROWS; }
@@ -177,10 +178,10 @@ template <class Share> struct Sums {
     UNROLL(4)
     for (int m = 0; m < DOWN; ++m)
       UNROLL(16)
-      for (int n = 0; n < ACROSS; ++n)
-        UNROLL(4)
-        for (int i = 0; i < 4; ++i)
-          kept[m][n][i] = part[m][n][i] = 0;
+    for (int n = 0; n < ACROSS; ++n)
+      UNROLL(4)
+    for (int i = 0; i < 4; ++i)
+      kept[m][n][i] = part[m][n][i] = 0;
   }
 
   /// Tensor cores cut sums off where they add; short sums, added as float32, keep the error from growing.
@@ -188,12 +189,12 @@ template <class Share> struct Sums {
     UNROLL(4)
     for (int m = 0; m < DOWN; ++m)
       UNROLL(16)
-      for (int n = 0; n < ACROSS; ++n)
-        UNROLL(4)
-        for (int i = 0; i < 4; ++i) {
-          kept[m][n][i] += part[m][n][i];
-          part[m][n][i] = 0;
-        }
+    for (int n = 0; n < ACROSS; ++n)
+      UNROLL(4)
+    for (int i = 0; i < 4; ++i) {
+      kept[m][n][i] += part[m][n][i];
+      part[m][n][i] = 0;
+    }
   }
 };
 
@@ -216,8 +217,8 @@ struct Layout {
 
 /// Adds the products of a step's half (16 depths): LEFT parts of a warp's rows, held as fragments, with RIGHT parts of its columns in shared memory.
 /// `right`: the lane's row of the first four matrices. Products of two small parts are left out. `APART`: small parts have sums of their own.
-template <class Half, int LEFT, int RIGHT, bool TURNED, bool APART, class Share>
-DEVICE void add_products(Sums<Share> &sums, const std::uint32_t (&left)[LEFT][Share::DOWN][4], Place16 right, const Layout &layout, int lane) {
+template <class Half, int LEFT, int RIGHT, bool TURNED, bool APART, class Share> DEVICE void
+add_products(Sums<Share> &sums, const std::uint32_t (&left)[LEFT][Share::DOWN][4], Place16 right, const Layout &layout, int lane) {
   constexpr int MOST = LEFT > RIGHT ? LEFT : RIGHT;
   UNROLL(4)
   for (int n = 0; n < Share::WIDTH / 8; n += 2) {
@@ -228,23 +229,25 @@ DEVICE void add_products(Sums<Share> &sums, const std::uint32_t (&left)[LEFT][Sh
     UNROLL(3)
     for (int order = MOST - 1; order >= 0; --order)
       UNROLL(3)
-      for (int p = 0; p < RIGHT; ++p) {
-        const int q = order - p;
-        if (q < 0 || q >= LEFT)
-          continue;
-        UNROLL(4)
-        for (int m = 0; m < Share::DOWN; ++m)
-          UNROLL(2)
-          for (int half = 0; half < 2; ++half) {
-            const std::uint32_t b[2] = {found[p][2 * half], found[p][2 * half + 1]};
-            Half::multiply(APART && order == 0 ? sums.kept[m][n + half] : sums.part[m][n + half], left[q][m], b, lane);
-          }
+    for (int p = 0; p < RIGHT; ++p) {
+      const int q = order - p;
+      if (q < 0 || q >= LEFT)
+        continue;
+      UNROLL(4)
+      for (int m = 0; m < Share::DOWN; ++m)
+        UNROLL(2)
+      for (int half = 0; half < 2; ++half) {
+        const std::uint32_t b[2] = {found[p][2 * half], found[p][2 * half + 1]};
+        Half::multiply(APART && order == 0 ? sums.kept[m][n + half] : sums.part[m][n + half], left[q][m], b, lane);
       }
+    }
   }
 }
 
 /// The byte at which a lane's row of the first four matrices of a step's half lies: those of two groups of outputs.
-DEVICE int matrix_row(int half, int lane, int group) { return lane / 16 * group + (2 * half + lane / 8 % 2) * MATRIX_BYTES + lane % 8 * 16; }
+DEVICE int matrix_row(int half, int lane, int group) {
+  return lane / 16 * group + (2 * half + lane / 8 % 2) * MATRIX_BYTES + lane % 8 * 16;
+}
 
 } // namespace snnc
 

@@ -16,8 +16,12 @@ constexpr int TURN_ROWS = 64, TURN_BUFFERS = 3;
 ANYWHERE constexpr int turn_steps(bool spikes) { return spikes ? 2 : 1; }
 constexpr int ROW_BUFFERS = 4;
 
-ANYWHERE constexpr std::size_t group_row_shared(int parts, bool spikes) { return static_cast<std::size_t>(ROW_BUFFERS * turn_steps(spikes) * parts * PLANE_BYTES); }
-ANYWHERE constexpr std::size_t group_gradient_shared(int parts) { return static_cast<std::size_t>(TURN_BUFFERS * turned_bytes(parts, GROUP_COLUMNS, TURN_ROWS)); }
+ANYWHERE constexpr std::size_t group_row_shared(int parts, bool spikes) {
+  return static_cast<std::size_t>(ROW_BUFFERS * turn_steps(spikes) * parts * PLANE_BYTES);
+}
+ANYWHERE constexpr std::size_t group_gradient_shared(int parts) {
+  return static_cast<std::size_t>(TURN_BUFFERS * turned_bytes(parts, GROUP_COLUMNS, TURN_ROWS));
+}
 
 #if SNNC_HAS_WARPGROUPS
 
@@ -30,17 +34,17 @@ DEVICE void multiply_parts(GroupSums &sums, const std::uint32_t (&left)[LEFT][4]
   UNROLL(3)
   for (int order = MOST - 1; order >= 0; --order)
     UNROLL(3)
-    for (int p = 0; p < RIGHT; ++p) {
-      const int q = order - p;
-      if (q < 0 || q >= LEFT)
-        continue;
-      if (APART && order == 0) {
-        multiply_group<Half, TURNED>(sums.kept[0], left[q], right + p * plane, group, true);
-      } else {
-        multiply_group<Half, TURNED>(sums.part[0], left[q], right + p * plane, group, !part_begins);
-        part_begins = false;
-      }
+  for (int p = 0; p < RIGHT; ++p) {
+    const int q = order - p;
+    if (q < 0 || q >= LEFT)
+      continue;
+    if (APART && order == 0) {
+      multiply_group<Half, TURNED>(sums.kept[0], left[q], right + p * plane, group, true);
+    } else {
+      multiply_group<Half, TURNED>(sums.part[0], left[q], right + p * plane, group, !part_begins);
+      part_begins = false;
     }
+  }
 }
 
 /// Adds up sums of parts when products have ended; the next product begins them anew.
@@ -48,8 +52,8 @@ DEVICE void keep_parts(GroupSums &sums) {
   UNROLL(16)
   for (int n = 0; n < GroupSums::ACROSS; ++n)
     UNROLL(4)
-    for (int i = 0; i < 4; ++i)
-      sums.kept[0][n][i] += sums.part[0][n][i];
+  for (int i = 0; i < 4; ++i)
+    sums.kept[0][n][i] += sums.part[0][n][i];
 }
 
 /// Fragments of a turn.
@@ -63,10 +67,10 @@ template <class Left, int STEPS> struct TurnFragments {
       UNROLL(2)
       for (int half = 0; half < 2; ++half)
         UNROLL(3)
-        for (int p = 0; p < Left::PARTS; ++p)
-          UNROLL(4)
-          for (int i = 0; i < 4; ++i)
-            pairs[2 * s + half][p][i] = left.pairs[half][p][0][i];
+      for (int p = 0; p < Left::PARTS; ++p)
+        UNROLL(4)
+      for (int i = 0; i < 4; ++i)
+        pairs[2 * s + half][p][i] = left.pairs[half][p][0][i];
     }
   }
 };
@@ -79,8 +83,9 @@ template <int BYTES> DEVICE void fetch_turn(Place16 to, const char *from) {
 }
 
 /// The same as multiply_rows for tiles of GROUP_COLUMNS columns. `turns`: steps of all weights over those of a turn.
-template <class Left, int RIGHT>
-PRODUCT_KERNEL void multiply_rows_by_groups(WHOLE_GRID typename Left::Rows rows, const char *planes, int turns, WHOLE_GRID RowResults results, WHOLE_GRID TileOrder order) {
+template <class Left, int RIGHT> PRODUCT_KERNEL void multiply_rows_by_groups(WHOLE_GRID typename Left::Rows rows, const char *planes,
+                                                                             int turns, WHOLE_GRID RowResults results,
+                                                                             WHOLE_GRID TileOrder order) {
   constexpr bool APART = Left::EXACT;
   constexpr int STEPS = turn_steps(APART), BYTES = STEPS * RIGHT * PLANE_BYTES, KEEP_EACH = Left::PARTS > 2 ? 1 : 4;
   const int lane = lane_index(), warp = thread_index() / LANES;
@@ -109,8 +114,9 @@ PRODUCT_KERNEL void multiply_rows_by_groups(WHOLE_GRID typename Left::Rows rows,
     begin_products();
     UNROLL(4)
     for (int half = 0; half < 2 * STEPS; ++half)
-      multiply_parts<typename Left::Half, Left::PARTS, RIGHT, false, APART>(sums, now.pairs[half], right + half / 2 * (RIGHT * PLANE_BYTES) + half % 2 * (2 * MATRIX_BYTES),
-                                                                           PLANE_BYTES, GROUP_BYTES, part_begins);
+      multiply_parts<typename Left::Half, Left::PARTS, RIGHT, false, APART>(
+          sums, now.pairs[half], right + half / 2 * (RIGHT * PLANE_BYTES) + half % 2 * (2 * MATRIX_BYTES), PLANE_BYTES, GROUP_BYTES,
+          part_begins);
     end_of_products();
     // The buffer of the turn before the last: both groups have come past its products.
     if (turn + 2 < turns)
@@ -157,11 +163,11 @@ public:
       UNROLL(2)
       for (int half = 0; half < 2; ++half)
         UNROLL(2)
-        for (int later = 0; later < 2; ++later) {
-          const std::uint32_t found = rotate_left(shuffle(pair, half * 16 + later * 8 + lane % 4 * 2), turn);
-          pairs[2 * i + half][0][2 * later] = found & TWO_PAIR;
-          pairs[2 * i + half][0][2 * later + 1] = rotate_left(found, 24) & TWO_PAIR;
-        }
+      for (int later = 0; later < 2; ++later) {
+        const std::uint32_t found = rotate_left(shuffle(pair, half * 16 + later * 8 + lane % 4 * 2), turn);
+        pairs[2 * i + half][0][2 * later] = found & TWO_PAIR;
+        pairs[2 * i + half][0][2 * later + 1] = rotate_left(found, 24) & TWO_PAIR;
+      }
     }
   }
 
@@ -173,11 +179,13 @@ private:
 };
 
 /// The same as multiply_turned for a source of spikes and tiles of GROUP_COLUMNS columns.
-template <class Number, int RIGHT>
-PRODUCT_KERNEL void multiply_turned_by_groups(WHOLE_GRID SpikeRows source, WHOLE_GRID NumberRows<Number> deltas, int inputs, int outputs, int rows, WHOLE_GRID Slices to) {
+template <class Number, int RIGHT> PRODUCT_KERNEL void multiply_turned_by_groups(WHOLE_GRID SpikeRows source,
+                                                                                 WHOLE_GRID NumberRows<Number> deltas, int inputs,
+                                                                                 int outputs, int rows, WHOLE_GRID Slices to) {
   constexpr int BUFFER = turned_bytes(RIGHT, GROUP_COLUMNS, TURN_ROWS), KEEP_EACH = 4, HALVES = TURN_ROWS / 16;
   const int warp = thread_index() / LANES, down = whole_parts(inputs, TILE_ROWS), tiles = down * whole_parts(outputs, GROUP_COLUMNS);
-  const int slice = block_index() / tiles, tile = block_index() % tiles, first_input = tile % down * TILE_ROWS, first_output = tile / down * GROUP_COLUMNS;
+  const int slice = block_index() / tiles, tile = block_index() % tiles, first_input = tile % down * TILE_ROWS,
+            first_output = tile / down * GROUP_COLUMNS;
   const int begin = to.first(slice, rows), end = to.first(slice + 1, rows), turns = whole_parts(end - begin, TURN_ROWS);
   SpikeRows own_source = source;
   NumberRows<Number> own_deltas = deltas;
@@ -204,12 +212,12 @@ PRODUCT_KERNEL void multiply_turned_by_groups(WHOLE_GRID SpikeRows source, WHOLE
   show_stored();
   sync_block();
   int buffer = 0;
-  const auto take_turn = [&](int turn, const std::uint32_t(&now)[HALVES][1][4], std::uint32_t(&next)[HALVES][1][4]) {
+  const auto take_turn = [&](int turn, const std::uint32_t (&now)[HALVES][1][4], std::uint32_t (&next)[HALVES][1][4]) {
     begin_products();
     UNROLL(4)
     for (int half = 0; half < HALVES; ++half)
-      multiply_parts<BFloat16, 1, RIGHT, true, false>(sums, now[half], shared + buffer + half * (2 * MATRIX_BYTES), turned_bytes(1, GROUP_COLUMNS, TURN_ROWS), turned_group(TURN_ROWS),
-                                                        part_begins);
+      multiply_parts<BFloat16, 1, RIGHT, true, false>(sums, now[half], shared + buffer + half * (2 * MATRIX_BYTES),
+                                                      turned_bytes(1, GROUP_COLUMNS, TURN_ROWS), turned_group(TURN_ROWS), part_begins);
     end_of_products();
     buffer = buffer + BUFFER == TURN_BUFFERS * BUFFER ? 0 : buffer + BUFFER;
     const bool more = turn + 1 < turns;
@@ -246,9 +254,10 @@ PRODUCT_KERNEL void multiply_turned_by_groups(WHOLE_GRID SpikeRows source, WHOLE
 #else
 
 // Elsewhere they are never started.
-template <class Left, int RIGHT>
-PRODUCT_KERNEL void multiply_rows_by_groups(WHOLE_GRID typename Left::Rows, const char *, int, WHOLE_GRID RowResults, WHOLE_GRID TileOrder) {}
-template <class Number, int RIGHT> PRODUCT_KERNEL void multiply_turned_by_groups(WHOLE_GRID SpikeRows, WHOLE_GRID NumberRows<Number>, int, int, int, WHOLE_GRID Slices) {}
+template <class Left, int RIGHT> PRODUCT_KERNEL void multiply_rows_by_groups(WHOLE_GRID typename Left::Rows, const char *, int,
+                                                                             WHOLE_GRID RowResults, WHOLE_GRID TileOrder) {}
+template <class Number, int RIGHT>
+PRODUCT_KERNEL void multiply_turned_by_groups(WHOLE_GRID SpikeRows, WHOLE_GRID NumberRows<Number>, int, int, int, WHOLE_GRID Slices) {}
 
 #endif
 

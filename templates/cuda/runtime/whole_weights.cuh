@@ -17,7 +17,8 @@ struct WeightView {
   int depths, outputs;
   std::size_t along, across;
   DEVICE float at(int depth, int output) const {
-    return depth < depths && output < outputs ? data[static_cast<std::size_t>(depth) * along + static_cast<std::size_t>(output) * across] : 0.0f;
+    return depth < depths && output < outputs ? data[static_cast<std::size_t>(depth) * along + static_cast<std::size_t>(output) * across]
+                                              : 0.0f;
   }
 };
 
@@ -26,7 +27,9 @@ template <int PARTS> struct PreparedRow {
   std::uint32_t parts[4][PARTS];
 
   DEVICE void store(char *planes, int steps, int output, int step, int matrix) const {
-    char *to = planes + (static_cast<std::size_t>(output / STRIP) * static_cast<std::size_t>(steps) + static_cast<std::size_t>(step)) * (PARTS * PLANE_BYTES) +
+    char *to = planes +
+               (static_cast<std::size_t>(output / STRIP) * static_cast<std::size_t>(steps) + static_cast<std::size_t>(step)) *
+                   (PARTS * PLANE_BYTES) +
                output % STRIP / 8 * GROUP_BYTES + matrix * MATRIX_BYTES + output % 8 * 16;
     UNROLL(3)
     for (int p = 0; p < PARTS; ++p) {
@@ -94,7 +97,8 @@ template <int PARTS> KERNEL void split_spike_weights(WHOLE_GRID WeightView weigh
 /// Parts of bfloat16 for products with numbers; `ROUNDED`: of weights that are rounded to float16 first.
 template <int PARTS, bool ROUNDED> KERNEL void split_number_weights(WHOLE_GRID WeightView weights, int steps, char *planes) {
   const int lane = lane_index(), warps = block_size() / LANES, strips = whole_parts(weights.outputs, STRIP);
-  for (int item = block_index() * warps + thread_index() / LANES; item < strips * (STRIP / LANES) * steps * 4; item += grid_size() * warps) {
+  for (int item = block_index() * warps + thread_index() / LANES; item < strips * (STRIP / LANES) * steps * 4;
+       item += grid_size() * warps) {
     const int matrix = item % 4, step = item / 4 % steps, output = item / 4 / steps * LANES + lane;
     PreparedRow<PARTS> row;
     UNROLL(4)

@@ -71,7 +71,8 @@ DEVICE void tap_bits(const GradientTask &task, const std::uint32_t *words, int r
         const int begin = most(0, -x), end = least(run + (TAPS_TOGETHER - 1) * apart, field.source[1] - x);
         if (end > begin) {
           const std::uint64_t window = long_bits(row, first + begin, end - begin) << begin;
-          const std::uint32_t low = static_cast<std::uint32_t>(window), high = static_cast<std::uint32_t>(window >> 32), kept = ~0u >> (32 - run);
+          const std::uint32_t low = static_cast<std::uint32_t>(window), high = static_cast<std::uint32_t>(window >> 32),
+                              kept = ~0u >> (32 - run);
           UNROLL(TAPS_TOGETHER)
           for (int j = 0; j < TAPS_TOGETHER; ++j)
             found[j] |= (moved_right(low, high, j * apart & 31) & kept) << filled;
@@ -96,7 +97,8 @@ public:
   using Half = BFloat16;
 
   static std::size_t shared_bytes(int warps_down) {
-    const std::size_t deltas = (sizeof(Quad) / 4 + sizeof(float)) * CHANNELS * POSITIONS, bits = 2 * sizeof(std::uint32_t) * STRIDE * static_cast<std::size_t>(warps_down * DOWN * 16);
+    const std::size_t deltas = (sizeof(Quad) / 4 + sizeof(float)) * CHANNELS * POSITIONS,
+                      bits = 2 * sizeof(std::uint32_t) * STRIDE * static_cast<std::size_t>(warps_down * DOWN * 16);
     return std::max(deltas + bits, sizeof(float) * static_cast<std::size_t>(warps_down * DOWN * ACROSS * 4 * LANES));
   }
 
@@ -162,7 +164,9 @@ private:
   DEVICE int first_weight() const { return part * task.warps_down * DOWN * 16; }
 
   /// A quad holds a lane's part of a fragment, upper parts and lower parts. Quads of odd channels lie so that eight lanes read all banks.
-  DEVICE static int quad_place(int channel, int word, int unit, int column) { return (channel * WORDS + word) * 8 + ((unit * 4 + column) ^ (channel & 1) * 4); }
+  DEVICE static int quad_place(int channel, int word, int unit, int column) {
+    return (channel * WORDS + word) * 8 + ((unit * 4 + column) ^ (channel & 1) * 4);
+  }
 
   /// Begins to copy deltas from a position of a row of the slice on; `left`: positions up to its end. A thread takes one position.
   DEVICE void fetch_deltas(int image, int position, int left) {
@@ -172,8 +176,10 @@ private:
     const float *from = task.deltas;
     const int known = least(CHANNELS, field.width - first_channel);
     if (further < left)
-      from += (static_cast<std::size_t>(at.image) * static_cast<std::size_t>(field.groups * field.width) + static_cast<std::size_t>(group * field.width + first_channel + begin)) *
-                  static_cast<std::size_t>(all) + static_cast<std::size_t>(at.y * field.target[1] + at.x);
+      from += (static_cast<std::size_t>(at.image) * static_cast<std::size_t>(field.groups * field.width) +
+               static_cast<std::size_t>(group * field.width + first_channel + begin)) *
+                  static_cast<std::size_t>(all) +
+              static_cast<std::size_t>(at.y * field.target[1] + at.x);
     UNROLL(8)
     for (int channel = begin; channel < CHANNELS; channel += TOGETHER) {
       const bool there = further < left && channel < known;
@@ -211,7 +217,8 @@ private:
       const int word = i % WORDS, part = parts == 1 ? 0 : i / WORDS % parts, run = first_run + (parts == 1 ? i / WORDS : i / WORDS / parts);
       const int channel = task.by_down.quotient(run), first_tap = part * TAPS_TOGETHER;
       std::uint32_t found[TAPS_TOGETHER] = {};
-      tap_bits(task, words, rows, group * field.depth + channel, run - channel * field.taps[0], first_tap, Counted(task, image, position, word * 32), found);
+      tap_bits(task, words, rows, group * field.depth + channel, run - channel * field.taps[0], first_tap,
+               Counted(task, image, position, word * 32), found);
       UNROLL(TAPS_TOGETHER)
       for (int j = 0; j < TAPS_TOGETHER; ++j) {
         const int weight = run * along + first_tap + j;
@@ -228,8 +235,8 @@ private:
     UNROLL(DOWN)
     for (int i = 0; i < DOWN; ++i)
       UNROLL(2)
-      for (int half = 0; half < 2; ++half)
-        read[i][half] = from[(own + i * 16 + half * 8 + lane / 4) * STRIDE + word] >> (lane % 4 * 4);
+    for (int half = 0; half < 2; ++half)
+      read[i][half] = from[(own + i * 16 + half * 8 + lane / 4) * STRIDE + word] >> (lane % 4 * 4);
     UNROLL(2)
     for (int unit = 0; unit < 2; ++unit) {
       const int left = unit == 0 ? 14 : 12;
@@ -262,20 +269,20 @@ private:
     UNROLL(DOWN)
     for (int i = 0; i < DOWN; ++i)
       UNROLL(ACROSS)
-      for (int j = 0; j < ACROSS; ++j)
-        UNROLL(4)
-        for (int k = 0; k < 4; ++k)
-          if (sharer == other)
-            room[((i * ACROSS + j) * 4 + k) * LANES] = sums[i][j][k];
+    for (int j = 0; j < ACROSS; ++j)
+      UNROLL(4)
+    for (int k = 0; k < 4; ++k)
+      if (sharer == other)
+        room[((i * ACROSS + j) * 4 + k) * LANES] = sums[i][j][k];
     sync_block();
     UNROLL(DOWN)
     for (int i = 0; i < DOWN; ++i)
       UNROLL(ACROSS)
-      for (int j = 0; j < ACROSS; ++j)
-        UNROLL(4)
-        for (int k = 0; k < 4; ++k)
-          if (sharer == 0)
-            sums[i][j][k] += room[((i * ACROSS + j) * 4 + k) * LANES];
+    for (int j = 0; j < ACROSS; ++j)
+      UNROLL(4)
+    for (int k = 0; k < 4; ++k)
+      if (sharer == 0)
+        sums[i][j][k] += room[((i * ACROSS + j) * 4 + k) * LANES];
   }
 
   DEVICE void put(int own) const {
@@ -283,20 +290,23 @@ private:
     UNROLL(DOWN)
     for (int i = 0; i < DOWN; ++i)
       UNROLL(ACROSS)
-      for (int j = 0; j < ACROSS; ++j)
-        UNROLL(4)
-        for (int k = 0; k < 4; ++k) {
-          const int weight = first_weight() + own + i * 16 + k / 2 * 8 + lane / 4, channel = first_channel + j * 8 + lane % 4 * 2 + k % 2;
-          if (channel >= field.width || weight >= patch())
-            continue;
-          const int target = group * field.width + channel;
-          // A spike counts 2 in a fragment.
-          to[weight < field.patch() ? target * field.patch() + weight : field.groups * field.width * field.patch() + target] = 0.5f * sums[i][j][k];
-        }
+    for (int j = 0; j < ACROSS; ++j)
+      UNROLL(4)
+    for (int k = 0; k < 4; ++k) {
+      const int weight = first_weight() + own + i * 16 + k / 2 * 8 + lane / 4, channel = first_channel + j * 8 + lane % 4 * 2 + k % 2;
+      if (channel >= field.width || weight >= patch())
+        continue;
+      const int target = group * field.width + channel;
+      // A spike counts 2 in a fragment.
+      to[weight < field.patch() ? target * field.patch() + weight : field.groups * field.width * field.patch() + target] =
+          0.5f * sums[i][j][k];
+    }
   }
 };
 
-template <int DOWN, int ACROSS> KERNEL_OF(GRADIENT_THREADS, 2) void bit_gradient_kernel(WHOLE_GRID GradientTask task) { BitGradient<DOWN, ACROSS>(task).run(); }
+template <int DOWN, int ACROSS> KERNEL_OF(GRADIENT_THREADS, 2) void bit_gradient_kernel(WHOLE_GRID GradientTask task) {
+  BitGradient<DOWN, ACROSS>(task).run();
+}
 
 } // namespace snnc
 

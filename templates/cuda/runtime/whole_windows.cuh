@@ -50,14 +50,15 @@ public:
   DEVICE static int fillings(const Field &) { return 1; }
   DEVICE static int filled(const Field &field) { return field.units(); }
 
-  DEVICE BitTile(const FieldTask &given, int first, int lane) : task(given), tile(reinterpret_cast<std::uint32_t *>(shared_memory())), shift(lane % 4 * 2) {
+  DEVICE BitTile(const FieldTask &given, int first, int lane)
+      : task(given), tile(reinterpret_cast<std::uint32_t *>(shared_memory())), shift(lane % 4 * 2) {
     UNROLL(FIELD_DOWN)
     for (int i = 0; i < FIELD_DOWN; ++i)
       UNROLL(2)
-      for (int half = 0; half < 2; ++half) {
-        const int index = first + i * 16 + half * 8 + lane / 4;
-        base[i][half] = Position(task.cut, index < task.cut.positions() ? index : 0).pixel(task.field, task.cut) * stride();
-      }
+    for (int half = 0; half < 2; ++half) {
+      const int index = first + i * 16 + half * 8 + lane / 4;
+      base[i][half] = Position(task.cut, index < task.cut.positions() ? index : 0).pixel(task.field, task.cut) * stride();
+    }
   }
 
   DEVICE void fill(const Tile &of, int) {
@@ -85,15 +86,17 @@ public:
     UNROLL(FIELD_DOWN)
     for (int i = 0; i < FIELD_DOWN; ++i)
       UNROLL(2)
-      for (int half = 0; half < 2; ++half)
-        found.words[i][half] = tile[base[i][half] + offset * stride() + unit / 2] >> shift;
+    for (int half = 0; half < 2; ++half)
+      found.words[i][half] = tile[base[i][half] + offset * stride() + unit / 2] >> shift;
     return found;
   }
-  template <int ACROSS> DEVICE static void multiply(float (&sums)[FIELD_DOWN][ACROSS][4], const Rows &rows, int unit, const Quad (&weights)[ACROSS], int lane) {
+  template <int ACROSS>
+  DEVICE static void multiply(float (&sums)[FIELD_DOWN][ACROSS][4], const Rows &rows, int unit, const Quad (&weights)[ACROSS], int lane) {
     const int left = unit % 2 == 0 ? 14 : 6;
     UNROLL(FIELD_DOWN)
     for (int i = 0; i < FIELD_DOWN; ++i) {
-      const std::uint32_t a[4] = {pair(rows.words[i][0], left), pair(rows.words[i][1], left), pair(rows.words[i][0], left - 1), pair(rows.words[i][1], left - 1)};
+      const std::uint32_t a[4] = {pair(rows.words[i][0], left), pair(rows.words[i][1], left), pair(rows.words[i][0], left - 1),
+                                  pair(rows.words[i][1], left - 1)};
       UNROLL(ACROSS)
       for (int j = 0; j < ACROSS; ++j) {
         const std::uint32_t high[2] = {weights[j].x, weights[j].y};
@@ -183,8 +186,10 @@ public:
       const Pixel pixel(field, task.cut, of, index);
       const int row = of.image + pixel.image;
       const bool there = row < task.rows && row < task.limit && pixel.y >= 0 && pixel.x >= 0;
-      const float *from = task.numbers + (static_cast<std::size_t>(row) * static_cast<std::size_t>(field.groups * field.depth) +
-                                          static_cast<std::size_t>(of.group * field.depth + first)) * static_cast<std::size_t>(values) +
+      const float *from = task.numbers +
+                          (static_cast<std::size_t>(row) * static_cast<std::size_t>(field.groups * field.depth) +
+                           static_cast<std::size_t>(of.group * field.depth + first)) *
+                              static_cast<std::size_t>(values) +
                           static_cast<std::size_t>(pixel.y * field.source[1] + pixel.x);
       float found[8];
       UNROLL(8)
@@ -213,7 +218,8 @@ public:
     }
     return found;
   }
-  template <int ACROSS> DEVICE static void multiply(float (&sums)[FIELD_DOWN][ACROSS][4], const Rows &rows, int, const Quad (&weights)[ACROSS], int lane) {
+  template <int ACROSS>
+  DEVICE static void multiply(float (&sums)[FIELD_DOWN][ACROSS][4], const Rows &rows, int, const Quad (&weights)[ACROSS], int lane) {
     UNROLL(FIELD_DOWN)
     for (int i = 0; i < FIELD_DOWN; ++i) {
       UNROLL(ACROSS)
@@ -247,7 +253,8 @@ template <class Kind> DEVICE int string_place(int unit, int lane, int part, int 
 
 /// Splits the weights of 8 target channels a block, in the order in which products read them. Of spikes, weights of a channel are scaled by
 /// the power of two that brings the largest to the end of float16's range; `scales` takes it back.
-template <class Kind> KERNEL_OF(FIELD_THREADS, 1) void split_weights_kernel(WHOLE_GRID Field field, const float *weights, int tiles, Quad *to, float *scales) {
+template <class Kind> KERNEL_OF(FIELD_THREADS, 1)
+void split_weights_kernel(WHOLE_GRID Field field, const float *weights, int tiles, Quad *to, float *scales) {
   using Half = typename Kind::Half;
   constexpr float HIGHEST = 16384;
   float *most_of = reinterpret_cast<float *>(shared_memory());
@@ -276,10 +283,10 @@ template <class Kind> KERNEL_OF(FIELD_THREADS, 1) void split_weights_kernel(WHOL
     UNROLL(2)
     for (int part = 0; part < 2; ++part)
       UNROLL(2)
-      for (int half = 0; half < 2; ++half) {
-        const int at = field.weight(group, first + lane / 4, string_place<Kind>(unit, lane, part, half), move);
-        found[part][half] = at < 0 ? 0.0f : weights[at] * scale;
-      }
+    for (int half = 0; half < 2; ++half) {
+      const int at = field.weight(group, first + lane / 4, string_place<Kind>(unit, lane, part, half), move);
+      found[part][half] = at < 0 ? 0.0f : weights[at] * scale;
+    }
     Quad split;
     split_pair<Half>(found[0][0], found[0][1], split.x, split.z);
     split_pair<Half>(found[1][0], found[1][1], split.y, split.w);
@@ -298,35 +305,35 @@ DEVICE void put_field(const FieldTask &task, const Tile &of, int first, int colu
   UNROLL(FIELD_DOWN)
   for (int i = 0; i < FIELD_DOWN; ++i)
     UNROLL(2)
-    for (int half = 0; half < 2; ++half) {
-      const int index = first + i * 16 + half * 8 + lane / 4;
-      const Position at(task.cut, index);
-      const int y = of.y + at.y, x = of.x + at.x;
-      const bool there = index < task.cut.positions() && of.image + at.image < task.rows && y < field.target[0] && x < field.target[1];
-      places[i][half] = there ? at.image * values + y * field.target[1] + x : -1;
-    }
+  for (int half = 0; half < 2; ++half) {
+    const int index = first + i * 16 + half * 8 + lane / 4;
+    const Position at(task.cut, index);
+    const int y = of.y + at.y, x = of.x + at.x;
+    const bool there = index < task.cut.positions() && of.image + at.image < task.rows && y < field.target[0] && x < field.target[1];
+    places[i][half] = there ? at.image * values + y * field.target[1] + x : -1;
+  }
   UNROLL(ACROSS)
   for (int j = 0; j < ACROSS; ++j)
     UNROLL(2)
-    for (int k = 0; k < 2; ++k) {
-      const int own = (column + j) * 8 + lane % 4 * 2 + k, channel = of.group * field.width + own;
-      if (own >= field.width)
+  for (int k = 0; k < 2; ++k) {
+    const int own = (column + j) * 8 + lane % 4 * 2 + k, channel = of.group * field.width + own;
+    if (own >= field.width)
+      continue;
+    const float scale = Kind::Half::NARROW ? task.scales[of.group * task.cut.columns * ACROSS * 8 + own] : 1.0f;
+    const float bias = task.bias != nullptr ? task.bias[channel] : 0.0f;
+    UNROLL(FIELD_DOWN)
+    for (int i = 0; i < FIELD_DOWN; ++i)
+      UNROLL(2)
+    for (int half = 0; half < 2; ++half) {
+      if (places[i][half] < 0)
         continue;
-      const float scale = Kind::Half::NARROW ? task.scales[of.group * task.cut.columns * ACROSS * 8 + own] : 1.0f;
-      const float bias = task.bias != nullptr ? task.bias[channel] : 0.0f;
-      UNROLL(FIELD_DOWN)
-      for (int i = 0; i < FIELD_DOWN; ++i)
-        UNROLL(2)
-        for (int half = 0; half < 2; ++half) {
-          if (places[i][half] < 0)
-            continue;
-          const int n = places[i][half] + channel * positions;
-          float sum = sums[i][j][half * 2 + k] * scale + bias;
-          if (task.start != nullptr)
-            sum += task.start[n % values];
-          to[n] = task.add ? to[n] + sum : sum;
-        }
+      const int n = places[i][half] + channel * positions;
+      float sum = sums[i][j][half * 2 + k] * scale + bias;
+      if (task.start != nullptr)
+        sum += task.start[n % values];
+      to[n] = task.add ? to[n] + sum : sum;
     }
+  }
 }
 
 template <class Kind, int ACROSS> KERNEL_OF(FIELD_THREADS, 2) void field_kernel(WHOLE_GRID FieldTask task) {
@@ -337,7 +344,11 @@ template <class Kind, int ACROSS> KERNEL_OF(FIELD_THREADS, 2) void field_kernel(
   const int lane = lane_index(), first = thread_index() / LANES * FIELD_DOWN * 16, column = of.column * ACROSS;
   const int units = Kind::filled(field), moves = field.moves(), tiles = task.cut.columns * ACROSS;
   const bool some = first < task.cut.positions();
-  const Quad *weights = task.weights + (static_cast<std::size_t>(of.group) * static_cast<std::size_t>(field.units() * moves * tiles) + static_cast<std::size_t>(column)) * LANES + lane;
+  const Quad *weights =
+      task.weights +
+      (static_cast<std::size_t>(of.group) * static_cast<std::size_t>(field.units() * moves * tiles) + static_cast<std::size_t>(column)) *
+          LANES +
+      lane;
   float sums[FIELD_DOWN][ACROSS][4] = {};
   Kind tile(task, first, lane);
   for (int filling = 0, fillings = Kind::fillings(field); filling < fillings; ++filling) {

@@ -24,8 +24,8 @@ public:
   static constexpr int CHANNELS = FIELD_WARPS * ACROSS;
 
   DEVICE ExactField(const FieldTask &given, int source_channels)
-      : task(given), field(given.field), of(given.field, given.cut), together(source_channels), tile(reinterpret_cast<float *>(shared_memory())),
-        factors(tile + exact_tile(given.cut, source_channels)) {}
+      : task(given), field(given.field), of(given.field, given.cut), together(source_channels),
+        tile(reinterpret_cast<float *>(shared_memory())), factors(tile + exact_tile(given.cut, source_channels)) {}
 
   DEVICE void run() {
     const int lane = lane_index(), own = thread_index() / LANES * ACROSS, pixels = task.cut.pixels(), moves = field.moves();
@@ -53,8 +53,8 @@ public:
           UNROLL(ACROSS)
           for (int j = 0; j < ACROSS; ++j)
             UNROLL(EXACT_EACH)
-            for (int i = 0; i < EXACT_EACH; ++i)
-              sums[i][j] = fmaf(weights[j], now[i], sums[i][j]);
+          for (int i = 0; i < EXACT_EACH; ++i)
+            sums[i][j] = fmaf(weights[j], now[i], sums[i][j]);
         }
     }
     put(sums, lane, own);
@@ -73,8 +73,10 @@ private:
       const Pixel pixel(field, task.cut, of, i);
       const int row = of.image + pixel.image;
       const bool there = row < task.rows && row < task.limit && pixel.y >= 0 && pixel.x >= 0;
-      const float *from = task.numbers + (static_cast<std::size_t>(row) * static_cast<std::size_t>(field.groups * field.depth) +
-                                          static_cast<std::size_t>(of.group * field.depth + first)) * static_cast<std::size_t>(values) +
+      const float *from = task.numbers +
+                          (static_cast<std::size_t>(row) * static_cast<std::size_t>(field.groups * field.depth) +
+                           static_cast<std::size_t>(of.group * field.depth + first)) *
+                              static_cast<std::size_t>(values) +
                           static_cast<std::size_t>(pixel.y * field.source[1] + pixel.x);
       UNROLL(4)
       for (int c = 0; c < count; ++c)
@@ -113,7 +115,9 @@ private:
   }
 };
 
-template <int ACROSS> KERNEL_OF(FIELD_THREADS, 2) void exact_field_kernel(WHOLE_GRID FieldTask task, int together) { ExactField<ACROSS>(task, together).run(); }
+template <int ACROSS> KERNEL_OF(FIELD_THREADS, 2) void exact_field_kernel(WHOLE_GRID FieldTask task, int together) {
+  ExactField<ACROSS>(task, together).run();
+}
 
 /// A thread takes values of the target one by one; forward from spikes or numbers, or back.
 KERNEL_OF(FIELD_THREADS, 4) void each_value_kernel(WHOLE_GRID FieldTask task, WHOLE_GRID Windows windows) {
@@ -128,7 +132,7 @@ KERNEL_OF(FIELD_THREADS, 4) void each_value_kernel(WHOLE_GRID FieldTask task, WH
     const float *numbers = task.numbers + row * static_cast<std::size_t>(depth);
     float sum = 0;
     if (row < static_cast<std::size_t>(task.limit))
-      sum = field.back               ? window_back(windows, n, numbers, weights)
+      sum = field.back              ? window_back(windows, n, numbers, weights)
             : task.words == nullptr ? window_sum(windows, n, numbers, weights)
                                     : window_sum(windows, n, BitRow{task.words + row * static_cast<std::size_t>(task.row_words)}, weights);
     if (task.bias != nullptr)
@@ -168,24 +172,25 @@ public:
       sync_block();
       UNROLL(8)
       for (int p = 0; p < POSITIONS; ++p) {
-        const Four value = *reinterpret_cast<const Four *>(values + p * STRIDE + down), delta = *reinterpret_cast<const Four *>(deltas + p * STRIDE + across);
+        const Four value = *reinterpret_cast<const Four *>(values + p * STRIDE + down),
+                   delta = *reinterpret_cast<const Four *>(deltas + p * STRIDE + across);
         const float left[4] = {value.x, value.y, value.z, value.w}, right[4] = {delta.x, delta.y, delta.z, delta.w};
         UNROLL(4)
         for (int i = 0; i < 4; ++i)
           UNROLL(4)
-          for (int j = 0; j < 4; ++j)
-            sums[i][j] = fmaf(left[i], right[j], sums[i][j]);
+        for (int j = 0; j < 4; ++j)
+          sums[i][j] = fmaf(left[i], right[j], sums[i][j]);
       }
     }
     float *to = task.partial + static_cast<std::size_t>(slice) * static_cast<std::size_t>(task.numbers_of_slice);
     UNROLL(4)
     for (int i = 0; i < 4; ++i)
       UNROLL(4)
-      for (int j = 0; j < 4; ++j) {
-        const int weight = first_weight + down + i, channel = first_channel + across + j, target = group * field.width + channel;
-        if (channel < field.width && weight < field.patch() + (task.bias ? 1 : 0))
-          to[weight < field.patch() ? target * field.patch() + weight : field.groups * field.width * field.patch() + target] = sums[i][j];
-      }
+    for (int j = 0; j < 4; ++j) {
+      const int weight = first_weight + down + i, channel = first_channel + across + j, target = group * field.width + channel;
+      if (channel < field.width && weight < field.patch() + (task.bias ? 1 : 0))
+        to[weight < field.patch() ? target * field.patch() + weight : field.groups * field.width * field.patch() + target] = sums[i][j];
+    }
   }
 
 private:
@@ -200,19 +205,23 @@ private:
     const Counted at(task, first / all, first % all, least(lane, positions - 1 - first));
     const std::size_t row = static_cast<std::size_t>(first_row + at.image);
     const float *own = task.numbers + row * static_cast<std::size_t>(field.groups * field.depth * field.values());
-    const float *delta = task.deltas + (row * static_cast<std::size_t>(field.groups * field.width) + static_cast<std::size_t>(group * field.width)) *
-                                           static_cast<std::size_t>(all) + static_cast<std::size_t>(at.y * field.target[1] + at.x);
+    const float *delta = task.deltas +
+                         (row * static_cast<std::size_t>(field.groups * field.width) + static_cast<std::size_t>(group * field.width)) *
+                             static_cast<std::size_t>(all) +
+                         static_cast<std::size_t>(at.y * field.target[1] + at.x);
     for (int i = thread_index() / LANES; i < SIDE; i += GRADIENT_WARPS) {
       const int weight = first_weight + i, target = first_channel + i;
       float value = weight == field.patch() ? 1.0f : 0.0f;
       if (weight < field.patch()) {
         const int channel = task.by_taps.quotient(weight), tap = weight - channel * taps, down = task.by_across.quotient(tap);
-        const int y = at.y * field.step[0] + field.start[0] + down * field.apart[0], x = at.x * field.step[1] + field.start[1] + (tap - down * field.taps[1]) * field.apart[1];
+        const int y = at.y * field.step[0] + field.start[0] + down * field.apart[0],
+                  x = at.x * field.step[1] + field.start[1] + (tap - down * field.taps[1]) * field.apart[1];
         if (y >= 0 && y < field.source[0] && x >= 0 && x < field.source[1])
           value = own[((group * field.depth + channel) * field.source[0] + y) * field.source[1] + x];
       }
       values[lane * STRIDE + i] = value;
-      deltas[lane * STRIDE + i] = some && target < field.width ? delta[static_cast<std::size_t>(target) * static_cast<std::size_t>(all)] : 0.0f;
+      deltas[lane * STRIDE + i] =
+          some && target < field.width ? delta[static_cast<std::size_t>(target) * static_cast<std::size_t>(all)] : 0.0f;
     }
   }
 };
@@ -220,12 +229,14 @@ private:
 KERNEL_OF(GRADIENT_THREADS, 2) void number_gradient_kernel(WHOLE_GRID GradientTask task) { NumberGradient(task).run(); }
 
 /// The gradient of biases alone: a warp sums a channel's deltas of a slice.
-KERNEL_OF(GRADIENT_THREADS, 4) void channel_sums_kernel(const float *deltas, int channels, int positions, int rows, int slice_rows, float *partial) {
+KERNEL_OF(GRADIENT_THREADS, 4)
+void channel_sums_kernel(const float *deltas, int channels, int positions, int rows, int slice_rows, float *partial) {
   const int at = block_index() * GRADIENT_WARPS + thread_index() / LANES, slice = at / channels, channel = at % channels;
   const int first = slice * slice_rows, last = least(rows, first + slice_rows);
   float sum = 0;
   for (int row = first; row < last; ++row) {
-    const float *from = deltas + (static_cast<std::size_t>(row) * static_cast<std::size_t>(channels) + static_cast<std::size_t>(channel)) * static_cast<std::size_t>(positions);
+    const float *from = deltas + (static_cast<std::size_t>(row) * static_cast<std::size_t>(channels) + static_cast<std::size_t>(channel)) *
+                                     static_cast<std::size_t>(positions);
     float more = 0;
     for (int i = lane_index(); i < positions; i += LANES)
       more += from[i];

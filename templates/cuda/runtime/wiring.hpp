@@ -23,8 +23,9 @@ template <class Row> DEVICE float wired_sum(const Wires &wires, int i, const Row
 }
 
 /// gradient[k] = sum over the rows and the entries (source, target) of weight k of source * delta; row `lead` of the source belongs to row 0.
-template <bool FEW, class Source, class Number>
-DEVICE void wired_gradient(const Wires &wires, const Source &source, int lead, const Matrix<Number> &delta, int rows, const Slices &to, const Warp &warp) {
+template <bool FEW, class Source, class Number> DEVICE void wired_gradient(const Wires &wires, const Source &source, int lead,
+                                                                           const Matrix<Number> &delta, int rows, const Slices &to,
+                                                                           const Warp &warp) {
   // Few entries a weight: a lane owns a weight. Many: the lanes share its entries.
   const int parts = FEW ? whole_parts(to.numbers, LANES) : to.numbers;
   for (int at = warp.index; at < parts * to.count; at += warp.count) {

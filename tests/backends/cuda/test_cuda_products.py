@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from snnc.backends.codegen.source_templates import source_of, source_templates
 from snnc.backends.cuda.build import HOST_FLAGS
+from snnc.backends.cuda.constants import CONSTANTS
 from snnc.backends.toolchain.compilers import compiler
 
 RUNTIME = Path(__file__).parents[3] / "templates" / "cuda" / "runtime"
@@ -28,7 +30,8 @@ ROUNDED = 2.0**-7
 def products(tmp_path_factory):
     folder = tmp_path_factory.mktemp("products")
     sources = [str(RUNTIME / "whole_products.cu"), str(Path(__file__).with_name("whole_products_check.cpp"))]
-    command = [*compiler(), "-std=c++17", *HOST_FLAGS, f"-I{RUNTIME}", "-x", "c++", *sources, "-o", str(folder / "check")]
+    (folder / "constants.hpp").write_text(source_of(source_templates(), "common/constants.hpp", {"constants": CONSTANTS}))
+    command = [*compiler(), "-std=c++17", *HOST_FLAGS, f"-I{RUNTIME}", f"-I{folder}", "-x", "c++", *sources, "-o", str(folder / "check")]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return folder / "check"
 

@@ -1,0 +1,47 @@
+"""Numbers and names that emitted C++ and Python both count with: Python has them, and prints them into ``constants.hpp``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from snnc.backends.codegen.names import c_string
+
+Kind = Literal["int", "std::size_t", "float", "double", "const char *"]
+
+WEIGHTS: Final = "weights.safetensors"
+"""File of a project with parameters, initial states and the learning rate."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant of emitted C++.
+
+    Attributes
+    ----------
+    kind, name
+        Type and name in C++.
+    value
+        Its value; a text is a C++ literal where `kind` is a number.
+    meaning
+        What its comment says.
+    """
+
+    kind: Kind
+    name: str
+    value: int | str
+    meaning: str
+
+    @property
+    def text(self) -> str:
+        """The definition."""
+        value = c_string(str(self.value)) if self.kind == "const char *" else str(self.value)
+        return f"constexpr {self.kind}{'' if self.kind.endswith('*') else ' '}{self.name} = {value};"
+
+
+def file_names(tables: str) -> tuple[Constant, ...]:
+    """Return the names of the files that an emitted program reads."""
+    return (
+        Constant("const char *", "WEIGHTS_FILE", WEIGHTS, "Parameters and initial states, beside the program."),
+        Constant("const char *", "TABLES_FILE", tables, "Tables of numbers that the program reads when it is opened."),
+    )

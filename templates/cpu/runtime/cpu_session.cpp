@@ -1,0 +1,267 @@
+#include "cpu_session.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <sstream>
+
+namespace snnc {
+
+namespace {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+int usual_threads() {
+  for (const char *name : {"SNNC_THREADS", "OMP_NUM_THREADS"})
+    if (const char *wanted = std::getenv(name))
+      if (const int asked = std::atoi(wanted); asked > 0)
+        return asked;
+  return processors();
+}
+
+} // namespace
+
+CpuSession::CpuSession(const std::string &project, int first_steps, int first_batch, bool trains)
+    : folder(project), trainable(trains), steps(first_steps), batch(first_batch), threads(usual_threads()) {
+  add_setting("steps", steps, true);
+  add_setting("batch", batch, true);
+  add_setting("threads", threads, true);
+  add_setting("segment", wanted_segment, true, 0);
+  add_setting("resume", resume, false);
+  add_setting("autograd", autograd, false);
+  add_setting("gather", gather, false);
+  add_setting("whole", whole, false);
+  resized();
+}
+
+CpuSession::~CpuSession() = default;
+
+void CpuSession::resized() {
+  segment = wanted_segment == 0 ? steps : std::min(wanted_segment, steps);
+  const int count = std::min(threads, batch);
+  if (count < static_cast<int>(workers.size()))
+    pool.end();
+  workers.resize(static_cast<std::size_t>(count));
+  scratches.resize(workers.size());
+  for (int i = 0; i < count; ++i) {
+    const int first = static_cast<int>(static_cast<long long>(batch) * i / count);
+    workers[static_cast<std::size_t>(i)] = {i, first, static_cast<int>(static_cast<long long>(batch) * (i + 1) / count) - first};
+  }
+  for (std::size_t i = 0; i < infos.size(); ++i)
+    for (std::size_t axis = 0; axis < shapes[i].size(); ++axis)
+      if (shapes[i][axis] == STEPS || shapes[i][axis] == BATCH)
+        infos[i].shape[axis] = static_cast<std::size_t>(shapes[i][axis] == STEPS ? steps : batch);
+  for (Initial &initial : initials)
+    initial.given.clear();
+  for (Input &input : inputs)
+    input.filled = false;
+  labels.assign(static_cast<std::size_t>(batch), 0);
+  laid_out = training = ran = false;
+}
+
+void CpuSession::load(const std::vector<Stored> &places) {
+  stored = places;
+  const std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
+  for (const Stored &place : stored) {
+    if (place.offset + place.elements * sizeof(float) > bytes.size())
+      throw std::runtime_error(std::string(WEIGHTS_FILE) + " is cut short");
+    const char *from = bytes.data() + place.offset;
+    for (Initial &initial : initials)
+      if (initial.name == place.name)
+        std::memcpy(initial.usual.data(), from, initial.usual.size() * sizeof(float));
+    for (std::size_t i = 0; i < infos.size(); ++i)
+      if (infos[i].name == place.name && infos[i].role != SNNC_STATE)
+        set(i, from);
+  }
+}
+
+void CpuSession::save(const std::string &path) {
+  std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
+  for (const Stored &place : stored)
+    for (std::size_t i = 0; i < infos.size(); ++i)
+      if (infos[i].name == place.name && infos[i].role != SNNC_STATE)
+        get(i, bytes.data() + place.offset);
+  write_file(path, bytes);
+}
+
+void CpuSession::ready(bool trains) {
+  for (const Input &input : inputs)
+    if (!input.filled)
+      throw std::runtime_error("input " + input.name + " was not set since the sizes were");
+  if (!laid_out || (trains && !training)) {
+    training = trains;
+    for (const auto &[name, source] : sources)
+      source->lists.resize(workers.size());
+    lay_out();
+    lay_out_checkpoints();
+    laid_out = stale = true;
+    if (resume != 0)
+      throw std::runtime_error("there is no sequence to go on with; run one first");
+  }
+  if (stale)
+    in_parallel(static_cast<int>(workers.size()), [&](int i) { prepare(i, static_cast<int>(workers.size())); });
+  stale = false;
+}
+
+void CpuSession::run() {
+  const double start = now();
+  ready(trainable && autograd != 0);
+  recording = true;
+  in_parallel(static_cast<int>(workers.size()), [&](int i) { run_forward(workers[static_cast<std::size_t>(i)]); });
+  ran = autograd != 0;
+  ++forward_runs;
+  seconds += now() - start;
+}
+
+void CpuSession::lay_out_checkpoints() {
+  checkpoints.restart(steps, segment);
+  if (!training || !spares())
+    return;
+  for (const Initial &initial : initials)
+    if (initial.rows != nullptr)
+      checkpoints.keep(*initial.rows, std::min(initial.rows->past, initial.rows->slots));
+  for (const auto &[name, source] : sources)
+    checkpoints.keep(source->rows, std::min(source->rows.past, source->rows.slots - 1));
+}
+
+std::size_t CpuSession::keep_gradients() {
+  std::size_t kept = 0;
+  for (Parameter *parameter : parameters)
+    if (!parameter->gradients.empty()) {
+      const std::size_t there = gather == GOES_ON ? parameter->gradients.size() : 0;
+      kept = std::max(kept, there);
+      parameter->gradients.resize(parameter->shared ? 1 : std::max(there, workers.size()));
+      for (Array<float> &gradient : parameter->gradients)
+        gradient.reserve(parameter->numbers);
+    }
+  return kept;
+}
+
+void CpuSession::change_parameters() {
+  ++updates;
+  // A thread that changes few numbers, a tenth of a millisecond of work, costs more than it spares.
+  constexpr std::size_t SHARE = 1 << 18;
+  std::size_t numbers = 0;
+  for (const Parameter *parameter : parameters)
+    numbers += parameter->gradients.empty() ? 0 : parameter->numbers;
+  const int hands = std::min(threads, static_cast<int>(std::min<std::size_t>(numbers / SHARE, 1 << 10)) + 1);
+  in_parallel(hands, [&](int i) { update(i, hands); });
+  for (Parameter *parameter : parameters)
+    parameter->fill_up();
+  stale = true;
+}
+
+void CpuSession::run_forward(const Worker &w) {
+  begin(w);
+  for (int first = 0; first < steps; first += segment) {
+    checkpoints.save(w, first);
+    forward(w, first, std::min(first + segment, steps), false);
+  }
+}
+
+void CpuSession::backward_of_segment(const Worker &w, int from, int to) {
+  const int first = from / segment * segment, last = std::min(first + segment, steps);
+  if (last != steps && to == last) {
+    checkpoints.restore(w, first);
+    forward(w, first, last, true);
+  }
+  backward(w, from, to);
+}
+
+void CpuSession::backward_in_blocks(std::size_t kept) {
+  const int count = static_cast<int>(workers.size()), block = block_length();
+  for (int to = steps, from; to > 0; to = from) {
+    from = std::max((to - 1) / segment * segment, to - block);
+    in_parallel(count, [&](int i) {
+      Worker w = workers[static_cast<std::size_t>(i)];
+      w.fresh = static_cast<std::size_t>(i) >= kept;
+      backward_of_segment(w, from, to);
+      if (from == 0)
+        end_adjoints(w);
+    });
+    in_parallel(count, [&](int i) { share_gradients(i, from, to, to == steps && gather != GOES_ON); });
+  }
+}
+
+float CpuSession::train_step() {
+  if (!trainable)
+    throw std::runtime_error("this project was compiled for inference; it cannot be trained");
+  const double start = now();
+  if (gather == CHANGES) {
+    change_parameters();
+    seconds += now() - start;
+    return loss;
+  }
+  ready(true);
+  if (autograd == 0)
+    recording = records_training;
+  else if (!ran)
+    throw std::runtime_error("there is no run to go back from; run the sequence with autograd first");
+  const std::size_t kept = keep_gradients();
+  losses.assign(static_cast<std::size_t>(batch), 0.0f);
+  const int count = static_cast<int>(workers.size());
+  in_parallel(count, [&](int i) {
+    Worker w = workers[static_cast<std::size_t>(i)];
+    w.fresh = static_cast<std::size_t>(i) >= kept;
+    if (autograd == 0)
+      run_forward(w);
+    find_loss(w, losses.data());
+    for (Parameter *parameter : parameters)
+      if (!parameter->gradients.empty() && !parameter->written && w.fresh)
+        parameter->gradients[static_cast<std::size_t>(i)].clear();
+    begin_adjoints(w);
+    if (shares)
+      return;
+    for (int last = steps; last > 0; last = (last - 1) / segment * segment)
+      backward_of_segment(w, (last - 1) / segment * segment, last);
+    end_adjoints(w);
+  });
+  if (shares)
+    backward_in_blocks(kept);
+  if (autograd == 0 && gather == ALONE)
+    change_parameters();
+  ran = false;
+  double sum = 0;
+  for (const float share : losses)
+    sum += static_cast<double>(share);
+  loss = static_cast<float>(sum);
+  ++train_runs;
+  seconds += now() - start;
+  return loss;
+}
+
+std::string CpuSession::profile() {
+  std::ostringstream out;
+  out << "{\"forward_runs\": " << forward_runs << ", \"train_runs\": " << train_runs << ", \"seconds\": " << seconds
+      << ", \"threads\": " << workers.size() << ", \"listed\": {";
+  const char *between = "";
+  const auto tell = [&](const std::string &name, const Source &source) {
+    const double share = source.listed ? source.share() : -1;
+    if (share < 0)
+      return;
+    out << between << "\"" << name << "\": " << share;
+    between = ", ";
+  };
+  for (const Input &input : inputs)
+    tell(input.name, *input.source);
+  for (const auto &[name, source] : sources)
+    tell(name, *source);
+  out << "}}";
+  return out.str();
+}
+
+int CpuSession::block_length() const {
+  const int own = (batch + static_cast<int>(workers.size()) - 1) / static_cast<int>(workers.size());
+  const int most = std::max(1, BLOCK_ROWS / own);
+  // Gradients that threads share read the deltas of all; weights that a block fetches should serve some steps all the same.
+  return std::min(segment, shares ? std::max(BLOCK_ROWS / batch, std::min(FEW_STEPS, most)) : most);
+}
+
+std::pair<std::size_t, std::size_t> CpuSession::part(std::size_t numbers, int worker, int workers) {
+  const std::size_t lines = (numbers + LINE - 1) / LINE;
+  const auto bound = [&](int i) {
+    return std::min(numbers, lines * static_cast<std::size_t>(i) / static_cast<std::size_t>(workers) * LINE);
+  };
+  return {bound(worker), bound(worker + 1)};
+}
+
+} // namespace snnc

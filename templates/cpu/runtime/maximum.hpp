@@ -1,0 +1,53 @@
+// Maxima of windows or of axes: the adjoint goes to the first of equals.
+#ifndef SNNC_MAXIMUM_HPP
+#define SNNC_MAXIMUM_HPP
+
+#include "snnc_files.hpp"
+#include "values.hpp"
+
+namespace snnc {
+
+class Maximum {
+public:
+  /// `begin`: first entry of each target and their number at the end; `entries`: the sources that it chooses from, in order.
+  Maximum(const Table &starts, const Table &sources) : begin(starts), entries(sources) {}
+  /// Keeps what was chosen at so many steps, used in turn, for the adjoint; 0: at none.
+  void keep(int steps, int samples);
+  void forward(const Worker &w, const Source &source, int t, Rows &target, int now);
+  void input_gradient(const Worker &w, const Rows &delta, int t, Rows &adjoint, int delay);
+
+private:
+  const Table &begin, &entries;
+  int slots = 0, batch = 0;
+  Array<std::uint32_t> choices;
+
+  std::size_t targets() const { return begin.numbers.size() - 1; }
+  std::uint32_t chosen(const float *row, std::size_t target) const;
+  std::uint32_t *choices_of(int t, int sample) {
+    return choices.data() +
+           (static_cast<std::size_t>(t % slots) * static_cast<std::size_t>(batch) + static_cast<std::size_t>(sample)) * targets();
+  }
+};
+
+/// Maxima of windows over spikes: 1 where one of them fired, found from lists. The first that fired is chosen, where none did the first one.
+class SpikeMaximum {
+public:
+  /// As for `Maximum`; the sources of each target are ascending, out of `size`.
+  SpikeMaximum(const Table &starts, const Table &sources, std::size_t size);
+  void forward(const Worker &w, const Source &source, int t, Rows &target, int now, Scratch &scratch) const;
+  void input_gradient(const Worker &w, const Source &source, const Rows &delta, int t, Rows &adjoint, int delay, Scratch &scratch) const;
+
+private:
+  /// The first source of each target; the targets of each source, from `begin` on.
+  std::vector<std::uint32_t> first, begin, targets;
+
+  /// Calls reach(target) for all targets of a source.
+  template <class Reach> void for_targets(std::size_t source, const Reach &reach) const {
+    for (std::size_t e = begin[source]; e < begin[source + 1]; ++e)
+      reach(targets[e]);
+  }
+};
+
+} // namespace snnc
+
+#endif

@@ -1,0 +1,111 @@
+// Parameters, their gradients by thread and the optimiser's moments.
+#ifndef SNNC_PARAMETERS_HPP
+#define SNNC_PARAMETERS_HPP
+
+#include "vectors.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace snnc {
+
+/// Numbers of a parameter that an optimiser changes at a time.
+constexpr std::size_t CHANGED = 256;
+
+/// How the numbers of a dense weight [outputs][inputs] lie: row-major by input, in panels of at most PANEL outputs.
+struct Panels {
+  std::size_t inputs, outputs, width;
+  Panels(std::size_t n, std::size_t m) : inputs(n), outputs(m) {
+    const std::size_t panels = (m + PANEL - 1) / PANEL;
+    width = padded((m + panels - 1) / panels);
+  }
+  std::size_t columns() const { return padded(outputs); }
+  std::size_t numbers() const { return inputs * columns(); }
+  /// Width of the panel that begins at column `first`.
+  std::size_t width_at(std::size_t first) const { return columns() - first < width ? columns() - first : width; }
+  /// Calls move(place here, element of [outputs][inputs]) for all elements, lines of both at a time.
+  template <class Move> void for_elements(const Move &move) const {
+    for (std::size_t first = 0; first < outputs; first += width)
+      for (std::size_t input = 0; input < inputs; input += LINE)
+        for (std::size_t output = first; output < outputs && output < first + width; ++output)
+          for (std::size_t i = input; i < inputs && i < input + LINE; ++i)
+            move(first * inputs + i * width_at(first) + (output - first), output * inputs + i);
+  }
+};
+
+/// Copies all numbers of a parameter from the model's order to its own, or back.
+enum class Way { in, out };
+using Order = std::function<void(float *own, float *model, Way way)>;
+
+/// A parameter: `elements` numbers in the model's order, `numbers` of them stored, padding included.
+struct Parameter {
+  std::string name;
+  std::size_t elements;
+  std::size_t numbers;
+  /// Null: it has the model's order.
+  Order order;
+  /// Filled up with copies of the last element, so that equations never divide by a padding of 0.
+  bool neurons;
+  Array<float> value, moment1, moment2;
+  /// One for each thread, or one for all; empty where nothing is learned.
+  std::vector<Array<float>> gradients;
+  /// The first block of steps that a backward pass comes to writes them all; otherwise they are cleared and added to.
+  bool written = false;
+  /// All threads have one gradient, whose rows they share.
+  bool shared = false;
+
+  /// Copies numbers that lie as this one's do from or to the model's order.
+  void set(Array<float> &own, const float *model) const {
+    if (order)
+      order(own.data(), const_cast<float *>(model), Way::in);
+    else
+      std::memcpy(own.data(), model, elements * sizeof(float));
+  }
+  void get(const Array<float> &own, float *model) const {
+    if (order)
+      order(const_cast<float *>(own.data()), model, Way::out);
+    else
+      std::memcpy(model, own.data(), elements * sizeof(float));
+  }
+  /// The sum of the gradients of all threads, in their order, of numbers first ... first + count - 1; `room` for so many.
+  const float *gradient_sum(std::size_t first, std::size_t count, float *room) const {
+    if (gradients.size() == 1)
+      return gradients[0].data() + first;
+    std::memcpy(room, gradients[0].data() + first, count * sizeof(float));
+    for (std::size_t thread = 1; thread < gradients.size(); ++thread) {
+      const float *own = gradients[thread].data() + first;
+      for (std::size_t i = 0; i < count; ++i)
+        room[i] += own[i];
+    }
+    return room;
+  }
+  float *gradient(int worker) { return gradients[static_cast<std::size_t>(shared ? 0 : worker)].data(); }
+  void fill_up() {
+    for (std::size_t i = elements; neurons && i < numbers; ++i)
+      value[i] = value[elements - 1];
+  }
+};
+
+inline Parameter plain(const char *name, std::size_t elements) {
+  return {name, elements, padded(elements), nullptr, true, Array<float>(padded(elements)), {}, {}, {}};
+}
+
+/// The order in which `of.for_elements` visits the elements.
+template <class Of> Order order_of(const Of &of) {
+  return [of](float *own, float *model, Way way) {
+    if (way == Way::in)
+      of.for_elements([&](std::size_t place, std::size_t element) { own[place] = model[element]; });
+    else
+      of.for_elements([&](std::size_t place, std::size_t element) { model[element] = own[place]; });
+  };
+}
+
+inline Parameter dense(const char *name, const Panels &panels) {
+  return {name, panels.inputs * panels.outputs, panels.numbers(), order_of(panels), false, Array<float>(panels.numbers()), {}, {}, {}};
+}
+
+} // namespace snnc
+
+#endif

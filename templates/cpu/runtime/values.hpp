@@ -1,0 +1,228 @@
+// Values of a sequence: dense rows by step and sample, and lists of those that are not 0.
+#ifndef SNNC_VALUES_HPP
+#define SNNC_VALUES_HPP
+
+#include "vectors.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace snnc {
+
+/// A thread and the samples that it owns: first ... first + count - 1.
+struct Worker {
+  int index = 0;
+  int first = 0;
+  int count = 0;
+  /// Its gradients are those of a step before, or of none: they are written, not added to.
+  bool fresh = true;
+};
+
+/// Which of a row's values are not 0, ascending; `values` is null where all of them are 1.
+struct List {
+  const std::uint32_t *ids = nullptr;
+  const float *values = nullptr;
+  std::size_t count = 0;
+};
+
+/// Rows [slot][sample][stride]. Steps -past ... -1 are what was before the sequence; fewer slots than steps are used again in turn.
+template <class T> class RowsOf {
+public:
+  RowsOf(std::size_t numbers, int steps_before) : size(numbers), stride(pitch(numbers)), past(steps_before) {}
+
+  /// Keeps `kept` slots of `samples` rows, all 0.
+  void resize(int kept, int samples) {
+    slots = kept;
+    batch = samples;
+    data.resize(static_cast<std::size_t>(kept) * static_cast<std::size_t>(samples) * stride);
+  }
+  std::size_t index(int t, int sample) const {
+    return static_cast<std::size_t>((t + past) % slots) * static_cast<std::size_t>(batch) + static_cast<std::size_t>(sample);
+  }
+  T *row(int t, int sample) { return data.data() + index(t, sample) * stride; }
+  const T *row(int t, int sample) const { return data.data() + index(t, sample) * stride; }
+  /// Numbers of all rows of a worker at a step, which lie behind each other.
+  std::size_t share(const Worker &w) const { return static_cast<std::size_t>(w.count) * stride; }
+  void clear(const Worker &w, int t) { std::memset(row(t, w.first), 0, share(w) * sizeof(T)); }
+
+  const std::size_t size, stride;
+  const int past;
+  int slots = 1, batch = 1;
+  Array<T> data;
+};
+
+using Rows = RowsOf<float>;
+/// What the backward pass reads of all steps, in bfloat16.
+using History = RowsOf<BFloat16>;
+
+/// Keeps the differences of a worker's rows of step `t` and a centre: a number, or one for each neuron.
+void keep_rounded(const Worker &w, const Rows &from, int t, History &to, float centre);
+void keep_rounded(const Worker &w, const Rows &from, int t, History &to, const float *centres);
+
+/// Makes room for `wanted` numbers, and a part more; what was there is lost.
+template <class T> void make_room(std::vector<T> &of, std::size_t wanted) {
+  if (wanted <= of.size())
+    return;
+  of = std::vector<T>();
+  of.reserve(wanted + wanted / ROOM_PART);
+  of.resize(of.capacity());
+}
+
+/// Lists of one worker's samples, step by step.
+class Lists {
+public:
+  /// Begins anew; so many rows are to be listed.
+  void restart(int samples, bool with_values, std::size_t rows) {
+    own = static_cast<std::size_t>(samples);
+    valued = with_values;
+    used = 0;
+    begin.assign(1, 0);
+    begin.reserve(rows + 1);
+  }
+  /// Appends the next sample's list.
+  void append(const float *row, std::size_t size);
+  void append(const List &list);
+  List at(std::size_t slot, std::size_t sample) const {
+    const std::size_t from = begin[slot * own + sample], to = begin[slot * own + sample + 1];
+    return {ids.data() + from, valued ? values.data() + from : nullptr, to - from};
+  }
+  /// The list that was appended last.
+  List last() const { return at(0, begin.size() - 2); }
+  std::size_t entries() const { return used; }
+  std::size_t rows() const { return begin.empty() ? 0 : begin.size() - 1; }
+
+private:
+  std::size_t own = 0, used = 0;
+  bool valued = false;
+  std::vector<std::size_t> begin;
+  std::vector<std::uint32_t> ids;
+  std::vector<float> values;
+  void grow(std::size_t more);
+};
+
+/// Writes the ids of the numbers of `row` that are not 0 (room for size + LINE of them) and, unless null, the numbers; returns how many.
+std::size_t find_nonzero(const float *row, std::size_t size, std::uint32_t *ids, float *values);
+
+std::size_t count_nonzero(const float *numbers, std::size_t count);
+
+/// A buffer that connections read: dense rows, lists, or both.
+class Source {
+public:
+  Source(std::size_t numbers, int steps_before) : rows(numbers, steps_before) {}
+
+  Rows rows;
+  std::vector<Lists> lists;
+  /// Whether `lists` hold what `rows` do, or more: readers that can use lists do so.
+  bool listed = false;
+  /// Whether the lists hold values beside ids.
+  bool valued = false;
+
+  /// Part of all numbers that are listed; below 0 where no row was.
+  double share() const {
+    double entries = 0, numbers = 0;
+    for (const Lists &own : lists) {
+      entries += static_cast<double>(own.entries());
+      numbers += static_cast<double>(own.rows()) * static_cast<double>(rows.size);
+    }
+    return numbers == 0 ? -1 : entries / numbers;
+  }
+  /// Lists the rows of step t, the step behind the last one listed.
+  void list_rows(const Worker &w, int t) {
+    Lists &own = lists[static_cast<std::size_t>(w.index)];
+    for (int b = 0; b < w.count; ++b)
+      own.append(rows.row(t, w.first + b), rows.size);
+  }
+  List list(const Worker &w, int t, int b) const {
+    return lists[static_cast<std::size_t>(w.index)].at(static_cast<std::size_t>(t + rows.past), static_cast<std::size_t>(b));
+  }
+};
+
+/// Copies, or adds, a worker's rows of a step to those of another buffer.
+void copy_step(const Worker &w, const Rows &from, int t, Rows &to, int then);
+void add_step(const Worker &w, const Rows &from, int t, Rows &to, int then);
+
+/// Sum of the first `count` numbers.
+float sum_of(const Array<float> &numbers, std::size_t count);
+
+class Scratch;
+
+/// Neurons first ... last - 1 of a source, in the samples of `count` workers.
+struct Part {
+  const Worker *workers;
+  std::size_t count, first, last;
+};
+
+/// Events of a block of steps, turned around: which rows of the block a source neuron has events in.
+class Columns {
+public:
+  void gather(const Source &source, const Worker &w, int delay, const Rows &delta, int first, int last, Scratch &scratch) {
+    gather(source, {&w, 1, 0, source.rows.size}, delay, delta, first, last, scratch);
+  }
+  /// Events of some neurons only, in samples of several workers.
+  void gather(const Source &source, const Part &part, int delay, const Rows &delta, int first, int last, Scratch &scratch);
+  /// Rows of a neuron, counted from the first that was gathered.
+  List of(std::size_t neuron) const {
+    const std::size_t from = begin[neuron];
+    return {row.data() + from, valued ? value.data() + from : nullptr, begin[neuron + 1] - from};
+  }
+
+private:
+  bool valued = false;
+  std::vector<std::size_t> begin;
+  std::vector<std::uint32_t> row;
+  std::vector<float> value;
+};
+
+/// A worker's room for what is made where it is used; lists of rows, for sources that keep none.
+class Scratch {
+public:
+  Columns columns;
+
+  List list(const float *row, std::size_t size) {
+    make_room(ids, size + LINE);
+    make_room(values, size + LINE);
+    const std::size_t count = find_nonzero(row, size, ids.data(), values.data());
+    return {ids.data(), values.data(), count};
+  }
+  List list(const Source &source, const Worker &w, int t, int b) {
+    return source.listed ? source.list(w, t, b) : list(source.rows.row(t, w.first + b), source.rows.size);
+  }
+  /// What is listed of neurons first ... last - 1; where no lists are kept, ids count from the first.
+  List list(const Source &source, const Worker &w, int t, int b, std::size_t first, std::size_t last) {
+    if (!source.listed)
+      return list(source.rows.row(t, w.first + b) + first, last - first);
+    const List whole = source.list(w, t, b);
+    if (first == 0 && last == source.rows.size)
+      return whole;
+    const std::uint32_t *from = std::lower_bound(whole.ids, whole.ids + whole.count, static_cast<std::uint32_t>(first));
+    const std::uint32_t *to = std::lower_bound(from, whole.ids + whole.count, static_cast<std::uint32_t>(last));
+    return {from, whole.values == nullptr ? nullptr : whole.values + (from - whole.ids), static_cast<std::size_t>(to - from)};
+  }
+
+  /// `count` numbers that are 0.
+  float *zeros(std::size_t count) {
+    sums.assign(count, 0.0f);
+    return sums.data();
+  }
+
+  /// A worker's rows of steps first ... last - 1 in bfloat16, in pairs, behind each other; an odd one is filled up with 0.
+  const std::uint32_t *pairs_of(const Worker &w, const Rows &rows, int first, int last);
+
+  /// Room for another list's ids.
+  std::vector<std::uint32_t> &starts() { return more; }
+
+  /// Room for `count` numbers; each `which` has its own, whose old content is lost.
+  float *numbers(int which, std::size_t count) {
+    rooms[which].reserve(count);
+    return rooms[which].data();
+  }
+
+private:
+  std::vector<std::uint32_t> ids, more, pairs;
+  std::vector<float> values, sums;
+  Array<float> rooms[3];
+};
+
+} // namespace snnc
+
+#endif

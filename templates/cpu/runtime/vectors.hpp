@@ -1,0 +1,182 @@
+// Vectors of the machine at hand through the compiler's vector types, and aligned arrays.
+#ifndef SNNC_VECTORS_HPP
+#define SNNC_VECTORS_HPP
+
+#include "bfloat16.hpp"
+#include "constants.hpp"
+
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
+namespace snnc {
+
+// LANES: numbers of a vector. SUMS: vectors that a sum of rows keeps in registers. TILE: rows x vectors that a product keeps there.
+#if defined(__AVX512F__)
+constexpr int LANES = 16, SUMS = 16, TILE_ROWS = 6, TILE_VECTORS = 4;
+#elif defined(__AVX__)
+constexpr int LANES = 8, SUMS = 10, TILE_ROWS = 6, TILE_VECTORS = 2;
+#elif defined(__aarch64__)
+constexpr int LANES = 4, SUMS = 16, TILE_ROWS = 6, TILE_VECTORS = 4;
+#else
+constexpr int LANES = 4, SUMS = 8, TILE_ROWS = 4, TILE_VECTORS = 2;
+#endif
+
+typedef float Vector __attribute__((vector_size(4 * LANES), may_alias));
+
+/// Rows of numbers begin on cache lines and are filled up to whole ones.
+constexpr std::size_t padded(std::size_t n) { return (n + LINE - 1) / LINE * LINE; }
+/// Numbers from one row to the next: a line further where else rows would begin in few of a cache's sets, and drive each other out.
+constexpr std::size_t pitch(std::size_t n) { return padded(n) % (8 * LINE) == 0 ? padded(n) + LINE : padded(n); }
+
+inline Vector load(const float *from) { return *reinterpret_cast<const Vector *>(from); }
+inline void store(float *to, Vector value) { *reinterpret_cast<Vector *>(to) = value; }
+/// From and to addresses that no line begins at.
+inline Vector load_anywhere(const float *from) {
+  Vector value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+inline void store_anywhere(float *to, Vector value) { std::memcpy(to, &value, sizeof value); }
+/// Minus zero changes no number, so that nothing is computed.
+inline Vector all(float value) { return value - Vector{}; }
+inline Vector add_product(Vector sum, Vector left, Vector right) { return sum + left * right; }
+/// Vector k of a row.
+inline Vector vector_of(const float *row, int k) { return load(row + k * LANES); }
+inline float sum_of_lanes(Vector vector) {
+#if defined(__AVX512F__)
+  return _mm512_reduce_add_ps(reinterpret_cast<__m512>(vector));
+#elif defined(__AVX__)
+  const __m256 whole = reinterpret_cast<__m256>(vector);
+  const __m128 half = _mm_add_ps(_mm256_castps256_ps128(whole), _mm256_extractf128_ps(whole, 1));
+  const __m128 pair = _mm_add_ps(half, _mm_movehl_ps(half, half));
+  return _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)));
+#else
+  float sum[LANES];
+  std::memcpy(sum, &vector, sizeof sum);
+  for (int half = LANES / 2; half != 0; half /= 2)
+    for (int k = 0; k < half; ++k)
+      sum[k] += sum[k + half];
+  return sum[0];
+#endif
+}
+
+/// sums[i] += the sum of the lanes of vector i.
+inline void add_sums_of_lanes(float *sums, const Vector (&vectors)[4]) {
+#if defined(__AVX__)
+  __m256 half[4];
+  for (int i = 0; i < 4; ++i) {
+#if defined(__AVX512F__)
+    const __m512d both = reinterpret_cast<__m512d>(vectors[i]);
+    half[i] = _mm256_add_ps(_mm256_castpd_ps(_mm512_castpd512_pd256(both)), _mm256_castpd_ps(_mm512_extractf64x4_pd(both, 1)));
+#else
+    half[i] = reinterpret_cast<__m256>(vectors[i]);
+#endif
+  }
+  const __m256 pairs = _mm256_hadd_ps(_mm256_hadd_ps(half[0], half[1]), _mm256_hadd_ps(half[2], half[3]));
+  const __m128 whole = _mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps(pairs, 1));
+  _mm_storeu_ps(sums, _mm_add_ps(_mm_loadu_ps(sums), whole));
+#else
+  for (int i = 0; i < 4; ++i)
+    sums[i] += sum_of_lanes(vectors[i]);
+#endif
+}
+
+/// Pairs of bfloat16, the first of each in the lower half.
+typedef std::uint32_t Pairs __attribute__((vector_size(4 * LANES), may_alias));
+
+inline Pairs load(const std::uint32_t *from) { return *reinterpret_cast<const Pairs *>(from); }
+inline Pairs all(std::uint32_t pair) { return Pairs{} + pair; }
+inline Pairs vector_of(const std::uint32_t *row, int k) { return load(row + k * LANES); }
+inline Vector firsts(Pairs pairs) { return reinterpret_cast<Vector>(pairs << 16); }
+inline Vector seconds(Pairs pairs) { return reinterpret_cast<Vector>(pairs & 0xffff0000u); }
+/// Products of bfloat16 are exact in float32; the second of each pair is added before the first.
+inline Vector add_product(Vector sum, Pairs left, Pairs right) {
+#if defined(__AVX512BF16__)
+  return reinterpret_cast<Vector>(
+      _mm512_dpbf16_ps(reinterpret_cast<__m512>(sum), reinterpret_cast<__m512bh>(left), reinterpret_cast<__m512bh>(right)));
+#else
+  return sum + seconds(left) * seconds(right) + firsts(left) * firsts(right);
+#endif
+}
+
+/// A row of bfloat16 that sums of rows read: numbers k and LANES + k of each CHUNK stand beside each other, so that vectors need no shuffle.
+constexpr std::size_t CHUNK = 2 * LANES;
+static_assert(CHUNK <= MOST_CHUNK);
+constexpr std::size_t chunked(std::size_t n) { return (n + CHUNK - 1) / CHUNK * CHUNK; }
+constexpr std::size_t place_in_chunks(std::size_t i) { return i / CHUNK * CHUNK + i % CHUNK % LANES * 2 + i % CHUNK / LANES; }
+inline Vector vector_of(const BFloat16 *row, int k) {
+  const Pairs pairs = *reinterpret_cast<const Pairs *>(row + k / 2 * static_cast<int>(CHUNK));
+  return k % 2 == 0 ? firsts(pairs) : seconds(pairs);
+}
+
+/// Fetches `count` numbers into the second cache; where they lie need not exist.
+template <class T> inline void fetch(const T *from, std::size_t count) {
+  for (std::size_t byte = 0; byte < count * sizeof(T); byte += 64)
+    __builtin_prefetch(reinterpret_cast<const char *>(from) + byte, 0, 2);
+}
+
+/// An array on cache lines; `resize` forgets what it held and fills it with zeros.
+template <class T> class Array {
+public:
+  Array() = default;
+  explicit Array(std::size_t n) { resize(n); }
+  Array(Array &&other) noexcept { swap(other); }
+  Array &operator=(Array &&other) noexcept {
+    swap(other);
+    return *this;
+  }
+  Array(const Array &) = delete;
+  Array &operator=(const Array &) = delete;
+  ~Array() { release(); }
+
+  void resize(std::size_t n) {
+    if (n != length) {
+      release();
+      if (n != 0)
+        numbers = static_cast<T *>(::operator new(padded(n) * sizeof(T), std::align_val_t(64)));
+      length = n;
+    }
+    clear();
+  }
+  /// Makes room for `n` without filling it; what it held is forgotten.
+  void reserve(std::size_t n) {
+    if (n > length) {
+      release();
+      numbers = static_cast<T *>(::operator new(padded(n) * sizeof(T), std::align_val_t(64)));
+      length = n;
+    }
+  }
+  void clear() {
+    if (length != 0)
+      std::memset(static_cast<void *>(numbers), 0, padded(length) * sizeof(T));
+  }
+  void swap(Array &other) noexcept {
+    std::swap(numbers, other.numbers);
+    std::swap(length, other.length);
+  }
+  std::size_t size() const { return length; }
+  T *data() { return numbers; }
+  const T *data() const { return numbers; }
+  T &operator[](std::size_t i) { return numbers[i]; }
+  const T &operator[](std::size_t i) const { return numbers[i]; }
+
+private:
+  T *numbers = nullptr;
+  std::size_t length = 0;
+  void release() {
+    if (numbers != nullptr)
+      ::operator delete(numbers, std::align_val_t(64));
+    numbers = nullptr;
+    length = 0;
+  }
+};
+
+} // namespace snnc
+
+#endif

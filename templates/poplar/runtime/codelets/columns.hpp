@@ -1,0 +1,327 @@
+// ---- rows of columns ----------------------------------------------------------------------------------------------------------
+//
+// [rows][columns] lies with its columns in pairs, so that every pair is one aligned 64-bit load: first all rows of the paired columns,
+// then, when their number is odd, all rows of the last one. The columns of a sweep over a list stay in registers.
+
+namespace {
+
+/// Pairs of columns; the last of an odd number counts as one.
+[[maybe_unused]] inline unsigned pairs(unsigned columns) { return (columns + 1) / 2; }
+
+/// Sweeps over a list, each of at most `most` pairs.
+[[maybe_unused]] inline unsigned sweeps(unsigned columns, unsigned most) { return (pairs(columns) + most - 1) / most; }
+
+/// 1 when the last sweep reads pairs and a single column, which lie in two places.
+[[maybe_unused]] inline unsigned joined(unsigned columns, unsigned most) { return columns % 2 != 0 && pairs(columns) % most != 1 ? 1 : 0; }
+
+/// Elements of [rows][columns], rounded up so that what follows is aligned too.
+[[maybe_unused]] inline unsigned long padded(unsigned long rows, unsigned columns) { return (rows * columns + 1) / 2 * 2; }
+
+/// The columns of a sweep: P pairs, and one more when LAST is 1.
+template <unsigned P, unsigned LAST> struct Held {
+  float2 pair[P == 0 ? 1 : P];
+  float last;
+
+  explicit Held(const float *__restrict from) {
+    for (unsigned p = 0; p < P; ++p)
+      pair[p] = float2{from[2 * p], from[2 * p + 1]};
+    last = LAST != 0 ? from[2 * P] : 0.0f;
+  }
+
+  void store(float *__restrict to) const {
+    for (unsigned p = 0; p < P; ++p) {
+      to[2 * p] = pair[p][0];
+      to[2 * p + 1] = pair[p][1];
+    }
+    if (LAST != 0)
+      to[2 * P] = last;
+  }
+};
+
+/// The same length for the lists of all samples.
+struct Same {
+  unsigned length;
+  unsigned operator[](unsigned) const { return length; }
+};
+
+/// Where a list begins: with its first element, but that of a sample which another worker has the begin of.
+template <class Lengths> inline unsigned begin_of(const Lengths &, unsigned) { return 0; }
+
+/// What one of `shares` workers has of the lists of all samples, put behind each other: an even share of the elements.
+template <class Numbers> struct Share {
+  Numbers numbers;
+  unsigned first = 0, last = 0, skipped = 0, end = 0, runs = 0, elements = 0;
+
+  Share(Numbers all, unsigned samples, unsigned share, unsigned shares) : numbers(all) {
+    unsigned found = 0;
+    for (unsigned s = 0; s < samples; ++s)
+      found += numbers[s];
+    const unsigned from = bound(found, share, shares), to = bound(found, share + 1, shares);
+    elements = to - from;
+    unsigned before = 0;
+    for (unsigned s = 0; s < samples && before < to; before += numbers[s++]) {
+      if (numbers[s] == 0 || before + numbers[s] <= from)
+        continue;
+      first = runs == 0 ? s : first;
+      skipped = runs == 0 ? from - before : skipped;
+      ++runs;
+      last = s;
+      end = to - before < numbers[s] ? to - before : numbers[s];
+    }
+  }
+
+  /// Elements that this worker has of a sample.
+  unsigned operator[](unsigned s) const {
+    if (runs == 0 || s < first || s > last)
+      return 0;
+    return (s == last ? end : numbers[s]) - (s == first ? skipped : 0);
+  }
+
+private:
+  static unsigned bound(unsigned elements, unsigned share, unsigned shares) {
+    return share == shares ? elements
+                           : static_cast<unsigned>(static_cast<float>(elements) * static_cast<float>(share) / static_cast<float>(shares));
+  }
+};
+
+template <class Numbers> inline unsigned begin_of(const Share<Numbers> &share, unsigned s) { return s == share.first ? share.skipped : 0; }
+
+/// Runs Loop over the list of every sample, for the columns [done, done + C) of [samples][columns].
+template <template <unsigned, unsigned> class Loop, unsigned C> struct Sweep {
+  template <class List, class Lengths, class Row, class Column> static void
+  run(const List *lists, unsigned room, Lengths lengths, unsigned samples, Row *pair, Row *last, unsigned columns, Column *held) {
+    for (unsigned s = 0; s < samples; ++s, lists += room, held += columns)
+      if (lengths[s] != 0)
+        Loop<C / 2, C % 2>::run(lists + begin_of(lengths, s), lengths[s], pair, last, columns / 2 * 2, held);
+  }
+};
+
+/// Sweep for `now` columns, which are at most C.
+template <template <unsigned, unsigned> class Loop, unsigned C> struct Choose {
+  template <class... All> static void run(unsigned now, All... all) {
+    if (now == C)
+      Sweep<Loop, C>::run(all...);
+    else
+      Choose<Loop, C - 1>::run(now, all...);
+  }
+};
+
+template <template <unsigned, unsigned> class Loop> struct Choose<Loop, 0> {
+  template <class... All> static void run(All...) {}
+};
+
+/// Runs Loop over the lists of all samples ([samples][room] of `lengths` each) for all columns, MOST pairs in a sweep.
+template <template <unsigned, unsigned> class Loop, unsigned MOST, class List, class Lengths, class Row, class Column>
+__attribute__((noinline)) void sweep(const List *lists, unsigned room, Lengths lengths, unsigned samples, Row *rows, unsigned inputs,
+                                     unsigned columns, Column *held) {
+  Row *last = rows + static_cast<unsigned long>(inputs) * (columns / 2 * 2);
+  unsigned done = 0;
+  for (; columns - done > 2 * MOST; done += 2 * MOST)
+    Sweep<Loop, 2 * MOST>::run(lists, room, lengths, samples, rows + done, last, columns, held + done);
+  Choose<Loop, 2 * MOST>::run(columns - done, lists, room, lengths, samples, rows + done, last, columns, held + done);
+}
+
+/// Events of all samples.
+[[maybe_unused]] inline unsigned long total(const unsigned *numbers, unsigned samples) {
+  unsigned long found = 0;
+  for (unsigned s = 0; s < samples; ++s)
+    found += numbers[s];
+  return found;
+}
+
+/// sums[c] += rows[id][c] for every event.
+template <unsigned P, unsigned LAST> struct AddRows {
+  template <class Id>
+  static void run(const Id *__restrict ids, unsigned events, const float *pair, const float *last, unsigned stride, float *sums) {
+    Held<P, LAST> held(sums);
+    for (unsigned e = 0; e < events; ++e) {
+      const unsigned id = ids[e];
+      const float2 *row = reinterpret_cast<const float2 *>(pair + static_cast<unsigned long>(id) * stride);
+      for (unsigned p = 0; p < P; ++p)
+        held.pair[p] += row[p];
+      if (LAST != 0)
+        held.last += last[id];
+    }
+    held.store(sums);
+  }
+};
+
+/// rows[id][c] += delta[c] for every event.
+template <unsigned P, unsigned LAST> struct AddToRows {
+  template <class Id>
+  static void run(const Id *__restrict ids, unsigned events, float *pair, float *last, unsigned stride, const float *delta) {
+    const Held<P, LAST> held(delta);
+    for (unsigned e = 0; e < events; ++e) {
+      const unsigned id = ids[e];
+      float2 *row = reinterpret_cast<float2 *>(pair + static_cast<unsigned long>(id) * stride);
+      for (unsigned p = 0; p < P; ++p)
+        row[p] += held.pair[p];
+      if (LAST != 0)
+        last[id] += held.last;
+    }
+  }
+};
+
+/// sums[c] += values[i] * rows[i][c].
+template <unsigned P, unsigned LAST> struct AddProducts {
+  static void run(const float *__restrict values, unsigned width, const float *pair, const float *last, unsigned stride, float *sums) {
+    Held<P, LAST> held(sums);
+    for (unsigned i = 0; i < width; ++i) {
+      const float2 value = {values[i], values[i]};
+      const float2 *row = reinterpret_cast<const float2 *>(pair + static_cast<unsigned long>(i) * stride);
+      for (unsigned p = 0; p < P; ++p)
+        held.pair[p] += value * row[p];
+      if (LAST != 0)
+        held.last += value[0] * last[i];
+    }
+    held.store(sums);
+  }
+};
+
+/// rows[i][c] += values[i] * delta[c].
+template <unsigned P, unsigned LAST> struct AddOuter {
+  static void run(const float *__restrict values, unsigned width, float *pair, float *last, unsigned stride, const float *delta) {
+    const Held<P, LAST> held(delta);
+    for (unsigned i = 0; i < width; ++i) {
+      const float2 value = {values[i], values[i]};
+      float2 *row = reinterpret_cast<float2 *>(pair + static_cast<unsigned long>(i) * stride);
+      for (unsigned p = 0; p < P; ++p)
+        row[p] += value * held.pair[p];
+      if (LAST != 0)
+        last[i] += value[0] * held.last;
+    }
+  }
+};
+
+/// Calls use(i) for all rows but those of pairs whose values are both 0; returns how many.
+template <class Use> inline unsigned each_loud_row(const float *values, unsigned width, const Use &use) {
+  unsigned used = 0;
+  for (unsigned i = 0; i < width; i += 2) {
+    const unsigned end = i + 1 < width ? i + 2 : width;
+    if (values[i] == 0.0f && values[end - 1] == 0.0f)
+      continue;
+    for (unsigned row = i; row < end; ++row)
+      use(row);
+    used += end - i;
+  }
+  return used;
+}
+
+/// Such rows of all samples.
+[[maybe_unused]] inline unsigned long loud_rows(const float *values, unsigned width, unsigned samples) {
+  unsigned long found = 0;
+  for (unsigned s = 0; s < samples; ++s)
+    found += each_loud_row(values + static_cast<unsigned long>(s) * width, width, [](unsigned) {});
+  return found;
+}
+
+/// AddProducts for values that are mostly 0.
+template <unsigned P, unsigned LAST> struct AddLoudProducts {
+  static void run(const float *__restrict values, unsigned width, const float *pair, const float *last, unsigned stride, float *sums) {
+    Held<P, LAST> held(sums);
+    each_loud_row(values, width, [&](unsigned i) {
+      const float2 value = {values[i], values[i]};
+      const float2 *row = reinterpret_cast<const float2 *>(pair + static_cast<unsigned long>(i) * stride);
+      for (unsigned p = 0; p < P; ++p)
+        held.pair[p] += value * row[p];
+      if (LAST != 0)
+        held.last += value[0] * last[i];
+    });
+    held.store(sums);
+  }
+};
+
+/// AddOuter for values that are mostly 0.
+template <unsigned P, unsigned LAST> struct AddLoudOuter {
+  static void run(const float *__restrict values, unsigned width, float *pair, float *last, unsigned stride, const float *delta) {
+    const Held<P, LAST> held(delta);
+    each_loud_row(values, width, [&](unsigned i) {
+      const float2 value = {values[i], values[i]};
+      float2 *row = reinterpret_cast<float2 *>(pair + static_cast<unsigned long>(i) * stride);
+      for (unsigned p = 0; p < P; ++p)
+        row[p] += value * held.pair[p];
+      if (LAST != 0)
+        last[i] += value[0] * held.last;
+    });
+  }
+};
+
+/// Two samples, in one load when they are aligned.
+template <bool ALIGNED> inline float2 two_samples(const float *row) {
+  return ALIGNED ? *reinterpret_cast<const float2 *>(row) : float2{row[0], row[1]};
+}
+
+/// sums[s * step] += rows[o][s] * weights[o] over all outputs, for 2 * P samples and one more when LAST is 1.
+template <unsigned P, unsigned LAST, bool ALIGNED> inline void add_some_samples(const float *__restrict rows, unsigned batch,
+                                                                                const float *__restrict weights, unsigned outputs,
+                                                                                float *__restrict sums, unsigned step) {
+  float2 held[P == 0 ? 1 : P] = {};
+  float last = 0.0f;
+  for (unsigned o = 0; o < outputs; ++o, rows += batch) {
+    const float2 weight = {weights[o], weights[o]};
+    for (unsigned p = 0; p < P; ++p)
+      held[p] += weight * two_samples<ALIGNED>(rows + 2 * p);
+    if (LAST != 0)
+      last += weight[0] * rows[2 * P];
+  }
+  for (unsigned p = 0; p < P; ++p) {
+    sums[2 * p * step] += held[p][0];
+    sums[(2 * p + 1) * step] += held[p][1];
+  }
+  if (LAST != 0)
+    sums[2 * P * step] += last;
+}
+
+/// add_some_samples for `now` samples, which are at most S.
+template <unsigned S, bool ALIGNED> struct ChooseSamples {
+  template <class... All> static void run(unsigned now, All... all) {
+    if (now == S)
+      add_some_samples<S / 2, S % 2, ALIGNED>(all...);
+    else
+      ChooseSamples<S - 1, ALIGNED>::run(now, all...);
+  }
+};
+
+template <bool ALIGNED> struct ChooseSamples<0, ALIGNED> {
+  template <class... All> static void run(All...) {}
+};
+
+/// The same for all samples, SAMPLE_SWEEP pairs at a time in registers.
+template <bool ALIGNED> __attribute__((noinline)) void add_products_of_samples(const float *rows, unsigned batch, const float *weights,
+                                                                               unsigned outputs, float *sums, unsigned samples,
+                                                                               unsigned step) {
+  unsigned s = 0;
+  for (; samples - s > 2 * SAMPLE_SWEEP; s += 2 * SAMPLE_SWEEP)
+    add_some_samples<SAMPLE_SWEEP, 0, ALIGNED>(rows + s, batch, weights, outputs, sums + s * step, step);
+  ChooseSamples<2 * SAMPLE_SWEEP, ALIGNED>::run(samples - s, rows + s, batch, weights, outputs, sums + s * step, step);
+}
+
+/// sums[c] += sum of rows[o] * weights[c][o] over all outputs, for N columns: one sample, two outputs at a time.
+template <unsigned N, bool ALIGNED>
+inline void add_dots(const float *__restrict rows, const float *__restrict weights, unsigned outputs, float *__restrict sums) {
+  float2 held[N] = {};
+  for (unsigned o = 0; o + 1 < outputs; o += 2) {
+    const float2 row = two_samples<true>(rows + o);
+    for (unsigned c = 0; c < N; ++c)
+      held[c] += row * two_samples<ALIGNED>(weights + c * outputs + o);
+  }
+  for (unsigned c = 0; c < N; ++c)
+    sums[c] += held[c][0] + held[c][1] + (outputs % 2 != 0 ? rows[outputs - 1] * weights[(c + 1) * outputs - 1] : 0.0f);
+}
+
+/// The same for all columns of a block that has one sample: four at a time share what they load of the deltas.
+template <bool ALIGNED>
+__attribute__((noinline)) void add_dots_of_columns(const float *rows, const float *weights, unsigned outputs, float *sums, unsigned count) {
+  unsigned c = 0;
+  for (; c + 4 <= count; c += 4)
+    add_dots<4, ALIGNED>(rows, weights + c * outputs, outputs, sums + c);
+  for (; c + 2 <= count; c += 2)
+    add_dots<2, ALIGNED>(rows, weights + c * outputs, outputs, sums + c);
+  for (; c < count; ++c)
+    add_dots<1, ALIGNED>(rows, weights + c * outputs, outputs, sums + c);
+}
+
+/// Runs of columns that add_dots_of_columns makes.
+[[maybe_unused]] inline unsigned dot_sweeps(unsigned count) { return count / 4 + count % 4 / 2 + count % 2; }
+
+} // namespace

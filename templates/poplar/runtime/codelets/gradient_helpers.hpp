@@ -1,0 +1,90 @@
+// ---- gradients that come back for some neurons ---------------------------------------------------------------------------------
+
+namespace {
+
+/// A window of the backward pass has two numbers a sample: its spikes, and all its entries.
+struct Spikes {
+  const unsigned *numbers;
+  unsigned operator[](unsigned s) const { return numbers[2 * s]; }
+};
+
+[[maybe_unused]] inline unsigned long total(Spikes spikes, unsigned samples) {
+  unsigned long found = 0;
+  for (unsigned s = 0; s < samples; ++s)
+    found += spikes[s];
+  return found;
+}
+
+/// Their entries.
+struct Entries {
+  const unsigned *numbers;
+  unsigned operator[](unsigned s) const { return numbers[2 * s + 1]; }
+};
+
+[[maybe_unused]] inline unsigned long entries_of(const unsigned *numbers, unsigned samples) { return total(Spikes{numbers + 1}, samples); }
+
+/// partial[e] = sum over some columns of rows[id][c] * delta[c], added to what other columns gave.
+template <unsigned P, unsigned LAST> struct MakeProducts {
+  template <class Id> static void run(const Id *__restrict ids, unsigned entries, const float *pair, const float *last, unsigned stride,
+                                      const float *delta, float *__restrict partial, bool starts) {
+    const Held<P, LAST> held(delta);
+    for (unsigned e = 0; e < entries; ++e) {
+      const unsigned id = ids[e];
+      const float2 *row = reinterpret_cast<const float2 *>(pair + static_cast<unsigned long>(id) * stride);
+      float2 sum = {starts ? 0.0f : partial[e], 0.0f};
+      for (unsigned p = 0; p < P; ++p)
+        sum += row[p] * held.pair[p];
+      partial[e] = sum[0] + sum[1] + (LAST != 0 ? last[id] * held.last : 0.0f);
+    }
+  }
+};
+
+/// MakeProducts for `now` columns, which are at most C.
+template <unsigned C> struct ChooseProducts {
+  template <class... All> static void run(unsigned now, All... all) {
+    if (now == C)
+      MakeProducts<C / 2, C % 2>::run(all...);
+    else
+      ChooseProducts<C - 1>::run(now, all...);
+  }
+};
+
+template <> struct ChooseProducts<0> {
+  template <class... All> static void run(All...) {}
+};
+
+/// The partial products of all entries of all samples, VALUE_SWEEP pairs of columns at a time.
+template <class Id, class Lengths>
+__attribute__((noinline)) void partial_products(const Id *ids, unsigned room, Lengths lengths, unsigned samples, const float *rows,
+                                                unsigned inputs, unsigned columns, const float *deltas, float *partial, unsigned capacity) {
+  const unsigned stride = columns / 2 * 2;
+  const float *last = rows + static_cast<unsigned long>(inputs) * stride;
+  for (unsigned done = 0; done < columns;) {
+    const unsigned now = columns - done < 2 * VALUE_SWEEP ? columns - done : 2 * VALUE_SWEEP;
+    for (unsigned s = 0; s < samples; ++s)
+      ChooseProducts<2 * VALUE_SWEEP>::run(now, ids + s * room + begin_of(lengths, s), lengths[s], rows + done, last, stride,
+                                           deltas + s * columns + done, partial + s * capacity + begin_of(lengths, s), done == 0);
+    done += now;
+  }
+}
+
+/// Halvings of a search in n ascending ids.
+[[maybe_unused]] inline unsigned halvings(unsigned n) { return n == 0 ? 0 : 32 - static_cast<unsigned>(__builtin_clz(n)); }
+
+/// sums[id - first] += values[e] for the ids of [first, first + count) among n ascending ones; returns their number.
+template <class Id> inline unsigned add_own(const Id *__restrict ids, const float *__restrict values, unsigned n, unsigned first,
+                                            unsigned count, float *__restrict sums) {
+  unsigned at = 0, left = n;
+  while (left != 0) {
+    const unsigned half = left / 2;
+    const bool below = ids[at + half] < first;
+    at = below ? at + half + 1 : at;
+    left = below ? left - half - 1 : half;
+  }
+  unsigned own = 0;
+  for (; at + own < n && ids[at + own] - first < count; ++own)
+    sums[ids[at + own] - first] += values[at + own];
+  return own;
+}
+
+} // namespace

@@ -1,0 +1,208 @@
+// ---- relays: all workers of a tile share the samples of a relay ----------------------------------------------------------------
+
+namespace {
+
+/// Ids are moved as whole words: two of 16 bits or one of 32.
+typedef unsigned __attribute__((may_alias)) Word;
+
+/// Words of so many ids.
+template <class Id> inline unsigned id_words(unsigned ids) { return (ids * sizeof(Id) + 3) / 4; }
+
+/// What a mask unit is: 32 neurons that may have spiked in one word; 16 in the upper half of a word and below them those that only take
+/// gradient; or 32 and 32 in two words. The first neuron is the highest bit.
+enum class Mask { SPIKES, HALVES, PAIRS };
+
+/// A piece of a relay's mask, one worker's; see relay_pieces() in layout.hpp.
+struct Piece {
+  unsigned sample, place, run, units, begin, from, to, head, tail;
+};
+
+/// The pieces of all workers: [WORKERS + 1] numbers of their first ones, then what they are.
+[[maybe_unused]] inline const Piece &piece_of(const unsigned *pieces, unsigned number) {
+  return *reinterpret_cast<const Piece *>(&pieces[WORKERS + 1 + number * (sizeof(Piece) / sizeof(unsigned))]);
+}
+
+/// Ids that a worker finds: spikes from the begin of its room upwards, neurons that only take gradient from its end downwards.
+struct Found {
+  unsigned *up, *down;
+  unsigned runs = 0, groups = 0, singles = 0, hits = 0;
+
+  template <Mask KIND> void take(const unsigned *unit, unsigned first) {
+    for (unsigned bits = KIND == Mask::HALVES ? *unit & 0xffff0000u : *unit; bits != 0;) {
+      const unsigned lead = static_cast<unsigned>(__builtin_clz(bits));
+      *up++ = first + lead;
+      bits ^= 0x80000000u >> lead;
+    }
+    if (KIND == Mask::SPIKES)
+      return;
+    for (unsigned bits = KIND == Mask::HALVES ? *unit << 16 : unit[1]; bits != 0;) {
+      const unsigned lead = static_cast<unsigned>(__builtin_clz(bits));
+      *--down = first + lead;
+      bits ^= 0x80000000u >> lead;
+    }
+  }
+
+  /// Units that follow each other, four words at once, as most hold no bit.
+  template <Mask KIND> void scan(const unsigned *unit, const unsigned *first, unsigned units) {
+    constexpr unsigned WORDS = KIND == Mask::PAIRS ? 2 : 1, TOGETHER = 4 / WORDS;
+    unsigned i = 0;
+    for (; i + TOGETHER <= units; i += TOGETHER, unit += 4) {
+      if ((unit[0] | unit[1] | unit[2] | unit[3]) == 0)
+        continue;
+      ++hits;
+      for (unsigned n = 0; n < TOGETHER; ++n)
+        take<KIND>(&unit[n * WORDS], first[i + n]);
+    }
+    groups += i / TOGETHER;
+    singles += units - i;
+    for (; i < units; ++i, unit += WORDS)
+      take<KIND>(unit, first[i]);
+    ++runs;
+  }
+
+  /// All units of a piece: one run, or one on each tile, `skip` words apart.
+  template <Mask KIND>
+  __attribute__((noinline)) void scan(const unsigned *mask, const unsigned *first, const Piece &piece, unsigned row, unsigned skip) {
+    constexpr unsigned WORDS = KIND == Mask::PAIRS ? 2 : 1;
+    const unsigned *unit = &mask[WORDS * piece.place];
+    first += piece.begin;
+    for (unsigned left = piece.units, run = piece.run; left != 0; run = left < row ? left : row) {
+      scan<KIND>(unit, first, run);
+      unit += WORDS * run + skip;
+      first += run;
+      left -= run;
+    }
+  }
+};
+
+/// The first id behind a piece among the spikes (GRADIENT: among those that only take gradient) of its sample; 0 if there is none.
+template <bool GRADIENT>
+inline unsigned id_behind(const unsigned *pieces, const unsigned *counts, const unsigned *ids, unsigned number, unsigned tail) {
+  for (; number < tail; ++number)
+    if (counts[2 * number + GRADIENT] != 0)
+      return GRADIENT ? ids[piece_of(pieces, number).to - 1] : ids[piece_of(pieces, number).from];
+  return 0;
+}
+
+/// Writes the words that begin in places [begin, end) of a list, from ids that lie STEP apart; `next` is what comes behind the last one.
+/// Returns how many.
+template <class Id, int STEP, class Write>
+__attribute__((noinline)) unsigned join(const unsigned *ids, unsigned begin, unsigned end, unsigned next, const Write &write) {
+  if (sizeof(Id) == 4) {
+    for (unsigned place = begin; place < end; ++place, ids += STEP)
+      write(place, *ids);
+    return end - begin;
+  }
+  unsigned place = begin + begin % 2;
+  ids += begin % 2 != 0 ? STEP : 0;
+  for (; place + 1 < end; place += 2, ids += 2 * STEP)
+    write(place, ids[0] | ids[STEP] << 16);
+  if (place < end)
+    write(place, ids[0] | next << 16);
+  return (end + 1) / 2 - (begin + 1) / 2;
+}
+
+/// Bits of the values in the words [begin, end) of a list of bits, from the ids of a piece and those behind it; returns how many.
+[[maybe_unused]] __attribute__((noinline)) unsigned put_bits(const unsigned *pieces, const unsigned *counts, const unsigned *found_ids,
+                                                             unsigned number, unsigned begin, unsigned end, unsigned *bits) {
+  unsigned word = begin, value = 0, put = 0;
+  for (const unsigned tail = piece_of(pieces, number).tail; number < tail; ++number) {
+    const unsigned *ids = &found_ids[piece_of(pieces, number).from];
+    for (unsigned i = 0; i < counts[2 * number] && ids[i] < 32 * end; ++i) {
+      if (ids[i] < 32 * begin)
+        continue;
+      for (; word < ids[i] / 32; value = 0)
+        bits[word++] = value;
+      value |= 0x80000000u >> ids[i] % 32;
+      ++put;
+    }
+  }
+  for (; word < end; value = 0)
+    bits[word++] = value;
+  return put;
+}
+
+/// The ids of bits in the words [begin, end) of `words`, the first of which has a place in a window: the words of the window that begin with one
+/// of them. Returns how many bits there are.
+template <class Id> __attribute__((noinline)) unsigned list_bits(const unsigned *bits, unsigned words, unsigned begin, unsigned end,
+                                                                 int place, int room, Id *window) {
+  Word *list = reinterpret_cast<Word *>(window);
+  unsigned low = 0, found = 0;
+  bool open = false;
+  for (unsigned w = begin; w < end; ++w)
+    for (unsigned left = bits[w]; left != 0; ++place, ++found) {
+      const unsigned lead = static_cast<unsigned>(__builtin_clz(left)), id = 32 * w + lead;
+      left ^= 0x80000000u >> lead;
+      if (sizeof(Id) == 4) {
+        if (place >= 0 && place < room)
+          list[place] = id;
+      } else if (place % 2 == 0) {
+        low = id;
+        open = place >= 0 && place < room;
+      } else if (open) {
+        list[place / 2] = low | id << 16;
+        open = false;
+      }
+    }
+  unsigned next = end;
+  while (open && next < words && bits[next] == 0)
+    ++next;
+  if (open)
+    list[place / 2] = low | (next < words ? 32 * next + static_cast<unsigned>(__builtin_clz(bits[next])) : 0) << 16;
+  return found;
+}
+
+/// Bits in the words [begin, end).
+[[maybe_unused]] __attribute__((noinline)) unsigned count_bits(const unsigned *bits, unsigned begin, unsigned end) {
+  unsigned found = 0;
+  for (unsigned w = begin; w < end; ++w)
+    found += static_cast<unsigned>(__builtin_popcount(bits[w]));
+  return found;
+}
+
+/// The most of `left` and what is more than `room` of `all` events.
+[[maybe_unused]] inline unsigned most_left(unsigned left, unsigned all, unsigned room) {
+  return all > room && all - room > left ? all - room : left;
+}
+
+/// Windows of `room` events that so many events need.
+[[maybe_unused]] inline unsigned further_windows(unsigned events, unsigned room) { return (events + room - 1) / room; }
+
+/// A worker's shares of the lists of all samples: of each list the words whose number modulo WORKERS is in [first, first + span).
+template <class Share> inline void each_share(unsigned samples, unsigned worker, const Share &share) {
+  for (unsigned at = worker * samples, end = at + samples; at < end;) {
+    const unsigned first = at % WORKERS, span = WORKERS - first < end - at ? WORKERS - first : end - at;
+    share(at / WORKERS, first, span);
+    at += span;
+  }
+}
+
+/// Words that were copied, in so many runs.
+struct Copied {
+  unsigned words = 0, runs = 0;
+};
+
+/// Copies such a share of `words` words.
+template <class Value>
+__attribute__((noinline)) Copied copy_share(const Value *from, Value *to, unsigned words, unsigned first, unsigned span) {
+  Copied copied;
+  for (unsigned begin = first; begin < words; begin += WORKERS, ++copied.runs)
+    for (unsigned i = begin; i < begin + span && i < words; ++i, ++copied.words)
+      to[i] = from[i];
+  return copied;
+}
+
+/// Copies such a share of `ids` ids, rounded up to whole words.
+template <class Id> inline Copied copy_ids(const Id *from, Id *to, unsigned ids, unsigned first, unsigned span) {
+  return copy_share(reinterpret_cast<const Word *>(from), reinterpret_cast<Word *>(to), id_words<Id>(ids), first, span);
+}
+
+template <class Id> inline Word *words_of(Id *ids) { return reinterpret_cast<Word *>(ids); }
+
+/// Copies all of `number` values, to a boundary of segments or back.
+template <class Value> [[maybe_unused]] inline void copy_all(const Value *__restrict from, Value *__restrict to, unsigned long number) {
+  for (unsigned long i = 0; i < number; ++i)
+    to[i] = from[i];
+}
+
+} // namespace

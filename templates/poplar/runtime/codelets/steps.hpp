@@ -1,0 +1,14 @@
+// ---- all codelets ---------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// No step: larger than any negative one that a delayed bus shows.
+constexpr int NO_STEP = -1000000000;
+
+/// The step for which `iteration == interval * step + offset`, or NO_STEP.
+inline int step_of(int iteration, int offset, int interval) {
+  const int distance = iteration - offset;
+  return distance % interval == 0 ? distance / interval : NO_STEP;
+}
+
+} // namespace

@@ -1,0 +1,128 @@
+// Indexed connections: tables of runs on tiles, weights that are owned by some tiles and copied to those that use them.
+#ifndef SNNC_INDEXED_HPP
+#define SNNC_INDEXED_HPP
+
+#include "layout.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace snnc {
+
+/// Elements [first, first + count) of some array.
+struct Range {
+  std::size_t first, count;
+};
+
+/// Elements [first, first + count) of a connection's weights, on the tile that updates them.
+struct Owner {
+  unsigned tile;
+  std::size_t first, count;
+  bool learned;
+  std::size_t index;
+};
+
+std::vector<Owner> owners_of(const Table &table);
+
+std::vector<Owner> learned_owners(const std::vector<Owner> &owners);
+
+/// A part of the pieces that an owner sums up: one worker's, the first of which adds the other workers' sums.
+struct SumShare {
+  unsigned tile;
+  std::size_t owner, count, part, parts;
+};
+
+std::vector<SumShare> shares_of_sums(const std::vector<Owner> &owners, std::size_t parts);
+
+Order order_of_table(const Table &table);
+
+/// One variable or constant whose parts lie with groups, blocks or owners.
+template <class Items, class Size> Parts parts_on(poplar::Graph &graph, const Items &items, const std::string &name, const Size &size) {
+  Parts made;
+  made.begin.push_back(0);
+  for (const auto &item : items)
+    made.begin.push_back(made.begin.back() + size(item));
+  made.all = graph.addVariable(poplar::FLOAT, {made.begin.back()}, name);
+  std::size_t part = 0;
+  for (const auto &item : items)
+    graph.setTileMapping(made[part++], item.tile);
+  return made;
+}
+
+/// The tables of an indexed connection with one of its populations, as plan.bin holds them for the groups of one replica: for each group
+/// where its numbers begin, then for all groups where the runs of each row begin, the runs (place, weight, length), the elements of the
+/// weights that a group uses, the targets that it reads, and the keys of rows that are found by key.
+class Side {
+public:
+  Side(const Population &population, const std::vector<Table> &tables, std::size_t at);
+
+  template <class Part> unsigned low(const Part &part) const;
+  template <class Part> unsigned span(const Part &part) const;
+  /// Elements that a group's copy of the weights holds.
+  template <class Part> unsigned size(const Part &part) const;
+  /// The elements of the weights that a group uses, in order.
+  template <class Part> std::vector<Range> used(const Part &part) const;
+  template <class Part> std::vector<Range> read(const Part &part) const;
+
+  template <class Number> Parts rows(poplar::Graph &graph, const poplar::Type &type) const;
+
+  /// The source of each row, where rows are found by key.
+  template <class Number> Parts keys(poplar::Graph &graph, const poplar::Type &type) const;
+
+  /// A column of the runs: 0 places, 1 weights, 2 lengths.
+  template <class Number> Parts runs(poplar::Graph &graph, const poplar::Type &type, std::size_t column) const;
+
+  /// Constant weights, picked for each group from `values` (bits of floats).
+  Parts constants(poplar::Graph &graph, const Table &values) const;
+
+  /// A copy of the weights that each group uses.
+  Parts copies(poplar::Graph &graph, const std::string &name) const;
+
+  /// What the copies are made of.
+  poplar::Tensor from(const poplar::Tensor &weights) const;
+
+  /// Private gradients of each block.
+  Parts private_sums(poplar::Graph &graph, const std::string &name) const;
+
+  /// The rows of a matrix that a group reads, for the samples of its replica; one row of it where it reads none.
+  poplar::Tensor rows_of(const Matrix &matrix, const Block &b) const;
+
+private:
+  enum Column : std::size_t { LOW, SPAN, ROWS, RUNS, USED, READ, SIZE, KEYS };
+  const Population &p;
+  const Table &groups, &row_starts, &all_runs, &used_ranges, &read_ranges, &all_keys;
+
+  unsigned at(std::size_t group, Column column) const;
+  std::size_t cut(const Group &g) const;
+  std::size_t cut(const Block &b) const;
+
+  std::vector<Range> ranges(const Table &table, std::size_t group, Column column) const;
+};
+
+/// What the groups of all replicas hold of each owner's gradient, and where it belongs.
+class Shares {
+public:
+  Shares(const Population &p, const Side &side, const std::vector<Owner> &owners, const Parts &sums);
+
+  /// The pieces of a share of one owner's gradient; where there are none, something that is not read stands for them.
+  poplar::Tensor of(const SumShare &s, const poplar::Tensor &instead) const;
+  std::vector<unsigned> place(const SumShare &s) const;
+  std::size_t number(const SumShare &s) const;
+
+private:
+  std::ptrdiff_t begin(const SumShare &s, std::size_t part) const;
+
+  std::vector<std::vector<poplar::Tensor>> pieces;
+  std::vector<std::vector<unsigned>> places;
+};
+
+/// Where a share is summed up: the first in the gradient itself.
+poplar::Tensor summed(const Parts &total, const Parts &rest, const SumShare &s);
+
+/// The groups whose blocks have private sums to add up.
+std::vector<Group> with_several_blocks(const Population &p);
+
+} // namespace snnc
+
+#endif

@@ -1,0 +1,603 @@
+// What layout.hpp declares.
+#include "layout.hpp"
+
+#include <algorithm>
+
+template class std::vector<poplar::Tensor>;
+template class std::vector<poplar::program::Program>;
+
+namespace snnc {
+
+template <class Size> unsigned Population::most(const Size &size) const {
+  unsigned found = 0;
+  for (const TileGroups &t : tiles)
+    found = std::max(found, size(t));
+  return found;
+}
+
+Population::Population(const Table &table) {
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    const unsigned tile = table.at(i, 0), first = table.at(i, 1), count = table.at(i, 2), sample = table.at(i, 3), samples = table.at(i, 4);
+    if (groups.empty() || groups.back().first != first || groups.back().tile != tile) {
+      if (first == 0)
+        replicas.push_back({sample, 0});
+      groups.push_back({tile, first, count, i, i, groups.size(), replicas.size() - 1});
+      if (first == 0 || tile != homes.back().tile)
+        homes.push_back({tile, first, 0, groups.size() - 1, 0, replicas.size() - 1});
+      homes.back().count += count;
+      homes.back().end = groups.size();
+      if (replicas.size() == 1)
+        add_group(tile, first, count);
+    }
+    groups.back().end = i + 1;
+    replicas.back().samples = std::max(replicas.back().samples, sample + samples - replicas.back().sample);
+    blocks.push_back({tile, first, count, sample, samples, i, groups.size() - 1, replicas.size() - 1});
+  }
+}
+
+unsigned Population::most_neurons() const {
+  return most([](const TileGroups &t) { return t.count; });
+}
+
+unsigned Population::units() const {
+  return most([](const TileGroups &t) { return static_cast<unsigned>(t.end - t.begin); }) * units_of_group();
+}
+
+std::vector<unsigned> Population::first_of_unit() const {
+  std::vector<unsigned> first;
+  for (std::size_t t = 0; t < tiles.size(); ++t) {
+    for (std::size_t g = tiles[t].begin; g < tiles[t].end; ++g)
+      for (unsigned u = 0; u < units_of_group(); ++u)
+        first.push_back(groups[g].first + std::min(32 * u, groups[g].count));
+    first.resize((t + 1) * units(), tiles[t].first + tiles[t].count);
+  }
+  first.push_back(neurons);
+  return first;
+}
+
+std::vector<unsigned> Population::first_of_tile() const {
+  std::vector<unsigned> first;
+  for (const TileGroups &t : tiles)
+    first.push_back(t.first);
+  first.push_back(neurons);
+  return first;
+}
+
+std::pair<unsigned, unsigned> Population::own_units(const Block &b) const {
+  const std::size_t g = b.group % cuts();
+  const TileGroups &t = tiles[tile_of[g]];
+  const unsigned begin = static_cast<unsigned>(g - t.begin) * units_of_group();
+  return {begin, g + 1 == t.end ? units() : begin + units_of_group()};
+}
+
+unsigned Population::words_of(const Block &b, unsigned unit) const { return unit * (own_units(b).second - own_units(b).first); }
+
+std::size_t Population::cuts() const { return groups.size() / replicas.size(); }
+
+const Group &Population::twin(const Group &g, std::size_t replica) const { return groups[replica * cuts() + g.index % cuts()]; }
+
+unsigned Population::units_of_group() const { return (largest + 31) / 32; }
+
+void Population::add_group(unsigned tile, unsigned first, unsigned count) {
+  const std::size_t index = groups.size() - 1;
+  if (index == 0 || groups[index - 1].tile != tile)
+    tiles.push_back({index, index, first, 0});
+  tiles.back().end = index + 1;
+  tiles.back().count += count;
+  tile_of.push_back(tiles.size() - 1);
+  largest = std::max(largest, count);
+  neurons += count;
+}
+
+std::vector<unsigned> runs_of_tiles(const Population &p) {
+  std::vector<unsigned> runs, last;
+  std::size_t begin = 0;
+  for (const Home &h : p.homes) {
+    if (h.replica != 0)
+      break;
+    std::vector<unsigned> now{h.count, static_cast<unsigned>(h.end - h.begin)};
+    for (std::size_t g = h.begin; g < h.end; ++g)
+      now.push_back(p.groups[g].count);
+    if (now != last) {
+      begin = runs.size();
+      runs.push_back(0);
+      runs.insert(runs.end(), now.begin(), now.end());
+      last = now;
+    }
+    ++runs[begin];
+  }
+  return runs;
+}
+
+std::vector<Relay> relays_of(const Table &table) {
+  std::vector<Relay> relays;
+  for (std::size_t i = 0; i < table.rows(); ++i)
+    relays.push_back({table.at(i, 0), table.at(i, 1), table.at(i, 2), i});
+  return relays;
+}
+
+std::vector<unsigned> relay_pieces(const Population &p, const Relay &r, unsigned workers) {
+  const unsigned row = p.units(), each = row * static_cast<unsigned>(p.tiles.size());
+  const std::vector<unsigned> first = p.first_of_unit();
+  std::vector<unsigned> starts, pieces;
+  std::vector<unsigned> heads(r.samples + 1);
+  unsigned found = 0;
+  for (unsigned w = 0; w < workers; ++w) {
+    const std::size_t all = static_cast<std::size_t>(each) * r.samples, end = all * (w + 1) / workers;
+    starts.push_back(found);
+    for (std::size_t at = all * w / workers; at < end; ++found) {
+      const unsigned s = static_cast<unsigned>(at / each), begin = static_cast<unsigned>(at % each);
+      const unsigned units = static_cast<unsigned>(std::min<std::size_t>(each - begin, end - at));
+      if (begin == 0)
+        heads[s] = found;
+      const unsigned place = r.samples == 1 ? begin : (begin / row * r.samples + s) * row + begin % row;
+      const unsigned run = r.samples == 1 ? units : std::min(units, row - begin % row);
+      pieces.insert(pieces.end(), {s, place, run, units, begin, s * p.neurons + first[begin], s * p.neurons + first[begin + units], 0, 0});
+      at += units;
+    }
+  }
+  starts.push_back(found);
+  heads[r.samples] = found;
+  for (std::size_t i = 0; i < pieces.size(); i += 9) {
+    pieces[i + 7] = heads[pieces[i]];
+    pieces[i + 8] = heads[pieces[i] + 1];
+  }
+  starts.insert(starts.end(), pieces.begin(), pieces.end());
+  return starts;
+}
+
+std::vector<Place> places(const Table &table) {
+  std::vector<Place> found;
+  for (std::size_t i = 0; i < table.rows(); ++i)
+    found.push_back({table.at(i, 0)});
+  return found;
+}
+
+std::vector<Reader> readers_of(const Table &table) {
+  std::vector<Reader> found;
+  for (std::size_t i = 0; i < table.rows(); ++i)
+    found.push_back({table.at(i, 0), table.at(i, 1), table.at(i, 2), i});
+  return found;
+}
+
+poplar::Tensor in_order(const std::vector<const Parts *> &from, const Table &table) {
+  std::vector<poplar::Tensor> found;
+  for (std::size_t i = 0; i < table.rows(); ++i)
+    found.push_back((*from[table.at(i, 0)])[table.at(i, 1)]);
+  return poplar::concat(found);
+}
+
+poplar::Tensor OnIpus::at(const std::vector<Relay> &relays) const {
+  std::vector<poplar::Tensor> found;
+  for (const Relay &r : relays)
+    found.push_back((*this)[r.tile].expand({0}));
+  return poplar::concat(found);
+}
+
+poplar::Tensor Parts::operator[](std::size_t part) const { return all.slice(begin[part], begin[part + 1]); }
+
+poplar::Tensor Parts::range(std::size_t first, std::size_t last) const { return all.slice(begin[first], begin[last]); }
+
+poplar::Tensor Sums::operator[](std::size_t block) const {
+  const std::size_t g = population->blocks[block].group;
+  return block == population->groups[g].begin ? first[g] : others[block - g - 1];
+}
+
+poplar::Tensor Sums::of_others(const Group &g) const { return others.range(g.begin - g.index, g.end - g.index - 1); }
+
+poplar::Tensor Matrix::region(std::size_t first, std::size_t last, std::size_t sample, std::size_t samples) const {
+  std::vector<poplar::Tensor> found;
+  for (std::size_t r = 0; r < parts.size(); ++r) {
+    const std::size_t begin = std::max<std::size_t>(sample, replicas[r].sample);
+    const std::size_t end = std::min<std::size_t>(sample + samples, replicas[r].sample + replicas[r].samples);
+    if (begin < end)
+      found.push_back(parts[r].slice(first, last, 0).slice(begin - replicas[r].sample, end - replicas[r].sample, 1));
+  }
+  return (found.size() == 1 ? found[0] : poplar::concat(found, 1)).flatten();
+}
+
+std::size_t Matrix::rows() const { return parts[0].dim(0); }
+
+poplar::Tensor Sent::to(const Relay &r) const {
+  std::vector<poplar::Tensor> found;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const unsigned begin = std::max(r.sample, replicas[i].sample);
+    const unsigned end = std::min(r.sample + r.samples, replicas[i].sample + replicas[i].samples);
+    if (begin < end)
+      found.push_back(parts[i].slice(begin - replicas[i].sample, end - replicas[i].sample, 1));
+  }
+  return (found.size() == 1 ? found[0] : poplar::concat(found, 1)).flatten();
+}
+
+poplar::Tensor Sent::of_tile(const Population &p, const Home &h) const {
+  const std::size_t tile = p.tile_of[h.begin % p.cuts()];
+  return parts[h.replica].slice(tile, tile + 1, 0).flatten();
+}
+
+poplar::Tensor Sent::of(const Population &p, const Block &b, unsigned begin, unsigned end) const {
+  const std::size_t tile = p.tile_of[b.group % p.cuts()], sample = b.sample - replicas[b.replica].sample;
+  return parts[b.replica].slice(tile, tile + 1, 0).slice(sample, sample + b.samples, 1).slice(begin, end, 2).flatten();
+}
+
+poplar::Tensor own_mask(const Sent &mask, const Population &p, const Block &b, unsigned unit) {
+  const auto [begin, end] = p.own_units(b);
+  return mask.of(p, b, unit * begin, unit * end);
+}
+
+poplar::Tensor own_values(const Sent &values, const Population &p, const Block &b) {
+  const unsigned begin = b.first - p.tiles[p.tile_of[b.group % p.cuts()]].first;
+  return values.of(p, b, begin, begin + b.count);
+}
+
+void Copies::add(const poplar::Tensor &source, const poplar::Tensor &destination) {
+  from.push_back(source);
+  to.push_back(destination);
+}
+
+void Copies::end(poplar::program::Sequence &program, const char *name) const {
+  if (!from.empty())
+    program.add(poplar::program::Copy(poplar::concat(from), poplar::concat(to), false, name));
+}
+
+std::size_t even(std::size_t elements) { return (elements + 1) / 2 * 2; }
+
+Share share_of(const Population &p, std::size_t elements, std::size_t replica) {
+  const auto edge = [&](std::size_t r) { return std::min(elements, 2 * (even(elements) / 2 * r / p.replicas.size())); };
+  return {edge(replica), edge(replica + 1)};
+}
+
+template <class Items, class Size>
+Parts Layout::parts(const Items &items, const poplar::Type &type, const std::string &name, const Size &size) {
+  Parts made;
+  made.begin.push_back(0);
+  for (const auto &item : items)
+    made.begin.push_back(made.begin.back() + size(item));
+  made.all = graph.addVariable(type, {made.begin.back()}, name);
+  std::size_t part = 0;
+  for (const auto &item : items)
+    graph.setTileMapping(made[part++], item.tile);
+  return made;
+}
+
+template <class Size> Sums Layout::sums(const Population &p, const std::string &name, const Size &size) {
+  std::vector<Block> others;
+  for (const Block &b : p.blocks)
+    if (b.index != p.groups[b.group].begin)
+      others.push_back(b);
+  const auto elements = [&](const auto &item) { return size(item.count); };
+  return {&p, parts(p.groups, poplar::FLOAT, name, elements), parts(others, poplar::FLOAT, name + "_others", elements)};
+}
+
+Layout::Layout(poplar::Graph &made, unsigned samples) : graph(made), batch(samples) {}
+
+Parts Layout::cells(const Population &p, const poplar::Type &type, const std::string &name, std::size_t per_cell) {
+  return parts(p.blocks, type, name, [&](const Block &b) { return per_cell * b.samples * b.count; });
+}
+
+Parts Layout::block_words(const Population &p, const std::string &name, std::size_t slots, unsigned unit) {
+  return parts(p.blocks, poplar::UNSIGNED_INT, name, [&](const Block &b) { return slots * b.samples * p.words_of(b, unit); });
+}
+
+Sums Layout::block_rows(const Population &p, const std::string &name, std::size_t rows) {
+  return sums(p, name, [&](unsigned count) { return rows * count; });
+}
+
+Parts Layout::rows(const Population &p, const std::string &name, std::size_t rows) {
+  return parts(p.groups, poplar::FLOAT, name, [&](const Group &g) { return rows * g.count; });
+}
+
+Parts Layout::weights(const Population &p, const std::string &name, std::size_t inputs) {
+  return parts(p.groups, poplar::FLOAT, name, [&](const Group &g) { return even(inputs * g.count); });
+}
+
+Sums Layout::block_weights(const Population &p, const std::string &name, std::size_t inputs) {
+  return sums(p, name, [&](unsigned count) { return even(inputs * count); });
+}
+
+Parts Layout::shares(const Population &p, const std::string &name, const Parts &values) {
+  return parts(p.groups, poplar::FLOAT, name, [&](const Group &g) { return share_of(p, values.size(g.index), g.replica).size(); });
+}
+
+Parts Layout::block_numbers(const Population &p, const std::string &name) {
+  return parts(p.blocks, poplar::FLOAT, name, [](const Block &) { return std::size_t{1}; });
+}
+
+Parts Layout::group_numbers(const Population &p, const std::string &name) {
+  return parts(p.groups, poplar::FLOAT, name, [](const Group &) { return std::size_t{1}; });
+}
+
+Parts Layout::kept(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t per_sample) {
+  return parts(relays, type, name, [&](const Relay &r) { return per_sample * r.samples; });
+}
+
+Parts Layout::relay_numbers(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t each) {
+  return parts(relays, type, name, [&](const Relay &) { return each; });
+}
+
+Parts Layout::piece_counts(const std::vector<Relay> &relays, const std::string &name, unsigned workers) {
+  return parts(relays, poplar::UNSIGNED_INT, name, [&](const Relay &r) { return 2 * (r.samples + workers - 1); });
+}
+
+poplar::Tensor Layout::window(const std::vector<Relay> &relays, const poplar::Type &type, const std::string &name, std::size_t width) {
+  const poplar::Tensor made = graph.addVariable(type, {batch, width}, name);
+  for (const Relay &r : relays)
+    graph.setTileMapping(made.slice(r.sample, r.sample + r.samples), r.tile);
+  return made;
+}
+
+Matrix Layout::matrix(const Population &p, const std::string &name) {
+  const Matrix made = by_replica(p, poplar::FLOAT, name, p.neurons);
+  for (const Block &b : p.blocks)
+    graph.setTileMapping(own(made, b), b.tile);
+  return made;
+}
+
+Sent Layout::sent(const Population &p, const poplar::Type &type, const std::string &name, std::size_t row) {
+  Sent made;
+  made.replicas = p.replicas;
+  for (const Replica &r : p.replicas)
+    made.parts.push_back(graph.addVariable(type, {p.tiles.size(), r.samples, row}, name));
+  for (std::size_t r = 0; r < p.replicas.size(); ++r)
+    for (std::size_t t = 0; t < p.tiles.size(); ++t)
+      graph.setTileMapping(made.parts[r].slice(t, t + 1, 0), p.groups[r * p.cuts() + p.tiles[t].begin].tile);
+  return made;
+}
+
+Parts Layout::sample_rows(const Population &p, const std::string &name, std::size_t entries) {
+  return parts(p.blocks, poplar::FLOAT, name, [&](const Block &b) { return entries * b.samples; });
+}
+
+Parts Layout::source_rows(const Population &p, const std::string &name, std::size_t outputs) {
+  return parts(p.groups, poplar::FLOAT, name, [&](const Group &g) { return outputs * g.count; });
+}
+
+Parts Layout::packed_rows(const std::vector<Packer> &packers, const std::string &name) {
+  return parts(packers, poplar::FLOAT, name, [](const Packer &p) { return std::size_t{p.count} * p.columns; });
+}
+
+poplar::Tensor Layout::on_tile(const poplar::Type &type, const std::vector<std::size_t> &shape, const std::string &name, unsigned tile) {
+  const poplar::Tensor made = graph.addVariable(type, shape, name);
+  graph.setTileMapping(made, tile);
+  return made;
+}
+
+OnIpus Layout::on_ipus(const std::string &name, unsigned ipus) {
+  std::vector<poplar::Tensor> each;
+  const poplar::Tensor all = graph.addVariable(poplar::INT, {ipus}, name);
+  for (unsigned ipu = 0; ipu < ipus; ++ipu)
+    each.push_back(all.slice(ipu, ipu + 1));
+  return on_ipus(each);
+}
+
+OnIpus Layout::on_ipus(int value, unsigned ipus) {
+  std::vector<poplar::Tensor> each;
+  for (unsigned ipu = 0; ipu < ipus; ++ipu)
+    each.push_back(graph.addConstant<int>(poplar::INT, {1}, value));
+  return on_ipus(each);
+}
+
+OnIpus Layout::on_ipus(const std::vector<poplar::Tensor> &each) const {
+  OnIpus made{poplar::concat(each), {}, graph.getTarget().getTilesPerIPU()};
+  for (unsigned ipu = 0; ipu < each.size(); ++ipu) {
+    made.places.push_back({ipu * made.tiles_per_ipu});
+    graph.setTileMapping(each[ipu], made.places.back().tile);
+  }
+  return made;
+}
+
+poplar::Tensor Layout::constants(const std::vector<unsigned> &values, unsigned tile) {
+  const poplar::Tensor made = graph.addConstant<unsigned>(poplar::UNSIGNED_INT, {values.size()}, values.data());
+  graph.setTileMapping(made, tile);
+  return made;
+}
+
+Parts Layout::on_tiles(const Table &tiles, const poplar::Type &type, const std::string &name, std::size_t each) {
+  return parts(places(tiles), type, name, [&](const Place &) { return each; });
+}
+
+std::vector<poplar::Tensor> Layout::constants_on_tiles(const Table &tiles, const std::vector<unsigned> &values) {
+  std::vector<poplar::Tensor> made;
+  for (const Place &place : places(tiles))
+    made.push_back(constants(values, place.tile));
+  return made;
+}
+
+poplar::Tensor Layout::own(const Matrix &matrix, const Block &b, std::size_t offset) {
+  return matrix.region(b.first + offset, b.first + b.count + offset, b.sample, b.samples);
+}
+
+poplar::Tensor Layout::of_replica(const Matrix &rows, const Population &p, const Block &b) {
+  const Replica &mine = p.replicas[b.replica];
+  return rows.region(0, rows.rows(), mine.sample, mine.samples);
+}
+
+poplar::Tensor Layout::rows_of(const Population &source, const Home &h, const Population &target, const Parts &weights,
+                               std::size_t inputs) {
+  const std::size_t begin = nearest(source, target, h.replica) * target.cuts();
+  return rows_between(target, begin, begin + target.cuts(), weights, inputs, h.first, h.first + h.count);
+}
+
+poplar::Tensor Layout::rows_between(const Population &target, std::size_t begin, std::size_t end, const Parts &weights, std::size_t inputs,
+                                    std::size_t first, std::size_t last) {
+  std::vector<poplar::Tensor> rows;
+  for (std::size_t g = begin; g < end; ++g) {
+    const std::size_t count = target.groups[g].count, paired = count / 2 * 2;
+    const poplar::Tensor all = weights[g];
+    if (paired != 0)
+      rows.push_back(all.slice(first * paired, last * paired));
+    if (paired != count)
+      rows.push_back(all.slice(inputs * paired + first, inputs * paired + last));
+  }
+  return poplar::concat(rows);
+}
+
+poplar::Tensor Layout::pairs_of(const Population &source, const Population &target, const Parts &weights, std::size_t offset) {
+  std::vector<poplar::Tensor> rows;
+  for (std::size_t r = 0; r < source.replicas.size(); ++r) {
+    const std::size_t begin = nearest(source, target, r) * target.neurons + offset;
+    rows.push_back(weights.all.slice(begin, begin + source.neurons));
+  }
+  return poplar::concat(rows);
+}
+
+std::size_t Layout::nearest(const Population &source, const Population &target, std::size_t replica) {
+  return replica * target.replicas.size() / source.replicas.size();
+}
+
+Matrix Layout::by_replica(const Population &p, const poplar::Type &type, const std::string &name, std::size_t rows) {
+  Matrix made;
+  made.replicas = p.replicas;
+  for (const Replica &r : p.replicas)
+    made.parts.push_back(graph.addVariable(type, {rows, r.samples}, name));
+  return made;
+}
+
+Order order_of_records(const Population &p, std::size_t steps, std::size_t batch) {
+  Order order;
+  for (const Block &b : p.blocks)
+    for (std::size_t s = 0; s < b.samples; ++s)
+      for (std::size_t t = 0; t < steps; ++t)
+        for (std::size_t c = 0; c < b.count; ++c)
+          order.push_back(static_cast<std::uint32_t>((t * batch + b.sample + s) * p.neurons + b.first + c));
+  return order;
+}
+
+Order order_of_states(const Population &p) { return order_of_records(p, 1, 0); }
+
+Order order_of_weights(const Population &p, std::size_t inputs) {
+  Order order;
+  for (const Group &g : p.groups) { // of all replicas
+    const auto push = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = 0; i < inputs; ++i)
+        for (std::size_t c = begin; c < end; ++c)
+          order.push_back(static_cast<std::uint32_t>((g.first + c) * inputs + i));
+    };
+    push(0, g.count / 2 * 2);
+    push(g.count / 2 * 2, g.count);
+    order.resize(order.size() + even(inputs * g.count) - inputs * g.count, NOWHERE);
+  }
+  return order;
+}
+
+Order order_of_pairs(const Population &p, std::size_t n, std::size_t offset) {
+  Order order;
+  for (std::size_t r = 0; r < p.replicas.size(); ++r)
+    for (std::size_t c = 0; c < p.neurons; ++c)
+      order.push_back(c >= offset && c - offset < n ? static_cast<std::uint32_t>(c - offset) : NOWHERE);
+  return order;
+}
+
+Order order_of_neurons(const Population &p) { return order_of_pairs(p, p.neurons, 0); }
+
+Order first_replica(const Population &p, Order order) {
+  order.resize(order.size() / p.replicas.size());
+  return order;
+}
+
+poplar::Tensor of_sample(const Population &p, const Parts &records, std::size_t steps, std::size_t sample) {
+  std::vector<poplar::Tensor> pieces;
+  for (const Block &b : p.blocks)
+    if (sample >= b.sample && sample < b.sample + b.samples) {
+      const std::size_t size = steps * b.count;
+      pieces.push_back(records[b.index].slice((sample - b.sample) * size, (sample - b.sample + 1) * size));
+    }
+  return poplar::concat(pieces);
+}
+
+std::vector<unsigned> class_offsets(const Population &p, unsigned steps) {
+  std::vector<unsigned> offsets;
+  for (std::size_t i = 0; i < p.cuts(); ++i)
+    for (unsigned c = 0; c < p.groups[i].count; ++c)
+      offsets.push_back(p.groups[i].first * steps + c);
+  return offsets;
+}
+
+std::vector<unsigned> class_strides(const Population &p) {
+  std::vector<unsigned> strides;
+  for (std::size_t i = 0; i < p.cuts(); ++i)
+    strides.insert(strides.end(), p.groups[i].count, p.groups[i].count);
+  return strides;
+}
+
+std::vector<std::size_t> samples_of(std::size_t batch) {
+  std::vector<std::size_t> samples(batch);
+  for (std::size_t i = 0; i < batch; ++i)
+    samples[i] = i;
+  return samples;
+}
+
+poplar::Tensor own_share(const Population &p, const Parts &parts, const Group &g) {
+  const Share mine = share_of(p, parts.size(g.index), g.replica);
+  return parts[g.index].slice(mine.begin, mine.end);
+}
+
+poplar::Tensor summed_share(const Population &p, const Sums &sums, const Group &g) { return own_share(p, sums.first, g); }
+
+poplar::Tensor other_sums(const Population &p, const Sums &sums, const Group &g) {
+  if (p.replicas.size() == 1)
+    return sums.of_others(g);
+  const Share mine = share_of(p, sums.first.size(g.index), g.replica);
+  std::vector<poplar::Tensor> others;
+  for (std::size_t r = 0; r < p.replicas.size(); ++r)
+    if (r != g.replica)
+      others.push_back(sums.first[p.twin(g, r).index].slice(mine.begin, mine.end));
+  return poplar::concat(others);
+}
+
+std::size_t summands(const Population &p, const Group &g) { return p.replicas.size() == 1 ? g.end - g.begin : p.replicas.size(); }
+
+std::vector<Group> with_share(const Population &p, const Parts &parts) {
+  std::vector<Group> found;
+  for (const Group &g : p.groups)
+    if (share_of(p, parts.size(g.index), g.replica).size() > 0)
+      found.push_back(g);
+  return found;
+}
+
+std::vector<Group> with_private_sums(const Population &p) {
+  std::vector<Group> found;
+  for (const Group &g : p.groups)
+    if (p.replicas.size() > 1 && g.end - g.begin > 1)
+      found.push_back(g);
+  return found;
+}
+
+poplar::Tensor totals(const Population &p, const Sums &sums) {
+  std::vector<poplar::Tensor> found;
+  for (std::size_t i = 0; i < p.cuts(); ++i)
+    for (std::size_t r = 0; r < p.replicas.size(); ++r)
+      found.push_back(summed_share(p, sums, p.groups[r * p.cuts() + i]));
+  return poplar::concat(found);
+}
+
+poplar::Tensor all_shares(const Population &p, const Parts &shares) {
+  std::vector<poplar::Tensor> found;
+  for (std::size_t i = 0; i < p.cuts(); ++i)
+    for (std::size_t r = 0; r < p.replicas.size(); ++r)
+      found.push_back(shares[r * p.cuts() + i]);
+  return poplar::concat(found);
+}
+
+void spread(const Population &p, const Parts &values, Copies &copies) {
+  for (const Group &g : p.groups)
+    for (std::size_t r = 0; r < p.replicas.size(); ++r) {
+      const Share theirs = share_of(p, values.size(g.index), r);
+      if (r != g.replica && theirs.size() != 0)
+        copies.add(values[p.twin(g, r).index].slice(theirs.begin, theirs.end), values[g.index].slice(theirs.begin, theirs.end));
+    }
+}
+
+poplar::Tensor first_slots(const Parts &parts, std::size_t slots) {
+  std::vector<poplar::Tensor> first;
+  for (std::size_t i = 0; i + 1 < parts.begin.size(); ++i)
+    first.push_back(parts[i].slice(0, parts.size(i) / slots));
+  return poplar::concat(first);
+}
+
+void forget(poplar::program::Sequence &program, const std::vector<poplar::Tensor> &tensors) {
+  for (const poplar::Tensor &tensor : tensors)
+    if (tensor.numElements() != 0)
+      program.add(poplar::program::WriteUndef(tensor));
+}
+
+} // namespace snnc

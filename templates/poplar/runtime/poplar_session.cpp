@@ -1,0 +1,525 @@
+// What poplar_session.hpp declares.
+#include "poplar_session.hpp"
+
+#include "staging.hpp"
+
+#include <poplar/DeviceManager.hpp>
+#include <poplar/IPUModel.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+#include <stdexcept>
+
+namespace snnc {
+
+#ifndef SNNC_POPLAR_SDK
+/// What the emulator counts with.
+static poplar::EmulatorModel emulator_model(const Machine &machine) {
+  poplar::EmulatorModel model;
+  model.exchangeBytesPerCycle = machine.exchange_bytes_per_cycle;
+  model.fragmentCycles = machine.fragment_cycles;
+  model.fragmentCodeBytes = machine.fragment_code_bytes;
+  model.controlCodeBytes = machine.control_code_bytes;
+  model.stackBytes = machine.stack_bytes;
+  model.syncCycles = machine.sync_cycles;
+  model.globalSyncCycles = machine.link_sync_cycles;
+  model.exchangeSetupCycles = machine.setup_cycles;
+  model.controlCycles = machine.control_cycles;
+  model.vertexStartCycles = machine.vertex_start_cycles;
+  if (machine.host_bytes_per_second > 0)
+    model.hostBytesPerSecond = machine.host_bytes_per_second;
+  model.streamingBytesPerIpu = machine.streaming_bytes;
+  if (machine.streaming_bytes_per_second > 0)
+    model.streamingBytesPerSecond = machine.streaming_bytes_per_second;
+  for (const Wire &wire : machine.wires)
+    model.wires.push_back({wire.from, wire.to, wire.bytes_per_second});
+  return model;
+}
+#endif
+
+static poplar::Device open_device(const Machine &machine) {
+#ifdef SNNC_POPLAR_SDK
+  auto manager = poplar::DeviceManager::createDeviceManager();
+  for (poplar::Device &device : manager.getDevices(poplar::TargetType::IPU, machine.ipus))
+    if (device.getTarget().getTilesPerIPU() == machine.tiles_per_ipu && device.attach())
+      return std::move(device);
+#endif
+  poplar::IPUModel model(machine.version);
+  model.numIPUs = machine.ipus;
+  model.tilesPerIPU = machine.tiles_per_ipu;
+  model.memoryBytesPerTile = machine.bytes_per_tile;
+  model.tileClockFrequency = machine.clock_hz;
+  model.numWorkerContexts = machine.workers;
+#ifndef SNNC_POPLAR_SDK
+  model.emulator = emulator_model(machine);
+#endif
+  return model.createDevice();
+}
+
+std::shared_ptr<int> Turns::begin() {
+  counts.push_back(std::make_shared<int>(0));
+  return counts.back();
+}
+
+void Turns::again(int turns) {
+  number = turns;
+  for (const auto &count : counts)
+    *count = 0;
+}
+
+int Turns::in(bool training) const { return training && reruns ? 2 * segments - 1 : segments; }
+
+int Turns::of(int turn) const { return turn < segments ? turn : 2 * segments - 2 - turn; }
+
+std::size_t Ring::first(int of) const {
+  const int distance = of * turns->segment - offset;
+  return distance > 0 ? static_cast<std::size_t>((distance + turns->interval - 1) / turns->interval) : 0;
+}
+
+/// An input as the host keeps it: for each relay all steps, each as the relay keeps it.
+template <class Number> struct Kept {
+  std::size_t steps, slots;
+  std::vector<Number> values;
+  /// Of the step behind; empty where nobody gives that.
+  std::vector<Number> next;
+  std::shared_ptr<bool> given = std::make_shared<bool>(false);
+
+  Kept(const Parts &parts, std::size_t of_steps, const Ring &ring, bool ahead)
+      : steps(of_steps), slots(ring.turns ? ring.slots : of_steps), values(parts.all.numElements() / slots * steps),
+        next(ahead ? values.size() : 0) {}
+  void swap() { values.swap(next); }
+  /// What the step behind the one that runs reads.
+  const std::vector<Number> &behind() const { return *given ? next : values; }
+  /// The first step of a relay.
+  Number *of(const Parts &parts, const Relay &r) { return values.data() + parts.begin[r.index] / slots * steps; }
+  /// Puts the steps from `first` on into the slots of all relays.
+  void fill(const std::vector<Number> &from, const std::vector<std::size_t> &begin, std::size_t first, Number *to) const {
+    for (std::size_t i = 0; i + 1 < begin.size(); ++i) {
+      const std::size_t each = (begin[i + 1] - begin[i]) / slots;
+      for (std::size_t t = first; t < std::min(first + slots, steps); ++t)
+        std::copy_n(from.data() + begin[i] / slots * steps + t * each, each, to + begin[i] + t % slots * each);
+    }
+  }
+};
+
+PoplarSession::~PoplarSession() = default;
+
+const std::vector<TensorInfo> &PoplarSession::tensors() const { return infos; }
+
+void PoplarSession::set(std::size_t index, const void *data) { accesses.at(index).set(data); }
+
+void PoplarSession::get(std::size_t index, void *data) { accesses.at(index).get(data); }
+
+void PoplarSession::run() {
+  refresh();
+  step(FORWARD);
+  ++forward_runs;
+}
+
+float PoplarSession::train_step() {
+  if (!training)
+    throw std::runtime_error("this project was compiled for inference; it cannot be trained");
+  refresh();
+  step(TRAIN);
+  ++train_runs;
+  float loss = 0;
+  engine->readTensor("loss", &loss, &loss + 1);
+  return loss;
+}
+
+std::string PoplarSession::profile() {
+  std::ostringstream out;
+  out << "{\"forward_runs\": " << forward_runs << ", \"train_runs\": " << train_runs << ", \"seconds\": " << seconds
+      << ", \"build_seconds\": " << build_seconds;
+  for (std::size_t i = 0; i < infos.size(); ++i)
+    if (infos[i].role == SNNC_COUNTER) {
+      std::int32_t count = 0;
+      get(i, &count);
+      out << ", \"" << infos[i].name << "\": " << count;
+    }
+#if __has_include(<poplar/EmulatorProfile.hpp>)
+  out << ", \"emulator\": " << engine->getEmulatorProfile().toJson();
+#endif
+  out << "}";
+  return out.str();
+}
+
+void PoplarSession::save(const std::string &path) {
+  std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
+  for (const Stored &tensor : stored)
+    for (std::size_t i = 0; i < infos.size(); ++i)
+      if (infos[i].name == tensor.name)
+        get(i, bytes.data() + tensor.offset);
+  write_file(path, bytes);
+}
+
+PoplarSession::PoplarSession(const std::string &project, const Machine &machine, unsigned samples, bool trains)
+    : folder(project), training(trains), device(open_device(machine)), graph(device.getTarget()), layout(graph, samples) {
+  graph.addCodelets(folder + "/codelets.cpp");
+}
+
+void PoplarSession::set_aside(unsigned tiles_per_ipu, bool forward) {
+  staging = std::make_unique<Staging>(graph, tiles_per_ipu);
+  forward_fetches = forward;
+}
+
+const poplar::program::Sequence &PoplarSession::fetch_next() const { return staging->fetch; }
+
+const poplar::program::Sequence &PoplarSession::fetch_segment() const { return staging->fetch_segment; }
+
+void PoplarSession::hand_over(poplar::program::Sequence &load, const char *name) const { staging->end(load, name); }
+
+void PoplarSession::tensor(const std::string &name, snnc_role role, std::vector<std::size_t> shape, const poplar::Tensor &on_device,
+                           Order order, bool writable, snnc_type type) {
+  const std::size_t n = on_device.numElements();
+  graph.createHostRead(name, on_device);
+  if (writable)
+    graph.createHostWrite(name, on_device);
+  const TensorInfo info{name, type, role, std::move(shape)};
+  const std::size_t elements = info.elements();
+  const auto get = [this, name, n, elements, order](void *data) {
+    if (order.empty())
+      return engine->readTensor(name, data, static_cast<char *>(data) + n * 4);
+    std::vector<std::uint32_t> raw(n);
+    engine->readTensor(name, raw.data(), raw.data() + n);
+    std::vector<std::uint32_t> sorted(elements);
+    for (std::size_t i = 0; i < n; ++i)
+      if (order[i] != NOWHERE)
+        sorted[order[i]] = raw[i];
+    std::memcpy(data, sorted.data(), elements * 4);
+  };
+  const auto set = [this, name, n, elements, order, writable, role](const void *data) {
+    if (!writable)
+      throw std::invalid_argument("tensor " + name + " cannot be set");
+    stale = stale || role == SNNC_PARAMETER;
+    if (order.empty())
+      return engine->writeTensor(name, data, static_cast<const char *>(data) + n * 4);
+    std::vector<std::uint32_t> given(elements), raw(n);
+    std::memcpy(given.data(), data, elements * 4);
+    for (std::size_t i = 0; i < n; ++i)
+      raw[i] = order[i] == NOWHERE ? 0 : given[order[i]];
+    engine->writeTensor(name, raw.data(), raw.data() + n);
+  };
+  if (writable)
+    zero_at_open.push_back(infos.size());
+  add(info, set, get);
+}
+
+void PoplarSession::counter(const std::string &name, const poplar::Tensor &counts) {
+  const std::size_t n = counts.numElements();
+  graph.createHostRead(name, counts);
+  graph.createHostWrite(name, counts);
+  zero_at_open.push_back(infos.size());
+  add(
+      {name, SNNC_INT32, SNNC_COUNTER, {1}},
+      [this, name, n](const void *data) {
+        std::vector<std::uint32_t> raw(n);
+        std::memcpy(raw.data(), data, 4);
+        engine->writeTensor(name, raw.data(), raw.data() + n);
+      },
+      [this, name, n](void *data) {
+        std::vector<std::uint32_t> raw(n);
+        engine->readTensor(name, raw.data(), raw.data() + n);
+        std::uint32_t sum = 0;
+        for (std::uint32_t count : raw)
+          sum += count;
+        std::memcpy(data, &sum, 4);
+      });
+}
+
+template <class Number> void PoplarSession::stream(const std::string &handle, const Parts &to, const std::shared_ptr<Kept<Number>> &kept,
+                                                   const Ring &ring, poplar::program::Sequence &load) {
+  stream(handle, to.all, load, ring.turns != nullptr);
+  const auto whole = [this, kept](void *data) {
+    const std::vector<Number> &from = running ? kept->behind() : kept->values;
+    std::memcpy(data, from.data(), from.size() * sizeof(Number));
+  };
+  if (!ring.turns && staging)
+    return void(filled.emplace_back(handle, whole));
+  if (!ring.turns)
+    return streams.push_back({handle, kept->values.data(), kept->values.data() + kept->values.size()});
+  turns = ring.turns;
+  const bool early = staging != nullptr;
+  filled.emplace_back(handle, [=, begin = to.begin, turn = ring.turns->begin()](void *data) {
+    // Tiles set aside are one turn ahead, at last over the end of the step.
+    const int number = (*turn)++ + (early ? 1 : 0);
+    const bool over = early && number >= ring.turns->number;
+    kept->fill(over && running ? kept->behind() : kept->values, begin, ring.first(over ? 0 : ring.turns->of(number)),
+               static_cast<Number *>(data));
+  });
+}
+
+template <class Id> void PoplarSession::event_input(const std::string &name, std::vector<std::size_t> shape,
+                                                    const std::vector<Relay> &relays, const Parts &ids, const Parts &numbers,
+                                                    std::size_t stored_ids, const Ring &ring, poplar::program::Sequence &load) {
+  const std::size_t width = shape.back(), batch = shape[shape.size() - 2], steps = shape.size() == 3 ? shape[0] : 1;
+  auto kept_ids = std::make_shared<Kept<Id>>(ids, steps, ring, staging != nullptr);
+  auto kept_numbers = std::make_shared<Kept<std::uint32_t>>(numbers, steps, ring, staging != nullptr);
+  stream(name + "_ids", ids, kept_ids, ring, load);
+  stream(name + "_numbers", numbers, kept_numbers, ring, load);
+  const auto set = [=](const void *data) {
+    const float *dense = static_cast<const float *>(data);
+    for (const Relay &r : relays)
+      for (std::size_t t = 0; t < steps; ++t)
+        for (std::size_t s = 0; s < r.samples; ++s) {
+          const float *row = dense + (t * batch + r.sample + s) * width;
+          Id *list = kept_ids->of(ids, r) + (t * r.samples + s) * stored_ids;
+          std::uint32_t found = 0;
+          for (std::size_t i = 0; i < width; ++i)
+            if (row[i] != 0.0f) {
+              if (row[i] != 1.0f)
+                throw std::invalid_argument("input " + name + " takes spikes, 0 or 1; another number was given");
+              if (found < stored_ids)
+                list[found] = static_cast<Id>(i);
+              ++found;
+            }
+          kept_numbers->of(numbers, r)[t * r.samples + s] = found;
+        }
+  };
+  kept_numbers->given = kept_ids->given;
+  add_input(name, std::move(shape), set, {[=] { kept_ids->swap(), kept_numbers->swap(); }, kept_ids->given});
+}
+template void PoplarSession::event_input<unsigned short>(const std::string &, std::vector<std::size_t>, const std::vector<Relay> &,
+                                                         const Parts &, const Parts &, std::size_t, const Ring &,
+                                                         poplar::program::Sequence &);
+template void PoplarSession::event_input<unsigned>(const std::string &, std::vector<std::size_t>, const std::vector<Relay> &, const Parts &,
+                                                   const Parts &, std::size_t, const Ring &, poplar::program::Sequence &);
+
+void PoplarSession::bit_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &bits,
+                              const Ring &ring, poplar::program::Sequence &load) {
+  const std::size_t width = shape.back(), batch = shape[shape.size() - 2], steps = shape.size() == 3 ? shape[0] : 1;
+  auto kept = std::make_shared<Kept<std::uint32_t>>(bits, steps, ring, staging != nullptr);
+  stream(name + "_bits", bits, kept, ring, load);
+  const auto set = [=](const void *data) {
+    const float *dense = static_cast<const float *>(data);
+    for (const Relay &r : relays)
+      for (std::size_t t = 0; t < steps; ++t)
+        for (std::size_t s = 0; s < r.samples; ++s)
+          put_bits("input " + name, dense + (t * batch + r.sample + s) * width, width,
+                   kept->of(bits, r) + (t * r.samples + s) * words_of_bits(width));
+  };
+  add_input(name, std::move(shape), set, {[=] { kept->swap(); }, kept->given});
+}
+
+void PoplarSession::initial_bits(const std::string &name, std::size_t samples, std::size_t width, const std::vector<Relay> &relays,
+                                 const Parts &bits, std::size_t slots) {
+  const poplar::Tensor first = first_slots(bits, slots);
+  graph.createHostWrite(name + "_bits", first);
+  zero_at_open.push_back(infos.size());
+  auto kept = std::make_shared<std::vector<float>>(samples * width);
+  add(
+      {name, SNNC_FLOAT32, SNNC_STATE, {samples, width}},
+      [=](const void *data) {
+        const float *dense = static_cast<const float *>(data);
+        std::vector<std::uint32_t> words(first.numElements());
+        std::size_t row = 0;
+        for (const Relay &r : relays)
+          for (std::size_t s = 0; s < r.samples; ++s, ++row)
+            put_bits(name, dense + (r.sample + s) * width, width, words.data() + row * words_of_bits(width));
+        std::copy_n(dense, kept->size(), kept->begin());
+        engine->writeTensor(name + "_bits", words.data(), words.data() + words.size());
+      },
+      [kept](void *data) { std::memcpy(data, kept->data(), kept->size() * 4); });
+}
+
+void PoplarSession::value_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays,
+                                const Parts &values, const Ring &ring, poplar::program::Sequence &load) {
+  const std::size_t width = shape.back(), batch = shape[shape.size() - 2], steps = shape.size() == 3 ? shape[0] : 1;
+  auto kept = std::make_shared<Kept<float>>(values, steps, ring, staging != nullptr);
+  stream(name, values, kept, ring, load);
+  const auto set = [=](const void *data) {
+    const float *dense = static_cast<const float *>(data);
+    for (const Relay &r : relays)
+      for (std::size_t t = 0; t < steps; ++t)
+        std::memcpy(kept->of(values, r) + t * r.samples * width, dense + (t * batch + r.sample) * width, r.samples * width * sizeof(float));
+  };
+  add_input(name, std::move(shape), set, {[=] { kept->swap(); }, kept->given});
+}
+
+void PoplarSession::label_input(const poplar::Tensor &labels, int classes, poplar::program::Sequence &load) {
+  auto buffer = std::make_shared<std::vector<std::int32_t>>(labels.numElements());
+  stream("labels", labels, load);
+  auto next = std::make_shared<std::vector<std::int32_t>>(buffer->size());
+  auto behind = std::make_shared<bool>(false);
+  if (staging)
+    filled.emplace_back("labels", [this, buffer, next, behind](void *data) {
+      std::memcpy(data, (running && *behind ? next : buffer)->data(), buffer->size() * sizeof(std::int32_t));
+    });
+  else
+    streams.push_back({"labels", buffer->data(), buffer->data() + buffer->size()});
+  const auto set = [buffer, classes](const void *data) {
+    const std::int32_t *given = static_cast<const std::int32_t *>(data);
+    for (std::size_t i = 0; i < buffer->size(); ++i)
+      if (given[i] < 0 || given[i] >= classes)
+        throw std::invalid_argument("label " + std::to_string(given[i]) + " is not one of the " + std::to_string(classes) + " classes");
+    std::copy_n(given, buffer->size(), buffer->begin());
+  };
+  add_input({"labels", SNNC_INT32, SNNC_LABEL, {labels.numElements()}}, set, {[=] { buffer->swap(*next); }, behind},
+            [buffer](void *data) { std::memcpy(data, buffer->data(), buffer->size() * 4); });
+}
+
+template <class Id> void PoplarSession::initial_events(const std::string &name, std::size_t batch, std::size_t width,
+                                                       const std::vector<Relay> &relays, const Parts &ids, const Parts &numbers,
+                                                       std::size_t slots, std::size_t stored_ids) {
+  const poplar::Tensor first_ids = first_slots(ids, slots), first_numbers = first_slots(numbers, slots);
+  graph.createHostWrite(name + "_ids", first_ids);
+  graph.createHostWrite(name + "_numbers", first_numbers);
+  zero_at_open.push_back(infos.size());
+  auto kept = std::make_shared<std::vector<float>>(batch * width);
+  add(
+      {name, SNNC_FLOAT32, SNNC_STATE, {batch, width}},
+      [=](const void *data) {
+        const float *dense = static_cast<const float *>(data);
+        std::vector<Id> list(first_ids.numElements());
+        std::vector<std::uint32_t> count(batch);
+        std::size_t row = 0;
+        for (const Relay &r : relays)
+          for (std::size_t s = 0; s < r.samples; ++s, ++row)
+            for (std::size_t i = 0; i < width; ++i) {
+              const float value = dense[(r.sample + s) * width + i];
+              if (value != 0.0f && value != 1.0f)
+                throw std::invalid_argument(name + " takes spikes, 0 or 1; another number was given");
+              if (value != 0.0f) {
+                if (count[row] < stored_ids)
+                  list[row * stored_ids + count[row]] = static_cast<Id>(i);
+                ++count[row];
+              }
+            }
+        std::copy_n(dense, kept->size(), kept->begin());
+        engine->writeTensor(name + "_ids", list.data(), list.data() + list.size());
+        engine->writeTensor(name + "_numbers", count.data(), count.data() + count.size());
+      },
+      [kept](void *data) { std::memcpy(data, kept->data(), kept->size() * 4); });
+}
+template void PoplarSession::initial_events<unsigned short>(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &,
+                                                            const Parts &, const Parts &, std::size_t, std::size_t);
+template void PoplarSession::initial_events<unsigned>(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &,
+                                                      const Parts &, const Parts &, std::size_t, std::size_t);
+
+void PoplarSession::load(const std::vector<poplar::program::Program> &programs, const std::vector<Stored> &offsets) {
+  const auto start = std::chrono::steady_clock::now();
+  engine = std::make_unique<poplar::Engine>(graph, programs);
+  for (const Connected &stream : streams)
+    engine->connectStream(stream.handle, stream.begin, stream.end);
+  for (const auto &[handle, fill] : filled)
+    engine->connectStreamToCallback(handle, fill);
+  engine->load(device);
+  stored = offsets;
+  for (std::size_t index : zero_at_open)
+    set(index, std::vector<std::uint32_t>(infos[index].elements()).data());
+  const std::vector<char> weights = read_file(folder + "/" + WEIGHTS_FILE);
+  for (const Stored &tensor : stored)
+    for (std::size_t i = 0; i < infos.size(); ++i)
+      if (infos[i].name == tensor.name) {
+        if (tensor.offset + tensor.elements * 4 > weights.size())
+          throw std::runtime_error(std::string(WEIGHTS_FILE) + " is cut short");
+        set(i, weights.data() + tensor.offset);
+      }
+  build_seconds = elapsed(start);
+}
+
+poplar::Tensor PoplarSession::spread_samples(const poplar::Type &type, const std::string &name, const Table &tiles) {
+  const poplar::Tensor made = graph.addVariable(type, {tiles.rows()}, name);
+  for (std::size_t i = 0; i < tiles.rows(); ++i)
+    graph.setTileMapping(made.slice(i, i + 1), tiles.at(i, 0));
+  return made;
+}
+
+poplar::Tensor PoplarSession::constant(int value) { return whole_number(graph, value); }
+
+void PoplarSession::add(TensorInfo info, std::function<void(const void *)> set, std::function<void(void *)> get) {
+  infos.push_back(std::move(info));
+  accesses.push_back({std::move(set), std::move(get)});
+}
+
+void PoplarSession::add_input(TensorInfo info, std::function<void(const void *)> set, Following behind, std::function<void(void *)> get) {
+  if (!staging)
+    return add(std::move(info), std::move(set), std::move(get));
+  following.push_back(behind);
+  const auto now = [=](const void *data) {
+    staged = false;
+    set(data);
+  };
+  const auto next = [set, behind](const void *data) {
+    behind.swap();
+    try {
+      set(data);
+    } catch (...) {
+      behind.swap();
+      throw;
+    }
+    behind.swap();
+    *behind.given = true;
+  };
+  add(info, now, get);
+  info.name += "_next";
+  info.role = SNNC_NEXT;
+  add(info, next, [name = info.name](void *) { throw std::invalid_argument("input " + name + " cannot be read back"); });
+}
+
+void PoplarSession::add_input(const std::string &name, std::vector<std::size_t> shape, std::function<void(const void *)> set,
+                              Following behind) {
+  add_input({name, SNNC_FLOAT32, SNNC_INPUT, std::move(shape)}, std::move(set), std::move(behind),
+            [name](void *) { throw std::invalid_argument("input " + name + " cannot be read back"); });
+}
+
+void PoplarSession::stream(const std::string &handle, const poplar::Tensor &to, poplar::program::Sequence &load, bool in_turns) {
+  const poplar::DataStream made = graph.addHostToDeviceFIFO(handle, to.elementType(), to.numElements());
+  staging ? staging->add(made, handle, to, load, in_turns) : load.add(poplar::program::Copy(made, to));
+}
+
+std::size_t PoplarSession::words_of_bits(std::size_t width) { return (width + 31) / 32; }
+
+void PoplarSession::put_bits(const std::string &name, const float *row, std::size_t width, std::uint32_t *words) {
+  std::fill_n(words, words_of_bits(width), 0u);
+  for (std::size_t i = 0; i < width; ++i) {
+    if (row[i] != 0.0f && row[i] != 1.0f)
+      throw std::invalid_argument(name + " takes spikes, 0 or 1; another number was given");
+    words[i / 32] |= (row[i] != 0.0f ? 0x80000000u : 0u) >> i % 32;
+  }
+}
+
+void PoplarSession::refresh() {
+  if (stale)
+    engine->run(number_of(REFRESH));
+  stale = false;
+}
+
+unsigned PoplarSession::number_of(unsigned program) const { return program + (staging ? 1 : 0); }
+
+void PoplarSession::step(unsigned program) {
+  if (!staging)
+    return timed(program);
+  running = false;
+  if (!staged) {
+    if (turns)
+      turns->again(0);
+    engine->run(0);
+  }
+  staged = false;
+  running = true;
+  timed(program);
+  bool changed = false;
+  for (Following &input : following)
+    if (*input.given) {
+      input.swap();
+      *input.given = false;
+      changed = true;
+    }
+  staged = !changed || program == TRAIN || forward_fetches;
+}
+
+void PoplarSession::timed(unsigned program) {
+  if (turns)
+    turns->again(turns->in(program == TRAIN));
+  const auto start = std::chrono::steady_clock::now();
+  engine->run(number_of(program));
+  seconds += elapsed(start);
+}
+
+double PoplarSession::elapsed(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+} // namespace snnc

@@ -1,0 +1,210 @@
+// A session on a Poplar engine: named tensors, streams of inputs, programs. The network's host.cpp fills it.
+#ifndef SNNC_POPLAR_SESSION_HPP
+#define SNNC_POPLAR_SESSION_HPP
+
+#include "layout.hpp"
+#include "snnc_session.hpp"
+#include "vertices.hpp"
+
+#include <poplar/Device.hpp>
+#include <poplar/Engine.hpp>
+#include <poplar/Program.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace snnc {
+
+struct Wire {
+  unsigned from, to;
+  double bytes_per_second;
+};
+
+/// The machine that the plan was made for; what stands behind `workers` is for the emulator alone.
+struct Machine {
+  const char *version;
+  unsigned ipus, tiles_per_ipu, bytes_per_tile;
+  double clock_hz;
+  unsigned workers;
+  double exchange_bytes_per_cycle, fragment_cycles;
+  unsigned fragment_code_bytes, control_code_bytes, stack_bytes;
+  double sync_cycles, link_sync_cycles, setup_cycles, control_cycles, host_bytes_per_second, vertex_start_cycles,
+      streaming_bytes_per_second;
+  std::uint64_t streaming_bytes;
+  std::vector<Wire> wires;
+};
+
+/// Which segment a stream sends: the first to the last, then back to the first where they run again. Each run of a program begins anew.
+struct Turns {
+  int segment, segments, interval;
+  bool reruns;
+  std::vector<std::shared_ptr<int>> counts;
+  /// Turns of the run in progress: tiles set aside get those from the second on, then the first of the step behind.
+  int number = 0;
+
+  std::shared_ptr<int> begin();
+  void again(int turns);
+  int of(int turn) const;
+  int in(bool training) const;
+};
+
+/// The slots in which relays keep the steps of an input that a segment shows; `turns` is nothing where they keep all steps.
+struct Ring {
+  std::size_t slots = 0;
+  /// A step is shown for the last time in iteration interval * step + offset.
+  int offset = 0;
+  Turns *turns = nullptr;
+
+  /// The first step that a segment shows.
+  std::size_t first(int of) const;
+};
+
+template <class Number> struct Kept;
+class Staging;
+
+/// Where tiles are set aside, what fills them stands before these.
+enum Programs : unsigned { REFRESH, FORWARD, TRAIN };
+
+class PoplarSession : public Session {
+public:
+  ~PoplarSession() override;
+
+  const std::vector<TensorInfo> &tensors() const override;
+  void set(std::size_t index, const void *data) override;
+  void get(std::size_t index, void *data) override;
+
+  void run() override;
+  float train_step() override;
+  std::string profile() override;
+  void save(const std::string &path) override;
+
+protected:
+  PoplarSession(const std::string &project, const Machine &machine, unsigned samples, bool trains);
+
+  /// Lets the host's streams run beside computing: they fill the last tiles of each IPU with the inputs of the next step. `forward`: a forward
+  /// pass alone sends for them too.
+  void set_aside(unsigned tiles_per_ipu, bool forward);
+  /// What fills these tiles.
+  const poplar::program::Sequence &fetch_next() const;
+  /// What fills them with the inputs of the next segment.
+  const poplar::program::Sequence &fetch_segment() const;
+  /// Adds what brings on what they hold.
+  void hand_over(poplar::program::Sequence &load, const char *name) const;
+
+  /// A tensor that the host reads and, when `writable`, writes.
+  void tensor(const std::string &name, snnc_role role, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order,
+              bool writable, snnc_type type = SNNC_FLOAT32);
+
+  /// Counts that relays keep, as one sum; setting it (to 0) resets them.
+  void counter(const std::string &name, const poplar::Tensor &counts);
+
+  /// An input that is kept as lists of events: dense 0/1 numbers become ids and their counts.
+  template <class Id> void event_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays,
+                                       const Parts &ids, const Parts &numbers, std::size_t stored_ids, const Ring &ring,
+                                       poplar::program::Sequence &load);
+
+  /// An input of which a bit is kept for each value: dense 0/1 numbers, the first value the highest bit of a word.
+  void bit_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &bits,
+                 const Ring &ring, poplar::program::Sequence &load);
+
+  /// An initial value that stands in slot 0 of lists of bits: [batch][n] of 0 and 1.
+  void initial_bits(const std::string &name, std::size_t samples, std::size_t width, const std::vector<Relay> &relays, const Parts &bits,
+                    std::size_t slots);
+
+  /// An input that is kept as values.
+  void value_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &values,
+                   const Ring &ring, poplar::program::Sequence &load);
+
+  void label_input(const poplar::Tensor &labels, int classes, poplar::program::Sequence &load);
+
+  /// An initial value that stands in slot 0 of event lists: [batch][n] of 0 and 1.
+  template <class Id> void initial_events(const std::string &name, std::size_t batch, std::size_t width, const std::vector<Relay> &relays,
+                                          const Parts &ids, const Parts &numbers, std::size_t slots, std::size_t stored_ids);
+
+  /// Compiles and loads the programs, then writes zeros and the stored weights.
+  void load(const std::vector<poplar::program::Program> &programs, const std::vector<Stored> &offsets);
+
+  /// Samples are spread over all tiles, from the last one on.
+  /// One element for each sample, on the tiles of a table.
+  poplar::Tensor spread_samples(const poplar::Type &type, const std::string &name, const Table &tiles);
+
+  poplar::Tensor constant(int value);
+
+  std::string folder;
+  bool training;
+  poplar::Device device;
+  poplar::Graph graph;
+  Layout layout;
+
+private:
+  struct Access {
+    std::function<void(const void *)> set;
+    std::function<void(void *)> get;
+  };
+  struct Connected {
+    std::string handle;
+    void *begin;
+    void *end;
+  };
+
+  /// An input of the step behind the next one: `swap` exchanges it with that of the next one, where it was given.
+  struct Following {
+    std::function<void()> swap;
+    std::shared_ptr<bool> given;
+  };
+
+  std::unique_ptr<poplar::Engine> engine;
+  std::unique_ptr<Staging> staging;
+  bool forward_fetches = false;
+  std::vector<Following> following;
+  /// Whether the tiles set aside hold the inputs of the next step.
+  bool staged = false;
+  /// Whether what they take meanwhile is for the step behind the one that runs.
+  bool running = false;
+  std::vector<TensorInfo> infos;
+  std::vector<Access> accesses;
+  std::vector<Connected> streams;
+  std::vector<std::pair<std::string, std::function<void(void *)>>> filled;
+  Turns *turns = nullptr;
+  std::vector<std::size_t> zero_at_open;
+  std::vector<Stored> stored;
+  bool stale = true;
+  unsigned forward_runs = 0, train_runs = 0;
+  double seconds = 0, build_seconds = 0;
+
+  void add(TensorInfo info, std::function<void(const void *)> set, std::function<void(void *)> get);
+
+  void add_input(TensorInfo info, std::function<void(const void *)> set, Following behind, std::function<void(void *)> get);
+  /// The same for an input that cannot be read back.
+  void add_input(const std::string &name, std::vector<std::size_t> shape, std::function<void(const void *)> set, Following behind);
+
+  void stream(const std::string &handle, const poplar::Tensor &to, poplar::program::Sequence &load, bool in_turns = false);
+
+  /// All steps at once, or those of a segment each time.
+  template <class Number> void stream(const std::string &handle, const Parts &to, const std::shared_ptr<Kept<Number>> &kept,
+                                      const Ring &ring, poplar::program::Sequence &load);
+
+  static std::size_t words_of_bits(std::size_t width);
+
+  static void put_bits(const std::string &name, const float *row, std::size_t width, std::uint32_t *words);
+
+  void refresh();
+
+  /// The place of a program among all.
+  unsigned number_of(unsigned program) const;
+
+  /// One step; what was given for the one behind is sent while it runs, and becomes the inputs.
+  void step(unsigned program);
+
+  void timed(unsigned program);
+
+  static double elapsed(std::chrono::steady_clock::time_point start);
+};
+
+} // namespace snnc
+
+#endif

@@ -1,0 +1,114 @@
+// The base of the network when another program owns the graph: what a session reads and writes are tensors given and taken here.
+#ifndef SNNC_OPERATION_GRAPH_HPP
+#define SNNC_OPERATION_GRAPH_HPP
+
+#include "layout.hpp"
+#include "vertices.hpp"
+
+#include <poplar/DebugContext.hpp>
+#include <poplar/Graph.hpp>
+#include <poplar/Program.hpp>
+#include <poplar/Tensor.hpp>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace snnc {
+
+/// What a tensor of the network is.
+enum Role { SNNC_PARAMETER, SNNC_STATE, SNNC_RECORD, SNNC_GRADIENT };
+
+/// All steps of an input come at once.
+struct Ring {};
+
+/// Tensors in the model's own order, by name.
+using Named = std::map<std::string, poplar::Tensor>;
+
+class OperationGraph {
+public:
+  /// Brings what was given to where the network keeps it, then runs `program`. Nothing given is written.
+  void add(poplar::program::Sequence &to, const poplar::program::Program &program) const;
+
+  /// A tensor for a parameter, in the model's own order, whose elements lie where the network reads them first, in the order in which it does.
+  poplar::Tensor create(const std::string &name, const poplar::DebugNameAndId &label) const;
+
+  /// A record or a gradient, in the model's own order; its elements stay where they lie.
+  poplar::Tensor seen(const std::string &name) const;
+
+protected:
+  OperationGraph(poplar::Graph &owner, const std::string &project, unsigned samples, unsigned tiles);
+
+  /// Where a parameter lies, of all replicas.
+  void place(const std::string &name, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device, const Order &order);
+  bool placed() const;
+
+  void tensor(const std::string &name, Role role, const std::vector<std::size_t> &shape, const poplar::Tensor &on_device,
+              const Order &order, bool);
+
+  /// The gradient of a record, which arrives in the model's own order.
+  void adjoint(const std::string &name, const poplar::Tensor &on_device, const Order &order);
+
+  /// Nobody reads how often windows were full.
+  void counter(const std::string &, const poplar::Tensor &counts);
+
+  template <class Id> void event_input(const std::string &name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays,
+                                       const Parts &ids, const Parts &numbers, unsigned stored, const Ring &,
+                                       poplar::program::Sequence &load);
+
+  void bit_input(const std::string &name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays, const Parts &bits,
+                 const Ring &, poplar::program::Sequence &load);
+
+  void value_input(const std::string &name, const std::vector<std::size_t> &shape, const std::vector<Relay> &relays, const Parts &values,
+                   const Ring &, poplar::program::Sequence &load);
+
+  /// Spikes before step 0: none.
+  template <class Id> void initial_events(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &, const Parts &,
+                                          const Parts &numbers, std::size_t slots, std::size_t);
+  void initial_bits(const std::string &, std::size_t, std::size_t, const std::vector<Relay> &, const Parts &bits, std::size_t slots);
+
+  poplar::Tensor constant(int value);
+
+  std::string folder;
+  poplar::Graph &graph;
+  Layout layout;
+  Named given;
+
+private:
+  struct Place {
+    std::vector<std::size_t> shape;
+    poplar::Tensor on_device;
+    Order order;
+  };
+
+  Named made;
+  std::map<std::string, Place> places;
+  std::size_t batch;
+  unsigned plan_tiles;
+  poplar::Tensor zero;
+  Copies given_values;
+
+  /// Parameters are [shape]; states are given for one sample, [neurons].
+  void take(const std::string &name, Role role, std::size_t elements, const poplar::Tensor &flat, const Order &order);
+
+  void copy(const poplar::Tensor &from, const poplar::Tensor &to, const Order &order);
+
+  /// 32-bit numbers that begin at zero.
+  void zeros(const poplar::Tensor &flat);
+
+  /// An input as [steps][batch][width]: it is given as [batch][steps] or [batch], then its own shape.
+  poplar::Tensor steps_of(const std::string &name, const std::vector<std::size_t> &shape) const;
+
+  /// A bit for each value, [steps][batch][words]; all tiles of the plan pack an equal part.
+  poplar::Tensor packed(const std::string &name, const std::vector<std::size_t> &shape, poplar::program::Sequence &load);
+
+  static poplar::Tensor samples_of_relay(const poplar::Tensor &steps, const Relay &r);
+
+  void to_relays(const std::string &name, const poplar::Tensor &steps, const std::vector<Relay> &relays, const Parts &to,
+                 poplar::program::Sequence &load);
+};
+
+} // namespace snnc
+
+#endif

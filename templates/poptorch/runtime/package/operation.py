@@ -1,0 +1,43 @@
+"""The custom operation as a function of tensors."""
+
+import ctypes
+import os
+
+import torch
+
+from .description import FOLDER, NETWORK
+
+try:
+    import poptorch
+except ImportError as error:
+    raise ImportError(
+        "PopTorch is not installed, and this package needs it. It is no package of PyPI: its wheel stands in the Poplar SDK (Python 3.8, "
+        "torch 2.0.1 for SDK 3.3 and 3.4); enable the SDK, then install that wheel. Without an IPU and without the SDK, snnc emulates "
+        "both: python -m snnc.emulated_poptorch train.py"
+    ) from error
+
+LIBRARY = "SNNC_OPERATION_LIBRARY"
+"""Environment variable: the library to load in place of build/libspiking_network.so."""
+
+
+def _load():
+    path = os.environ.get(LIBRARY) or str(FOLDER / "build" / "libspiking_network.so")
+    if not os.path.exists(path):
+        raise FileNotFoundError("{} is not there; enable the Poplar SDK and run make in {}".format(path, FOLDER))
+    return ctypes.cdll.LoadLibrary(path)
+
+
+_LOADED = _load()
+
+
+def run_operation(tensors):
+    """Return the records of the network, [batch, steps, ...] each; `tensors` holds its inputs, parameters and states by name."""
+    found = NETWORK["operation_outputs"]
+    return poptorch.custom_op(
+        [tensors[name] for name in NETWORK["operation_inputs"]],
+        NETWORK["operation"],
+        NETWORK["domain"],
+        1,
+        example_outputs=[torch.zeros(o["shape"], dtype=torch.float32) for o in found],
+        attributes={"folder": str(FOLDER)},
+    )

@@ -1,0 +1,47 @@
+"""Options of PopTorch from the command line, for train.py and train_popdist.py."""
+
+import argparse
+
+from .operation import poptorch
+
+STAGES = 3
+"""Stages of the pipeline: the network forward, the loss forward and backward, the network backward."""
+
+
+def parser(text):
+    """Return a parser of the arguments that both scripts take."""
+    found = argparse.ArgumentParser(description=text)
+    found.add_argument("--data", help="safetensors file: inputs by their names in network.json, [samples, steps, ...], and labels")
+    found.add_argument("--epochs", type=int, default=1)
+    found.add_argument("--lr", type=float, help="learning rate; by default the one that the network was compiled with")
+    found.add_argument("--device-iterations", type=int, default=1, help="weight updates for each call of the model")
+    found.add_argument("--replicas", type=int, default=1, help="copies of the model, each with micro-batches of its own")
+    found.add_argument("--accumulation", type=int, default=1, help="micro-batches for each weight update")
+    found.add_argument("--pipelined", action="store_true", help="the loss on a second IPU; needs --accumulation {} or more".format(STAGES))
+    found.add_argument("--sharded", action="store_true", help="with --pipelined: one IPU works at a time")
+    found.add_argument("--ipu-model", action="store_true", help="Graphcore's model of an IPU in place of hardware; it knows no replicas")
+    found.add_argument("--cache", help="folder that keeps compiled programs")
+    found.add_argument("--save", default="trained.safetensors", help="where the trained parameters go")
+    found.add_argument("--seed", type=int, default=0)
+    return found
+
+
+def chosen_options(args, options):
+    """Fill poptorch.Options, or those of popdist, from the arguments."""
+    if args.pipelined and args.accumulation < STAGES:
+        raise SystemExit(
+            "--pipelined has {} stages, and PopTorch needs as many micro-batches for each update: --accumulation {} or more".format(
+                STAGES, STAGES
+            )
+        )
+    options.deviceIterations(args.device_iterations)
+    options.Training.gradientAccumulation(args.accumulation)
+    options.randomSeed(args.seed)
+    if args.pipelined:
+        strategy = poptorch.ShardedExecution if args.sharded else poptorch.PipelinedExecution
+        options.setExecutionStrategy(strategy(poptorch.AutoStage.AutoIncrement))
+    if args.ipu_model:
+        options.useIpuModel(True)
+    if args.cache:
+        options.enableExecutableCaching(args.cache)
+    return options
