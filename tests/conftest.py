@@ -22,8 +22,8 @@ settings.load_profile(os.environ.get("SNNC_HYPOTHESIS", "fixed"))
 
 ROOT = Path(__file__).parents[1]
 CODELET_FLAGS = "SNNC_CODELET_FLAGS"
-SOON_SATISFIED = ("api", "backends", "compiler")
-"""Folders whose tests hold for any plan. Where predictions are compared with emulations, plans are those of users."""
+AS_FOR_USERS = ("end_to_end", "backends/emulator")
+"""Folders where predictions are compared with emulations: plans are those of users. All other tests hold for any plan."""
 
 
 def pytest_addoption(parser):
@@ -43,9 +43,10 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_changes(request):
-    """Plans in the tests of `SOON_SATISFIED` are improved by six changes, not eighty, where no test asks for more."""
+    """Plans are improved by six changes, not eighty, except in `AS_FOR_USERS` and where a test asks for more."""
+    folder = request.path.parent.relative_to(ROOT / "tests").as_posix()
     with pytest.MonkeyPatch.context() as patch:
-        if request.path.parent.name in SOON_SATISFIED and not request.config.getoption("--wide"):
+        if folder not in AS_FOR_USERS and not request.config.getoption("--wide"):
             patch.setattr(mapper, "EFFORT", 1)
         yield
 

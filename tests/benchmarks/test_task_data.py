@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-_SPEC = importlib.util.spec_from_file_location("task_data", Path(__file__).parents[1] / "benchmarks" / "task_data.py")
+_SPEC = importlib.util.spec_from_file_location("task_data", Path(__file__).parents[2] / "benchmarks" / "scripts" / "task_data.py")
 task_data = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(task_data)
 

@@ -25,8 +25,8 @@ from snnc.understanding.resets import firing
 from snnc.understanding.synops import connections, fan_out
 from snnc.understanding.table import assumption_lines, to_text
 
-CORPUS = Path(__file__).parents[1] / "corpus"
-EXAMPLE = Path(__file__).parents[2] / "examples" / "digits"
+CORPUS = Path(__file__).parents[2] / "corpus"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "digits"
 
 
 # ---- synaptic operations ---------------------------------------------------------------------------------------------

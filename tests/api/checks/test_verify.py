@@ -23,7 +23,7 @@ from snnc.frontends.onnx.writer.hidden import Observed
 
 pytest.importorskip("onnxruntime")
 
-CORPUS = Path(__file__).parents[1] / "corpus"
+CORPUS = Path(__file__).parents[2] / "corpus"
 MODEL = CORPUS / "snntorch_leaky_dynbatch_dyn.onnx"
 
 

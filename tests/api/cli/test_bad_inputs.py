@@ -17,8 +17,8 @@ from snnc.cli import main as cli
 from snnc.compiler.errors import CacheFolderError, TemporaryFolderError
 from snnc.compiler.files.cache import keeping
 
-CORPUS = Path(__file__).parents[1] / "corpus"
-DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.onnx"
+CORPUS = Path(__file__).parents[2] / "corpus"
+DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.onnx"
 
 
 def small(path, nodes, inputs, outputs, **weights):

@@ -11,7 +11,7 @@ import snnc
 from snnc.cli import main as cli
 from snnc.compiler.ir.graph_equality import differences
 
-CORPUS = Path(__file__).parents[1] / "corpus"
+CORPUS = Path(__file__).parents[2] / "corpus"
 MODEL = CORPUS / "snntorch_leaky_dynbatch_dyn.onnx"
 NIR = CORPUS / "hand_nir_recurrent.nir"
 

@@ -165,7 +165,7 @@ def test_commands_read_no_array_that_nobody_asks_for(tmp_path, asked, command, c
     samples = {"x": np.zeros((2, 5, 4), np.float32), "y": np.zeros(2, np.int64)} | whole
     np.savez(tmp_path / "samples.npz", **samples)
     np.savez(tmp_path / "x.npz", x=np.zeros((5, 2, 4), np.float32), **whole)
-    rectified = Path(__file__).parents[1] / "corpus" / "ann_mlp_relu_ts"
+    rectified = Path(__file__).parents[2] / "corpus" / "ann_mlp_relu_ts"
     np.savez(tmp_path / "images.npz", x=next(iter(np.load(f"{rectified}.npz").values())), **whole)
     lines = {
         "run": [tmp_path / "p", "--inputs", tmp_path / "x.npz", "--outputs", tmp_path / "y.npz"],

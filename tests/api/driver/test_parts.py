@@ -1,11 +1,10 @@
 """Networks in parts from outside: the same numbers in the author's order, wherever they cross."""
 
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from indexed_nets import sparse_recurrent
 
 import snnc
 from snnc.benchmarks.everyday import clustered_sparse
@@ -15,9 +14,6 @@ from snnc.driver.lowering import lowered
 from snnc.driver.parting import PARTS, activity_of, load_parts, map_parts, save_parts, worth_planning
 from snnc.driver.placing import map_program, parter_of
 from snnc.options.compile_options import options
-
-sys.path.append(str(Path(__file__).parents[1] / "backends"))
-from indexed_nets import sparse_recurrent
 
 GIVEN = {"steps": 8, "batch": 4, "loss": "ce_mean_membrane", "optimizer": "adam", "surrogate": "fast_sigmoid:25"}
 

@@ -59,7 +59,7 @@ BACKWARD = [
 
 
 def test_projects_are_the_same_byte_for_byte_whatever_the_hashes_of_texts_are(tmp_path, root):
-    place, printed = [sys.executable, str(root / "tests" / "api" / "reproducible_nets.py")], []
+    place, printed = [sys.executable, str(root / "tests" / "api" / "driver" / "reproducible_nets.py")], []
     for seed in ("1", "2"):
         surroundings = os.environ | {"PYTHONHASHSEED": seed, "SNNC_CACHE": str(tmp_path / seed)}
         done = subprocess.run(place, env=surroundings, capture_output=True, text=True, timeout=120, check=True)

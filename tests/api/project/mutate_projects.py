@@ -1,6 +1,6 @@
 """Mutate projects, trained weights, archives and the cache, and see what snnc makes of them.
 
-usage: python tests/api/mutate_projects.py [--cases 2000] [--seed 0] [--targets reference,cpu,gc200,poptorch,cuda] [--keep FOLDER]
+usage: python tests/api/project/mutate_projects.py [--cases 2000] [--seed 0] [--targets reference,cpu,gc200,poptorch,cuda] [--keep FOLDER]
 
 A case fails on a signal, a hang, a traceback, an error without a code, an exit code other than 0, 2 and 3, or numbers other than those of
 the project as it was compiled. With ``relisted`` damage, where the list of files says that the damage is meant, a project is another

@@ -2,18 +2,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "compiler"))
-
-from test_mapping_nets import w1
+from mapping_nets import w1
 
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram

@@ -12,7 +12,7 @@ import pytest
 from wide import sampled
 
 from snnc.backends.emulator import build, popc
-from snnc.backends.toolchain import toolchain
+from snnc.backends.toolchain import compilers
 from snnc.compiler.errors import BuildError, ToolMissingError
 
 CASES = Path(__file__).parent / "cases"
@@ -136,21 +136,21 @@ def test_a_program_that_does_not_compile_is_a_build_error_with_the_first_error(t
 
 def test_without_a_compiler_the_error_names_what_was_looked_for(monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr(toolchain.shutil, "which", lambda name: None)
-    monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(compilers.shutil, "which", lambda name: None)
+    monkeypatch.setattr(compilers.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ToolMissingError, match=r"g\+\+, clang\+\+, c\+\+ and the ziglang wheel"):
-        toolchain.compiler()
+        compilers.compiler()
     monkeypatch.setenv("CXX", "no-such-compiler -O2")
     with pytest.raises(ToolMissingError, match="no-such-compiler"):
-        toolchain.compiler()
+        compilers.compiler()
     assert ToolMissingError.exit_code == 3
 
 
 def test_the_ziglang_wheel_is_taken_when_nothing_else_is_there(monkeypatch):
     monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr(toolchain.shutil, "which", lambda name: None)
-    monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda name: object())
-    assert toolchain.compiler() == [sys.executable, "-m", "ziglang", "c++"]
+    monkeypatch.setattr(compilers.shutil, "which", lambda name: None)
+    monkeypatch.setattr(compilers.importlib.util, "find_spec", lambda name: object())
+    assert compilers.compiler() == [sys.executable, "-m", "ziglang", "c++"]
 
 
 def test_the_library_is_built_once(cases):
@@ -186,6 +186,6 @@ def test_of_several_that_want_the_same_library_one_builds_it(tmp_path, monkeypat
         (scratch / "lib" / "libx.so").touch()
 
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: toolchain.kept("x", "lib/libx.so", fill), range(4)))
+        found = list(pool.map(lambda _: compilers.kept("x", "lib/libx.so", fill), range(4)))
     assert found == [tmp_path / "x" / "lib" / "libx.so"] * 4
     assert len(built) == 1

@@ -8,7 +8,7 @@ import pytest
 
 from snnc.backends.emulator import build, popc, sources
 from snnc.backends.emulator.emulate import build_program
-from snnc.backends.toolchain import toolchain
+from snnc.backends.toolchain import compilers
 from snnc.cli.main import run_command
 from snnc.compiler.errors import BuildError, ToolMissingError
 
@@ -158,8 +158,8 @@ def test_what_is_missing_or_does_not_compile_is_named(program, tmp_path, capsys,
     assert "broken.cpp" in text
     assert "nonsense" in text
     monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr(toolchain.shutil, "which", lambda name: None)
-    monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(compilers.shutil, "which", lambda name: None)
+    monkeypatch.setattr(compilers.importlib.util, "find_spec", lambda name: None)
     assert run_command(["emulate", *program]) == ToolMissingError.exit_code == 3
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 import snnc
 
-PAGE = Path(__file__).parents[2] / "docs" / "howto" / "own-target.md"
+PAGE = Path(__file__).parents[3] / "docs" / "howto" / "own-target.md"
 
 
 def test_the_invented_chip_of_the_how_to_trains_like_the_reference(tmp_path):

@@ -38,7 +38,7 @@ def test_emitted_programs_have_no_race_and_touch_no_memory_that_is_not_theirs(tm
         "SNNC_LIBRARY_FLAGS": f"-O1 {flags}", "SNNC_CODELET_EXTRA_FLAGS": flags, "SNNC_THREADS": "3", "SNNC_PARALLEL_MICROSECONDS": "0",
     }  # fmt: skip
     found = subprocess.run(
-        [sys.executable, str(root / "tests" / "backends" / "poplar_sanitized.py"), flags, *map(str, folders)],
+        [sys.executable, str(root / "tests" / "backends" / "poplar" / "poplar_sanitized.py"), flags, *map(str, folders)],
         env={**surroundings, **options}, cwd=tmp_path, capture_output=True, text=True, timeout=1800, check=False,
     )  # fmt: skip
     assert found.returncode == 0, found.stderr[-4000:]

@@ -43,7 +43,7 @@ def trained(tmp_path_factory):
     np.savez(folder / "data.npz", x=x["x"] > 0, y=y)
     for name in ("together", "alone"):
         snnc.compile(net, "cpu", output=folder / name, **options).close()
-    port, paths = free_port(), os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    port, paths = free_port(), os.pathsep.join(sys.path)
     started = [
         subprocess.Popen(
             [sys.executable, str(HERE / "train_together.py"), str(folder)],

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_mapping_nets import Wire, program
+from mapping_nets import Wire, program
 
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines import parse_target
@@ -17,7 +17,7 @@ from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.exchange.chip_links import find_routes
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "howto" / "own-target.md"
 
 

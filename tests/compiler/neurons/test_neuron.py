@@ -80,7 +80,7 @@ def test_only_the_parameters_that_are_read_are_declared():
 
 
 def test_the_reference_page_shows_every_neuron_and_surrogate_as_it_is():
-    page = (Path(__file__).parents[2] / "docs/reference/neurons.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/reference/neurons.md").read_text()
     for factory in LIBRARY:
         assert f"### {factory.__name__}\n" in page
         assert f"```\n{factory().text}\n```" in page

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from test_mapping_nets import Wire, chain, program, small
+from mapping_nets import Wire, chain, program, small
 
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.replan import as_planned

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_mapping_nets import Wire, program, w1
+from mapping_nets import Wire, program, w1
 
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.machines import load_target

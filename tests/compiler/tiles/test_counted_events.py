@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pytest
-from test_mapping_nets import Wire, program, w1
+from mapping_nets import Wire, program, w1
 
 from snnc.compiler.ir.plan import Block, Phase, Plan
 from snnc.compiler.ir.step_program import StepProgram

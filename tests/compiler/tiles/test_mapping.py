@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_mapping_nets import Wire, chain, program, small, w1
+from mapping_nets import Wire, chain, program, small, w1
 from wide import examples, sampled
 
 from snnc.compiler.errors import PlanFileError

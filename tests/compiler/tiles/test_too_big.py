@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from test_mapping_nets import Wire, program, w1
+from mapping_nets import Wire, program, w1
 from wide import sampled
 
 import snnc

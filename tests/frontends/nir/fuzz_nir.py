@@ -1,6 +1,6 @@
 """Mutate NIR files of the corpus and random ones, and compare what snnc makes of them with the interpreter.
 
-usage: python tests/frontends/fuzz_nir.py --cases 100000 --jobs 2 [--seed 0] [--state FILE] [--keep FOLDER]
+usage: python tests/frontends/nir/fuzz_nir.py --cases 100000 --jobs 2 [--seed 0] [--state FILE] [--keep FOLDER]
 
 A case fails on a crash, a hang, more than 2 GiB, an exception without a code, a file opened outside of the model's folder (see
 ``fuzzing``), or outputs that differ from the interpreter's where the file is read.
@@ -18,9 +18,7 @@ from pathlib import Path
 import h5py
 import nir_hdf5
 import numpy as np
-from fuzzing import CORPUS, main
 from nir_random import DT, Maker, compare_arrays, inputs_of, random_file
-from simulate import simulate as run_graph
 
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Input, Population
@@ -28,6 +26,11 @@ from snnc.frontends.nir.dialects import DIALECTS
 from snnc.frontends.nir.interpreter.interpreter import simulate
 from snnc.frontends.nir.load import load_nir
 from snnc.frontends.nir.writing.write import write_nir
+
+sys.path.append(str(Path(__file__).parents[2] / "common"))
+
+from fuzzing import CORPUS, main
+from simulate import simulate as run_graph
 
 SUFFIX = ".nir"
 RANDOM = 200

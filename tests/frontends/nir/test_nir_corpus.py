@@ -13,7 +13,7 @@ from snnc.frontends.load import load
 from snnc.frontends.nir import load_nir, write_nir
 from snnc.frontends.nir.dialects import DIALECTS
 
-CORPUS = Path(__file__).parents[1] / "corpus"
+CORPUS = Path(__file__).parents[2] / "corpus"
 CASES = {c["name"]: c for c in json.loads((CORPUS / "manifest.json").read_text())["cases"] if any(f.endswith(".nir") for f in c["files"])}
 REFUSED = {
     "bad_nir_cycle_stateless": "E711",

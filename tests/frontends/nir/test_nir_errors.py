@@ -18,7 +18,7 @@ from snnc.frontends.nir.reading import storage
 from snnc.frontends.nir.reading.reader import MAX_DEPTH
 from snnc.frontends.nir.reading.storage import MAX_MEMBERS
 
-CORPUS = Path(__file__).parents[1] / "corpus"
+CORPUS = Path(__file__).parents[2] / "corpus"
 
 
 def refused(path, kind, text, **options):

@@ -1,6 +1,6 @@
 """Mutate ONNX files of the corpus and compare what snnc makes of them with ONNX Runtime.
 
-usage: python tests/frontends/fuzz_onnx.py --seconds 300 [--cases N] [--seed 0] [--jobs 2] [--state FILE] [--keep FOLDER]
+usage: python tests/frontends/onnx/fuzz_onnx.py --seconds 300 [--cases N] [--seed 0] [--jobs 2] [--state FILE] [--keep FOLDER]
 
 A case fails on a crash, a hang, more than 2 GiB, an exception without a code, a file opened outside of the model's folder (see
 ``fuzzing``), or outputs that differ from those of ONNX Runtime where both accept the file.
@@ -11,9 +11,13 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).parents[2] / "common"))
 
 import fuzzing
-import numpy as np
 from fuzzing import CORPUS
 
 SUFFIX = ".onnx"

@@ -12,7 +12,7 @@ from snnc.compiler.ir.graph import Conv, Population
 from snnc.frontends.common.recognise import recognise
 from snnc.frontends.load import load
 
-CORPUS = Path(__file__).parents[1] / "corpus"
+CORPUS = Path(__file__).parents[2] / "corpus"
 CASES = {c["name"]: c for c in json.loads((CORPUS / "manifest.json").read_text())["cases"]}
 ONNX = {n: c for n, c in CASES.items() if any(f.endswith(".onnx") for f in c["files"])}
 

@@ -27,7 +27,7 @@ from snnc.frontends.onnx.writer.write import write_onnx
 
 ort = pytest.importorskip("onnxruntime")
 FORMS = ("plain", "functions")
-CORPUS = Path(__file__).parents[1] / "corpus"
+CORPUS = Path(__file__).parents[2] / "corpus"
 FILES = [p for p in sorted(CORPUS.glob("*.onnx")) if not p.name.startswith(("bad_", "ann_", "trap_", "sj_psn"))]
 SETTINGS = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
 

@@ -15,7 +15,7 @@ from snnc.compiler.neurons.expression import Call, Number, Symbol, transform
 from snnc.frontends.onnx import load as importer
 from snnc.frontends.onnx.errors import SelfCheckError, UnforeseenError
 
-CORPUS = Path(__file__).parents[1] / "corpus"
+CORPUS = Path(__file__).parents[2] / "corpus"
 
 
 def network(tmp_path, steps=6):

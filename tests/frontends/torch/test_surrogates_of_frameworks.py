@@ -17,7 +17,7 @@ lif = framework("norse.torch.functional.lif")
 jelly = framework("spikingjelly.activation_based.surrogate")
 neuron = framework("spikingjelly.activation_based.neuron")
 
-PAGE = Path(__file__).parents[2] / "docs" / "howto" / "from-torch.md"
+PAGE = Path(__file__).parents[3] / "docs" / "howto" / "from-torch.md"
 FUNCTIONS_OF = {
     ("snnTorch", "default: `atan(alpha=2.0)`"): lambda: snn.Leaky(beta=0.9).spike_grad,
     ("snnTorch", "`fast_sigmoid(slope=25)`"): lambda: snn.surrogate.fast_sigmoid(slope=25),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_mapping_nets import w1
+from mapping_nets import w1
 
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.machines import load_target

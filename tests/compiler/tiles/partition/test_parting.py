@@ -1,12 +1,11 @@
 """Which populations can be cut, what becomes of their connections, and that numbers find their way there and back."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from indexed_nets import sparse, sparse_recurrent
+from nets import join, linear
 
 from snnc.compiler.ir.arrays.sparse import dense_weight
 from snnc.compiler.ir.graph import Graph, Input, OneToOne, Output, Population, Sparse
@@ -15,10 +14,6 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LI, LIF
 from snnc.compiler.tiles.partition import Parting, prepare, split
 from snnc.compiler.tiles.partition.errors import UnreachedPartError
-
-sys.path.append(str(Path(__file__).parents[1] / "backends"))
-from indexed_nets import sparse, sparse_recurrent
-from nets import join, linear
 
 
 def layers(random, between, learnable=frozenset(), beta=0.9):

@@ -5,7 +5,7 @@ import itertools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_mapping_nets import Wire, program, w1
+from mapping_nets import Wire, program, w1
 
 from snnc.compiler.tiles.errors import NoScheduleError
 from snnc.compiler.tiles.network import describe
