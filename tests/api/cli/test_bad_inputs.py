@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from caches import lend_objects
 from onnx import TensorProto, helper, numpy_helper
 
 import snnc
@@ -173,6 +174,12 @@ def test_a_cache_folder_that_cannot_be_written_is_told_with_the_knob(capsys, tmp
 
 
 @pytest.fixture
+def lent(tmp_path):
+    """A cache in which what all projects share is compiled already."""
+    lend_objects(tmp_path / "cache")
+
+
+@pytest.fixture
 def homeless(monkeypatch):
     """A user without HOME and without an entry in /etc/passwd, as in a container that runs as a number."""
 
@@ -184,7 +191,7 @@ def homeless(monkeypatch):
     monkeypatch.setattr(pwd, "getpwuid", nobody)
 
 
-def test_without_a_home_what_needs_no_build_works_and_the_rest_says_what_to_set(capsys, tmp_path, homeless, monkeypatch):
+def test_without_a_home_what_needs_no_build_works_and_the_rest_says_what_to_set(capsys, tmp_path, lent, homeless, monkeypatch):
     np.savez(tmp_path / "x.npz", spikes=np.zeros((25, 1, 64), np.uint8))
 
     def call(*arguments):

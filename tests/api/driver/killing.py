@@ -5,7 +5,9 @@ Every run is a child of its own; the parent loads no program, so that it can be 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -20,7 +22,6 @@ from pathlib import Path
 import numpy as np
 
 import snnc
-import snnc.driver.compiling  # children need not read it
 from snnc.backends.folders.manifest import PROFILE, TRAINED
 from snnc.backends.runtime.weights import read_weight_file
 from snnc.backends.training import keeping
@@ -98,6 +99,13 @@ def compile_project(folder: Path, target: str) -> None:
     snnc.compile(net, target, loss="ce_mean_membrane", optimizer="adam:0.01", batch=BATCH, output=folder).close()
 
 
+def imported(folder: Path, data: Path) -> None:
+    """Train the reference here, which loads no program: children need not import what this process has imported."""
+    compile_project(folder, "reference")
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        assert run_command(["train", str(folder), "--data", str(data), "--epochs", "1"]) == 0
+
+
 def training(folder: Path, data: Path, epochs: int, note: Callable[[Path, Position], None]):
     """Train or resume; every checkpoint that is over is noted."""
 
@@ -149,6 +157,7 @@ def kill_training(above: Path, target: str, epochs: int, kills: int, seed: int) 
     """Kill a training `kills` times, resume it each time, begin anew when it is over."""
     fresh, folder, log, data = above / "fresh", above / "p", above / "log", above / "data.npz"
     write_data(data)
+    imported(above / "imported", data)
     assert ended(child(lambda: compile_project(fresh, target))) == 0
     shutil.copytree(fresh, above / "whole")
     table, seconds = untouched(above / "whole", data, epochs)

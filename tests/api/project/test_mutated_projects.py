@@ -5,16 +5,23 @@
 
 import numpy as np
 import pytest
-from mutate_projects import Originals, case
+from caches import lend_objects
+from mutate_projects import Originals, case, command
 
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         place = tmp_path_factory.mktemp("originals")
+        lend_objects(place / "cache")  # none of these is damaged
         patch.setenv("XDG_STATE_HOME", str(place / "state"))
         patch.setenv("SNNC_CACHE", str(place / "cache"))
-        yield Originals(place, ("reference", "cpu"))
+        made = Originals(place, ("reference", "cpu"))
+        # Children of this process need not import what it has imported. It loads no library: none that it knows is damaged later.
+        project = place / "reference"
+        for line in (["check", project], ["inspect", project, "-o", place / "r.html"], ["run", project, "--inputs", place / "x.npz"]):
+            assert command([*line, *(["--outputs", place / "z.npz"] if line[0] == "run" else [])])[0] == 0
+        yield made
 
 
 @pytest.mark.parametrize("part", range(10))

@@ -280,7 +280,7 @@ def test_a_home_that_cannot_be_written_leaves_the_record_to_the_cache(tmp_path, 
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file" / "state"))
     monkeypatch.setenv("SNNC_CACHE", str(tmp_path / "cache"))
-    project = compiled(tmp_path / "p", "gc200")
+    project = compiled(tmp_path / "p", "reference")
     assert is_known(project)
     assert (tmp_path / "cache" / "known-projects").exists()
 
