@@ -9,6 +9,7 @@ import pytest
 import waiting  # noqa: F401 - before what imports NumPy
 from hypothesis import settings
 from lacking import pytest_make_collect_report  # noqa: F401
+from quick import Quick, Seconds
 from wide import WIDE
 
 from snnc.backends.emulator.popc import DEFAULT_FLAGS
@@ -30,9 +31,17 @@ def pytest_addoption(parser):
     parser.addoption(
         "--wide", action="store_true", help="run the wide cases too: more of the same kind, for changes of what they are about"
     )
+    parser.addoption("--quick", action="store_true", help="start no test after 40 seconds, and leave out those that took long before")
 
 
 def pytest_configure(config):
+    config.pluginmanager.register(Seconds(config))
+    if config.getoption("--quick"):
+        config.pluginmanager.register(Quick())
+    _levels(config)
+
+
+def _levels(config):
     """Unless all cases run, what is run for milliseconds is compiled without optimisation: results must not depend on it."""
     if config.getoption("--wide"):
         os.environ.setdefault("SNNC_TEST_LEVEL", "-O3")

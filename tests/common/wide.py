@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+
+T = TypeVar("T")
 
 WIDE = "SNNC_TEST_WIDE"
 """Set where the wide cases run too."""
@@ -19,6 +21,6 @@ def sampled(cases: Iterable[Any], one_in: int) -> list[Any]:
     return found
 
 
-def examples(some: int, every: int) -> int:
-    """Tell how many examples a property is tried with where each takes long: `every` with the wide cases."""
+def examples(some: T, every: T) -> T:
+    """Return `some`, or `every` with the wide cases: how many examples a property is tried with, or what one test goes through."""
     return every if os.environ.get(WIDE) else some

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from wide import examples
 
 VARIABLES = 4
 MOST_PATHS = 300
@@ -122,7 +123,7 @@ def members(number: int) -> set[int]:
     return {v for v in range(VARIABLES) if number >> v & 1}
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(16, 40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tree=programs, visible=st.sets(st.integers(0, VARIABLES - 1), max_size=1))
 def test_what_is_live_where_is_what_following_every_path_finds(cases, tree, visible):
     profile = profile_of(cases, tree, visible)

@@ -67,7 +67,7 @@ def assert_equal_to_the_bit(found, wanted):
 EACH_LENGTH = [(name, length) for name, lengths in LENGTHS.items() for length in lengths]
 
 
-@pytest.mark.parametrize(("name", "length"), sampled(EACH_LENGTH, 2))
+@pytest.mark.parametrize(("name", "length"), sampled(EACH_LENGTH, 3))
 def test_segments_of_any_length_train_as_the_whole_sequence_does(tmp_path, name, length):
     case = in_segments(project(name), length, tmp_path)
     assert case.plan.segments.number > 1
@@ -111,7 +111,7 @@ def test_replicas_and_windowed_gradients_run_in_segments(tmp_path, seed, copies,
         assert_equal_to_the_bit(gradients, wanted)
 
 
-@pytest.mark.parametrize(("make", "tiles", "length"), [(spiking_recurrent, 3, 4), (several_inputs, 3, 5)])
+@pytest.mark.parametrize(("make", "tiles", "length"), sampled([(spiking_recurrent, 3, 4), (several_inputs, 3, 5)], 2))
 def test_relays_that_keep_bits_run_in_segments(tmp_path, monkeypatch, make, tiles, length):
     def every(problem):
         return [replace(problem, bits=frozenset(s for s in problem.network.sources if s.kind == "spikes" and s not in problem.windowed))]

@@ -9,7 +9,7 @@ from nets import join, linear
 from poplar_projects import BATCH, STEPS, Project, machine
 from test_parted import assert_trains_alike
 from test_poplar_matches_reference import assert_same_records
-from wide import sampled
+from wide import examples, sampled
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
@@ -131,7 +131,7 @@ def test_shared_tiles_hold_every_neuron_of_a_sample_once():
             (pooled, 1, 8, Adam(1e-2), True),
             (pooled, 2, 1, SGD(1e-2), True),
         ],
-        2,
+        3,
     ),
 )
 def test_other_orders_on_shared_tiles_train_as_the_reference_does(tmp_path, make, chips, grain, optimizer, shares):
@@ -182,7 +182,7 @@ def random_nets(draw):
     return make
 
 
-@settings(max_examples=4, deadline=None, phases=(Phase.generate,))
+@settings(max_examples=examples(2, 4), deadline=None, phases=(Phase.generate,))
 @given(make=random_nets(), grain=st.sampled_from([1, 2, 8]), tiles=st.sampled_from([1, 7, 40]))
 def test_random_convolutions_on_the_emulator_train_as_the_reference_does(tmp_path_factory, make, grain, tiles):
     program = program_of(make, Adam(1e-2))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from indexed_nets import sparse
 from nets import join, linear
 from poplar_projects import machine
+from wide import examples
 from windowed_nets import CASES, Windowed, anywhere, deep, undivided, windowed
 
 from snnc.backends.emulator.build import compiler, include_dir
@@ -104,7 +105,7 @@ def random_net(seed, widths, links, inputs):
     return graph
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=examples(2, 4), deadline=None)
 @given(
     st.integers(0, 99),
     st.lists(st.integers(1, 40), min_size=1, max_size=3),
