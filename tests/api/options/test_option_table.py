@@ -105,9 +105,14 @@ CELLS = {
 """What each option of :func:`snnc.compile` does; a new option has to have its cell here and its rule in ``snnc.options.table``."""
 
 
+OF_CHIPS = {"batch", "calibrate", "capacity", "mode", "num_io_tiles", "overlap_host_io", "parts", "recompute", "streaming"}
+"""Options that change a plan in another way where there are several chips; the others have the same rule and effect on one chip."""
+
+
 def cells():
+    twin = lambda name, target: [pytest.mark.wide] if target == "several" and name not in OF_CHIPS else []  # noqa: E731
     return [
-        pytest.param(name, cell, target, id=f"{name}{number or ''}-{target}")
+        pytest.param(name, cell, target, id=f"{name}{number or ''}-{target}", marks=twin(name, target))
         for name, row in CELLS.items()
         for number, cell in enumerate(row)
         for target in TARGETS
