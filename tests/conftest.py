@@ -9,6 +9,7 @@ import pytest
 import waiting  # noqa: F401 - before what imports NumPy
 from hypothesis import settings
 from lacking import pytest_make_collect_report  # noqa: F401
+from quick import Quick, Seconds
 from wide import WIDE
 
 from snnc.backends.emulator.popc import DEFAULT_FLAGS
@@ -22,17 +23,25 @@ settings.load_profile(os.environ.get("SNNC_HYPOTHESIS", "fixed"))
 
 ROOT = Path(__file__).parents[1]
 CODELET_FLAGS = "SNNC_CODELET_FLAGS"
-SOON_SATISFIED = ("api", "backends", "compiler")
-"""Folders whose tests hold for any plan. Where predictions are compared with emulations, plans are those of users."""
+AS_FOR_USERS = ("end_to_end", "backends/emulator")
+"""Folders where predictions are compared with emulations: plans are those of users. All other tests hold for any plan."""
 
 
 def pytest_addoption(parser):
     parser.addoption(
         "--wide", action="store_true", help="run the wide cases too: more of the same kind, for changes of what they are about"
     )
+    parser.addoption("--quick", action="store_true", help="start no test after 40 seconds, and leave out those that took long before")
 
 
 def pytest_configure(config):
+    config.pluginmanager.register(Seconds(config))
+    if config.getoption("--quick"):
+        config.pluginmanager.register(Quick())
+    _levels(config)
+
+
+def _levels(config):
     """Unless all cases run, what is run for milliseconds is compiled without optimisation: results must not depend on it."""
     if config.getoption("--wide"):
         os.environ.setdefault("SNNC_TEST_LEVEL", "-O3")
@@ -43,9 +52,10 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_changes(request):
-    """Plans in the tests of `SOON_SATISFIED` are improved by six changes, not eighty, where no test asks for more."""
+    """Plans are improved by six changes, not eighty, except in `AS_FOR_USERS` and where a test asks for more."""
+    folder = request.path.parent.relative_to(ROOT / "tests").as_posix()
     with pytest.MonkeyPatch.context() as patch:
-        if request.path.parent.name in SOON_SATISFIED and not request.config.getoption("--wide"):
+        if folder not in AS_FOR_USERS and not request.config.getoption("--wide"):
             patch.setattr(mapper, "EFFORT", 1)
         yield
 

@@ -32,7 +32,7 @@ def test_a_file_is_skipped_only_for_want_of_a_framework(tmp_path, line, required
     (tmp_path / "test_without.py").write_text("def test_it():\n    pass\n")
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path)],
-        env={**os.environ, "SNNC_TEST_FRAMEWORKS": required, "PYTHONPATH": str(Path(__file__).parent)},
+        env={**os.environ, "SNNC_TEST_FRAMEWORKS": required, "PYTHONPATH": str(Path(__file__).parent / "common")},
         cwd=tmp_path,
         capture_output=True,
         text=True,

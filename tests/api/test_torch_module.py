@@ -157,11 +157,11 @@ def test_events_are_taken_and_what_does_not_fit_is_refused(layer, x):
 
 
 DISTRIBUTED = """
-import sys
+import os, sys
 import numpy as np, torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
-sys.path[:0] = [sys.argv[2], sys.argv[2] + "/../backends"]
+sys.path[:0] = sys.argv[2].split(os.pathsep)
 from test_torch_module import B, T, network
 from snnc.torch import Module
 rank = int(sys.argv[1])
@@ -186,7 +186,7 @@ def test_two_processes_train_as_one_does(tmp_path):
     optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
     script = tmp_path / "distributed.py"
     script.write_text(DISTRIBUTED)
-    arguments = [os.path.dirname(__file__), str(tmp_path / "store"), str(tmp_path / "found")]
+    arguments = [os.pathsep.join([os.path.dirname(__file__), *sys.path]), str(tmp_path / "store"), str(tmp_path / "found")]
     environment = os.environ | {CHECK_ON_HOST: "1", "SNNC_THREADS": "1"}
     started = [
         subprocess.Popen([sys.executable, str(script), str(rank), *arguments], stderr=subprocess.PIPE, text=True, env=environment)

@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-for folder in (Path(__file__).parent, Path(__file__).parents[1]):
+for folder in (Path(__file__).parent, Path(__file__).parents[1] / "common"):
     sys.path.insert(0, str(folder))
 
 from golden_cases import cases, chosen  # noqa: E402

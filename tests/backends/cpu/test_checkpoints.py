@@ -198,10 +198,10 @@ def test_a_batch_that_is_too_large_is_said_when_the_project_is_made(tmp_path):
 
 def test_what_is_predicted_is_what_is_allocated(tmp_path, root):
     """In a process of its own, where what the program allocates is counted alone: Python's allocations differ from run to run."""
-    backends, counter = root / "tests" / "backends", tmp_path / "allocations.so"
-    run_compiler([*compiler(), "-O1", "-shared", "-fPIC", str(backends / "allocations.cpp"), "-o", str(counter)], "allocations.cpp")
+    here, counter = root / "tests" / "backends" / "cpu", tmp_path / "allocations.so"
+    run_compiler([*compiler(), "-O1", "-shared", "-fPIC", str(here / "allocations.cpp"), "-o", str(counter)], "allocations.cpp")
     surroundings = os.environ | {"LD_PRELOAD": str(counter), "PYTHONPATH": os.pathsep.join(sys.path)}
-    place = [sys.executable, str(backends / "cpu_memory.py")]
+    place = [sys.executable, str(here / "cpu_memory.py")]
     done = subprocess.run(place, env=surroundings, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     rows = [json.loads(line) for line in done.stdout.splitlines()]

@@ -241,7 +241,7 @@ def test_sanitizers_find_nothing(tmp_path, root, library, monkeypatch):
         folder = emit_cpu(program_of(make), tmp_path / f"shared_{make.__name__}")
         arguments += [str(folder), str(build_cpu(folder, flags, "-O1"))]
     found = subprocess.run(
-        [sys.executable, str(root / "tests" / "backends" / "cpu_sanitized.py"), *arguments],
+        [sys.executable, str(root / "tests" / "backends" / "cpu" / "cpu_sanitized.py"), *arguments],
         env=surroundings,
         cwd=tmp_path,
         capture_output=True,

@@ -6,6 +6,7 @@ from cuda_projects import SPLIT, opened
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from random_graphs import any_graphs, with_readout
+from wide import examples
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.errors import SnncError
@@ -19,7 +20,7 @@ BUILT = settings(deadline=None, suppress_health_check=list(HealthCheck), phases=
 SHARINGS = st.sampled_from([(None, None), (1, 1), (2, 8), (4, 1), (4, 8)])
 
 
-@settings(BUILT, max_examples=3)
+@settings(BUILT, max_examples=examples(2, 3))
 @given(any_graphs(), SHARINGS)
 def test_random_networks_are_trained_as_in_the_reference(graph, sharing):
     assume(any(True for _ in graph.of_type(Population)))

@@ -1,0 +1,226 @@
+"""Every option of a compilation on every target: it is refused with a code, or has the effect that its cell names."""
+
+import inspect
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from option_cells import BATCH, CORPUS, MACHINES, STEPS, TARGETS, dense, made, replace_engines, sparse
+
+import snnc
+from snnc.driver.compiling import session_for
+from snnc.errors import NoTimeStepError, OptionConflictError, OptionNeedsLossError, OptionTargetError
+from snnc.options.compile_options import Options, from_data, options, to_data
+from snnc.options.table import RULES, taken_by
+from snnc.options.targets import kind_of
+
+SIZES = {"steps": STEPS, "batch": BATCH}
+LOSS = {"loss": "ce_mean_membrane", "optimizer": "sgd:0.1"}
+
+
+def nir():
+    return CORPUS / "hand_nir_lif.nir"
+
+
+def plan_of(name):
+    return lambda m: getattr(m.plan, name)
+
+
+def trained(m):
+    return m.trained
+
+
+def emitted(m):
+    """What is emitted; on the reference, which emits nothing, what training comes to."""
+    return m.trained[1] if m.session.options.target == "reference" else {n: d for n, d in m.files.items() if not n.startswith("model/")}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One option: a value, and what it changes.
+
+    Attributes
+    ----------
+    value
+        A value that asks for something.
+    effect
+        What differs from the compilation without it.
+    wanted
+        What it is with the value, where that can be said.
+    beside
+        Other options of both compilations.
+    model
+        What is compiled.
+    """
+
+    value: Any
+    effect: Any
+    wanted: Any = None
+    beside: dict[str, Any] = field(default_factory=dict)
+    model: Any = dense
+
+
+def batch_sizes(m):
+    return m.trained[0] if m.plan is None else m.plan.batch
+
+
+def buses(name):
+    return lambda m: [getattr(bus, name) for bus in m.plan.buses if bus.kind == "events"]
+
+
+def loss_port(m):
+    (output,) = [o for o in m.program.outputs if o.id == m.program.loss_output]
+    return output.source.buffer, emitted(m)
+
+
+CELLS = {
+    "steps": [Cell(STEPS + 3, lambda m: m.program.steps, STEPS + 3, {"steps": STEPS})],
+    "batch": [Cell(2, batch_sizes, beside={"batch": BATCH})],
+    "loss": [Cell("ce_count", lambda m: m.program.loss and m.program.loss.name, "ce_count")],
+    "loss_output": [Cell("hidden", loss_port)],
+    "optimizer": [Cell("sgd:0.5,0.9", emitted)],
+    "lr": [Cell(0.5, emitted, beside={"optimizer": "sgd"})],
+    "learnable": [Cell("beta", emitted)],
+    "surrogate": [Cell("fast_sigmoid:3", emitted)],
+    "gradient_window": [Cell(-0.1, emitted)],
+    "truncate": [Cell(2, emitted)],
+    "seed": [Cell(5, trained)],
+    "capacity": [Cell(3, buses("capacity"), beside={"mode": "drop"})],
+    "mode": [Cell("drop", buses("mode"))],
+    "calibrate": [Cell(np.ones((STEPS, 2, 12), np.float32), lambda m: m.plan.activity_source)],
+    "parts": [Cell(2, lambda m: {name: len(ids) for name, ids in m.plan.parts.items()}, {"hidden": 2}, model=sparse)],
+    "recompute": [Cell(2, plan_of("segment"), 2)],
+    "streaming": [Cell("inputs", plan_of("streamed"), "inputs", {"recompute": 2})],
+    "overlap_host_io": [Cell("on", lambda m: m.plan.overlap is not None, True)],
+    "num_io_tiles": [Cell(2, lambda m: m.plan.overlap.tiles, 2, {"overlap_host_io": "on"})],
+    "memory": [Cell(10**9, lambda m: m.opened[-1] if m.session.options.target == "cuda" else m.opened[1], 10**9)],
+    "threads": [Cell(3, lambda m: m.opened[0], 3)],
+    "precision": [Cell("bfloat16", emitted), Cell("float16", emitted)],
+    "dt": [Cell(2e-3, lambda m: m.files, model=nir)],
+    "detach": [Cell("none", lambda m: m.files, model=nir)],
+    "input_kind": [Cell("values", lambda m: [i.kind for i in m.program.inputs], ["values"])],
+}
+"""What each option of :func:`snnc.compile` does; a new option has to have its cell here and its rule in ``snnc.options.table``."""
+
+
+OF_CHIPS = {"batch", "calibrate", "capacity", "mode", "num_io_tiles", "overlap_host_io", "parts", "recompute", "streaming"}
+"""Options that change a plan in another way where there are several chips; the others have the same rule and effect on one chip."""
+
+
+def cells():
+    twin = lambda name, target: [pytest.mark.wide] if target == "several" and name not in OF_CHIPS else []  # noqa: E731
+    return [
+        pytest.param(name, cell, target, id=f"{name}{number or ''}-{target}", marks=twin(name, target))
+        for name, row in CELLS.items()
+        for number, cell in enumerate(row)
+        for target in TARGETS
+    ]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where machines lie and projects are written."""
+    found = tmp_path_factory.mktemp("cells")
+    for name, text in MACHINES.items():
+        (found / name).write_text(text)
+    return found
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """What was compiled without the option of a cell, by target and the other options: cells share it."""
+    return {}
+
+
+def beside(name, cell, value, training):
+    """The other options of a cell."""
+    trains = {} if not training or name == "loss" else LOSS if name != "optimizer" or value is None else {"loss": LOSS["loss"]}
+    return SIZES | trains | cell.beside
+
+
+@pytest.mark.parametrize(("name", "cell", "target"), cells())
+def test_an_option_is_refused_or_has_its_effect(folder, plain, monkeypatch, name, cell, target):
+    monkeypatch.chdir(folder)
+    opened, taken = replace_engines(monkeypatch), taken_by(name, kind_of(TARGETS[target]), cell.value)
+    for training in (False, True):
+        if taken == "refused" or (taken == "with a loss" and not training):
+            error = OptionTargetError if taken == "refused" else OptionNeedsLossError
+            given = SIZES | (LOSS if training and name not in LOSS else {}) | {name: cell.value}
+            with pytest.raises(error, match=f"^SNNC-E55[23]: {name}"):
+                made(opened, target, "refused", cell.model(), **given)
+            assert not (folder / "refused").exists()
+    if taken == "refused":
+        return
+    training = cell.model is not nir and name != "loss"
+    key = (target, cell.model, repr(beside(name, cell, None, training)))
+    if key not in plain:
+        plain[key] = made(opened, target, f"plain{len(plain)}", cell.model(), **beside(name, cell, None, training))
+    given = beside(name, cell, cell.value, training) | {name: cell.value}
+    other = cell.effect(made(opened, target, f"{name}{len(list(folder.iterdir()))}", cell.model(), **given))
+    assert other != cell.effect(plain[key])
+    if cell.wanted is not None:
+        assert other == cell.wanted
+
+
+def test_every_option_has_a_rule_and_a_cell():
+    own = set(inspect.signature(snnc.compile).parameters) - {"model", "target", "output", "overwrite"}  # where the project goes
+    kept = {f.name for f in fields(Options)} - {"target"}
+    read = set(inspect.signature(options).parameters) - {"target", "trial"}
+    assert own | kept | read == set(RULES) == set(CELLS)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_defaults_and_values_that_ask_for_nothing_are_taken_everywhere(folder, monkeypatch, target):
+    monkeypatch.chdir(folder)
+    defaults = {f.name: f.default for f in fields(Options) if f.name != "target"}
+    assert MISSING not in defaults.values()
+    assert options(TARGETS[target], **defaults) == options(TARGETS[target])
+    for name, rule in RULES.items():
+        for value in rule.idle:
+            assert getattr(options(TARGETS[target], **{name: value}), name) == value
+
+
+def test_a_trial_has_a_use_for_data_and_a_seed_on_every_target():
+    for target in ("reference", "cpu", "cuda", "poptorch"):
+        assert options(target, seed=3, calibrate="data", trial=True).seed == 3
+
+
+def test_options_that_contradict_each_other_are_refused():
+    for given in ({"optimizer": "adam:0.1", "lr": 0.2}, {"target": "cpu", "memory": "1M", "recompute": "off"}):
+        with pytest.raises(OptionConflictError, match="leave one of them out"):
+            options(loss="ce_count", **given)
+
+
+def test_options_of_an_older_project_are_read_whatever_the_target_takes():
+    older = Options("cpu", capacity=3, mode="drop", recompute=4, streaming="history", parts=2, truncate=3)
+    data = to_data(older)
+    assert from_data(data) == older
+    del data["loss_output"]
+    assert from_data(data) == older
+
+
+@pytest.mark.parametrize("model", [dense, lambda: dense().graph(), lambda: CORPUS / "snntorch_step_leaky_ts.onnx"])
+def test_seconds_a_step_are_for_models_in_continuous_time(model):
+    for compiled in (snnc.compile, lambda model, dt: snnc.estimate(model, dt=dt), lambda model, dt: snnc.verify(model, dt=dt)):
+        with pytest.raises(NoTimeStepError, match="discrete time"):
+            compiled(model(), dt=1e-3)
+
+
+def test_another_target_runs_with_those_options_that_it_takes(tmp_path):
+    chosen = Options("cpu", memory=10**6, threads=2, precision="bfloat16", loss=options(loss="ce_count").loss, truncate=3, steps=9)
+    assert chosen.retargeted("gc200") == Options("gc200", steps=9)
+    assert chosen.retargeted("cuda") == Options("cuda", steps=9, memory=10**6)
+    assert Options("gc200", mode="drop", capacity=3).retargeted("reference") == Options("reference")
+
+
+def test_a_project_that_drops_spikes_says_so_where_it_is_compared_or_moved(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    opened = replace_engines(monkeypatch)
+    made(opened, "one", "drops", dense(), mode="drop", capacity=3, **SIZES).session.close()
+    monkeypatch.setattr("snnc.checks.verifying._compared", lambda *_: None)
+    with pytest.warns(UserWarning, match="sends all of them"):
+        snnc.verify("drops")
+    with pytest.warns(UserWarning, match="all are sent"):
+        session_for(Path("drops"), {"input": np.zeros((STEPS, 2, 12), np.float32)}, target="reference").close()

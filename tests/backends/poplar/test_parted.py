@@ -1,0 +1,129 @@
+"""Populations in parts compute what whole ones do: any assignment of neurons to parts, forward, gradients and after updates."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from indexed_nets import read_out, sparse, sparse_recurrent
+from nets import join
+from poplar_projects import BATCH, STEPS, Project, machine
+from same_training import assert_same_training
+from test_poplar_matches_reference import assert_same_records
+from wide import examples, sampled
+
+from snnc.backends.poplar.emit import emit_poplar
+from snnc.backends.poplar.engine import open_engine
+from snnc.backends.reference.engine import ReferenceEngine
+from snnc.backends.runtime.parted import PartedEngine
+from snnc.backends.session import Session
+from snnc.compiler.ir.graph import Graph, Input, Population
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.neurons.library import LIF
+from snnc.compiler.neurons.surrogates.library import parse_surrogate
+from snnc.compiler.tiles.mapper import make_plan
+from snnc.compiler.tiles.partition import Parting, prepare
+
+
+def feed_forward(random):
+    """Two layers of sparse weights, with a learned parameter of each neuron, initial states and a shape of two axes."""
+    graph = Graph("feed_forward")
+    graph.add("x", Input((24,), "spikes"))
+    beta = random.uniform(0.5, 0.95, (5, 8)).astype(np.float32)
+    initial = {"v": random.uniform(0, 1, (5, 8)).astype(np.float32)}
+    graph.add("first", Population(LIF(0.9), (5, 8), {"beta": beta}, frozenset({"beta"}), initial))
+    graph.add("second", Population(LIF(0.8), (30,)))
+    join(graph, "in", sparse(random, 40, 24, 0.5, bias=True), "x", "first")
+    join(graph, "on", sparse(random, 30, 40, 0.4, bias=True), "first", "second")
+    return read_out(graph, random, ("first", 40), ("second", 30))
+
+
+LOSS = parse_loss("ce_mean_membrane")
+
+
+def parted(graph, sizes, parts, seed, optimizer, **options):
+    """A network, whole, and with its neurons in random parts."""
+    random = np.random.default_rng(seed)
+    whole = lower(graph, loss=LOSS, loss_output="y", optimizer=optimizer, steps=STEPS, **options)
+    number = {name: random.permutation(np.arange(n) % parts) for name, n in sizes.items()}
+    parting = Parting(number, {name: random.permutation(n) for name, n in sizes.items()})
+    found = prepare(graph, LOSS, "y").lower(whole, parting, loss=LOSS, optimizer=optimizer, steps=STEPS, **options)
+    return Project(whole, None, None), found
+
+
+def assert_trains_alike(case, engine):
+    reference = case.reference()
+
+    def batches():
+        for step in range(3):
+            inputs, target = case.data(seed=step)
+            assert_same_records(engine.forward(inputs, {}), reference.forward(inputs, {}))
+            yield inputs, target
+
+    assert_same_training(engine, reference, batches(), tolerance=(0, 1e-5, 1e-5, 1e-7))
+
+
+@settings(max_examples=examples(4, 8), deadline=None)
+@given(parts=st.integers(1, 6), seed=st.integers(0, 1000), make=st.sampled_from([sparse_recurrent, feed_forward]))
+def test_parts_compute_what_the_whole_does(parts, seed, make):
+    graph = make(np.random.default_rng(3))
+    sizes = {"hidden": 40, "second": 15} if make is sparse_recurrent else {"first": 40, "second": 30}
+    case, found = parted(graph, sizes, parts, seed, Adam(1e-2))
+    assert_trains_alike(case, PartedEngine(ReferenceEngine(found.split), found))
+
+
+@pytest.mark.parametrize(
+    ("make", "chips", "parts", "optimizer", "options"),
+    sampled(
+        [
+            (sparse_recurrent, 1, 3, Adam(1e-2), {}),
+            (sparse_recurrent, 2, 2, SGD(1e-2, 0.9), {}),
+            (feed_forward, 1, 4, SGD(1e-2), {}),
+            (feed_forward, 2, 3, Adam(1e-2), {"surrogate": "boxcar"}),
+        ],
+        2,
+    ),
+)
+def test_parts_on_the_emulator_train_as_the_reference_does(tmp_path, make, chips, parts, optimizer, options):
+    graph = make(np.random.default_rng(3))
+    sizes = {"hidden": 40, "second": 15} if make is sparse_recurrent else {"first": 40, "second": 30}
+    surrogate = {name: parse_surrogate(text) for name, text in options.items()}
+    case, found = parted(graph, sizes, parts, 5, optimizer, **surrogate)
+    plan = make_plan(found.split, machine(60 // chips, chips), steps=STEPS, batch=BATCH, chips=chips)
+    engine = PartedEngine(open_engine(emit_poplar(found.split, plan, tmp_path / "project")), found)
+    assert plan.chips_used == chips
+    assert_trains_alike(case, engine)
+    engine.close()
+
+
+class TakesAhead(ReferenceEngine):
+    """Tells for each batch whether it was offered before."""
+
+    takes_ahead = True
+
+    def __init__(self, program):
+        super().__init__(program)
+        self.offered = self.there = None
+        self.known = []
+
+    def offer(self, inputs, target=None):
+        self.offered = (inputs, target)
+
+    def train_batch(self, inputs, target, learning_rate):
+        there, self.there, self.offered = self.there, self.offered, None
+        self.known.append(there is not None and there[0] is inputs and there[1] is target)
+        return super().train_batch(inputs, target, learning_rate)
+
+
+def test_batches_offered_ahead_reach_the_parts_as_the_objects_that_are_trained_with():
+    case, found = parted(feed_forward(np.random.default_rng(1)), {"first": 40, "second": 30}, 3, 0, SGD(1e-2))
+    random = np.random.default_rng(2)
+    x, y = (random.random((3 * BATCH, STEPS, 24)) < 0.4).astype(np.float32), random.integers(0, 2, 3 * BATCH)
+    ahead = TakesAhead(found.split)
+    losses = [
+        Session(PartedEngine(engine, found), case.program).fit(x, y, epochs=2, batch=BATCH).batch_losses
+        for engine in (ahead, ReferenceEngine(found.split))
+    ]
+    assert losses[0] == losses[1]
+    assert ahead.known == [False] + 5 * [True]

@@ -1,0 +1,45 @@
+"""Emitted programs with segments, host streams beside computing, and replicas, under the compiler's sanitizers."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from poplar_projects import BATCH, STEPS, overlapped, project
+from sanitizers import SANITIZERS, preloading
+
+from snnc.backends.poplar.emit import emit_poplar
+from snnc.compiler.machines.target import Host
+from snnc.compiler.tiles import make_plan
+from snnc.compiler.tiles.host_io.host_overlap import Wanted, plan_overlap
+from snnc.compiler.tiles.replan import as_planned
+
+
+def segments(folder, way, length, rate):
+    """The recurrent case in segments that come from the host while the one before runs."""
+    case = project("recurrent")
+
+    def planned(machine):
+        return make_plan(case.program, machine, steps=STEPS, batch=BATCH, placer=as_planned(case.plan), recompute=length, streaming=way)
+
+    plan = plan_overlap(planned, case.program, replace(case.plan.target, tiles_per_chip=6, host=Host(rate)), Wanted("on", 2))
+    return emit_poplar(case.program, plan, folder / way)
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("library", SANITIZERS)
+def test_emitted_programs_have_no_race_and_touch_no_memory_that_is_not_theirs(tmp_path, root, library):
+    """Built and run in a process of its own, because the sanitizer's library has to be loaded first."""
+    surroundings = preloading(library)
+    folders = [segments(tmp_path, "inputs", 5, 8e9), segments(tmp_path, "history", 3, 2e7), segments(tmp_path, "boundaries", 7, 2e7)]
+    folders += [overlapped("replicas", 1, 1e8).folder, overlapped("exact several inputs", 3, 1e8).folder, project("learnable").folder]
+    flags = f"{SANITIZERS[library]} -fno-sanitize-recover=all -g"
+    options = {
+        "SNNC_LIBRARY_FLAGS": f"-O1 {flags}", "SNNC_CODELET_EXTRA_FLAGS": flags, "SNNC_THREADS": "3", "SNNC_PARALLEL_MICROSECONDS": "0",
+    }  # fmt: skip
+    found = subprocess.run(
+        [sys.executable, str(root / "tests" / "backends" / "poplar" / "poplar_sanitized.py"), flags, *map(str, folders)],
+        env={**surroundings, **options}, cwd=tmp_path, capture_output=True, text=True, timeout=1800, check=False,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr[-4000:]
+    assert "trained 6 networks" in found.stdout
