@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any, get_args
 
+from snnc.backends.registry import DEFAULT, AnyBackend, backend_of
 from snnc.compiler.ir.graph_data import surrogate_from_data, surrogate_to_data
 from snnc.compiler.ir.plan import Mode, Overlap, Precision, Recompute, Streaming
 from snnc.compiler.losses import Loss, parse_loss
@@ -15,7 +16,6 @@ from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.errors import OptionConflictError, OptionValueError, UnknownOptimizerError
 from snnc.options.kinds import loss_of, optimizer_of, surrogate_of, target_of
 from snnc.options.table import RULES, asks_for, check_taken, taken_by
-from snnc.options.targets import REFERENCE, kind_of
 
 OVERLAP = ("auto", "on", "off")
 """Whether the host's streams run beside computing."""
@@ -30,7 +30,7 @@ PRECISIONS = get_args(Precision)
 class Options:
     """What :func:`snnc.compile` was asked for; None leaves a choice to the model or to snnc."""
 
-    target: str = REFERENCE
+    target: str = DEFAULT
     steps: int | None = None
     batch: int | None = None
     loss: Loss | None = None
@@ -82,6 +82,15 @@ class Options:
                 f"memory is {self.memory} bytes, which is kept by running segments again, and recompute is 'off'; leave one of them out."
             )
 
+    @property
+    def backend(self) -> AnyBackend:
+        """What compiles for the target."""
+        return backend_of(self.target)
+
+    def own(self, **more: Any) -> Any:
+        """Return the options that the target takes, as its back end's dataclass; `more` are fields that no user chooses."""
+        return self.backend.own(self, **more)
+
     def asked(self) -> dict[str, Any]:
         """Return the options that ask for more than every target does, by name."""
         defaults = {f.name: f.default for f in fields(self)}
@@ -90,13 +99,13 @@ class Options:
     def retargeted(self, target: str) -> Options:
         """Return what of these options holds for a run on another target, where nothing is trained."""
         defaults = {f.name: f.default for f in fields(self)}
-        kind = kind_of(target)
-        lost: dict[str, Any] = {name: defaults[name] for name, value in self.asked().items() if taken_by(name, kind, value) != "yes"}
+        backend = backend_of(target)
+        lost: dict[str, Any] = {name: defaults[name] for name, value in self.asked().items() if taken_by(name, backend, value) != "yes"}
         return replace(self, target=target, **(lost | {"loss": None}))
 
 
 def options(
-    target: str = REFERENCE,
+    target: str = DEFAULT,
     steps: int | None = None,
     batch: int | None = None,
     loss: str | Loss | None = None,

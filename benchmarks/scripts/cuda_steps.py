@@ -29,7 +29,7 @@ from snnc.backends.cuda.engine import open_engine
 from snnc.benchmarks.cpu.network import labels, network, training
 from snnc.benchmarks.cpu.problem import Problem, make_problem
 from snnc.benchmarks.cpu.workloads import LEARNING_RATE, Workload, workloads
-from snnc.driver.compiling import as_graph
+from snnc.driver.loading import as_graph
 from snnc.driver.lowering import lowered
 from snnc.options.compile_options import options
 
