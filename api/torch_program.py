@@ -131,7 +131,7 @@ def opened(program: StepProgram, options: Options, device: int | None) -> tuple[
     OptionValueError
         The target's program owns no weights: it is neither for the processor nor for a GPU.
     """
-    backend, own = options.backend, options.own(**({} if device is None else {"device": device}))
+    backend, own = options.backend, options.own(device=device)
     if not backend.native:
         able = " or ".join(repr(b.name) for b in BACKENDS if b.native)
         raise OptionValueError(f"a module runs on the target {able}, not on {options.target!r}.")

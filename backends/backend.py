@@ -142,9 +142,10 @@ class Backend(Generic[Own]):
         return taken
 
     def own(self, chosen: Any, **more: Any) -> Own:
-        """Return those of all options that it takes, by their names; `more` are what no user chooses."""
-        given = {f.name: getattr(chosen, f.name) for f in fields(self.options) if hasattr(chosen, f.name)}
-        return self.options(**(given | more))
+        """Return those of all options that it takes, by their names; of `more`, which no user chooses, those that it has a field for."""
+        names = [f.name for f in fields(self.options)]
+        given = {name: getattr(chosen, name) for name in names if hasattr(chosen, name)}
+        return self.options(**(given | {name: value for name, value in more.items() if name in names}))
 
     def prepare(self, graph: Graph, options: Own) -> Graph:
         """Return the graph in the form that it lowers best."""

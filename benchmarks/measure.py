@@ -29,7 +29,8 @@ from snnc.compiler.tiles.planning.activity import Activity
 from snnc.compiler.tiles.planning.placing import map_graph
 from snnc.compiler.tiles.replan import as_planned
 from snnc.driver.estimating import Estimate
-from snnc.driver.stages import emit_project, lower_graph
+from snnc.driver.lowering import lower_graph
+from snnc.driver.stages import emit_project
 from snnc.options.compile_options import options
 from snnc.project.compiled import Compiled
 

@@ -14,8 +14,9 @@ from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.driver.activity import assumed_activity
 from snnc.driver.loading import Model, as_graph
+from snnc.driver.lowering import lower_graph
 from snnc.driver.measuring import Data, measured_activity
-from snnc.driver.stages import lower_graph, plan_program
+from snnc.driver.stages import plan_program
 from snnc.errors import EstimateError, OptionConflictError
 from snnc.options.compile_options import Options, options
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from snnc.driver.loading import damaged, load_project
-from snnc.driver.lowering import lowered
+from snnc.driver.lowering import lower_graph
 from snnc.options.compile_options import OPTIONS_FILE, to_data
 from snnc.project.compiled import Compiled
 from snnc.project.graph_file import save_graph
@@ -33,12 +33,10 @@ def read_project(folder: Path) -> Compiled:
     """
     graph, chosen = load_project(folder)
     with damaged(folder):
-        own = chosen.own()
-        ready = chosen.backend.prepare(graph, own)
-        program, wanted = lowered(ready, chosen), own.for_plan()
+        given, wanted = lower_graph(graph, chosen), chosen.own().for_plan()
         if wanted is None:
-            return Compiled(graph, chosen, program, None)
+            return Compiled(graph, chosen, given.program, None)
         # The mapping is a third of all code, and only machines of tiles want it.
         from snnc.project.placed import read_placed
 
-        return Compiled(graph, chosen, program, *read_placed(ready, program, wanted, folder))
+        return Compiled(graph, chosen, given.program, *read_placed(given.ready, given.program, wanted, folder))

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.lower import lower
 from snnc.options.compile_options import Options
 
 
-def lowered(graph: Graph, chosen: Options) -> StepProgram:
-    """Write `graph`, prepared for the target, as a step program."""
-    return lower(
-        graph,
+@dataclass(frozen=True, eq=False)
+class Lowered:
+    """A graph as its author made it, in the form that the target lowers, and as a step program."""
+
+    graph: Graph
+    ready: Graph
+    program: StepProgram
+
+
+def lower_graph(graph: Graph, chosen: Options) -> Lowered:
+    """Prepare and lower `graph`: the same program whenever a project is compiled or opened."""
+    ready = chosen.backend.prepare(graph, chosen.own())
+    program = lower(
+        ready,
         loss=chosen.loss,
         optimizer=chosen.optimizer,
         surrogate=chosen.surrogate,
@@ -20,3 +32,4 @@ def lowered(graph: Graph, chosen: Options) -> StepProgram:
         loss_output=chosen.loss_output,
         truncate=chosen.truncate,
     )
+    return Lowered(graph, ready, program)

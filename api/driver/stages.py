@@ -1,35 +1,26 @@
-"""The driver: graph -> prepare -> lower -> check -> plan -> emit -> build -> open, each stage called here, and once.
+"""The driver: load -> prepare -> lower -> check -> plan -> emit -> build -> open, each stage called once, in this order.
 
 A user's action goes as far as it needs: an estimate stops after the plan, ``snnc compile`` after emitting, a session goes to the end.
+:func:`~snnc.driver.loading.as_graph` loads; :func:`~snnc.driver.lowering.lower_graph` prepares and lowers. What a stage does on a target is
+said by the target's back end.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from snnc.backends.registry import synonyms
 from snnc.backends.runtime.engine import Engine
 from snnc.compiler.ir.graph import Graph
-from snnc.compiler.ir.step_program import StepProgram
 from snnc.driver.folder import save_model
-from snnc.driver.lowering import lowered
+from snnc.driver.lowering import Lowered, lower_graph
 from snnc.driver.measuring import Data, measured_activity
 from snnc.options.compile_options import Options
 from snnc.project.compiled import Compiled
 
 if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.activity import Activity
-
-
-@dataclass(frozen=True, eq=False)
-class Lowered:
-    """A graph as its author made it, in the form that the target lowers, and as a step program."""
-
-    graph: Graph
-    ready: Graph
-    program: StepProgram
 
 
 def planned(graph: Graph, chosen: Options, data: Path | Data | None = None) -> Compiled:
@@ -40,16 +31,9 @@ def planned(graph: Graph, chosen: Options, data: Path | Data | None = None) -> C
     return plan_program(lower_graph(graph, chosen), chosen, activity)
 
 
-def lower_graph(graph: Graph, chosen: Options) -> Lowered:
-    """Prepare and lower `graph`."""
-    ready = chosen.backend.prepare(graph, chosen.own())
-    return Lowered(graph, ready, lowered(ready, chosen))
-
-
 def plan_program(given: Lowered, chosen: Options, activity: Activity | None = None, strategy: str = "snnc") -> Compiled:
     """Check and plan a lowered graph; other strategies than "snnc" are baselines to compare its plans with."""
-    more = {"calibrate": activity, "strategy": strategy, "others": synonyms()} if chosen.backend.has_tiles else {}
-    backend, own = chosen.backend, chosen.own(**more)
+    backend, own = chosen.backend, chosen.own(calibrate=activity, strategy=strategy, others=synonyms())
     backend.check(given.program, own)
     placed = backend.plan(given.ready, given.program, own)
     return Compiled(given.graph, chosen, placed.program, placed.plan, placed.parts)

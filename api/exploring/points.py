@@ -19,7 +19,8 @@ from snnc.compiler.tiles.errors import TooBigError
 from snnc.driver.activity import assumed_activity
 from snnc.driver.estimating import Estimate
 from snnc.driver.loading import Model, as_graph
-from snnc.driver.stages import lower_graph, plan_program
+from snnc.driver.lowering import lower_graph
+from snnc.driver.stages import plan_program
 from snnc.errors import ExploreError
 from snnc.options.compile_options import Options, options
 

@@ -20,7 +20,7 @@ from snnc.compiler.tiles.partition.partitioners import partitioner, partitioners
 from snnc.compiler.tiles.planning.activity import Activity
 from snnc.compiler.tiles.planning.parting import IMBALANCE, Parter, activity_of
 from snnc.compiler.tiles.planning.placing import map_program, parter_of
-from snnc.driver.stages import lower_graph
+from snnc.driver.lowering import lower_graph
 from snnc.options.compile_options import Options, options
 
 

@@ -9,7 +9,7 @@ from snnc.compiler.machines import load_target
 from snnc.compiler.tiles.planning import placing
 from snnc.compiler.tiles.planning.parting import Mapped
 from snnc.driver.activity import assumed_activity
-from snnc.driver.stages import lower_graph
+from snnc.driver.lowering import lower_graph
 from snnc.options.compile_options import options
 
 TILES = 6

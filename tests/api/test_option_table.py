@@ -10,7 +10,7 @@ import pytest
 from option_cells import BATCH, CORPUS, MACHINES, STEPS, TARGETS, dense, made, replace_engines, sparse
 
 import snnc
-from snnc.backends.registry import backend_of
+from snnc.backends.registry import BACKENDS, backend_of
 from snnc.driver.compiling import session_for
 from snnc.errors import NoTimeStepError, OptionConflictError, OptionNeedsLossError, OptionTargetError
 from snnc.options.compile_options import Options, from_data, options, to_data
@@ -164,6 +164,16 @@ def test_every_option_has_a_rule_and_a_cell():
     kept = {f.name for f in fields(Options)} - {"target"}
     read = set(inspect.signature(options).parameters) - {"target", "trial"}
     assert own | kept | read == set(RULES) == set(CELLS)
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+def test_a_target_takes_options_under_their_names_with_their_defaults(backend):
+    """What is no option of a user has a default, which the driver fills in."""
+    known = {f.name: f.default for f in fields(Options) if f.name != "target"}
+    own = {f.name: f.default for f in fields(backend.options) if f.name != "target"}
+    assert own.items() >= {(name, default) for name, default in known.items() if name in own}
+    assert own.keys() - known.keys() <= {"calibrate", "strategy", "others", "device"}
+    assert {name for name in known if taken_by(name, backend) != "refused"} == own.keys() & known.keys()
 
 
 @pytest.mark.parametrize("target", TARGETS)

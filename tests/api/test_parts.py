@@ -14,7 +14,7 @@ from snnc.compiler.tiles.partition.errors import PartsError
 from snnc.compiler.tiles.planning.activity import Activity
 from snnc.compiler.tiles.planning.parting import activity_of, map_parts, worth_planning
 from snnc.compiler.tiles.planning.placing import map_program, parter_of
-from snnc.driver.stages import lower_graph
+from snnc.driver.lowering import lower_graph
 from snnc.options.compile_options import options
 from snnc.project.placed import PARTS, load_parts, save_parts
 

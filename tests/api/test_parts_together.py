@@ -9,7 +9,7 @@ from snnc.compiler.tiles.placement.choices import choices
 from snnc.compiler.tiles.placement.placement import placements
 from snnc.compiler.tiles.placement.refine import changes, placed, shapes_of
 from snnc.compiler.tiles.planning.placing import parter_of
-from snnc.driver.stages import lower_graph
+from snnc.driver.lowering import lower_graph
 from snnc.options.compile_options import options
 
 
