@@ -29,7 +29,7 @@ TRAINING: Final[Mapping[str, Any]] = {"taken": "with a loss"}
 """Metadata of a field: the option changes training alone, so that it needs a loss."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TargetOptions:
     """The options that every target takes; a back end adds its own fields.
 
@@ -75,7 +75,7 @@ class Placed:
         return self.program if self.parts is None else self.parts.between.split
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Built:
     """A project that was built: its folder, and the library, or whatever else of it is loaded."""
 
@@ -87,9 +87,9 @@ Own = TypeVar("Own", bound=TargetOptions)
 """The options of one back end."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Backend(Generic[Own]):
-    """A target, or all targets of a kind. A subclass overrides the stages that it has.
+    """A target, or all targets of a kind. A subclass overrides the stages that it has, and is no dataclass of its own.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.plan import Precision
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CpuOptions(TargetOptions):
     """What the processor takes."""
 
@@ -24,7 +24,6 @@ class CpuOptions(TargetOptions):
     precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "yes"}})
 
 
-@dataclass(frozen=True)
 class CpuBackend(Backend[CpuOptions]):
     """Emits a C++ program and loads it."""
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.plan import Precision
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CudaOptions(TargetOptions):
     """What a GPU takes.
 
@@ -32,7 +32,6 @@ class CudaOptions(TargetOptions):
     device: int | None = None
 
 
-@dataclass(frozen=True)
 class CudaBackend(Backend[CudaOptions]):
     """Emits a CUDA program and loads it."""
 

@@ -21,7 +21,7 @@ FILLED: Final = 0.5
 """Part of its places with an entry from which on a sparse weight is no smaller than a dense one: each takes 8 bytes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TileOptions(TargetOptions):
     """What every plan on tiles takes.
 
@@ -50,7 +50,7 @@ class TileOptions(TargetOptions):
         return PlanOptions(**{f.name: getattr(self, f.name) for f in fields(self) if f.name in names})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PoplarOptions(TileOptions):
     """What a machine takes."""
 
@@ -64,11 +64,8 @@ class PoplarOptions(TileOptions):
 Own = TypeVar("Own", bound=TileOptions)
 
 
-@dataclass(frozen=True)
 class TileBackend(Backend[Own]):
     """Plans on the tiles of a machine."""
-
-    has_tiles: bool = True
 
     def machine(self, target: str) -> str:
         """Return the name, or the file, of the machine that a target is placed on."""
@@ -109,7 +106,6 @@ class TileBackend(Backend[Own]):
         return Placed(program, found.plan, found.parts)
 
 
-@dataclass(frozen=True)
 class PoplarBackend(TileBackend[PoplarOptions]):
     """Emits a Poplar program and loads it, on the emulator where there is no IPU."""
 
@@ -144,4 +140,4 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         return engine if placed.parts is None else PartedEngine(engine, placed.parts.between)
 
 
-POPLAR: Final = PoplarBackend("machine", "", PoplarOptions, "machines (gc200, pod4, …)")
+POPLAR: Final = PoplarBackend("machine", "", PoplarOptions, "machines (gc200, pod4, …)", has_tiles=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +17,6 @@ USUAL: Final = "gc200"
 """The machine of a target that names none."""
 
 
-@dataclass(frozen=True)
 class PopTorchOptions(TileOptions):
     """What a package takes."""
 
@@ -26,7 +25,6 @@ class PopTorchOptions(TileOptions):
         return replace(super().for_plan(), embedded=True)
 
 
-@dataclass(frozen=True)
 class PopTorchBackend(TileBackend[PopTorchOptions]):
     """Emits a custom operation, placed on an IPU, and the package around it; here it runs forward on the emulator."""
 
@@ -72,4 +70,5 @@ POPTORCH: Final = PopTorchBackend(
     "poptorch",
     "a Python package for PopTorch around a custom operation; poptorch:MACHINE places it on another IPU than a gc200",
     PopTorchOptions,
+    has_tiles=True,
 )

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReferenceOptions(TargetOptions):
     """What the reference takes."""
 
@@ -19,7 +19,6 @@ class ReferenceOptions(TargetOptions):
     truncate: int | None = field(default=None, metadata=TRAINING)
 
 
-@dataclass(frozen=True)
 class ReferenceBackend(Backend[ReferenceOptions]):
     """Runs the step program as it is."""
 
