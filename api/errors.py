@@ -137,12 +137,6 @@ class UnknownOptimizerError(SnncError):
     code = "SNNC-E529"
 
 
-class StepsNeededError(SnncError):
-    """Neither the model nor the options say how many time steps a sequence has."""
-
-    code = "SNNC-E530"
-
-
 class MemoryShortError(SnncError):
     """The machine has less memory than the work needs."""
 

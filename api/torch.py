@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from snnc.backends.cuda.engine import CudaEngine
-from snnc.backends.cuda.errors import CHECK_ON_HOST
+from snnc.backends.registry import PROCESSOR
 from snnc.backends.runtime.errors import TorchTensorError, UnknownNameError
 from snnc.backends.runtime.events import Events
 from snnc.compiler.ir.graph import Kind
@@ -24,11 +24,10 @@ from snnc.compiler.ir.graph_text import headline
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
-from snnc.driver.compiling import Model, as_graph
 from snnc.driver.learnable import with_learnable
+from snnc.driver.loading import Model, as_graph
 from snnc.errors import OptionConflictError
 from snnc.options.compile_options import options as make_options
-from snnc.options.targets import CPU, CUDA
 from snnc.torch_program import Adjoined, Recipe, adjoined, chosen_outputs, opened
 
 Input: TypeAlias = "torch.Tensor | Events"
@@ -83,7 +82,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         self,
         model: Model,
         *,
-        target: str = CPU,
+        target: str = PROCESSOR,
         output: str | Sequence[str] | None = None,
         surrogate: str | Surrogate | None = None,
         gradient_window: str | float | tuple[float, float] | None = None,
@@ -178,7 +177,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     def _prepare(self) -> None:
         """Set up what is not pickled, but for the engine."""
         self._adjoined: Adjoined = adjoined(self._recipe)
-        on_device = self._recipe.options.target == CUDA and not os.environ.get(CHECK_ON_HOST)
+        on_device = self._recipe.options.backend.on_device()
         self._device = torch.device("cuda", torch.cuda.current_device()) if on_device else torch.device("cpu")
         self._places: dict[str, tuple[torch.nn.Module, str]] = {}
         """Where each parameter of the program is kept."""

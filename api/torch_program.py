@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from snnc.backends.cpu.emit import emit_cpu
-from snnc.backends.cpu.engine import open_engine as open_cpu
-from snnc.backends.cuda.emit import emit_cuda
-from snnc.backends.cuda.engine import open_engine as open_cuda
+from snnc.backends.backend import Placed
 from snnc.backends.native.adjoint import GivenAdjoint, with_input_gradients, with_joined_outputs
 from snnc.backends.native.segmented_engine import SegmentedEngine
+from snnc.backends.registry import BACKENDS
 from snnc.backends.runtime.errors import UnknownNameError
 from snnc.compiler.files.temporary import HeldFolder
 from snnc.compiler.ir.graph import Array, Graph, Output, Shape
@@ -22,7 +20,6 @@ from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
 from snnc.errors import OptionValueError
 from snnc.options.compile_options import Options, from_data, to_data
-from snnc.options.targets import CPU, CUDA
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,12 +129,16 @@ def opened(program: StepProgram, options: Options, device: int | None) -> tuple[
     Raises
     ------
     OptionValueError
-        The target is neither the processor nor a GPU.
+        The target's program owns no weights: it is neither for the processor nor for a GPU.
     """
-    if options.target not in (CPU, CUDA):
-        raise OptionValueError(f"a module runs on the target {CPU!r} or {CUDA!r}, not on {options.target!r}.")
+    backend, own = options.backend, options.own(device=device)
+    if not backend.native:
+        able = " or ".join(repr(b.name) for b in BACKENDS if b.native)
+        raise OptionValueError(f"a module runs on the target {able}, not on {options.target!r}.")
     held = HeldFolder(prefix="snnc-torch-")
-    folder = held.path / "project"
-    if options.target == CPU:
-        return open_cpu(emit_cpu(program, folder, precision=options.precision), options.threads, options.memory), held
-    return open_cuda(emit_cuda(program, folder, precision=options.precision), options.memory, device), held
+    folder, placed = held.path / "project", Placed(program)
+    # A module takes sequences and batches of any size, so that a bound on memory is checked where one is run.
+    backend.emit(placed, replace(own, steps=None, batch=None, memory=None), folder)
+    engine = backend.open(placed, own, backend.build(folder, own))
+    assert isinstance(engine, SegmentedEngine), "native back ends have such engines"
+    return engine, held

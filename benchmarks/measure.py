@@ -25,12 +25,12 @@ from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.baselines.baselines import SNNC
 from snnc.compiler.tiles.errors import BaselineTooBigError, PublishedOptionError, TooBigError
+from snnc.compiler.tiles.planning.activity import Activity
+from snnc.compiler.tiles.planning.placing import map_graph
 from snnc.compiler.tiles.replan import as_planned
-from snnc.driver.activity import Activity
 from snnc.driver.estimating import Estimate
-from snnc.driver.folder import write_project
-from snnc.driver.lowering import lowered
-from snnc.driver.placing import map_graph
+from snnc.driver.lowering import lower_graph
+from snnc.driver.stages import emit_project
 from snnc.options.compile_options import options
 from snnc.project.compiled import Compiled
 
@@ -152,10 +152,11 @@ def _plan(case: Benchmark, strategy: str, machine: Target, again: Plan | None = 
     """Build the network, lower and map it; with `again`, as that plan has it."""
     graph = case.build().graph()
     chosen = options(machine.name, case.steps, case.batch, case.loss, case.optimizer, case.surrogate, gradient_window=case.gradient_window)
-    program = lowered(graph, chosen)
+    given = lower_graph(graph, chosen)
+    program = given.program
     activity = Activity(case.buffer_activity(program), {}, case.activity_source)
     if not case.capacity:
-        found = map_graph(graph, program, chosen, activity, machine=machine, strategy=strategy, chips=case.chips)
+        found = map_graph(given.ready, program, chosen.own().for_plan(), activity, machine=machine, strategy=strategy, chips=case.chips)
         return Compiled(graph, chosen, program, found.plan, found.parts), found.plan
     # The published program keeps the lowest ids of a window and drops the rest; the same rules here.
     near, capacity = case.buffer_near(program), case.buffer_capacity(program)
@@ -190,7 +191,7 @@ _KEPT: Final = (
 
 def _emit(compiled: Compiled) -> None:
     with temporary_folder("snnc-bench-") as folder:
-        write_project(compiled, Path(folder) / "project")
+        emit_project(compiled, Path(folder) / "project")
 
 
 def main(arguments: list[str]) -> None:

@@ -239,3 +239,9 @@ class PlanFileError(SnncError):
     """A file is not a plan of this version of snnc."""
 
     code = "SNNC-E314"
+
+
+class StepsNeededError(SnncError):
+    """Neither the model nor the options say how many time steps a sequence has."""
+
+    code = "SNNC-E530"

@@ -111,12 +111,12 @@ def test_the_examples_in_docstrings_of_the_dsl_are_right(name):
 def test_sparse_connections_run_as_the_how_to_says(target, density, learns, kinds):
     import snnc
     from snnc.compiler.ir.graph import Linear, Sparse
-    from snnc.driver.lowering import filled
     from snnc.options.compile_options import options
 
     net = snnc.Network()
     source, last = net.input(20), net.population(20, snnc.LI())
     net.connect(source, last, snnc.Sparse(density=density, learnable=learns))
-    graph = filled(net.graph(), options(target, steps=4, loss="ce_mean_membrane"))
+    chosen = options(target, steps=4, loss="ce_mean_membrane")
+    graph = chosen.backend.prepare(net.graph(), chosen.own())
     found = {"dense" if isinstance(op, Linear) else "sparse" for _, op in graph.of_type(Linear, Sparse)}
     assert found == kinds

@@ -15,7 +15,7 @@ from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population
 from snnc.compiler.ir.shapes import PortMap, port_map
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.passes.edit import fresh_name
-from snnc.driver.compiling import calibration, sequences
+from snnc.driver.measuring import calibration, sequences
 from snnc.understanding.synops import Counting, Measured, fan_out, has_synapses, source_of
 
 CHUNK = 16

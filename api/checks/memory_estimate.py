@@ -8,14 +8,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from snnc.backends.cpu.engine import threads_of
-from snnc.backends.cuda.schedule.prediction import predicted_step
 from snnc.backends.native.memory import predicted_bytes, segment_for
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.compiler.ir.graph import Graph
 from snnc.driver.compiling import compile_to_folder
 from snnc.options.compile_options import Options
-from snnc.options.targets import CPU
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ class MemoryEstimate:
 
 
 def estimate_memory(graph: Graph, chosen: Options) -> MemoryEstimate:
-    """Predict what a sequence takes on the target ``cpu`` or ``cuda``, within the bound of `chosen` where it has one.
+    """Predict what a sequence takes on a native target, within the bound of `chosen` where it has one.
 
     Raises
     ------
@@ -83,13 +80,12 @@ def estimate_memory(graph: Graph, chosen: Options) -> MemoryEstimate:
         compile_to_folder(graph, chosen, Path(above) / "project")
         description = json.loads((Path(above) / "project" / "project.json").read_text(encoding="utf-8"))
     steps, batch, training = description["steps"], description["batch"], description["training"]
-    segment, threads = steps, threads_of(chosen.threads) if chosen.target == CPU else 1
+    segment, threads = steps, chosen.backend.threads(chosen.own())
     if training and chosen.memory is not None:
         segment = segment_for(description, steps, batch, chosen.memory, threads)
     size = predicted_bytes(description, steps, batch, segment, threads)
     found = MemoryEstimate(chosen.target, chosen.precision, steps, batch, training, None if segment == steps else segment, size)
-    if chosen.target == CPU:
+    predicted = chosen.backend.launches(description, steps, batch)
+    if predicted is None:
         return found
-    predicted = predicted_step(description, steps, batch)
-    assert predicted is not None, "just emitted"
     return replace(found, card=predicted["card"], seconds=predicted["seconds"], kernels=tuple(predicted["kernels"]))

@@ -11,8 +11,9 @@ import numpy as np
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.ir.arrays.randomness import Stream
 from snnc.compiler.ir.graph import Array
-from snnc.driver.compiling import calibration, open_engine_of, sequences
 from snnc.driver.folder import read_project
+from snnc.driver.measuring import calibration, sequences
+from snnc.driver.stages import open_engine
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ def run_once(folder: Path, data: Path | None) -> Trial:
     """Run one batch of `data` (or of random spikes) on the target of the project and on the reference backend."""
     compiled = read_project(folder)
     program = compiled.program
-    engine = open_engine_of(compiled, folder)
+    engine = open_engine(compiled, folder)
     batch, steps = engine.batch or compiled.options.batch or 1, engine.steps or program.steps or 16
     rng = Stream(compiled.options.seed)
     if data is None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from snnc.backends.registry import DEFAULT
 from snnc.checks.other_implementations import Other, Request, all_ports, run_file, run_graph, run_nir, sizes, watched
 from snnc.checks.verification import LayerComparison, Verification
 from snnc.compiler.ir.arrays.array_parts import wholes
@@ -17,15 +18,14 @@ from snnc.compiler.ir.dataflow_order import in_dataflow_order
 from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.data.arrays import read_arrays
-from snnc.driver.compiling import MOST_SAMPLES, Model, as_graph, open_graph, session_for
-from snnc.driver.loading import check_discrete, load_options
+from snnc.driver.compiling import MOST_SAMPLES, open_graph, session_for
+from snnc.driver.loading import Model, as_graph, check_discrete, load_options
 from snnc.driver.trusting import vouch
 from snnc.errors import OptionConflictError, OptionValueError
 from snnc.frontends.load import is_nir
 from snnc.frontends.onnx.writer.comparison import compare, compare_port
 from snnc.frontends.onnx.writer.hidden import source_of
 from snnc.options.compile_options import Options
-from snnc.options.targets import REFERENCE
 from snnc.session import arrays_for
 
 
@@ -90,15 +90,15 @@ def verify(
     seed = seed or 0
     request = Request(read_arrays(Path(inputs)) if isinstance(inputs, str | Path) else inputs, samples, steps, seed)
     if not isinstance(model, str | Path):
-        return _compared(run_graph(as_graph(model, dt=dt, dialect=dialect), request), target or REFERENCE, tolerance, seed)
+        return _compared(run_graph(as_graph(model, dt=dt, dialect=dialect), request), target or DEFAULT, tolerance, seed)
     path = Path(model)
     if path.is_dir():
         check_discrete(f"the project {str(path)!r}", dt, dialect)
         return _of_project(path, request, target, tolerance, seed, trust)
     if is_nir(path):
-        return _compared(run_nir(path, request, dt, dialect), target or REFERENCE, tolerance, seed)
+        return _compared(run_nir(path, request, dt, dialect), target or DEFAULT, tolerance, seed)
     check_discrete(repr(str(path)), dt, dialect)
-    return _compared(run_file(path, request), target or REFERENCE, tolerance, seed)
+    return _compared(run_file(path, request), target or DEFAULT, tolerance, seed)
 
 
 def _of_project(folder: Path, request: Request, target: str | None, tolerance: float, seed: int, trust: bool) -> Verification:
@@ -112,9 +112,9 @@ def _of_project(folder: Path, request: Request, target: str | None, tolerance: f
             UserWarning,
             stacklevel=3,
         )
-    if chosen.target != REFERENCE and graph.steps is None:
+    if chosen.backend.emits and graph.steps is None:
         graph.steps = chosen.steps
-    own = folder if target in (None, chosen.target) and chosen.target != REFERENCE else None
+    own = folder if target in (None, chosen.target) and chosen.backend.emits else None
     if own is not None:
         vouch(own, trust)
     return _compared(run_graph(graph, request), target or chosen.target, tolerance, seed, own)
@@ -149,7 +149,7 @@ def _compared(other: Other, target: str, tolerance: float, seed: int, project: P
 def _run(graph: Graph, arrays: Mapping[str, Array], target: str, seed: int) -> dict[str, Array]:
     steps, batch = sizes(graph, arrays)
     options = Options(target=target, batch=min(batch, MOST_SAMPLES), seed=seed)
-    if target != REFERENCE or graph.steps is None:
+    if options.backend.emits or graph.steps is None:
         options = replace(options, steps=graph.steps or steps)
     with open_graph(graph, options) as session:
         return session.run(*arrays_for(session, {name: np.asarray(arrays[name]) for name in arrays if name in _known(graph)}))

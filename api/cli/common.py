@@ -74,12 +74,12 @@ def check_seed(seed: int | None, model: Path, target: str | None) -> None:
     """
     if seed is None:
         return
+    from snnc.backends.registry import DEFAULT, backend_of
     from snnc.driver.loading import is_project, load_options
     from snnc.errors import OptionTargetError
-    from snnc.options.targets import REFERENCE, UNPLACED
 
-    own = load_options(model).target if is_project(model) else REFERENCE
-    if (is_project(model) and target in (None, own)) or (target or REFERENCE) in UNPLACED:
+    own = load_options(model).target if is_project(model) else DEFAULT
+    if (is_project(model) and target in (None, own)) or not backend_of(target or DEFAULT).has_tiles:
         raise OptionTargetError(
             f"seed = {seed} (--seed) is for placing a network on the tiles of a machine, and this run places nothing; leave it out."
         )
@@ -111,8 +111,8 @@ def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
         if trust:
             raise CommandLineError(f"--trust is for compiled projects, and {str(model)!r} is none; leave it out.")
         return False
-    own = load_options(model).target
-    if own == "reference" or target not in (None, own):
+    own = load_options(model)
+    if not own.backend.emits or target not in (None, own.target):
         return trust
     try:
         vouch(model, trust)

@@ -151,7 +151,6 @@ def compile_(
     from snnc.driver.learnable import with_learnable
     from snnc.errors import CommandLineError, OptionConflictError
     from snnc.options.compile_options import options
-    from snnc.options.targets import CPU, CUDA
 
     start = time.perf_counter()
     chosen = options(
@@ -199,7 +198,7 @@ def compile_(
         return
     for text in graph.assumptions:
         note(f"note: {text}")
-    if estimate_only and chosen.target in (CPU, CUDA) and strategy == "snnc" and activity is None:
+    if estimate_only and chosen.backend.native and strategy == "snnc" and activity is None:
         with working("estimating"):
             needed = estimate_memory(graph, chosen)
         _show_needed(needed, as_json)

@@ -10,7 +10,6 @@ from snnc.cli.console import columns
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.passes.flow import run_flow
-from snnc.options.targets import for_poptorch
 from snnc.project.compiled import Compiled
 from snnc.understanding.describe import describe
 from snnc.understanding.table import assumption_lines, to_text
@@ -43,10 +42,7 @@ def as_text(compiled: Compiled, folder: Path, trial: Trial | None) -> list[str]:
             lines.append(
                 f"          {trial.counters.get('dropped_spikes', 0):,} spikes were dropped (mode drop); the reference sends them all"
             )
-    train = f"snnc train {folder} --data DATA.npz" if compiled.program.loss else f"snnc run {folder} --inputs x.npz --outputs y.npz"
-    if for_poptorch(compiled.options.target):
-        train = f"make in it and python train.py with the Poplar SDK; here: python -m snnc.emulated_poptorch {folder / 'train.py'}"
-    lines += ["", f"wrote {folder}; next: {train}"]
+    lines += ["", f"wrote {folder}; next: {compiled.options.backend.next_step(folder, compiled.program.loss is not None)}"]
     return [*lines, f"             or: snnc inspect {folder}"]
 
 

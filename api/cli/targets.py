@@ -22,23 +22,24 @@ def targets(
 
     Example: snnc targets
     """
+    from snnc.backends.registry import named, synonyms
     from snnc.compiler.machines import load_target, target_names, target_text
-    from snnc.options.targets import DESCRIPTIONS, MACHINE
 
-    chosen = (*DESCRIPTIONS, *target_names()) if name is None else (name,)
-    machines = [load_target(n) for n in chosen if n not in DESCRIPTIONS]
-    others = {n: DESCRIPTIONS[n] for n in chosen if n in DESCRIPTIONS}
+    known = {backend.name: backend.about for backend in named()}
+    chosen = (*known, *target_names()) if name is None else (name,)
+    machines = [load_target(n, synonyms()) for n in chosen if n not in known]
+    others = {n: known[n] for n in chosen if n in known}
     if as_json:
         from dataclasses import asdict
 
         found: list[dict[str, Any]] = [{"name": n, "kind": n, "description": text} for n, text in others.items()]
-        found += [{**asdict(m), "kind": MACHINE} for m in machines]
+        found += [{**asdict(m), "kind": "machine"} for m in machines]
         result_json(found if name is None else found[0])
         return
     if name is not None and not others:
         for line in table(machines):
             result(f"# {line}")
-        result(target_text(name).rstrip("\n"))
+        result(target_text(name, synonyms()).rstrip("\n"))
         return
     for line in table(machines) if machines else ():
         result(line)

@@ -1,4 +1,4 @@
-"""Any model -> a session: the whole data flow in a few functions."""
+"""What a user does: any model -> a session, in memory or by way of a project's folder."""
 
 from __future__ import annotations
 
@@ -6,49 +6,39 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
-import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.folders.project import whole_folder
-from snnc.backends.runtime.arrays import to_sequence
-from snnc.backends.runtime.engine import Engine
-from snnc.backends.runtime.errors import UnknownNameError
+from snnc.backends.registry import DEFAULT
 from snnc.compiler.files.temporary import HeldFolder
 from snnc.compiler.ir.graph import Graph, Input, Kind
 from snnc.compiler.ir.plan import Mode, Overlap, Precision, Recompute, Streaming
-from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
-from snnc.data.arrays import read_arrays
-from snnc.driver.folder import compile_graph, read_project, write_project
+from snnc.driver.folder import read_project
 from snnc.driver.learnable import with_learnable
-from snnc.driver.loading import check_discrete, check_without_rule, is_project, load_model, load_project
+from snnc.driver.loading import Model, as_graph, load_project
+from snnc.driver.measuring import Data
+from snnc.driver.stages import emit_project, open_engine, planned
 from snnc.driver.trusting import vouch
-from snnc.errors import ModelFormatError, OptionConflictError
-from snnc.frontends.dsl.network import Network
+from snnc.errors import OptionConflictError
 from snnc.options.compile_options import Options, options
-from snnc.options.targets import CPU, CUDA, REFERENCE, UNPLACED, for_poptorch
 from snnc.project.compiled import Compiled
 from snnc.project.known_projects import remember
 from snnc.project.releasing import released
 from snnc.project.trained import load_trained, read_trained
 from snnc.session import Session, with_own_name
 
-if TYPE_CHECKING:
-    from snnc.driver.activity import Activity
-
-Data = Mapping[str, npt.ArrayLike] | npt.ArrayLike
-Model = str | Path | Graph | Network
-MOST_SAMPLES = 64
+MOST_SAMPLES: Final = 64
 """Samples that one run of a machine takes when nobody says how many."""
 
 
 def compile(
     model: Model,
-    target: str = REFERENCE,
+    target: str = DEFAULT,
     *,
     steps: int | None = None,
     batch: int | None = None,
@@ -233,9 +223,9 @@ def open_strictly(folder: str | Path, *, trust: bool = False) -> Session:
 
 def _opened(where: Path, lenient: bool, trust: bool) -> Session:
     compiled = read_project(where)
-    if compiled.options.target != REFERENCE:
+    if compiled.options.backend.emits:
         vouch(where, trust)
-    session = Session(open_engine_of(compiled, where), released(compiled, where), where)
+    session = Session(open_engine(compiled, where), released(compiled, where), where)
     try:
         load_trained(session, where, lenient)
     except BaseException:
@@ -246,15 +236,15 @@ def _opened(where: Path, lenient: bool, trust: bool) -> Session:
 
 def open_graph(graph: Graph, chosen: Options, calibrate: Data | None = None) -> Session:
     """Compile `graph` and open it, in a temporary folder where it needs one."""
-    compiled = _compiled(graph, chosen, calibrate)
-    if chosen.target == REFERENCE:
-        return Session(open_engine_of(compiled, None), compiled)
+    compiled = planned(graph, chosen, calibrate)
+    if not chosen.backend.emits:
+        return Session(open_engine(compiled, None), compiled)
     held = HeldFolder()
     try:
         folder = held.path / "project"
-        write_project(compiled, folder)
+        emit_project(compiled, folder)
         compiled = released(compiled, folder)
-        return Session(open_engine_of(compiled, folder), compiled, folder, on_close=held.close)
+        return Session(open_engine(compiled, folder), compiled, folder, on_close=held.close)
     except BaseException:
         held.close()
         raise
@@ -262,9 +252,9 @@ def open_graph(graph: Graph, chosen: Options, calibrate: Data | None = None) -> 
 
 def compile_to_folder(graph: Graph, chosen: Options, folder: Path, data: Path | Data | None = None, *, overwrite: bool = False) -> Compiled:
     """Compile `graph` and write its project, whole or not at all; `data` is for the activity, `overwrite` as :func:`compile` takes it."""
-    compiled = _compiled(graph, chosen, data)
+    compiled = planned(graph, chosen, data)
     with whole_folder(folder, keep_trained=not overwrite) as beside:
-        write_project(compiled, beside)
+        emit_project(compiled, beside)
     remember(folder)
     return compiled
 
@@ -286,7 +276,7 @@ def session_for(
     else:
         graph, chosen = model, Options()
     steps, batch = _sizes(graph, with_own_name(arrays, [name for name, _ in graph.of_type(Input)]))
-    wanted = replace(chosen.retargeted(target or REFERENCE), seed=seed, batch=min(batch, MOST_SAMPLES))
+    wanted = replace(chosen.retargeted(target or DEFAULT), seed=seed, batch=min(batch, MOST_SAMPLES))
     if wanted.mode != chosen.mode:
         warnings.warn(
             f"the project sends at most so many spikes at a time and drops the others (mode 'drop'); on {wanted.target!r} all are sent, so "
@@ -294,134 +284,9 @@ def session_for(
             UserWarning,
             stacklevel=2,
         )
-    if wanted.target not in UNPLACED:
+    if wanted.backend.has_tiles:
         wanted = replace(wanted, steps=graph.steps or steps)
     return open_graph(graph, wanted)
-
-
-def as_graph(
-    model: Model,
-    *,
-    dt: float | None = None,
-    dialect: str | None = None,
-    input_kind: str | None = None,
-    steps: int | None = None,
-    lenient: bool = False,
-    detach: str | None = None,
-) -> Graph:
-    """Turn any model into a graph of its own; one that fixes its steps is made one of `steps`, where they are given.
-
-    `lenient`: a project whose trained weights cannot be used has those that were compiled.
-
-    Raises
-    ------
-    SnncError
-        The model cannot be read, or an option does not fit it.
-    """
-    if not isinstance(model, Network | Graph | str | Path):
-        raise ModelFormatError(f"{type(model).__name__} is not a model; give a snnc.Network, a graph, or the path of an .onnx file.")
-    if isinstance(model, Network):
-        check_discrete(f"the network {model.name!r}", dt, dialect)
-        check_without_rule(f"the network {model.name!r}", detach)
-        graph = model.graph()
-    elif isinstance(model, Graph):
-        check_discrete(f"the graph {model.name!r}", dt, dialect)
-        check_without_rule(f"the graph {model.name!r}", detach)
-        graph = model.copy()
-    elif is_project(model):
-        check_discrete(f"the project {str(model)!r}", dt, dialect)
-        check_without_rule(f"the project {str(model)!r}", detach)
-        graph = read_trained(load_project(model)[0], Path(model), lenient)
-    else:
-        graph = load_model(model, dt=dt, dialect=dialect, detach=detach)
-    if steps is not None and graph.steps not in (None, steps):
-        graph.assumptions.append(f"The model is of {graph.steps} time steps; {steps} are taken, as asked for.")
-        graph.steps = steps
-    if input_kind is not None:
-        _set_input_kind(graph, input_kind)
-    return graph
-
-
-def _set_input_kind(graph: Graph, kind: str) -> None:
-    if kind not in ("spikes", "values"):
-        raise ModelFormatError(f"the input kind {kind!r} is not known; it is 'spikes' or 'values'.")
-    for name, operation in list(graph.of_type(Input)):
-        graph.nx.nodes[name]["operation"] = Input(operation.shape, kind, operation.layout)  # type: ignore[arg-type]  # checked above
-
-
-def _compiled(graph: Graph, chosen: Options, data: Path | Data | None) -> Compiled:
-    if data is None or chosen.target in UNPLACED:
-        return compile_graph(graph, chosen)
-    return compile_graph(graph, chosen, measured_activity(graph, chosen, data))
-
-
-def measured_activity(graph: Graph, chosen: Options, data: Path | Data) -> Activity:
-    """Count how often the neurons of `graph` fire on `data`, an archive or inputs in the layout of the model."""
-    from snnc.compiler.lowering.lower import lower
-    from snnc.driver.activity import measure_activity
-
-    source = data.name if isinstance(data, Path) else "the given data"
-    inputs = calibration(data, graph) if isinstance(data, Path) else data
-    program = lower(graph, surrogate=chosen.surrogate, gradient_window=chosen.gradient_window, steps=chosen.steps)
-    return measure_activity(program, sequences(program, inputs), f"measured on {source}")
-
-
-def open_engine_of(compiled: Compiled, folder: Path | None) -> Engine:
-    """Build what a project holds and load it; the reference backend needs no project."""
-    if compiled.options.target == REFERENCE or folder is None:
-        from snnc.backends.reference.engine import ReferenceEngine
-
-        return ReferenceEngine(compiled.program)
-    if compiled.options.target == CPU:
-        from snnc.backends.cpu.engine import open_engine as open_cpu
-
-        return open_cpu(folder, compiled.options.threads, compiled.options.memory)
-    if compiled.options.target == CUDA:
-        from snnc.backends.cuda.engine import open_engine as open_cuda
-
-        return open_cuda(folder, compiled.options.memory)
-    if for_poptorch(compiled.options.target):
-        from snnc.backends.poptorch.engine import PopTorchEngine
-
-        assert compiled.plan is not None, "a package is placed on tiles"
-        return PopTorchEngine(compiled.program, compiled.plan, folder)
-    from snnc.backends.poplar.engine import open_engine
-
-    engine = open_engine(folder)
-    if compiled.parts is None:
-        return engine
-    from snnc.backends.runtime.parted import PartedEngine
-
-    return PartedEngine(engine, compiled.parts.between)
-
-
-def sequences(program: StepProgram, data: Data) -> dict[str, npt.NDArray[Any]]:
-    """Turn inputs in the layout of a model into input id -> [T, B, *shape]; inputs without a time axis last as long as the others."""
-    given = data if isinstance(data, Mapping) else {program.inputs[0].label: data}
-    missing = [i.label for i in program.inputs if i.label not in given]
-    if missing:
-        raise UnknownNameError(f"the data to measure the activity on lack {', '.join(missing)}; the model takes these inputs.")
-    found = {i.id: to_sequence(np.asarray(given[i.label]), i) for i in program.inputs}
-    steps, batch = (max(a.shape[axis] for a in found.values()) for axis in (0, 1))
-    if steps == 1 and all(i.static for i in program.inputs):
-        steps = program.steps or 1
-    return {id_: np.broadcast_to(a, (steps, batch, *a.shape[2:])) for id_, a in found.items()}
-
-
-def calibration(path: Path, graph: Graph) -> Data:
-    """Read inputs by name, or samples ``x`` [samples, steps, …] of training data, at most 256 of them."""
-    arrays = read_arrays(path)
-    names = [(name, operation) for name, operation in graph.of_type(Input)]
-    if "x" in arrays and len(names) == 1 and names[0][0] not in arrays:
-        name, operation = names[0]
-        layout = operation.layout
-        samples = arrays["x"][:256]
-        if layout.batch_axis is None:
-            return {name: samples[0]}
-        if layout.time_axis is None:
-            return {name: np.moveaxis(samples, 0, layout.batch_axis)}
-        return {name: np.moveaxis(samples, [0, 1], [layout.batch_axis, layout.time_axis])}
-    return arrays
 
 
 def _sizes(graph: Graph, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[int | None, int]:

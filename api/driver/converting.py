@@ -13,8 +13,7 @@ import numpy.typing as npt
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.compiler.ir.graph import Graph
 from snnc.data.arrays import read_arrays
-from snnc.driver.compiling import as_graph
-from snnc.driver.loading import check_discrete, check_without_rule, is_project
+from snnc.driver.loading import as_graph, check_discrete, check_without_rule, is_project
 from snnc.errors import OptionValueError
 from snnc.frontends.ann2snn.conversion import PERCENTILE, STEPS, Conversion, convert_file
 from snnc.frontends.ann2snn.errors import AlreadySpikingError, CalibrationMissingError

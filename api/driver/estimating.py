@@ -12,13 +12,13 @@ from snnc.compiler.ir.plan import Mode, Overlap, Plan, Recompute, Streaming
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
-from snnc.driver.activity import Activity, assumed_activity
-from snnc.driver.compiling import Data, Model, as_graph, measured_activity
-from snnc.driver.folder import compile_graph
-from snnc.driver.lowering import lowered
+from snnc.driver.activity import assumed_activity
+from snnc.driver.loading import Model, as_graph
+from snnc.driver.lowering import lower_graph
+from snnc.driver.measuring import Data, measured_activity
+from snnc.driver.stages import plan_program
 from snnc.errors import EstimateError, OptionConflictError
 from snnc.options.compile_options import Options, options
-from snnc.options.targets import UNPLACED
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,12 +163,14 @@ def estimate_graph(
         The target is no machine, or activity is both measured and assumed.
     """
     began = time.perf_counter() if start is None else start
-    if chosen.target in UNPLACED:
+    if not chosen.backend.has_tiles:
         raise EstimateError(f"the target {chosen.target!r} has no tiles and no cycles to estimate; give a machine (--target gc200).")
     if data is not None and activity is not None:
         raise EstimateError("the activity is either measured on data or assumed; give one of the two.")
     check_baseline(strategy, chosen)
-    plan = compile_graph(graph, chosen, _activity(graph, chosen, data, activity), strategy=strategy).plan
+    given = lower_graph(graph, chosen)
+    measured = None if data is None else measured_activity(graph, chosen, data)
+    plan = plan_program(given, chosen, measured if activity is None else assumed_activity(given.program, activity), strategy).plan
     assert plan is not None, "machines have plans"
     return Estimate(plan, time.perf_counter() - began)
 
@@ -187,12 +189,6 @@ def check_baseline(strategy: str, chosen: Options) -> None:
                 f"the strategy {strategy!r} places whole populations on all tiles, and {name} is {getattr(chosen, name)!r}; leave one of "
                 "them out."
             )
-
-
-def _activity(graph: Graph, chosen: Options, data: Path | Data | None, activity: float | None) -> Activity | None:
-    if activity is not None:
-        return assumed_activity(lowered(graph, chosen), activity)
-    return None if data is None else measured_activity(graph, chosen, data)
 
 
 def estimate_lines(found: Estimate) -> list[str]:

@@ -8,16 +8,70 @@ from contextlib import contextmanager
 from dataclasses import fields
 from numbers import Real
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from snnc.compiler.errors import SnncError
-from snnc.compiler.ir.graph import Graph
+from snnc.compiler.ir.graph import Graph, Input
 from snnc.errors import ModelFormatError, NoTimeStepError, OptionValueError, ProjectFolderError
+from snnc.frontends.dsl.network import Network
 from snnc.options.compile_options import OPTIONS_FILE, Options, from_data
 from snnc.project.graph_file import load_graph
+from snnc.project.trained import read_trained
 
+Model: TypeAlias = str | Path | Graph | Network
+"""What a graph is made of."""
 _SIZES: Final = ("steps", "batch", "capacity", "num_io_tiles", "memory", "threads", "truncate", "parts")
 """Options that are whole numbers of 1 or more where they are given."""
+
+
+def as_graph(
+    model: Model,
+    *,
+    dt: float | None = None,
+    dialect: str | None = None,
+    input_kind: str | None = None,
+    steps: int | None = None,
+    lenient: bool = False,
+    detach: str | None = None,
+) -> Graph:
+    """Turn any model into a graph of its own; one that fixes its steps is made one of `steps`, where they are given.
+
+    `lenient`: a project whose trained weights cannot be used has those that were compiled.
+
+    Raises
+    ------
+    SnncError
+        The model cannot be read, or an option does not fit it.
+    """
+    if not isinstance(model, Network | Graph | str | Path):
+        raise ModelFormatError(f"{type(model).__name__} is not a model; give a snnc.Network, a graph, or the path of an .onnx file.")
+    if isinstance(model, Network):
+        check_discrete(f"the network {model.name!r}", dt, dialect)
+        check_without_rule(f"the network {model.name!r}", detach)
+        graph = model.graph()
+    elif isinstance(model, Graph):
+        check_discrete(f"the graph {model.name!r}", dt, dialect)
+        check_without_rule(f"the graph {model.name!r}", detach)
+        graph = model.copy()
+    elif is_project(model):
+        check_discrete(f"the project {str(model)!r}", dt, dialect)
+        check_without_rule(f"the project {str(model)!r}", detach)
+        graph = read_trained(load_project(model)[0], Path(model), lenient)
+    else:
+        graph = load_model(model, dt=dt, dialect=dialect, detach=detach)
+    if steps is not None and graph.steps not in (None, steps):
+        graph.assumptions.append(f"The model is of {graph.steps} time steps; {steps} are taken, as asked for.")
+        graph.steps = steps
+    if input_kind is not None:
+        _set_input_kind(graph, input_kind)
+    return graph
+
+
+def _set_input_kind(graph: Graph, kind: str) -> None:
+    if kind not in ("spikes", "values"):
+        raise ModelFormatError(f"the input kind {kind!r} is not known; it is 'spikes' or 'values'.")
+    for name, operation in list(graph.of_type(Input)):
+        graph.nx.nodes[name]["operation"] = Input(operation.shape, kind, operation.layout)  # type: ignore[arg-type]  # checked above
 
 
 def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None = None, detach: str | None = None) -> Graph:

@@ -11,7 +11,6 @@ from snnc.compiler.ir.plan_json import plan_from_json
 from snnc.driver.folder import read_project
 from snnc.driver.loading import load_options
 from snnc.errors import NoTilesError, ProjectFolderError
-from snnc.options.targets import REFERENCE, UNPLACED
 from snnc.project.trained import read_trained
 from snnc.report.recording import in_parts, read_recording
 
@@ -63,7 +62,7 @@ def read_program(path: Path) -> Program | None:
     ProjectFolderError
         The folder is not a project, or is damaged.
     """
-    if not path.is_dir() or load_options(path).target not in UNPLACED:
+    if not path.is_dir() or load_options(path).backend.has_tiles:
         return None
     from snnc.report.program import Program, read_timing
 
@@ -76,7 +75,7 @@ def read_program(path: Path) -> Program | None:
         sum(int(p.value.size) for p in program.parameters.values()),
         None if program.loss is None else program.loss.name,
         None if program.optimizer is None else program.optimizer.name,
-        None if compiled.options.target == REFERENCE else _kept(path, "project.json"),
+        _kept(path, "project.json") if compiled.options.backend.emits else None,
         read_recording(recorded) if recorded.exists() else None,
         read_timing(_kept(path, PROFILE)),
     )

@@ -89,11 +89,12 @@ def _refuse_unknown(folder: Path, listed: Mapping[str, str]) -> None:
 
 def _not_emitted(folder: Path, listed: Mapping[str, str]) -> list[str]:
     """Files that are executed, or steer what is, and differ from those that snnc writes for the model, the options and the plan."""
-    from snnc.driver.folder import read_project, write_project
+    from snnc.driver.folder import read_project
+    from snnc.driver.stages import emit_project
 
     with temporary_folder() as above:
         own = Path(above) / "project"
-        write_project(read_project(folder), own)
+        emit_project(read_project(folder), own)
         emitted = {p.relative_to(own).as_posix(): digest_of(p) for p in own.rglob("*") if p.is_file() and p.name != MANIFEST}
     steering = {name for name in {*listed, *emitted} if PurePosixPath(name).suffix in _EXECUTED or name.endswith(".bin")}
     return sorted(name for name in steering if listed.get(name) != emitted.get(name))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from snnc.backends.registry import backend_of, named
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph, Kind
 from snnc.compiler.ir.plan import Mode
@@ -15,15 +16,14 @@ from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.compiler.tiles.errors import TooBigError
+from snnc.compiler.tiles.planning.ordering import Common
 from snnc.driver.activity import assumed_activity
-from snnc.driver.compiling import Model, as_graph
 from snnc.driver.estimating import Estimate
-from snnc.driver.lowering import lowered
-from snnc.driver.ordering import Common
-from snnc.driver.placing import map_graph
+from snnc.driver.loading import Model, as_graph
+from snnc.driver.lowering import lower_graph
+from snnc.driver.stages import plan_program
 from snnc.errors import ExploreError
 from snnc.options.compile_options import Options, options
-from snnc.options.targets import UNPLACED
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,18 +141,19 @@ def explore_graph(
     for what, values in (("target", targets), ("batch size", batches), ("activity", activities)):
         if not values:
             raise ExploreError(f"there is no {what} to explore; give at least one.")
-    if any(target in UNPLACED for target in targets):
-        raise ExploreError("cpu, cuda and reference have no tiles and no cycles; give machines (--targets gc200,bow).")
-    program = lowered(graph, replace(chosen, target=targets[0]))
-    wanted = {a: None if a is None else assumed_activity(program, a) for a in activities}
+    if not all(backend_of(target).has_tiles for target in targets):
+        *others, last = (backend.name for backend in named() if not backend.has_tiles)
+        raise ExploreError(f"{', '.join(others)} and {last} have no tiles and no cycles; give machines (--targets gc200,bow).")
+    given = lower_graph(graph, replace(chosen, target=targets[0]))
+    wanted = {a: None if a is None else assumed_activity(given.program, a) for a in activities}
     common = Common()
     for target, batch, activity in itertools.product(targets, batches, activities):
         start = time.perf_counter()
         found: Estimate | None = None
         error: SnncError | None = None
         try:
-            asked = replace(chosen, target=target, batch=batch)
-            plan = map_graph(graph, program, asked, wanted[activity], strategy=strategy, common=common).plan
+            plan = plan_program(given, replace(chosen, target=target, batch=batch), wanted[activity], strategy, common).plan
+            assert plan is not None, "it has tiles"
             found = Estimate(plan, time.perf_counter() - start)
         except TooBigError as refused:
             error = refused

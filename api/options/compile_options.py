@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
+from snnc.backends.registry import DEFAULT, AnyBackend, backend_of
 from snnc.compiler.ir.graph_data import surrogate_from_data, surrogate_to_data
 from snnc.compiler.ir.plan import Mode, Overlap, Precision, Recompute, Streaming
 from snnc.compiler.losses import Loss, parse_loss
@@ -15,7 +16,6 @@ from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.errors import OptionConflictError, OptionValueError, UnknownOptimizerError
 from snnc.options.kinds import loss_of, optimizer_of, surrogate_of, target_of
 from snnc.options.table import RULES, asks_for, check_taken, taken_by
-from snnc.options.targets import REFERENCE, kind_of
 
 OVERLAP = ("auto", "on", "off")
 """Whether the host's streams run beside computing."""
@@ -30,10 +30,12 @@ PRECISIONS = get_args(Precision)
 class Options:
     """What :func:`snnc.compile` was asked for; None leaves a choice to the model or to snnc."""
 
-    target: str = REFERENCE
+    target: str = DEFAULT
     steps: int | None = None
     batch: int | None = None
     loss: Loss | None = None
+    loss_output: str | None = None
+    """The output, population or "population.port" that the loss reads; None: the one that fits it."""
     optimizer: Optimizer | None = None
     surrogate: Surrogate | None = None
     seed: int = 0
@@ -41,21 +43,19 @@ class Options:
     mode: Mode = "exact"
     gradient_window: tuple[float, float] | None = None
     recompute: Recompute = "auto"
-    parts: int | None = None
     streaming: Streaming = "auto"
+    parts: int | None = None
     overlap_host_io: Overlap = "auto"
     num_io_tiles: int | None = None
     """Tiles of each chip that are set aside for that; None: as many as are predicted to be best."""
     memory: int | None = None
     """Bytes that a training step on the processor may take; None: all that it needs without checkpoints."""
-    precision: Precision = "float32"
-    """Of backward products' factors and deltas; float16: of forward products and the kept past too. Sums and states are float32."""
     threads: int | None = None
     """Threads of a program on the processor; None: ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all."""
     truncate: int | None = None
     """Steps after which the gradient is cut; None: it flows through all steps."""
-    loss_output: str | None = None
-    """The output, population or "population.port" that the loss reads; None: the one that fits it."""
+    precision: Precision = "float32"
+    """Of backward products' factors and deltas; float16: of forward products and the kept past too. Sums and states are float32."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "capacity", "parts", "num_io_tiles", "memory", "threads", "truncate"):
@@ -82,6 +82,15 @@ class Options:
                 f"memory is {self.memory} bytes, which is kept by running segments again, and recompute is 'off'; leave one of them out."
             )
 
+    @property
+    def backend(self) -> AnyBackend:
+        """What compiles for the target."""
+        return backend_of(self.target)
+
+    def own(self, **more: Any) -> Any:
+        """Return the options that the target takes, as its back end's dataclass; `more` are values that no user chooses."""
+        return self.backend.own(self, **more)
+
     def asked(self) -> dict[str, Any]:
         """Return the options that ask for more than every target does, by name."""
         defaults = {f.name: f.default for f in fields(self)}
@@ -90,13 +99,13 @@ class Options:
     def retargeted(self, target: str) -> Options:
         """Return what of these options holds for a run on another target, where nothing is trained."""
         defaults = {f.name: f.default for f in fields(self)}
-        kind = kind_of(target)
-        lost: dict[str, Any] = {name: defaults[name] for name, value in self.asked().items() if taken_by(name, kind, value) != "yes"}
+        backend = backend_of(target)
+        lost: dict[str, Any] = {name: defaults[name] for name, value in self.asked().items() if taken_by(name, backend, value) != "yes"}
         return replace(self, target=target, **(lost | {"loss": None}))
 
 
 def options(
-    target: str = REFERENCE,
+    target: str = DEFAULT,
     steps: int | None = None,
     batch: int | None = None,
     loss: str | Loss | None = None,
@@ -254,65 +263,27 @@ def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
 
 
 def to_data(chosen: Options) -> dict[str, Any]:
-    """Return options as JSON's types."""
-    return {
-        "target": chosen.target,
-        "steps": chosen.steps,
-        "batch": chosen.batch,
-        "loss": None if chosen.loss is None else _loss_text(chosen.loss),
-        "loss_output": chosen.loss_output,
-        "optimizer": None if chosen.optimizer is None else asdict(chosen.optimizer),
-        "surrogate": None if chosen.surrogate is None else surrogate_to_data(chosen.surrogate),
-        "seed": chosen.seed,
-        "capacity": chosen.capacity,
-        "mode": chosen.mode,
-        "gradient_window": None if chosen.gradient_window is None else [x if math.isfinite(x) else None for x in chosen.gradient_window],
-        "recompute": chosen.recompute,
-        "streaming": chosen.streaming,
-        "parts": chosen.parts,
-        "overlap_host_io": chosen.overlap_host_io,
-        "num_io_tiles": chosen.num_io_tiles,
-        "memory": chosen.memory,
-        "threads": chosen.threads,
-        "truncate": chosen.truncate,
-        "precision": chosen.precision,
-    }
+    """Return options as JSON's types, in the order of the fields."""
+    values = {f.name: getattr(chosen, f.name) for f in fields(chosen)}
+    return {name: value if value is None or name not in _KEPT else _KEPT[name][0](value) for name, value in values.items()}
 
 
 def from_data(data: Mapping[str, Any]) -> Options:
-    """Undo :func:`to_data`."""
-    kinds = {"sgd": SGD, "adam": Adam}
-    optimizer = data["optimizer"]
-    return Options(
-        target=data["target"],
-        steps=data["steps"],
-        batch=data["batch"],
-        loss=None if data["loss"] is None else parse_loss(data["loss"]),
-        loss_output=data.get("loss_output"),
-        optimizer=None if optimizer is None else kinds[optimizer["name"]](**optimizer),
-        surrogate=None if data["surrogate"] is None else surrogate_from_data(data["surrogate"]),
-        seed=data["seed"],
-        capacity=data["capacity"],
-        mode=data["mode"],
-        gradient_window=_window(data.get("gradient_window")),
-        recompute=data.get("recompute", "auto"),
-        streaming=data.get("streaming", "auto"),
-        parts=data.get("parts"),
-        overlap_host_io=data.get("overlap_host_io", "auto"),
-        num_io_tiles=data.get("num_io_tiles"),
-        memory=data.get("memory"),
-        threads=data.get("threads"),
-        truncate=data.get("truncate"),
-        precision=data.get("precision", "float32"),
-    )
+    """Undo :func:`to_data`; options that came later than the project have their defaults."""
+    known = {f.name: f.default for f in fields(Options)}
+    values = {name: data[name] if name in _FIRST else data.get(name, default) for name, default in known.items()}
+    return Options(**{name: value if value is None or name not in _KEPT else _KEPT[name][1](value) for name, value in values.items()})
 
 
-def _window(ends: list[float | None] | None) -> tuple[float, float] | None:
+def _window(ends: list[float | None]) -> tuple[float, float] | None:
     """Undo what JSON cannot hold: an open end is null."""
-    if ends is None:
-        return None
     low, high = ends
     return parse_window((math.nan if low is None else low, math.inf if high is None else high))
+
+
+def _optimizer(data: Mapping[str, Any]) -> Optimizer:
+    kinds: dict[str, Callable[..., Optimizer]] = {"sgd": SGD, "adam": Adam}
+    return kinds[data["name"]](**data)
 
 
 def _loss_text(loss: Loss) -> str:
@@ -330,3 +301,14 @@ def _checked(optimizer: Optimizer) -> Optimizer:
     if not 0 < optimizer.lr < float("inf"):
         raise OptionValueError(f"the learning rate is {optimizer.lr}; it has to be a number above 0.")
     return optimizer
+
+
+_FIRST: Final = ("target", "steps", "batch", "loss", "optimizer", "surrogate", "seed", "capacity", "mode")
+"""Options that every project has kept."""
+_KEPT: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
+    "loss": (_loss_text, parse_loss),
+    "optimizer": (asdict, _optimizer),
+    "surrogate": (surrogate_to_data, surrogate_from_data),
+    "gradient_window": (lambda ends: [x if math.isfinite(x) else None for x in ends], _window),
+}
+"""How options that are no JSON are kept, and read again."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from snnc.backends.backend import Placed
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.options.compile_options import Options
 
 if TYPE_CHECKING:
-    from snnc.driver.ordering import Ordered
-    from snnc.driver.parting import Parts
+    from snnc.compiler.tiles.planning.ordering import Ordered
+    from snnc.compiler.tiles.planning.parting import Parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,4 +30,9 @@ class Compiled:
     @property
     def placed(self) -> StepProgram:
         """The program that the plan is of."""
-        return self.program if self.parts is None else self.parts.between.split
+        return self.on_target.placed
+
+    @property
+    def on_target(self) -> Placed:
+        """What the target's back end takes of it."""
+        return Placed(self.program, self.plan, self.parts)

@@ -13,7 +13,6 @@ from snnc.backends.codegen.safetensors_file import mapped
 from snnc.backends.native.sized_project import initial_values
 from snnc.compiler.ir.graph import Array, Graph
 from snnc.errors import ProjectFolderError
-from snnc.options.targets import CPU, CUDA
 from snnc.project.compiled import Compiled
 
 
@@ -27,7 +26,7 @@ def released(compiled: Compiled, folder: Path) -> Compiled:
     ProjectFolderError
         The file of weights is not of this network: the program reads numbers by their places, and would take others for weights.
     """
-    if compiled.options.target not in (CPU, CUDA):
+    if not compiled.options.backend.native:
         return compiled
     file = folder / "weights.safetensors"
     values = mapped(file, initial_values(compiled.program))

@@ -7,15 +7,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from snnc.backends.cpu.engine import threads_of
-from snnc.backends.cuda.schedule.prediction import predicted_step
 from snnc.backends.native.memory import predicted_bytes, segment_for
 from snnc.backends.runtime.history import History
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.tiles.errors import ReportOptionError
 from snnc.errors import NoTilesError
 from snnc.options.compile_options import Options
-from snnc.options.targets import CPU, CUDA, DESCRIPTIONS
 from snnc.report.page import raster_data
 from snnc.report.pictures.palette import LAYERS, RELAY
 from snnc.report.pictures.raster import activity
@@ -103,7 +100,7 @@ def program_view(program: Program) -> dict[str, Any]:
     return {
         "name": program.graph.name,
         "target": options.target,
-        "about": DESCRIPTIONS.get(options.target, ""),
+        "about": options.backend.about,
         "kind": "training step" if program.loss else "forward pass",
         "steps": program.steps,
         "batch": options.batch,
@@ -155,7 +152,7 @@ def _options(program: Program) -> list[dict[str, str]]:
         "surrogate": None if chosen.surrogate is None else str(chosen.surrogate),
         "precision": chosen.precision,
         "truncate": None if chosen.truncate is None else f"every {chosen.truncate} steps",
-        "threads": None if chosen.target != CPU else str(chosen.threads or "all that there are"),
+        "threads": None if chosen.backend.taken("threads") == "refused" else str(chosen.threads or "all that there are"),
         "memory": None if chosen.memory is None else f"at most {chosen.memory:,} bytes",
     }
     return [{"name": name, "value": value} for name, value in values.items() if value is not None]
@@ -169,7 +166,7 @@ def _memory(program: Program) -> dict[str, Any] | None:
     steps, batch, training = project["steps"], project["batch"], project["training"]
     if not steps or not batch:
         return None
-    threads = threads_of(options.threads) if options.target == CPU else 1
+    threads = options.backend.threads(options.own())
     segment = segment_for(project, steps, batch, options.memory, threads) if training and options.memory is not None else steps
     return {
         "predicted": predicted_bytes(project, steps, batch, segment, threads),
@@ -184,9 +181,9 @@ def _memory(program: Program) -> dict[str, Any] | None:
 def _schedule(program: Program) -> dict[str, Any] | None:
     """Launches of a step on a GPU in their order, as predicted; None on other targets, and where the project does not describe them."""
     project = program.project
-    if project is None or program.options.target != CUDA or not project["steps"] or not project["batch"]:
+    if project is None or not project["steps"] or not project["batch"]:
         return None
-    found = predicted_step(project, project["steps"], project["batch"])
+    found = program.options.backend.launches(project, project["steps"], project["batch"])
     if found is None:
         return None
     longest = max(one["us"] for one in found["kernels"])

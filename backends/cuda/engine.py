@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -183,17 +184,35 @@ def open_engine(folder: Path, memory: int | None = None, number: int | None = No
     ToolMissingError, BuildError
         There is no compiler, or it refuses the project.
     """
+    return load_engine(build_for_device(folder, number), folder, memory, number)
+
+
+def build_for_device(folder: Path, number: int | None = None) -> Path:
+    """Return the library of the project in `folder` for the device at hand, or for a check on the processor; see :func:`open_engine`."""
     if os.environ.get(CHECK_ON_HOST):
-        return CudaEngine(build_host_check(folder), Path(folder), memory=memory)
+        return build_host_check(folder)
+    with _named(number):
+        return build_cuda(folder, first_device().architecture)
+
+
+def load_engine(library: Path, folder: Path, memory: int | None = None, number: int | None = None) -> CudaEngine:
+    """Load what :func:`build_for_device` built; see :func:`open_engine`."""
+    if os.environ.get(CHECK_ON_HOST):
+        return CudaEngine(library, Path(folder), memory=memory)
+    with _named(number):
+        device = first_device()
+        os.environ[DEVICE] = str(device.number)
+        return CudaEngine(library, Path(folder), memory=memory, device_memory=device.memory, device=device.number)
+
+
+@contextmanager
+def _named(number: int | None) -> Iterator[None]:
+    """Let the environment name a device, where one is given, and be afterwards as it was."""
     before = os.environ.get(DEVICE)
     if number is not None:
         os.environ[DEVICE] = str(number)
     try:
-        device = first_device()
-        os.environ[DEVICE] = str(device.number)
-        return CudaEngine(
-            build_cuda(folder, device.architecture), Path(folder), memory=memory, device_memory=device.memory, device=device.number
-        )
+        yield
     finally:
         os.environ.pop(DEVICE, None)
         if before is not None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import isqrt
+from pathlib import Path
 from typing import Any, Final
 
 from snnc.backends.native.held_rows import padded
@@ -205,6 +208,22 @@ def most_samples(description: Mapping[str, Any], steps: int, batch: int, most: i
 def busiest(needs: Needs) -> Activity:
     """Return the activity with which all possible values are listed."""
     return Activity({one.name: 1.0 for one in needs.lists})
+
+
+def check_bound(folder: Path, batch: int | None, most: int | None) -> None:
+    """Refuse a bound on memory that no sequence of the project in `folder` keeps, and warn where a batch of that size does not.
+
+    Raises
+    ------
+    MemoryNeededError
+        See :func:`check_least`.
+    """
+    if most is None:
+        return
+    description = json.loads((folder / "project.json").read_text(encoding="utf-8"))
+    advice = check_least(description, description["fixed_steps"], batch, most)
+    if advice:
+        warnings.warn(advice, UserWarning, stacklevel=2)
 
 
 def check_least(description: Mapping[str, Any], steps: int | None, batch: int | None, most: int) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from snnc.backends.poptorch.build import build_operation
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
 from snnc.backends.poptorch.operation import Operation
 from snnc.backends.poptorch.popart import load_operation, open_operation
@@ -28,16 +27,16 @@ class PopTorchEngine:
     Parameters
     ----------
     program, plan
-        The emitted program and its plan.
-    folder
-        The package.
+        What was emitted.
+    folder, library
+        Where the package is, and its custom operation, which was built.
     """
 
-    def __init__(self, program: StepProgram, plan: Plan, folder: Path) -> None:
+    def __init__(self, program: StepProgram, plan: Plan, folder: Path, library: Path) -> None:
         self._operation = Operation(program, plan)
         self._folder = folder
         self._values = {name: np.array(value, dtype=np.float32) for name, value in self._operation.values.items()}
-        load_operation(build_operation(folder))
+        load_operation(library)
         found: dict[str, Any] = json.loads((folder / "network.json").read_text(encoding="utf-8"))
         shapes = [given.shape for given in self._operation.given]
         target = plan.target

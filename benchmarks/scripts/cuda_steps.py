@@ -29,8 +29,8 @@ from snnc.backends.cuda.engine import open_engine
 from snnc.benchmarks.cpu.network import labels, network, training
 from snnc.benchmarks.cpu.problem import Problem, make_problem
 from snnc.benchmarks.cpu.workloads import LEARNING_RATE, Workload, workloads
-from snnc.driver.compiling import as_graph
-from snnc.driver.lowering import lowered
+from snnc.driver.loading import as_graph
+from snnc.driver.lowering import lower_graph
 from snnc.options.compile_options import options
 
 EQUAL = 1e-3
@@ -45,7 +45,7 @@ class Snnc:
 
     def __init__(self, problem: Problem, device: str, folder: Path) -> None:
         workload = problem.workload
-        program = lowered(as_graph(network(workload)), options("cuda", **training(workload)))
+        program = lower_graph(as_graph(network(workload)), options("cuda", **training(workload))).program
         self.engine = open_engine(emit_cuda(program, folder, workload.steps, workload.batch))
         names = {p.label: name for name, p in program.parameters.items()}
         self.names = {name: names[label] for name, label in labels(workload).items()}

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import snnc
-from snnc.backends.reference import ReferenceEngine
+from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower

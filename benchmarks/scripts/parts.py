@@ -17,10 +17,10 @@ from snnc.compiler.ir.plan import Plan
 from snnc.compiler.machines import load_target
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.partition.partitioners import partitioner, partitioners
-from snnc.driver.activity import Activity
-from snnc.driver.lowering import lowered
-from snnc.driver.parting import IMBALANCE, Parter, activity_of
-from snnc.driver.placing import map_program, parter_of
+from snnc.compiler.tiles.planning.activity import Activity
+from snnc.compiler.tiles.planning.parting import IMBALANCE, Parter, activity_of
+from snnc.compiler.tiles.planning.placing import map_program, parter_of
+from snnc.driver.lowering import lower_graph
 from snnc.options.compile_options import Options, options
 
 
@@ -36,10 +36,9 @@ def main() -> None:
     numbers = [int(n) for n in given.parts.split(",")]
     case = replace(benchmark(given.net), steps=given.steps)
     chosen = options("gc200", case.steps, case.batch, case.loss, case.optimizer, case.surrogate)
-    graph = case.build().graph()
-    program = lowered(graph, chosen)
-    activity = Activity(case.buffer_activity(program), {}, case.activity_source)
-    parter = parter_of(graph, program, chosen, activity)
+    found = lower_graph(case.build().graph(), chosen)
+    activity = Activity(case.buffer_activity(found.program), {}, case.activity_source)
+    parter = parter_of(found.ready, found.program, chosen.own().for_plan(), activity)
     cuts(parter, numbers, given.partitioners.split(","))
     for target in given.targets.split(","):
         times(parter, replace(chosen, target=target), numbers)
@@ -66,7 +65,7 @@ def times(parter: Parter, chosen: Options, numbers: list[int]) -> None:
         program = parter.program if parts is None else parts.between.split
         activity = parter.activity if parts is None else activity_of(parts, parter.activity)
         try:
-            found = line(map_program(program, chosen, activity, machine=machine))
+            found = line(map_program(program, chosen.own().for_plan(), activity, machine=machine))
         except TooBigError as error:
             found = f"does not fit: {error.text.split(': ', 1)[1].split('. ')[0]}"
         print(f"{chosen.target:8} {number:3d} parts  {found}  ({time.perf_counter() - start:.0f} s)", flush=True)

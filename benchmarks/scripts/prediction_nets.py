@@ -21,7 +21,7 @@ from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
-from snnc.driver.compiling import as_graph
+from snnc.driver.loading import as_graph
 from snnc.errors import UnknownBenchmarkError
 
 EXAMPLE: Final = Path(__file__).parent.parent / "examples" / "digits"

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 from snnc.compiler.machines.errors import TargetFileError, TargetValueError, UnknownTargetError
 from snnc.compiler.machines.target import Target
 from snnc.compiler.machines.target_file import merge, read_toml, target_from
 
-__all__ = ["OTHERS", "load_target", "nearest", "parse_target", "target_names", "target_text"]
+__all__ = ["load_target", "nearest", "parse_target", "target_names", "target_text"]
 
-OTHERS: Final = ("cpu", "cuda", "reference", "poptorch")
-"""Targets without a file."""
+Others: TypeAlias = Mapping[str, Sequence[str]]
+"""Targets that no file describes, and what else people call them: a message about an unknown target lists them too."""
+_NONE: Final[Others] = MappingProxyType({})
 
 
 def target_names() -> tuple[str, ...]:
@@ -24,8 +26,8 @@ def target_names() -> tuple[str, ...]:
     return tuple(sorted(f.name.removesuffix(".toml") for f in files(__name__).iterdir() if f.name.endswith(".toml")))
 
 
-def target_text(name_or_path: str | Path) -> str:
-    """Return the text of a target's file, with the source of every number next to it.
+def target_text(name_or_path: str | Path, others: Others = _NONE) -> str:
+    """Return the text of a target's file, with the source of every number beside it; `others` are for the message.
 
     Raises
     ------
@@ -40,41 +42,44 @@ def target_text(name_or_path: str | Path) -> str:
     else:
         source = Path(name_or_path)
         if not source.is_file():
-            raise UnknownTargetError(_unknown(text))
+            raise UnknownTargetError(_unknown(text, others))
     try:
         return source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TargetFileError(f"the target file {text!r} cannot be read: {error}.") from None
 
 
-def _unknown(text: str) -> str:
+def _unknown(text: str, others: Others) -> str:
+    names = (*others, *target_names())
     if text.lower().endswith(".toml") or "/" in text:
-        return f"the target file {text!r} does not exist; give the path of a TOML file, or a name: {', '.join((*OTHERS, *target_names()))}."
-    near = nearest(text, (*OTHERS, *target_names()))
+        return f"the target file {text!r} does not exist; give the path of a TOML file, or a name: {', '.join(names)}."
+    near = nearest(text, names, others)
     meant = f" Is {near!r} meant?" if near else ""
     return (
-        f"the target {text!r} is not known.{meant} snnc knows {', '.join(OTHERS)}, the machines {', '.join(target_names())}, and "
+        f"the target {text!r} is not known.{meant} snnc knows {', '.join((*others, 'the machines'))} {', '.join(target_names())}, and "
         "TOML files of your own (snnc targets lists them all)."
     )
 
 
-def nearest(text: str, names: Sequence[str]) -> str | None:
-    """Return the name most similar to a text, if any; case is ignored.
+def nearest(text: str, names: Sequence[str], others: Others = _NONE) -> str | None:
+    """Return the name that is most like a text, if one is, or whose synonym it is; capitals do not count.
 
     Examples
     --------
-    >>> nearest("GC20", ("gc2", "gc200", "cpu")), nearest("gpu:0", ("cuda", "cpu")), nearest("tpu-pod", ("gc2",))
+    >>> nearest("GC20", ("gc2", "gc200", "cpu")), nearest("gpu:0", ("cuda", "cpu"), {"cuda": ["gpu"]}), nearest("tpu-pod", ("gc2",))
     ('gc200', 'cuda', None)
     """
     wanted = text.lower()
-    if wanted.partition(":")[0] in ("gpu", "nvidia", "cuda") and "cuda" in names:
-        return "cuda"
+    kind = wanted.partition(":")[0]
+    known = next((name for name, synonyms in others.items() if kind == name or kind in synonyms), None)
+    if known is not None:
+        return known
     found = get_close_matches(wanted, names, n=1, cutoff=0.6)
     return found[0] if found else None
 
 
-def load_target(name_or_path: str | Path) -> Target:
-    """Read a machine by its name (``"gc200"``) or from the user's own TOML file.
+def load_target(name_or_path: str | Path, others: Others = _NONE) -> Target:
+    """Read a machine by its name (``"gc200"``) or from the user's own TOML file; `others` are for the message about an unknown one.
 
     Raises
     ------
@@ -88,7 +93,7 @@ def load_target(name_or_path: str | Path) -> Target:
     >>> load_target("m2000").tiles
     5888
     """
-    return parse_target(target_text(name_or_path), str(name_or_path))
+    return parse_target(target_text(name_or_path, others), str(name_or_path))
 
 
 def parse_target(text: str, where: str) -> Target:

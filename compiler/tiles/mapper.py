@@ -98,8 +98,8 @@ def make_plan(
         Measured spikes, and neurons that take gradient, of a buffer, [steps, samples]: supersteps are priced step by step, each with its
         busiest tile. Where nothing was measured, values fire on their own.
     patterns
-        Which values of a buffer spiked, as :attr:`snnc.driver.activity.Activity.patterns` has them: indexed connections are priced with the
-        spikes that reach each tile.
+        Which values of a buffer spiked, as :attr:`snnc.compiler.tiles.planning.activity.Activity.patterns` has them: indexed connections
+        are priced with the spikes that reach each tile.
     activity_source
         Where `activity` comes from, for reports.
     capacity

@@ -14,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import snnc
-from snnc.driver.folder import compile_graph
+from snnc.driver.stages import planned
 from snnc.options.compile_options import options
 from snnc.report import render, summarise
 
@@ -26,7 +26,7 @@ def page() -> str:
     """The report of a network of three recurrent layers."""
     layers = [part for width in (512, 512, 256) for part in (snnc.Dense(width), snnc.Recurrent(snnc.LIF(beta=0.9)))]
     net = snnc.Sequential(700, *layers, snnc.Dense(20), snnc.LI(beta=0.9), name="spoken digits: 700-512-512-256-20, recurrent")
-    compiled = compile_graph(net.graph(), options("gc200", steps=100, batch=64, loss="ce_mean_membrane"))
+    compiled = planned(net.graph(), options("gc200", steps=100, batch=64, loss="ce_mean_membrane"))
     assert compiled.plan is not None
     return render(compiled.plan, "html", program=summarise(compiled.program))
 

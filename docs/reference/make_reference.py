@@ -12,10 +12,10 @@ from pathlib import Path
 import typer
 
 import snnc
+from snnc.backends.registry import BACKENDS
 from snnc.cli.main import make_app
 from snnc.compiler.errors import SnncError
-from snnc.options.table import RULES, WORDS, taken_by
-from snnc.options.targets import KINDS
+from snnc.options.table import RULES, taken_by
 
 LEVELS = {
     "0": "The network",
@@ -134,13 +134,13 @@ def cli_page() -> str:
 
 
 def options_page() -> str:
-    heads = ("option", "what it does", *(WORDS[kind].partition(" ")[0] for kind in KINDS))
+    heads = ("option", "what it does", *(backend.words.partition(" ")[0] for backend in BACKENDS))
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for name, rule in RULES.items():
         for value in (None, *rule.values):
             shown = f"`{name}`" if value is None else f"`{name}={value!r}`"
             if not (rule.values and value is None):
-                lines.append(f"| {shown} | {rule.does} | {' | '.join(taken_by(name, kind, value) for kind in KINDS)} |")
+                lines.append(f"| {shown} | {rule.does} | {' | '.join(taken_by(name, backend, value) for backend in BACKENDS)} |")
     return OPTIONS + "\n".join(lines) + "\n"
 
 

@@ -10,6 +10,7 @@ from poplar_projects import machine
 import snnc
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
+from snnc.backends.poptorch.build import build_operation
 from snnc.backends.poptorch.emit import emit_poptorch
 from snnc.backends.poptorch.engine import PopTorchEngine
 from snnc.backends.reference.engine import ReferenceEngine
@@ -106,7 +107,8 @@ def test_the_poplar_program_shows_declared_states(program, tmp_path):
 
 def test_the_poptorch_operation_shows_declared_states(program, tmp_path):
     plan = make_plan(program, machine(4), steps=STEPS, batch=BATCH)
-    engine = PopTorchEngine(program, plan, emit_poptorch(program, plan, tmp_path / "project"))
+    folder = emit_poptorch(program, plan, tmp_path / "project")
+    engine = PopTorchEngine(program, plan, folder, build_operation(folder))
     assert_shown(program, engine)
     engine.close()
 

@@ -8,9 +8,12 @@ from pathlib import Path
 import numpy as np
 
 import snnc
+from snnc.backends.backend import Built, TargetOptions
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.driver.compiling import as_graph, compile_to_folder
+from snnc.backends.registry import BACKENDS
+from snnc.driver.compiling import compile_to_folder
 from snnc.driver.folder import read_project
+from snnc.driver.loading import as_graph
 from snnc.options.compile_options import options
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -58,18 +61,18 @@ def samples():
 
 @dataclass
 class Opened:
-    """Where an engine was opened, and with which arguments beside the folder."""
+    """With which options of its back end an engine was opened."""
 
-    arguments: list = field(default_factory=list)
+    options: list = field(default_factory=list)
 
 
 @dataclass
 class Made:
-    """A compiled network: its session (on the reference), the digests of emitted files, and what its engine was opened with."""
+    """A compiled network: its session (on the reference), the digests of emitted files, and the options that its engine had."""
 
     session: snnc.Session
     files: dict
-    opened: tuple
+    opened: TargetOptions | None
 
     @property
     def plan(self):
@@ -92,14 +95,14 @@ def replace_engines(monkeypatch):
     """Let every target open a reference engine; return where its arguments are kept."""
     opened = Opened()
 
-    def engine_for(folder, *arguments):
-        opened.arguments.append(arguments)
-        compiled = read_project(Path(folder))
-        return ReferenceEngine(compiled.program if compiled.parts is None else compiled.placed)
+    def engine_for(backend, placed, options, built):
+        opened.options.append(options)
+        return ReferenceEngine(read_project(built.folder).placed)
 
-    for target in ("cpu", "cuda", "poplar"):
-        monkeypatch.setattr(f"snnc.backends.{target}.engine.open_engine", engine_for)
-    monkeypatch.setattr("snnc.backends.poptorch.engine.PopTorchEngine", lambda program, plan, folder: engine_for(folder))
+    for backend in BACKENDS:
+        if backend.emits:
+            monkeypatch.setattr(type(backend), "build", lambda backend, folder, options: Built(folder, folder))
+            monkeypatch.setattr(type(backend), "open", engine_for)
     return opened
 
 
@@ -117,4 +120,4 @@ def made(opened, target, folder, model=None, **given):
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name not in ("project.json", "options.json")
     }
-    return Made(session, files, opened.arguments[-1] if opened.arguments else ())
+    return Made(session, files, opened.options[-1] if opened.options else None)

@@ -13,7 +13,8 @@ from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, Dense,
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Precision
-from snnc.driver.compiling import as_graph, compile_to_folder
+from snnc.driver.compiling import compile_to_folder
+from snnc.driver.loading import as_graph
 from snnc.options.compile_options import PRECISIONS, options
 from snnc.session import Session
 

@@ -9,7 +9,8 @@ import snnc
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
-from snnc.driver.compiling import as_graph, compile_to_folder
+from snnc.driver.compiling import compile_to_folder
+from snnc.driver.loading import as_graph
 from snnc.options.compile_options import Options
 
 ADAPTIVE = {

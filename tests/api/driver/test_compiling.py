@@ -8,7 +8,7 @@ import pytest
 import snnc
 from snnc import errors
 from snnc.backends.folders.manifest import write_manifest
-from snnc.compiler.errors import UnknownLossError
+from snnc.compiler.errors import StepsNeededError, UnknownLossError
 from snnc.compiler.ir import graph as ops
 from snnc.compiler.ir.graph import Graph, Input, Linear
 from snnc.options import compile_options as options
@@ -162,7 +162,7 @@ def test_a_description_names_what_was_understood():
         ({"optimizer": "rmsprop", "loss": "ce_count"}, errors.UnknownOptimizerError),
         ({"optimizer": "adam:x", "loss": "ce_count"}, errors.UnknownOptimizerError),
         ({"optimizer": snnc.Adam(lr=0.0), "loss": "ce_count"}, errors.OptionValueError),
-        ({"target": "gc200"}, errors.StepsNeededError),
+        ({"target": "gc200"}, StepsNeededError),
         ({"target": "gc201", "steps": 3}, snnc.SnncError),
         ({"input_kind": "events"}, errors.ModelFormatError),
     ],

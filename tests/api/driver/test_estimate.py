@@ -9,10 +9,11 @@ import pytest
 
 import snnc
 from snnc.cli import main as cli
+from snnc.compiler.errors import StepsNeededError
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.tiles import remedies
 from snnc.driver.compiling import compile_to_folder
-from snnc.errors import EstimateError, OptionValueError, StepsNeededError
+from snnc.errors import EstimateError, OptionValueError
 from snnc.options.compile_options import options as make_options
 
 TYPES = {

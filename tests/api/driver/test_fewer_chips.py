@@ -7,10 +7,10 @@ from wide import sampled
 
 import snnc
 from snnc.compiler.machines import load_target
-from snnc.driver import placing
+from snnc.compiler.tiles.planning import placing
+from snnc.compiler.tiles.planning.parting import Mapped
 from snnc.driver.activity import assumed_activity
-from snnc.driver.lowering import lowered
-from snnc.driver.parting import Mapped
+from snnc.driver.lowering import lower_graph
 from snnc.options.compile_options import options
 
 TILES = 6
@@ -35,10 +35,10 @@ def sparse():
 
 
 def mapped(net, there, activity, **given):
-    graph = net().graph()
     chosen = options("pod4", 6, 2, "ce_mean_membrane", "adam")
-    program = lowered(graph, chosen)
-    return placing.map_graph(graph, program, chosen, assumed_activity(program, activity), machine=machine(there), **given)
+    found = lower_graph(net().graph(), chosen)
+    spikes = assumed_activity(found.program, activity)
+    return placing.map_graph(found.ready, found.program, chosen.own().for_plan(), spikes, machine=machine(there), **given)
 
 
 @pytest.mark.parametrize(("net", "activity"), sampled([(dense, 0.02), (dense, 0.1), (sparse, 0.1), (sparse, 0.02)], 2))

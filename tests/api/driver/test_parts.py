@@ -8,12 +8,14 @@ from indexed_nets import sparse_recurrent
 
 import snnc
 from snnc.benchmarks.everyday import clustered_sparse
+from snnc.compiler.machines import load_target
 from snnc.compiler.tiles.partition.errors import PartsError
-from snnc.driver.activity import Activity
-from snnc.driver.lowering import lowered
-from snnc.driver.parting import PARTS, activity_of, load_parts, map_parts, save_parts, worth_planning
-from snnc.driver.placing import map_program, parter_of
+from snnc.compiler.tiles.planning.activity import Activity
+from snnc.compiler.tiles.planning.parting import activity_of, map_parts, worth_planning
+from snnc.compiler.tiles.planning.placing import map_program, parter_of
+from snnc.driver.lowering import lower_graph
 from snnc.options.compile_options import options
+from snnc.project.placed import PARTS, load_parts, save_parts
 
 GIVEN = {"steps": 8, "batch": 4, "loss": "ce_mean_membrane", "optimizer": "adam", "surrogate": "fast_sigmoid:25"}
 
@@ -72,16 +74,15 @@ def test_more_parts_than_neurons_are_refused():
 def tried(net, target, activity=None, wanted=None):
     """Cycles of quick looks and of whole plans by the number of populations, and what was chosen."""
     chosen = options(target, 60, 8, "ce_mean_membrane", "adam", "fast_sigmoid:25")
-    graph = net.graph()
-    program = lowered(graph, chosen)
+    given, wishes = lower_graph(net.graph(), chosen), chosen.own().for_plan()
     looks, plans = {}, {}
 
     def mapper(some, spikes, quick=False):
-        plan = map_program(some, chosen, spikes, quick=quick)
+        plan = map_program(some, wishes, spikes, machine=load_target(target), quick=quick)
         (looks if quick else plans)[len(some.populations)] = plan.cycles
         return plan
 
-    return looks, plans, map_parts(parter_of(graph, program, chosen, activity), mapper, 1, wanted)
+    return looks, plans, map_parts(parter_of(given.ready, given.program, wishes, activity), mapper, 1, wanted)
 
 
 def test_the_number_of_parts_is_the_fastest_of_those_looked_at_and_no_slower_than_the_whole():
@@ -101,7 +102,7 @@ def test_a_project_keeps_the_order_of_neurons_whose_work_is_even(tmp_path):
     assert (np.diff(parts.parting.members("hidden")[0]) < 0).any()
     (tmp_path / "model").mkdir()
     save_parts(parts.parting, tmp_path)
-    again = load_parts(lambda: whole, tmp_path)
+    again = load_parts(whole, tmp_path)
     for name, members in parts.parting.places.items():
         np.testing.assert_array_equal(again.parting.places[name], members)
 
@@ -128,9 +129,8 @@ def test_estimates_tell_the_parts():
 
 def parter(activity=None):
     chosen = options("gc200", 8, 4)
-    graph = small()
-    program = lowered(graph, chosen)
-    return program, parter_of(graph, program, chosen, activity)
+    given = lower_graph(small(), chosen)
+    return given.program, parter_of(given.ready, given.program, chosen.own().for_plan(), activity)
 
 
 def test_measured_activity_is_dealt_out_over_the_parts():

@@ -8,15 +8,15 @@ from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.placement.choices import choices
 from snnc.compiler.tiles.placement.placement import placements
 from snnc.compiler.tiles.placement.refine import changes, placed, shapes_of
-from snnc.driver.lowering import lowered
-from snnc.driver.placing import parter_of
+from snnc.compiler.tiles.planning.placing import parter_of
+from snnc.driver.lowering import lower_graph
 from snnc.options.compile_options import options
 
 
 def test_parts_of_a_population_are_moved_together_before_each_alone():
     chosen = options("gc200", 4, 4, "ce_mean_membrane", "adam", "fast_sigmoid:25")
-    graph = clustered_sparse(2, 101, 6).graph()
-    parter = parter_of(graph, lowered(graph, chosen), chosen)
+    given = lower_graph(clustered_sparse(2, 101, 6).graph(), chosen)
+    parter = parter_of(given.ready, given.program, chosen.own().for_plan())
     program, tried = parter.apply(parter.parting(2)).between.split, []
 
     def placer(problem):

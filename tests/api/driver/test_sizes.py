@@ -11,7 +11,7 @@ from snnc.compiler.tiles.errors import HopelessError, TooBigError
 from snnc.compiler.tiles.network import describe
 from snnc.compiler.tiles.schedule.recompute import MOST_LENGTHS, segment_lengths
 from snnc.compiler.tiles.schedule.schedule import make_schedule
-from snnc.driver.lowering import lowered
+from snnc.driver.lowering import lower_graph
 from snnc.frontends.dsl.errors import ConnectionShapeError, SparseMatrixError
 from snnc.frontends.onnx.writer.errors import HiddenTooLargeError
 from snnc.options.compile_options import options
@@ -55,7 +55,7 @@ def test_points_of_an_exploration_are_refused_one_by_one():
 
 
 def test_long_sequences_try_no_more_lengths_of_segments_than_short_ones():
-    program = lowered(net().graph(), options("gc200", 10**9, 1, "ce_mean_membrane", "adam", "fast_sigmoid:25"))
+    program = lower_graph(net().graph(), options("gc200", 10**9, 1, "ce_mean_membrane", "adam", "fast_sigmoid:25")).program
     network = describe(program, True)
     schedule = make_schedule(network)
     found = segment_lengths(network, schedule, 10**9)

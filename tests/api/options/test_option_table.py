@@ -10,11 +10,11 @@ import pytest
 from option_cells import BATCH, CORPUS, MACHINES, STEPS, TARGETS, dense, made, replace_engines, sparse
 
 import snnc
+from snnc.backends.registry import BACKENDS, backend_of
 from snnc.driver.compiling import session_for
 from snnc.errors import NoTimeStepError, OptionConflictError, OptionNeedsLossError, OptionTargetError
 from snnc.options.compile_options import Options, from_data, options, to_data
 from snnc.options.table import RULES, taken_by
-from snnc.options.targets import kind_of
 
 SIZES = {"steps": STEPS, "batch": BATCH}
 LOSS = {"loss": "ce_mean_membrane", "optimizer": "sgd:0.1"}
@@ -95,8 +95,8 @@ CELLS = {
     "streaming": [Cell("inputs", plan_of("streamed"), "inputs", {"recompute": 2})],
     "overlap_host_io": [Cell("on", lambda m: m.plan.overlap is not None, True)],
     "num_io_tiles": [Cell(2, lambda m: m.plan.overlap.tiles, 2, {"overlap_host_io": "on"})],
-    "memory": [Cell(10**9, lambda m: m.opened[-1] if m.session.options.target == "cuda" else m.opened[1], 10**9)],
-    "threads": [Cell(3, lambda m: m.opened[0], 3)],
+    "memory": [Cell(10**9, lambda m: m.opened.memory, 10**9)],
+    "threads": [Cell(3, lambda m: m.opened.threads, 3)],
     "precision": [Cell("bfloat16", emitted), Cell("float16", emitted)],
     "dt": [Cell(2e-3, lambda m: m.files, model=nir)],
     "detach": [Cell("none", lambda m: m.files, model=nir)],
@@ -143,7 +143,7 @@ def beside(name, cell, value, training):
 @pytest.mark.parametrize(("name", "cell", "target"), cells())
 def test_an_option_is_refused_or_has_its_effect(folder, plain, monkeypatch, name, cell, target):
     monkeypatch.chdir(folder)
-    opened, taken = replace_engines(monkeypatch), taken_by(name, kind_of(TARGETS[target]), cell.value)
+    opened, taken = replace_engines(monkeypatch), taken_by(name, backend_of(TARGETS[target]), cell.value)
     for training in (False, True):
         if taken == "refused" or (taken == "with a loss" and not training):
             error = OptionTargetError if taken == "refused" else OptionNeedsLossError
@@ -169,6 +169,16 @@ def test_every_option_has_a_rule_and_a_cell():
     kept = {f.name for f in fields(Options)} - {"target"}
     read = set(inspect.signature(options).parameters) - {"target", "trial"}
     assert own | kept | read == set(RULES) == set(CELLS)
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+def test_a_target_takes_options_under_their_names_with_their_defaults(backend):
+    """What is no option of a user has a default, which the driver fills in."""
+    known = {f.name: f.default for f in fields(Options) if f.name != "target"}
+    own = {f.name: f.default for f in fields(backend.options) if f.name != "target"}
+    assert own.items() >= {(name, default) for name, default in known.items() if name in own}
+    assert own.keys() - known.keys() <= {"calibrate", "strategy", "others", "common", "device"}
+    assert {name for name in known if taken_by(name, backend) != "refused"} == own.keys() & known.keys()
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -12,7 +12,8 @@ import snnc
 from snnc.backends.folders.manifest import PROFILE
 from snnc.backends.runtime.history import History
 from snnc.cli import main as cli
-from snnc.driver.compiling import as_graph, compile_to_folder
+from snnc.driver.compiling import compile_to_folder
+from snnc.driver.loading import as_graph
 from snnc.errors import NoTilesError
 from snnc.options.compile_options import options
 from snnc.report.program import read_timing, timing_of

@@ -22,7 +22,7 @@ from snnc.compiler.errors import SnncError
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
-from snnc.driver.compiling import as_graph
+from snnc.driver.loading import as_graph
 
 SIZES = ((256, 64), (300, 9), (1000, 20))
 """Neurons of a recurrence and samples: clusters of 8 blocks, and of 16."""

@@ -11,7 +11,7 @@ from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
-from snnc.driver.compiling import as_graph
+from snnc.driver.loading import as_graph
 
 STEPS, BATCH = 7, 11
 

@@ -27,8 +27,8 @@ from snnc.compiler.tiles.placement.choices import choices
 from snnc.compiler.tiles.placement.cut import Cut
 from snnc.compiler.tiles.placement.placement import Placement, lay_range
 from snnc.compiler.tiles.placement.sharing import sharing_tiles
+from snnc.compiler.tiles.planning.ordering import Ordered, activity_of
 from snnc.driver.activity import measure_activity
-from snnc.driver.ordering import Ordered, activity_of
 
 LOSS = parse_loss("ce_mean_membrane")
 

@@ -11,6 +11,7 @@ from nets import dense  # noqa: E402  # torch is an extra
 from poplar_projects import machine, several_inputs  # noqa: E402
 from poptorch_packages import BATCH, CASES, STEPS, imported, package  # noqa: E402
 
+from snnc.backends.poptorch.build import build_operation  # noqa: E402
 from snnc.backends.poptorch.emit import emit_poptorch  # noqa: E402
 from snnc.backends.poptorch.engine import PopTorchEngine  # noqa: E402
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError  # noqa: E402
@@ -18,7 +19,7 @@ from snnc.backends.reference.engine import ReferenceEngine  # noqa: E402
 from snnc.backends.runtime.errors import NotTrainableError  # noqa: E402
 from snnc.compiler.lowering.lower import lower  # noqa: E402
 from snnc.compiler.tiles import make_plan  # noqa: E402
-from snnc.driver.compiling import open_engine_of  # noqa: E402
+from snnc.driver.stages import open_engine  # noqa: E402
 from snnc.options.compile_options import Options  # noqa: E402
 from snnc.project.compiled import Compiled  # noqa: E402
 
@@ -188,7 +189,7 @@ def test_the_package_is_a_layer_of_a_larger_model():
 
 def test_the_session_of_a_package_runs_the_operation():
     case = package("several inputs")
-    engine = open_engine_of(Compiled(several_inputs(np.random.default_rng(3)), Options("poptorch"), case.program, case.plan), case.folder)
+    engine = open_engine(Compiled(several_inputs(np.random.default_rng(3)), Options("poptorch"), case.program, case.plan), case.folder)
     assert isinstance(engine, PopTorchEngine)
     reference = case.reference()
     inputs, _ = case.data(6)
@@ -211,7 +212,8 @@ def test_parameters_lie_where_the_network_reads_them(tmp_path):
     graph = dense(np.random.default_rng(0), inputs=400, hidden=200)
     program = lower(graph, steps=2)
     plan = make_plan(program, machine(4), steps=2, batch=2)
-    engine = PopTorchEngine(program, plan, emit_poptorch(program, plan, tmp_path / "package"))
+    folder = emit_poptorch(program, plan, tmp_path / "package")
+    engine = PopTorchEngine(program, plan, folder, build_operation(folder))
     inputs = {"x0": np.random.default_rng(1).random((2, 2, 400)).astype(np.float32)}
     found, wanted = engine.forward(inputs, {}), ReferenceEngine(program).forward(inputs, {})
     assert all(np.allclose(found[n], wanted[n], atol=1e-5) for n in wanted)

@@ -23,8 +23,9 @@ from snnc.backends.poptorch.errors import PopArtError, PopTorchFolderError, Unsu
 from snnc.backends.poptorch.operation import Operation  # noqa: E402
 from snnc.backends.poptorch.popart import open_operation  # noqa: E402
 from snnc.compiler.losses import LOSSES, parse_loss  # noqa: E402
-from snnc.driver.compiling import as_graph, compile_to_folder  # noqa: E402
+from snnc.driver.compiling import compile_to_folder  # noqa: E402
 from snnc.driver.folder import read_project  # noqa: E402
+from snnc.driver.loading import as_graph  # noqa: E402
 from snnc.emulated_poptorch import install, main  # noqa: E402
 from snnc.options.compile_options import options  # noqa: E402
 

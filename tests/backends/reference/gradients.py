@@ -6,7 +6,7 @@ import snntorch.functional
 import torch
 from graph_oracle import TorchGraph
 
-from snnc.backends.reference import ReferenceEngine
+from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.ir.graph import Output
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower

@@ -11,7 +11,7 @@ from nets import dense, recurrent
 from torch_spikes import fast_sigmoid_spike
 
 import snnc
-from snnc.backends.reference import ReferenceEngine
+from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower

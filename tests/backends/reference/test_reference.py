@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nets import NETS, dense, join, learnable, linear, of_model, recurrent
 
-from snnc.backends.reference import ReferenceEngine
+from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.errors import MemoryNeededError, NotTrainableError
 from snnc.compiler.ir.graph import Add, Concat, Graph, Input, Output, Population, StateRef
 from snnc.compiler.losses import LOSSES, parse_loss

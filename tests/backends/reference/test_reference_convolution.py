@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from torch_windows import composed_pool, convolve, native_pool, pool
 from wide import sampled
 
-from snnc.backends.reference import ReferenceEngine, convolution, pooling, scaling
+from snnc.backends.reference import convolution, pooling, scaling
+from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.errors import WindowError
 from snnc.compiler.ir.arrays.windows import windows_of
 from snnc.compiler.ir.graph import (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nets import join
 
 import snnc
-from snnc.backends.reference import ReferenceEngine
+from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.reference.scaling import inside
 from snnc.backends.reference.sparse import sparse_input_gradient, sparse_product, sparse_weight_gradient
 from snnc.compiler.errors import NotFiniteError, PadError, ParameterShapeError, ShapeMismatchError, SparsePatternError

@@ -5,7 +5,7 @@ import pytest
 from nets import dense, join, linear, recurrent
 from resuming import assert_goes_on
 
-from snnc.backends.reference import ReferenceEngine
+from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime import errors
 from snnc.backends.runtime.weights import load_weights, save_weights
 from snnc.backends.session import Session

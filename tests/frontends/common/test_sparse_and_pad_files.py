@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 
 import snnc
-from snnc.backends.reference import ReferenceEngine
+from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.ir.arrays.sparse import dense_weight
 from snnc.compiler.lowering.lower import lower
 from snnc.frontends.common.execute import Runner

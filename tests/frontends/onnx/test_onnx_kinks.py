@@ -5,7 +5,7 @@ import pytest
 import torch
 from onnx_files import File, leaky
 
-from snnc.backends.reference import ReferenceEngine
+from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -23,12 +21,9 @@ from snnc.compiler.tiles.partition.candidates import Candidates
 from snnc.compiler.tiles.partition.errors import PartsError, UnreachedPartError
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph
 from snnc.compiler.tiles.partition.partitioners import Partitioner, partitioner
+from snnc.compiler.tiles.planning.activity import Activity
 from snnc.compiler.tiles.vertices.cost import network_costs
-from snnc.data.arrays import read_arrays, write_arrays
-from snnc.driver.activity import Activity
 
-PARTS: Final = "model/parts.npz"
-"""Where a project keeps the part of every neuron."""
 IMBALANCE: Final = 0.05
 """Work that a part may hold above the mean."""
 LEAST_NEURONS: Final = 48
@@ -276,36 +271,3 @@ def _peak(whole: int, share: float, width: int) -> int:
     """Most of a part, when `whole` fire at once: its share of them and three standard deviations of a Poisson number."""
     some = whole * share
     return min(width, whole, math.ceil(some + 3 * math.sqrt(some) * (share < 1)))
-
-
-def save_parts(parting: Parting, folder: Path) -> None:
-    """Write the part of every neuron into a project's folder."""
-    names = list(parting.parts)
-    arrays = {f"part_{n}": parting.parts[name].astype(np.uint16) for n, name in enumerate(names)}
-    arrays |= {f"place_{n}": parting.places[name].astype(np.uint32) for n, name in enumerate(names) if name in parting.places}
-    write_arrays(folder / PARTS, {"names": np.frombuffer(json.dumps(names).encode(), dtype=np.uint8), **arrays})
-
-
-def load_parts(parter: Callable[[], Parter], folder: Path) -> Parts | None:
-    """Read what :func:`save_parts` wrote, None where a project has no parts.
-
-    Raises
-    ------
-    PartsError
-        The file is damaged.
-    """
-    if not (folder / PARTS).exists():
-        return None
-    try:
-        arrays = read_arrays(folder / PARTS)
-        names = json.loads(arrays["names"].tobytes())
-        kinds = ("part", "place")
-        parting = Parting(*({name: arrays[f"{k}_{n}"].astype(np.int64) for n, name in enumerate(names)} for k in kinds))
-        found = parter()
-        sizes = found.candidates.sizes if found.candidates is not None else {}
-        shapes = {name: (n,) for name, n in sizes.items()}
-        if any({name: number.shape for name, number in some.items()} != shapes for some in (parting.parts, parting.places)):
-            raise ValueError("it is of another network")
-        return found.apply(parting)
-    except (KeyError, ValueError, TypeError, UnreachedPartError) as error:
-        raise PartsError(f"the parts in {str(folder / PARTS)!r} cannot be read ({error}); compile the model again.") from None

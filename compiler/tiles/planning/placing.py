@@ -1,4 +1,4 @@
-"""Placement on a machine of tiles: the mapping, and the chosen parts or orders of populations."""
+"""A program and a machine -> the fastest plan that is found, of the program as it is, in parts or in another order."""
 
 from __future__ import annotations
 
@@ -7,57 +7,50 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from snnc.compiler.ir.graph import Graph, Sparse
 from snnc.compiler.ir.plan import Plan
-from snnc.compiler.ir.plan_json import plan_from_json
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.host_io.host_overlap import Wanted, plan_overlap
 from snnc.compiler.tiles.partition import prepare
 from snnc.compiler.tiles.placement.looks import Looks
-from snnc.driver.activity import Activity
-from snnc.driver.lowering import filled, lowering_options
-from snnc.driver.ordering import Common, Ordered, load_orders, map_orders, save_orders
-from snnc.driver.parting import Mapped, Parter, Parts, load_parts, map_parts, save_parts
-from snnc.errors import ProjectFolderError, StepsNeededError
-from snnc.options.compile_options import Options
-from snnc.options.targets import for_poptorch, machine_of
+from snnc.compiler.tiles.planning.activity import Activity
+from snnc.compiler.tiles.planning.options import DEFAULT_BATCH, PlanOptions
+from snnc.compiler.tiles.planning.ordering import Common, map_orders
+from snnc.compiler.tiles.planning.parting import Mapped, Parter, map_parts
 
-DEFAULT_BATCH = 32
 IN_REACH: Final = 2.0
 """One chip is planned in full where a quick look at it takes at most this many times the cycles of the plan on all chips."""
 
 
-def parter_of(graph: Graph, program: StepProgram, chosen: Options, activity: Activity | None = None) -> Parter:
+def parter_of(graph: Graph, program: StepProgram, chosen: PlanOptions, activity: Activity | None = None) -> Parter:
     """Return what cuts `graph`, whose program is `program`, into parts."""
-    return Parter(prepare(filled(graph, chosen), chosen.loss, chosen.loss_output), program, lowering_options(chosen), activity, chosen.seed)
+    return Parter(prepare(graph, chosen.loss, chosen.loss_output), program, chosen.lowering, activity, chosen.seed)
 
 
 def map_graph(
     graph: Graph,
     program: StepProgram,
-    chosen: Options,
+    chosen: PlanOptions,
     activity: Activity | None = None,
     *,
-    machine: Target | None = None,
+    machine: Target,
     strategy: str = "snnc",
     chips: int | None = None,
     common: Common | None = None,
 ) -> Mapped:
-    """Map a lowered graph as :func:`map_program` does, populations with sparse connections in as many parts as are fastest.
+    """Map a lowered graph onto a machine as :func:`map_program` does, populations with sparse connections in as many parts as are fastest.
 
     Those who map one program several times keep a `common`. On a machine of several chips, what is mapped onto one of them alone is
     tried too: parts and orders are chosen by quick looks at the whole machine, which may miss what is best on one.
     """
     mapped = partial(_map_graph, graph, program, chosen, activity, machine=machine, strategy=strategy, common=common or Common())
-    found, target = mapped(chips=chips), machine or load_target(machine_of(chosen.target))
-    if chips is not None or target.chips == 1 or strategy != "snnc" or for_poptorch(chosen.target):
+    found = mapped(chips=chips)
+    if chips is not None or machine.chips == 1 or strategy != "snnc" or chosen.embedded:
         return found
     with suppress(TooBigError):
         look = map_program(program, chosen, activity, machine=machine, chips=1, quick=True)
@@ -69,17 +62,17 @@ def map_graph(
 def _map_graph(
     graph: Graph,
     program: StepProgram,
-    chosen: Options,
+    chosen: PlanOptions,
     activity: Activity | None,
     *,
-    machine: Target | None,
+    machine: Target,
     strategy: str,
     chips: int | None,
     common: Common,
 ) -> Mapped:
     given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, looks=Looks(common.clocks))
     # What is to stand in another program keeps the author's order of neurons.
-    if strategy != "snnc" or for_poptorch(chosen.target):
+    if strategy != "snnc" or chosen.embedded:
         return Mapped(given(program, activity=activity))
 
     def mapper(some: StepProgram, spikes: Activity | None, quick: bool = False) -> Plan:
@@ -87,16 +80,15 @@ def _map_graph(
 
     if (chosen.parts or 1) == 1 and not any(graph.of_type(Sparse)):
         return map_orders(program, mapper, activity, common)
-    target = machine or load_target(machine_of(chosen.target))
-    return map_parts(parter_of(graph, program, chosen, activity), mapper, chips or target.chips, chosen.parts)
+    return map_parts(parter_of(graph, program, chosen, activity), mapper, chips or machine.chips, chosen.parts)
 
 
 def map_program(
     program: StepProgram,
-    chosen: Options,
+    chosen: PlanOptions,
     activity: Activity | None = None,
     *,
-    machine: Target | None = None,
+    machine: Target,
     strategy: str = "snnc",
     chips: int | None = None,
     quick: bool = False,
@@ -107,36 +99,30 @@ def map_program(
     Parameters
     ----------
     program, chosen
-        The program, and what was asked for.
+        The program, of a fixed number of steps, and what was asked for.
     activity
         Measured or assumed spikes.
     machine
-        In place of the target that `chosen` names.
+        Whose tiles are taken.
     strategy, chips
         As :func:`~snnc.compiler.tiles.make_plan` takes them.
     quick, looks
         As :func:`~snnc.compiler.tiles.make_plan` takes them.
-
-    Raises
-    ------
-    StepsNeededError
-        A machine needs a fixed number of steps, and none is known.
     """
-    target = machine or load_target(machine_of(chosen.target))
 
     def planned(some: Target) -> Plan:
         return _map_onto(some, program, chosen, activity, strategy=strategy, chips=chips, quick=quick, looks=looks)
 
     # PopTorch streams what its operations read; baselines and quick looks compare placements.
-    if quick or strategy != "snnc" or for_poptorch(chosen.target):
-        return planned(target)
-    return plan_overlap(planned, program, target, Wanted(chosen.overlap_host_io, chosen.num_io_tiles))
+    if quick or strategy != "snnc" or chosen.embedded:
+        return planned(machine)
+    return plan_overlap(planned, program, machine, Wanted(chosen.overlap_host_io, chosen.num_io_tiles))
 
 
 def _map_onto(
     target: Target,
     program: StepProgram,
-    chosen: Options,
+    chosen: PlanOptions,
     activity: Activity | None,
     *,
     strategy: str,
@@ -145,15 +131,11 @@ def _map_onto(
     looks: Looks | None,
 ) -> Plan:
     """Map onto all tiles of `target`."""
-    steps = program.steps
-    if steps is None:
-        raise StepsNeededError(
-            f"{program.name!r} runs any number of steps, and {chosen.target} needs to know it; give steps (--steps 100)."
-        )
-    size = chosen.batch or DEFAULT_BATCH
+    steps, size = program.steps, chosen.batch or DEFAULT_BATCH
+    assert steps is not None, "what plans has checked it"
     given = partial(make_plan, program, target, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
     # A custom operation has its tiles alone.
-    streaming = "off" if for_poptorch(chosen.target) and chosen.streaming == "auto" else chosen.streaming
+    streaming = "off" if chosen.embedded and chosen.streaming == "auto" else chosen.streaming
     make = partial(given, recompute=chosen.recompute, streaming=streaming, looks=looks)
     if quick:
         make = partial(make, quick=True)
@@ -184,26 +166,3 @@ def _faster(make: Callable[..., Plan], candidates: Sequence[Mapping[str, Any]]) 
         with suppress(TooBigError):
             found.append((make(**{**capacities, "effort": 0}).cycles, index))
     return candidates[min(found, default=(0.0, -1))[1]]
-
-
-def save_placed(parts: Parts | Ordered, folder: Path) -> None:
-    """Write what the plan of a project places to its folder."""
-    if isinstance(parts, Ordered):
-        save_orders(parts, folder)
-    else:
-        save_parts(parts.parting, folder)
-
-
-def read_placed(graph: Graph, program: StepProgram, chosen: Options, folder: Path) -> tuple[Plan, Parts | Ordered | None]:
-    """Return the plan of a project, and what it places where that is not the program as it is.
-
-    Raises
-    ------
-    ProjectFolderError
-        The plan cannot be read.
-    """
-    try:
-        plan = plan_from_json((folder / "plan.json").read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ProjectFolderError(f"the plan of the project {str(folder)!r} cannot be read ({error}); compile the model again.") from None
-    return plan, load_orders(lambda: program, folder) or load_parts(lambda: parter_of(graph, program, chosen), folder)

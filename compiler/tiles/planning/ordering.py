@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 from snnc.compiler.ir.arrays.channel_order import ChannelOrder
@@ -16,12 +14,9 @@ from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.partition import Correspondence
 from snnc.compiler.tiles.partition.reorder import movable, orders, reorder
 from snnc.compiler.tiles.placement.looks import Clocks
-from snnc.driver.activity import Activity, taken
-from snnc.driver.parting import Mapped, Mapper, worth_planning
-from snnc.errors import ProjectFolderError
+from snnc.compiler.tiles.planning.activity import Activity, taken
+from snnc.compiler.tiles.planning.parting import Mapped, Mapper, worth_planning
 
-ORDERS: Final = "model/orders.json"
-"""Where a project keeps how many channels of each population lie side by side."""
 GRAINS: Final = (8, 1 << 30)
 """Channels that lie side by side, beside the author's order: some, and all."""
 
@@ -91,31 +86,3 @@ def activity_of(way: Ordered, activity: Activity | None) -> Activity | None:
     moved = {name: rate if (p := places.get(name)) is None or p.index is None else rate[p.index] for name, rate in activity.rates.items()}
     bits = {name: pattern if (p := places.get(name)) is None else taken(pattern, p.index) for name, pattern in activity.patterns.items()}
     return replace(activity, rates=moved, patterns=bits)
-
-
-def save_orders(way: Ordered, folder: Path) -> None:
-    """Write the orders into a project's folder."""
-    grains = {id_: order.grain for id_, order in way.orders.items()}
-    (folder / ORDERS).write_text(json.dumps(grains, indent=1) + "\n", encoding="utf-8")
-
-
-def load_orders(program: Callable[[], StepProgram], folder: Path) -> Ordered | None:
-    """Read what :func:`save_orders` wrote, None where a project has the author's order.
-
-    Raises
-    ------
-    ProjectFolderError
-        The file is damaged.
-    """
-    if not (folder / ORDERS).exists():
-        return None
-    try:
-        grains = json.loads((folder / ORDERS).read_text(encoding="utf-8"))
-        whole = program()
-        able = orders(whole, 1)
-        chosen = {id_: replace(able[id_], grain=int(grain)) for id_, grain in grains.items()}
-        if any(order.grain < 1 or order.channels % order.grain for order in chosen.values()):
-            raise ValueError("a number of channels does not divide them")
-    except (OSError, KeyError, ValueError, TypeError, AttributeError) as error:
-        raise ProjectFolderError(f"{str(folder / ORDERS)!r} cannot be read ({error}); compile the model again.") from None
-    return Ordered(chosen, reorder(whole, chosen))

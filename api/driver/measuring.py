@@ -1,0 +1,63 @@
+"""Data to measure on: read, brought into the layout of a program, and run by the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends.runtime.arrays import to_sequence
+from snnc.backends.runtime.errors import UnknownNameError
+from snnc.compiler.ir.graph import Graph, Input
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.lower import lower
+from snnc.data.arrays import read_arrays
+from snnc.options.compile_options import Options
+
+if TYPE_CHECKING:
+    from snnc.compiler.tiles.planning.activity import Activity
+
+Data: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike
+"""Inputs in the layout of a model: of all by name, or of the one that it has."""
+
+
+def measured_activity(graph: Graph, chosen: Options, data: Path | Data) -> Activity:
+    """Count how often the neurons of `graph` fire on `data`, an archive or inputs in the layout of the model."""
+    from snnc.driver.activity import measure_activity
+
+    source = data.name if isinstance(data, Path) else "the given data"
+    inputs = calibration(data, graph) if isinstance(data, Path) else data
+    program = lower(graph, surrogate=chosen.surrogate, gradient_window=chosen.gradient_window, steps=chosen.steps)
+    return measure_activity(program, sequences(program, inputs), f"measured on {source}")
+
+
+def sequences(program: StepProgram, data: Data) -> dict[str, npt.NDArray[Any]]:
+    """Turn inputs in the layout of a model into input id -> [T, B, *shape]; inputs without a time axis last as long as the others."""
+    given = data if isinstance(data, Mapping) else {program.inputs[0].label: data}
+    missing = [i.label for i in program.inputs if i.label not in given]
+    if missing:
+        raise UnknownNameError(f"the data to measure the activity on lack {', '.join(missing)}; the model takes these inputs.")
+    found = {i.id: to_sequence(np.asarray(given[i.label]), i) for i in program.inputs}
+    steps, batch = (max(a.shape[axis] for a in found.values()) for axis in (0, 1))
+    if steps == 1 and all(i.static for i in program.inputs):
+        steps = program.steps or 1
+    return {id_: np.broadcast_to(a, (steps, batch, *a.shape[2:])) for id_, a in found.items()}
+
+
+def calibration(path: Path, graph: Graph) -> Data:
+    """Read inputs by name, or samples ``x`` [samples, steps, …] of training data, at most 256 of them."""
+    arrays = read_arrays(path)
+    names = [(name, operation) for name, operation in graph.of_type(Input)]
+    if "x" in arrays and len(names) == 1 and names[0][0] not in arrays:
+        name, operation = names[0]
+        layout = operation.layout
+        samples = arrays["x"][:256]
+        if layout.batch_axis is None:
+            return {name: samples[0]}
+        if layout.time_axis is None:
+            return {name: np.moveaxis(samples, 0, layout.batch_axis)}
+        return {name: np.moveaxis(samples, [0, 1], [layout.batch_axis, layout.time_axis])}
+    return arrays

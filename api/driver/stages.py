@@ -1,0 +1,55 @@
+"""The driver: load -> prepare -> lower -> check -> plan -> emit -> build -> open, each stage called once, in this order.
+
+A user's action goes as far as it needs: an estimate stops after the plan, ``snnc compile`` after emitting, a session goes to the end.
+:func:`~snnc.driver.loading.as_graph` loads; :func:`~snnc.driver.lowering.lower_graph` prepares and lowers. What a stage does on a target is
+said by the target's back end.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from snnc.backends.registry import synonyms
+from snnc.backends.runtime.engine import Engine
+from snnc.compiler.ir.graph import Graph
+from snnc.driver.folder import save_model
+from snnc.driver.lowering import Lowered, lower_graph
+from snnc.driver.measuring import Data, measured_activity
+from snnc.options.compile_options import Options
+from snnc.project.compiled import Compiled
+
+if TYPE_CHECKING:
+    from snnc.compiler.tiles.planning.activity import Activity
+    from snnc.compiler.tiles.planning.ordering import Common
+
+
+def planned(graph: Graph, chosen: Options, data: Path | Data | None = None) -> Compiled:
+    """Bring `graph` to where it can be emitted; `data` is for the activity, an archive or inputs in the layout of the model."""
+    activity = None
+    if data is not None and chosen.backend.taken("calibrate") != "refused":
+        activity = measured_activity(graph, chosen, data)
+    return plan_program(lower_graph(graph, chosen), chosen, activity)
+
+
+def plan_program(
+    given: Lowered, chosen: Options, activity: Activity | None = None, strategy: str = "snnc", common: Common | None = None
+) -> Compiled:
+    """Check and plan a lowered graph; other strategies than "snnc" are baselines; `common` is what several plans of one program share."""
+    backend, own = chosen.backend, chosen.own(calibrate=activity, strategy=strategy, others=synonyms(), common=common)
+    backend.check(given.program, own)
+    placed = backend.plan(given.ready, given.program, own)
+    return Compiled(given.graph, chosen, placed.program, placed.plan, placed.parts)
+
+
+def emit_project(compiled: Compiled, folder: Path) -> None:
+    """Write a project into `folder`, which is empty or not there yet: what the target emits, and the model beside it."""
+    compiled.options.backend.emit(compiled.on_target, compiled.options.own(), folder)
+    save_model(compiled, folder)
+
+
+def open_engine(compiled: Compiled, folder: Path | None) -> Engine:
+    """Build the project in `folder` and load it; None where nothing is emitted."""
+    backend, own = compiled.options.backend, compiled.options.own()
+    built = None if folder is None else backend.build(folder, own)
+    return backend.open(compiled.on_target, own, built)

@@ -1,0 +1,118 @@
+"""What a plan places, in a project's folder: the plan itself, and the parts or orders of populations that it is of."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Graph
+from snnc.compiler.ir.plan import Plan
+from snnc.compiler.ir.plan_json import plan_from_json
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.tiles.partition import Parting
+from snnc.compiler.tiles.partition.errors import PartsError, UnreachedPartError
+from snnc.compiler.tiles.partition.reorder import orders, reorder
+from snnc.compiler.tiles.planning.options import PlanOptions
+from snnc.compiler.tiles.planning.ordering import Ordered
+from snnc.compiler.tiles.planning.parting import Parter, Parts
+from snnc.compiler.tiles.planning.placing import parter_of
+from snnc.data.arrays import read_arrays, write_arrays
+from snnc.errors import ProjectFolderError
+
+PARTS: Final = "model/parts.npz"
+"""Where a project keeps the part of every neuron."""
+ORDERS: Final = "model/orders.json"
+"""Where a project keeps how many channels of each population lie side by side."""
+
+
+def save_placed(parts: Parts | Ordered, folder: Path) -> None:
+    """Write what the plan of a project places to its folder."""
+    if isinstance(parts, Ordered):
+        save_orders(parts, folder)
+    else:
+        save_parts(parts.parting, folder)
+
+
+def read_placed(graph: Graph, program: StepProgram, chosen: PlanOptions, folder: Path) -> tuple[Plan, Parts | Ordered | None]:
+    """Return the plan of a project, and what it places where that is not the program as it is.
+
+    Parameters
+    ----------
+    graph, program, chosen
+        As the plan was made of them; the graph is the one that was lowered.
+    folder
+        Of the project.
+
+    Raises
+    ------
+    ProjectFolderError, PartsError
+        The plan, the orders or the parts cannot be read.
+    """
+    try:
+        plan = plan_from_json((folder / "plan.json").read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProjectFolderError(f"the plan of the project {str(folder)!r} cannot be read ({error}); compile the model again.") from None
+    if (folder / ORDERS).exists():
+        return plan, load_orders(program, folder)
+    if (folder / PARTS).exists():
+        return plan, load_parts(parter_of(graph, program, chosen), folder)
+    return plan, None
+
+
+def save_parts(parting: Parting, folder: Path) -> None:
+    """Write the part of every neuron into a project's folder."""
+    names = list(parting.parts)
+    arrays = {f"part_{n}": parting.parts[name].astype(np.uint16) for n, name in enumerate(names)}
+    arrays |= {f"place_{n}": parting.places[name].astype(np.uint32) for n, name in enumerate(names) if name in parting.places}
+    write_arrays(folder / PARTS, {"names": np.frombuffer(json.dumps(names).encode(), dtype=np.uint8), **arrays})
+
+
+def load_parts(parter: Parter, folder: Path) -> Parts:
+    """Read what :func:`save_parts` wrote.
+
+    Raises
+    ------
+    PartsError
+        The file is damaged.
+    """
+    try:
+        arrays = read_arrays(folder / PARTS)
+        names = json.loads(arrays["names"].tobytes())
+        kinds = ("part", "place")
+        parting = Parting(*({name: arrays[f"{k}_{n}"].astype(np.int64) for n, name in enumerate(names)} for k in kinds))
+        sizes = parter.candidates.sizes if parter.candidates is not None else {}
+        shapes = {name: (n,) for name, n in sizes.items()}
+        if any({name: number.shape for name, number in some.items()} != shapes for some in (parting.parts, parting.places)):
+            raise ValueError("it is of another network")
+        return parter.apply(parting)
+    except (KeyError, ValueError, TypeError, UnreachedPartError) as error:
+        raise PartsError(f"the parts in {str(folder / PARTS)!r} cannot be read ({error}); compile the model again.") from None
+
+
+def save_orders(way: Ordered, folder: Path) -> None:
+    """Write the orders into a project's folder."""
+    grains = {id_: order.grain for id_, order in way.orders.items()}
+    (folder / ORDERS).write_text(json.dumps(grains, indent=1) + "\n", encoding="utf-8")
+
+
+def load_orders(program: StepProgram, folder: Path) -> Ordered:
+    """Read what :func:`save_orders` wrote.
+
+    Raises
+    ------
+    ProjectFolderError
+        The file is damaged.
+    """
+    try:
+        grains = json.loads((folder / ORDERS).read_text(encoding="utf-8"))
+        able = orders(program, 1)
+        chosen = {id_: replace(able[id_], grain=int(grain)) for id_, grain in grains.items()}
+        if any(order.grain < 1 or order.channels % order.grain for order in chosen.values()):
+            raise ValueError("a number of channels does not divide them")
+    except (OSError, KeyError, ValueError, TypeError, AttributeError) as error:
+        raise ProjectFolderError(f"{str(folder / ORDERS)!r} cannot be read ({error}); compile the model again.") from None
+    return Ordered(chosen, reorder(program, chosen))

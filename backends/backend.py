@@ -1,0 +1,191 @@
+"""What snnc knows of a target: one frozen object a back end, listed in :mod:`snnc.backends.registry`.
+
+Nothing heavy is imported here or in a ``backend.py``: the command line reads which option a target takes before it knows whether it
+compiles anything. Methods import what they need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from snnc.backends.runtime.engine import Engine
+    from snnc.compiler.ir.graph import Graph
+    from snnc.compiler.ir.plan import Plan
+    from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.losses import Loss
+    from snnc.compiler.losses.optimizers import Optimizer
+    from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+    from snnc.compiler.tiles.planning.options import PlanOptions
+    from snnc.compiler.tiles.planning.ordering import Ordered
+    from snnc.compiler.tiles.planning.parting import Parts
+
+Taken: TypeAlias = Literal["yes", "with a loss", "refused"]
+"""Whether a target takes an option: always, where it trains, or never."""
+TRAINING: Final[Mapping[str, Any]] = {"taken": "with a loss"}
+"""Metadata of a field: the option changes training alone, so that it needs a loss."""
+
+
+@dataclass(frozen=True, eq=False)
+class TargetOptions:
+    """The options that every target takes; a back end adds its own fields.
+
+    ``target`` is what the user named. The others have the names and defaults that :func:`snnc.compile` gives them. Metadata of a field say
+    how the option is taken: :data:`TRAINING`, or ``{"values": {value: taken}}`` where single values differ, others being refused.
+    """
+
+    target: str
+    steps: int | None = None
+    batch: int | None = None
+    loss: Loss | None = None
+    loss_output: str | None = field(default=None, metadata=TRAINING)
+    optimizer: Optimizer | None = field(default=None, metadata=TRAINING)
+    surrogate: Surrogate | None = field(default=None, metadata=TRAINING)
+    gradient_window: tuple[float, float] | None = field(default=None, metadata=TRAINING)
+
+    def for_plan(self) -> PlanOptions | None:
+        """Return those that a planner of tiles reads; None without tiles."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A program on its way through a back end.
+
+    Attributes
+    ----------
+    program
+        Of the network as its author wrote it.
+    plan
+        Which slice of it lies where; None where there are no tiles.
+    parts
+        The parts or orders of populations that the plan places, where it does not place the program as it is.
+    """
+
+    program: StepProgram
+    plan: Plan | None = None
+    parts: Parts | Ordered | None = None
+
+    @property
+    def placed(self) -> StepProgram:
+        """The program that the plan is of, and that is emitted."""
+        return self.program if self.parts is None else self.parts.between.split
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A project that was built: its folder, and the library, or whatever else of it is loaded."""
+
+    folder: Path
+    library: Path
+
+
+Own = TypeVar("Own", bound=TargetOptions)
+"""The options of one back end."""
+
+
+@dataclass(frozen=True, eq=False)
+class Backend(Generic[Own]):
+    """A target, or all targets of a kind. A subclass overrides the stages that it has, and is no dataclass of its own.
+
+    Attributes
+    ----------
+    name
+        What ``--target`` calls it.
+    about
+        What it is, in a line of ``snnc targets``; empty where a file describes each target.
+    options
+        The dataclass of the options that it takes.
+    heading
+        How messages and tables call it, where that is not its name.
+    synonyms
+        What else people call it: whoever types one is asked whether this target is meant.
+    emits
+        Whether it writes a program that is built; otherwise the step program itself runs, in this process.
+    has_tiles
+        Whether it plans on tiles, and counts their cycles.
+    native
+        Whether its project is a sized one of :mod:`snnc.backends.native`: its program owns the weights, ``project.json`` says what
+        memory a sequence takes, and PyTorch can run it as a module.
+    """
+
+    name: str
+    about: str
+    options: type[Own]
+    heading: str = ""
+    synonyms: tuple[str, ...] = ()
+    emits: bool = True
+    has_tiles: bool = False
+    native: bool = False
+
+    @property
+    def words(self) -> str:
+        """How messages and tables call it."""
+        return self.heading or self.name
+
+    def runs(self, target: str) -> bool:
+        """Return whether it is the back end of what ``--target`` names."""
+        return target == self.name
+
+    def taken(self, name: str, value: Any = None) -> Taken:
+        """Return whether it takes an option, or one value of it."""
+        found = next((f for f in fields(self.options) if f.name == name), None)
+        if found is None:
+            return "refused"
+        values: Mapping[str, Taken] = found.metadata.get("values", {})
+        if values and isinstance(value, str) and value != found.default:
+            return values.get(value, "refused")
+        taken: Taken = found.metadata.get("taken", "yes")
+        return taken
+
+    def own(self, chosen: Any, **more: Any) -> Own:
+        """Return those of all options that it takes, by their names; of `more`, which no user chooses, those that it has a field for."""
+        names = [f.name for f in fields(self.options)]
+        given = {name: getattr(chosen, name) for name in names if hasattr(chosen, name)}
+        return self.options(**(given | {name: value for name, value in more.items() if name in names}))
+
+    def prepare(self, graph: Graph, options: Own) -> Graph:
+        """Return the graph in the form that it lowers best."""
+        del options
+        return graph
+
+    def check(self, program: StepProgram, options: Own) -> None:
+        """Refuse, with a coded error, what it cannot run."""
+
+    def plan(self, graph: Graph, program: StepProgram, options: Own) -> Placed:
+        """Return what is to be emitted; `graph` is the one that was lowered to `program`."""
+        del graph, options
+        return Placed(program)
+
+    def emit(self, placed: Placed, options: Own, folder: Path) -> None:
+        """Write the program into `folder`, which is empty or not there yet."""
+
+    def build(self, folder: Path, options: Own) -> Built:
+        """Build the project in `folder`, where it was never built before."""
+        del options
+        return Built(folder, folder)
+
+    def open(self, placed: Placed, options: Own, built: Built | None) -> Engine:
+        """Load what :meth:`build` returned; None where nothing is emitted."""
+        raise NotImplementedError(f"the back end {self.name!r} opens nothing")
+
+    def next_step(self, folder: Path, trains: bool) -> str:
+        """Return what a user does next with a project, as a command."""
+        return f"snnc train {folder} --data DATA.npz" if trains else f"snnc run {folder} --inputs x.npz --outputs y.npz"
+
+    def threads(self, options: Own) -> int:
+        """Return how many threads work on samples, each with memory of its own."""
+        del options
+        return 1
+
+    def launches(self, project: Mapping[str, Any], steps: int, batch: int) -> dict[str, Any] | None:
+        """Return the predicted time of a training step, launch by launch, from ``project.json``; None where nothing predicts it."""
+        del project, steps, batch
+        return None
+
+    def on_device(self) -> bool:
+        """Return whether its program reads and writes arrays in the memory of a GPU."""
+        return False

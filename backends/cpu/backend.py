@@ -1,0 +1,62 @@
+"""The processor at hand as a target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOptions
+
+if TYPE_CHECKING:
+    from snnc.backends.runtime.engine import Engine
+    from snnc.compiler.ir.plan import Precision
+
+
+@dataclass(frozen=True, eq=False)
+class CpuOptions(TargetOptions):
+    """What the processor takes."""
+
+    seed: int = field(default=0, metadata=TRAINING)
+    truncate: int | None = field(default=None, metadata=TRAINING)
+    memory: int | None = None
+    threads: int | None = None
+    precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "yes"}})
+
+
+class CpuBackend(Backend[CpuOptions]):
+    """Emits a C++ program and loads it."""
+
+    def emit(self, placed: Placed, options: CpuOptions, folder: Path) -> None:
+        """Write the program, its tables and weights; refuse a bound on memory that it cannot keep."""
+        from snnc.backends.cpu.emit import emit_cpu
+        from snnc.backends.native.memory import check_bound
+
+        emit_cpu(placed.program, folder, options.steps, options.batch, options.precision)
+        check_bound(folder, options.batch, options.memory)
+
+    def build(self, folder: Path, options: CpuOptions) -> Built:
+        """Compile the program."""
+        del options
+        from snnc.backends.cpu.build import build_cpu
+
+        return Built(folder, build_cpu(folder))
+
+    def open(self, placed: Placed, options: CpuOptions, built: Built | None) -> Engine:
+        """Load the program."""
+        del placed
+        from snnc.backends.cpu.engine import CpuEngine
+
+        assert built is not None, "a program is emitted"
+        return CpuEngine(built.library, built.folder, options.threads, options.memory)
+
+    def threads(self, options: CpuOptions) -> int:
+        """Return how many threads a session has."""
+        from snnc.backends.cpu.engine import threads_of
+
+        return threads_of(options.threads)
+
+
+CPU: Final = CpuBackend(
+    "cpu", "this processor: an emitted C++ program, the fastest way to train here; needs a C++ compiler", CpuOptions, native=True
+)

@@ -1,0 +1,79 @@
+"""A GPU as a target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOptions
+
+if TYPE_CHECKING:
+    from snnc.backends.runtime.engine import Engine
+    from snnc.compiler.ir.plan import Precision
+
+
+@dataclass(frozen=True, eq=False)
+class CudaOptions(TargetOptions):
+    """What a GPU takes.
+
+    Attributes
+    ----------
+    device
+        Number of the one to open on; None: that of the environment. No user's option: a module of PyTorch says where its tensors are.
+    """
+
+    seed: int = field(default=0, metadata=TRAINING)
+    truncate: int | None = field(default=None, metadata=TRAINING)
+    memory: int | None = None
+    precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "with a loss", "float16": "yes"}})
+    device: int | None = None
+
+
+class CudaBackend(Backend[CudaOptions]):
+    """Emits a CUDA program and loads it."""
+
+    def emit(self, placed: Placed, options: CudaOptions, folder: Path) -> None:
+        """Write the program, its tables and weights; refuse a bound on memory that it cannot keep."""
+        from snnc.backends.cuda.emit import emit_cuda
+        from snnc.backends.native.memory import check_bound
+
+        emit_cuda(placed.program, folder, options.steps, options.batch, options.precision)
+        check_bound(folder, options.batch, options.memory)
+
+    def build(self, folder: Path, options: CudaOptions) -> Built:
+        """Compile the program for the device at hand."""
+        from snnc.backends.cuda.engine import build_for_device
+
+        return Built(folder, build_for_device(folder, options.device))
+
+    def open(self, placed: Placed, options: CudaOptions, built: Built | None) -> Engine:
+        """Load the program."""
+        del placed
+        from snnc.backends.cuda.engine import load_engine
+
+        assert built is not None, "a program is emitted"
+        return load_engine(built.library, built.folder, options.memory, options.device)
+
+    def launches(self, project: Mapping[str, Any], steps: int, batch: int) -> dict[str, Any] | None:
+        """Return the predicted kernels of a training step, with seconds on the card that was measured."""
+        from snnc.backends.cuda.schedule.prediction import predicted_step
+
+        return predicted_step(project, steps, batch)
+
+    def on_device(self) -> bool:
+        """Return whether kernels run on a GPU, not in a check on the processor."""
+        from snnc.backends.cuda.errors import CHECK_ON_HOST
+
+        return not os.environ.get(CHECK_ON_HOST)
+
+
+CUDA: Final = CudaBackend(
+    "cuda",
+    "a GPU (sm_75 and newer): an emitted CUDA program; needs nvcc and a device to run, neither to be emitted",
+    CudaOptions,
+    synonyms=("gpu", "nvidia"),
+    native=True,
+)

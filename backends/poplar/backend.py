@@ -1,0 +1,148 @@
+"""Machines of tiles as targets: those that snnc knows by name, and any that a TOML file describes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOptions
+
+if TYPE_CHECKING:
+    from snnc.backends.runtime.engine import Engine
+    from snnc.compiler.ir.graph import Graph
+    from snnc.compiler.ir.plan import Mode, Overlap, Recompute, Streaming
+    from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.tiles.planning.activity import Activity
+    from snnc.compiler.tiles.planning.options import PlanOptions
+    from snnc.compiler.tiles.planning.ordering import Common
+
+FILLED: Final = 0.5
+"""Part of its places with an entry from which on a sparse weight is no smaller than a dense one: each takes 8 bytes."""
+
+
+@dataclass(frozen=True, eq=False)
+class TileOptions(TargetOptions):
+    """What every plan on tiles takes.
+
+    Attributes
+    ----------
+    calibrate
+        How often neurons fire, measured on the data that a user gave, or assumed; None: nobody said.
+    strategy
+        ``"snnc"``, or a baseline to compare it with. An estimate chooses it.
+    others
+        Targets that are no machines, and their synonyms, for the message about an unknown one.
+    common
+        What several plans of one program share; an exploration keeps it.
+    """
+
+    capacity: int | None = None
+    mode: Mode = "exact"
+    calibrate: Activity | None = None
+    recompute: Recompute = field(default="auto", metadata=TRAINING)
+    strategy: str = "snnc"
+    others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    common: Common | None = None
+
+    def for_plan(self) -> PlanOptions:
+        """Return those that the planner reads."""
+        from snnc.compiler.tiles.planning.options import PlanOptions
+
+        names = {f.name for f in fields(PlanOptions)}
+        return PlanOptions(**{f.name: getattr(self, f.name) for f in fields(self) if f.name in names})
+
+
+@dataclass(frozen=True, eq=False)
+class PoplarOptions(TileOptions):
+    """What a machine takes."""
+
+    seed: int = 0
+    parts: int | None = None
+    streaming: Streaming = field(default="auto", metadata=TRAINING)
+    overlap_host_io: Overlap = "auto"
+    num_io_tiles: int | None = None
+
+
+Own = TypeVar("Own", bound=TileOptions)
+
+
+class TileBackend(Backend[Own]):
+    """Plans on the tiles of a machine."""
+
+    def machine(self, target: str) -> str:
+        """Return the name, or the file, of the machine that a target is placed on."""
+        return target
+
+    def prepare(self, graph: Graph, options: Own) -> Graph:
+        """Fill up weights that tiles hold best as dense ones."""
+        from snnc.compiler.passes.fill_sparse import FillSparse
+
+        return FillSparse(trains=options.loss is not None, least=FILLED)(graph)
+
+    def check(self, program: StepProgram, options: Own) -> None:
+        """Refuse what cannot be planned.
+
+        Raises
+        ------
+        UnknownTargetError
+            No machine has that name.
+        StepsNeededError
+            The number of steps is open.
+        """
+        from snnc.compiler.errors import StepsNeededError
+        from snnc.compiler.machines import load_target
+
+        load_target(self.machine(options.target), options.others)
+        if program.steps is None:
+            raise StepsNeededError(
+                f"{program.name!r} runs any number of steps, and {options.target} needs to know it; give steps (--steps 100)."
+            )
+
+    def plan(self, graph: Graph, program: StepProgram, options: Own) -> Placed:
+        """Map the program onto the machine's tiles."""
+        from snnc.compiler.machines import load_target
+        from snnc.compiler.tiles.planning.placing import map_graph
+
+        machine = load_target(self.machine(options.target))
+        asked = options.for_plan()
+        found = map_graph(graph, program, asked, options.calibrate, machine=machine, strategy=options.strategy, common=options.common)
+        return Placed(program, found.plan, found.parts)
+
+
+class PoplarBackend(TileBackend[PoplarOptions]):
+    """Emits a Poplar program and loads it, on the emulator where there is no IPU."""
+
+    def runs(self, target: str) -> bool:
+        """Return True: what no other back end runs names a machine, or its file."""
+        del target
+        return True
+
+    def emit(self, placed: Placed, options: PoplarOptions, folder: Path) -> None:
+        """Write the host program, codelets, tables, weights and the plan."""
+        del options
+        from snnc.backends.poplar.emit import emit_poplar
+
+        assert placed.plan is not None, "machines have plans"
+        emit_poplar(placed.placed, placed.plan, folder)
+
+    def build(self, folder: Path, options: PoplarOptions) -> Built:
+        """Compile the program."""
+        del options
+        from snnc.backends.poplar.build import build_poplar
+
+        return Built(folder, build_poplar(folder))
+
+    def open(self, placed: Placed, options: PoplarOptions, built: Built | None) -> Engine:
+        """Load the program; populations in parts or other orders are handed on as their author wrote them."""
+        del options
+        from snnc.backends.poplar.engine import PoplarEngine
+        from snnc.backends.runtime.parted import PartedEngine
+
+        assert built is not None, "a program is emitted"
+        engine = PoplarEngine(built.library, built.folder)
+        return engine if placed.parts is None else PartedEngine(engine, placed.parts.between)
+
+
+POPLAR: Final = PoplarBackend("machine", "", PoplarOptions, "machines (gc200, pod4, …)", has_tiles=True)

@@ -1,0 +1,74 @@
+"""A package for PopTorch as a target."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from snnc.backends.backend import Built, Placed
+from snnc.backends.poplar.backend import TileBackend, TileOptions
+
+if TYPE_CHECKING:
+    from snnc.backends.runtime.engine import Engine
+    from snnc.compiler.tiles.planning.options import PlanOptions
+
+USUAL: Final = "gc200"
+"""The machine of a target that names none."""
+
+
+class PopTorchOptions(TileOptions):
+    """What a package takes."""
+
+    def for_plan(self) -> PlanOptions:
+        """Return those of a plan that stands in another program."""
+        return replace(super().for_plan(), embedded=True)
+
+
+class PopTorchBackend(TileBackend[PopTorchOptions]):
+    """Emits a custom operation, placed on an IPU, and the package around it; here it runs forward on the emulator."""
+
+    def runs(self, target: str) -> bool:
+        """Return whether the target is ``poptorch`` or ``poptorch:MACHINE``."""
+        return target.partition(":")[0] == self.name
+
+    def machine(self, target: str) -> str:
+        """Return the machine that the target names."""
+        return target.partition(":")[2] or USUAL
+
+    def emit(self, placed: Placed, options: PopTorchOptions, folder: Path) -> None:
+        """Write the package."""
+        del options
+        from snnc.backends.poptorch.emit import emit_poptorch
+
+        assert placed.plan is not None, "a package is placed on tiles"
+        emit_poptorch(placed.program, placed.plan, folder)
+
+    def build(self, folder: Path, options: PopTorchOptions) -> Built:
+        """Compile the custom operation."""
+        del options
+        from snnc.backends.poptorch.build import build_operation
+
+        return Built(folder, build_operation(folder))
+
+    def open(self, placed: Placed, options: PopTorchOptions, built: Built | None) -> Engine:
+        """Load the operation."""
+        del options
+        from snnc.backends.poptorch.engine import PopTorchEngine
+
+        assert placed.plan is not None, "a package is placed on tiles"
+        assert built is not None, "a package is emitted"
+        return PopTorchEngine(placed.program, placed.plan, built.folder, built.library)
+
+    def next_step(self, folder: Path, trains: bool) -> str:
+        """Return how the package is trained."""
+        del trains
+        return f"make in it and python train.py with the Poplar SDK; here: python -m snnc.emulated_poptorch {folder / 'train.py'}"
+
+
+POPTORCH: Final = PopTorchBackend(
+    "poptorch",
+    "a Python package for PopTorch around a custom operation; poptorch:MACHINE places it on another IPU than a gc200",
+    PopTorchOptions,
+    has_tiles=True,
+)

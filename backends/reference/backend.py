@@ -1,0 +1,33 @@
+"""The reference as a target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOptions
+
+if TYPE_CHECKING:
+    from snnc.backends.runtime.engine import Engine
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceOptions(TargetOptions):
+    """What the reference takes."""
+
+    seed: int = field(default=0, metadata=TRAINING)
+    truncate: int | None = field(default=None, metadata=TRAINING)
+
+
+class ReferenceBackend(Backend[ReferenceOptions]):
+    """Runs the step program as it is."""
+
+    def open(self, placed: Placed, options: ReferenceOptions, built: Built | None) -> Engine:
+        """Return an engine of the program."""
+        del options, built
+        from snnc.backends.reference.engine import ReferenceEngine
+
+        return ReferenceEngine(placed.program)
+
+
+REFERENCE: Final = ReferenceBackend("reference", "the NumPy backend: any network, no compiler needed", ReferenceOptions, emits=False)

@@ -1,0 +1,46 @@
+"""All back ends. Nothing else knows the names of targets: what depends on the target asks its object."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+from snnc.backends.backend import Backend
+from snnc.backends.cpu.backend import CPU
+from snnc.backends.cuda.backend import CUDA
+from snnc.backends.poplar.backend import POPLAR
+from snnc.backends.poptorch.backend import POPTORCH
+from snnc.backends.reference.backend import REFERENCE
+
+AnyBackend: TypeAlias = Backend[Any]
+BACKENDS: Final[tuple[AnyBackend, ...]] = (
+    REFERENCE,
+    CPU,
+    CUDA,
+    POPTORCH,
+    POPLAR,  # the last one: it takes every name that is left, as that of a machine or of its file
+)
+DEFAULT: Final = REFERENCE.name
+"""The target where nobody names one."""
+PROCESSOR: Final = CPU.name
+"""The target of a module of PyTorch where nobody names one."""
+
+
+def backend_of(target: str) -> AnyBackend:
+    """Return the back end of what ``--target`` names.
+
+    Examples
+    --------
+    >>> [backend_of(target).name for target in ("cpu", "poptorch:bow", "pod4", "mine.toml")]
+    ['cpu', 'poptorch', 'machine', 'machine']
+    """
+    return next(backend for backend in BACKENDS if backend.runs(target))
+
+
+def named() -> tuple[AnyBackend, ...]:
+    """Return the back ends that are targets by their own names, in alphabetical order."""
+    return tuple(sorted((b for b in BACKENDS if b.about), key=lambda b: b.name))
+
+
+def synonyms() -> dict[str, tuple[str, ...]]:
+    """Return the names of :func:`named`, those without tiles first, and what else people call each."""
+    return {b.name: b.synonyms for b in sorted(named(), key=lambda b: b.has_tiles)}

@@ -1,0 +1,55 @@
+"""What a plan may be asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from snnc.compiler.ir.plan import Mode, Overlap, Recompute, Streaming
+from snnc.compiler.losses import Loss
+from snnc.compiler.losses.optimizers import Optimizer
+from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+
+DEFAULT_BATCH: Final = 32
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What a plan is asked for, beside the program and the machine; None leaves a choice to the planner.
+
+    Attributes
+    ----------
+    steps, loss, loss_output, optimizer, surrogate, gradient_window
+        As the program was lowered with: a network in parts is lowered again.
+    batch
+        Samples of a run or an update.
+    seed
+        Of the partitioner.
+    capacity, mode, recompute, streaming, parts, overlap_host_io, num_io_tiles
+        As :func:`snnc.compile` takes them.
+    embedded
+        Whether the plan is a part of another program: neurons keep their author's order, and nothing streams beside it.
+    """
+
+    steps: int | None = None
+    batch: int | None = None
+    loss: Loss | None = None
+    loss_output: str | None = None
+    optimizer: Optimizer | None = None
+    surrogate: Surrogate | None = None
+    gradient_window: tuple[float, float] | None = None
+    seed: int = 0
+    capacity: int | None = None
+    mode: Mode = "exact"
+    recompute: Recompute = "auto"
+    streaming: Streaming = "auto"
+    parts: int | None = None
+    overlap_host_io: Overlap = "auto"
+    num_io_tiles: int | None = None
+    embedded: bool = False
+
+    @property
+    def lowering(self) -> dict[str, Any]:
+        """What :func:`~snnc.compiler.lowering.lower.lower` takes by name."""
+        names = ("loss", "optimizer", "surrogate", "gradient_window", "steps")
+        return {name: getattr(self, name) for name in names}

@@ -1,0 +1,49 @@
+"""A back end is one folder and one line: the one of docs/extending.md, taken from the page, compiles, runs and refuses."""
+
+import pytest
+from extended import extended, section, tried
+
+
+@pytest.fixture(scope="module")
+def added():
+    return section("A back end")
+
+
+@pytest.fixture(scope="module")
+def place(added, tmp_path_factory):
+    return extended(tmp_path_factory.mktemp("toy"), added.files)
+
+
+def test_it_touches_one_new_folder_the_registry_and_the_list_of_packages(added):
+    assert set(added.files) == {"backends/script/__init__.py", "backends/script/backend.py", "backends/registry.py", "pyproject.toml"}
+
+
+def test_it_agrees_with_the_reference_and_refuses_what_it_does_not_take(added, place):
+    said = tried(place, added.tried).splitlines()
+    assert [line.split(":")[0] for line in said] == ["SNNC-E499", "SNNC-E552"]
+    assert "a loss" in said[0]
+    assert said[1].startswith("SNNC-E552: threads = 2 is for the targets cpu, not for 'script'")
+
+
+def test_its_script_runs_without_snnc(place):
+    code = "import sys, numpy as np, runpy; run = runpy.run_path('project/forward.py')['forward']; w = np.load('project/weights.npz'); "
+    code += "print(run(w, {'x0': np.ones((7, 2, 6), np.float32)})['y0'].shape, 'snnc' in sys.modules)"
+    assert tried(place, code).strip() == "(7, 2, 3) False"
+
+
+def test_commands_know_it(place):
+    code = "from snnc.cli.main import run_command; raise SystemExit(run_command({}))"
+    assert "script     a NumPy script" in tried(place, code.format(["targets"]))
+    run = "import numpy as np, snnc; snnc.write_onnx(snnc.Sequential(4, snnc.Dense(3), snnc.LI()).graph(), 'm.onnx')"
+    tried(place, run)
+    said = tried(place, code.format(["compile", "m.onnx", "--target", "script", "-o", "p", "--run", "--steps", "5"]))
+    assert "largest difference from the reference: 0" in said
+    took = "from snnc.options.table import RULES, taken_by; from snnc.backends.registry import backend_of; script = backend_of('script'); "
+    took += "print(*(name for name in RULES if taken_by(name, script) == 'yes'))"
+    assert tried(place, took).split() == ["steps", "batch", "loss", "dt", "detach", "input_kind"]
+
+
+def test_a_name_that_is_nearly_its_own_is_understood(place):
+    code = "import snnc\ntry:\n    snnc.compile(snnc.Sequential(4, snnc.Dense(3), snnc.LI()), 'scrip', steps=3)\n"
+    code += "except snnc.SnncError as error:\n    print(error)"
+    assert "Is 'script' meant?" in tried(place, code)
