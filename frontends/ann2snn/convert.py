@@ -69,7 +69,7 @@ def convert(graph: Graph, scales: Mapping[str, float], steps: int) -> Graph:
 
 
 def _demands(graph: Graph, order: list[str], scales: Mapping[str, float]) -> dict[str, float | None]:
-    """Return, for each node, the scale that its consumers would like: None if they take any, 1 where they disagree."""
+    """Return, for each node, the scale that its consumers prefer: None if they accept any, 1 if they disagree."""
     found: dict[str, float | None] = {}
     for name in reversed(order):
         wanted = {_wish(e.target, graph.operation(e.target), scales, found) for e in graph.outgoing(name)} - {None}

@@ -84,7 +84,7 @@ class Report:
         return None if self.accuracy is None or last is None else self.accuracy - last
 
     def sentences(self) -> Iterator[str]:
-        """Return the whole report as sentences."""
+        """Yield the whole report as sentences."""
         balanced, measured = (f"{count} ({described})" for count, described in (self.balanced_on, self.measured_on))
         flatter = ": the same, so the numbers below flatter" if balanced == measured else ""
         yield (
