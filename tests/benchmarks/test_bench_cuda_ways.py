@@ -286,7 +286,7 @@ def test_a_run_that_is_killed_leaves_its_rows(stub, cache, tmp_path):
         textwrap.dedent(
             """
             import os, signal, sys
-            from snnc import cli
+            from snnc.cli import main as cli
             from snnc.benchmarks.cpu.engine import Entry
             from snnc.benchmarks.cpu.workloads import Dense, Workload
             from snnc.benchmarks.cuda import command, workloads
