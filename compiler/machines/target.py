@@ -1,4 +1,4 @@
-"""A machine of many tiles with local memory, as data. The machines that snnc knows are TOML files in ``compiler/targets``."""
+"""A machine of many tiles with local memory, as data. The machines that snnc knows are the TOML files beside this module."""
 
 from __future__ import annotations
 

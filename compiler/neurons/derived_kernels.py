@@ -26,7 +26,8 @@ from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 LARGEST: Final = 1 << 20
 """Bytes of a file that are read; kernels take some thousand."""
 _DERIVING: Final = (
-    "adjoint", "binary", "derived_kernels", "expression", "forward_kernel", "kernel", "neuron", "partials", "single_assignment", "storage",
+    "adjoint", "binary_values", "derived_kernels", "expression", "forward_kernel", "kernel", "neuron", "partials", "single_assignment",
+    "stored_values",
     "symbolic", "symbolic_functions",
 )  # fmt: skip
 """Modules that decide what is derived."""

@@ -401,7 +401,8 @@ def test_too_little_memory_is_said(capsys, project, monkeypatch):
 
 
 def test_ctrl_c_ends_quietly(tmp_path, project, data):
-    script = "import signal, snnc.data.arrays, time, sys\nsnnc.data.read_arrays = lambda p: (print('ready', flush=True), time.sleep(60))\n"
+    script = "import signal, time, sys\nfrom snnc.data import arrays\n"
+    script += "arrays.read_arrays = lambda p: (print('ready', flush=True), time.sleep(60))\n"
     script += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell that runs the tests in the background ignores it
     script += "from snnc.cli.main import main; main()"
     arguments = ["run", str(project), "--inputs", str(tmp_path / "x.npz"), "--outputs", str(tmp_path / "y.npz")]
