@@ -7,11 +7,12 @@ from typing import Final
 
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.network import Network, Store
-from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, vector
+from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, connected, integer, number, vector
 from snnc.compiler.ir.plan import BusPlan
 from snnc.compiler.ir.step_operations import NeuronAdjoint
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name, near_bounds
+from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials, remember
 
 HELPERS: Final = "gradient_helpers"
 REDUCE: Final = "reduce_gradients"
@@ -58,14 +59,15 @@ def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo]
         f'layout.pieces({bus.id}_sums, "{bus.id}_reduced", {bus.gradient.parts}, {capacity})',
         "sums of partial products",
     )
-    fields = (
-        vector("Input", "float", "partials", f"{bus.id}_producers.of(p)"),
-        vector("Output", "float", "sums", f"Layout::part_of({reduced}, p)"),
-        number("entries", "p.samples * p.entries"),
-        number("producers", "p.producers"),
-    )
-    title = "Adds partial products of a window's entries."
-    name = assembly.codelet("reduce_partials", "ReducePartials", title, bus.id, fields, net.cost("reduce_partials"), {})
+    values = {
+        "partials": f"{bus.id}_producers.of(p)",
+        "sums": f"Layout::part_of({reduced}, p)",
+        "entries": "p.samples * p.entries",
+        "producers": "p.producers",
+    }
+    vertex, title = reduce_partials(net.costs), "Adds partial products of a window's entries."
+    fields = connected(vertex, values)
+    name = assembly.described(vertex, title, bus.id, fields)
     assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "PartialSum", "p", f"{bus.id}_sums", REDUCE, name, "p.tile", fields))
 
 
@@ -76,25 +78,23 @@ def _stage_two(net: Network, assembly: Assembly, store: Store, bus: BusPlan) -> 
         "Parts", f"{bus.id}_counts", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{bus.id}_counts", 1)', "entries of the window before"
     )
     limited = net.limited(bus, backward=True)
-    keep = (
-        number("samples", "r.samples"),
-        vector("Input", "unsigned", "number", f"Layout::samples({bus.id}_near_number, r)"),
-        vector("Output", "unsigned", "counts", f"{counts}[r.index]"),
-    )
-    title = "Remembers how many entries a window holds."
-    name = assembly.codelet("remember", "Remember", title, bus.id, keep, net.cost("transpose"), {})
+    number_ = f"Layout::samples({bus.id}_near_number, r)"
+    vertex, title = remember(net.costs), "Remembers how many entries a window holds."
+    keep = connected(vertex, {"samples": "r.samples", "number": number_, "counts": f"{counts}[r.index]"})
+    name = assembly.described(vertex, title, bus.id, keep)
     for compute_set in ("backward_neurons", "backward_rounds")[: 1 + limited]:
         assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "Relay", "r", relays, compute_set, name, "r.tile", keep))
-    fields = (
-        number("samples", "r.samples"),
-        number("capacity", bus.gradient.capacity),
-        number("parts", bus.gradient.parts),
-        vector("Input", "unsigned", "counts", f"{counts}[r.index]"),
-        vector("Input", "float", "sums", f"sums_of({bus.id}_reduced, r)"),
-        vector("Output", "float", "values", f"Layout::samples({bus.id}_back_values, r)"),
-    )
-    title = "Adds the last sums of a window's gradients; workers share its entries."
-    name = assembly.codelet("gradient_window", "GradientWindow", title, bus.id, fields, net.cost("gradient_window"), {})
+    values = {
+        "samples": "r.samples",
+        "capacity": bus.gradient.capacity,
+        "parts": bus.gradient.parts,
+        "counts": f"{counts}[r.index]",
+        "sums": f"sums_of({bus.id}_reduced, r)",
+        "values": f"Layout::samples({bus.id}_back_values, r)",
+    }
+    vertex, title = gradient_window(net.costs), "Adds the last sums of a window's gradients; workers share its entries."
+    fields = connected(vertex, values)
+    name = assembly.described(vertex, title, bus.id, fields)
     for compute_set in ("relay_backward", "backward_next")[: 1 + limited]:
         assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "Relay", "r", relays, compute_set, name, "r.tile", fields))
 

@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import Final
 
 from snnc.backends.poplar.network import Network, Store
-from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
+from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, class_name, connected, integer, number, scalar, vector
 from snnc.backends.poplar.vertices.gradient_windows import asked_fields, counts_lost, join_near, next_fields, shown_fields, window_variables
 from snnc.backends.poplar.vertices.relay_segments import add_relay_boundaries, held, host_ring, in_segments, keep_count, slot, slots
 from snnc.compiler.ir.plan import BusPlan
 from snnc.compiler.tiles.relays.buses import bit_words
+from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.relay_vertices import copy_mask
 
 JOIN: Final = "relay_windows"
 """The compute set in which workers put together what each of them found."""
@@ -37,13 +39,9 @@ def _masks_for_relays(net: Network, assembly: Assembly, store: Store) -> str:
     owner, mask, unit = store.owner, f"{store.buffer}_mask", net.mask_unit(store)
     made = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{mask}_before", {unit} * {owner}.units())'
     before = assembly.variable("Sent", f"{mask}_before", made, "bits of the iteration before")
-    fields = (
-        vector("Input", "unsigned", "mask", f"{mask}.of_tile({owner}, h)", 8),
-        vector("Output", "unsigned", "copy", f"{before}.of_tile({owner}, h)", 8),
-        number("count", f"{before}.of_tile({owner}, h).numElements()"),
-    )
-    title = "Keeps the masks of a tile for relays."
-    name = assembly.codelet("copy_mask", "CopyMask", title, store.buffer, fields, net.cost("copy_mask"), {})
+    vertex, title, copy = copy_mask(net.costs), "Keeps the masks of a tile for relays.", f"{before}.of_tile({owner}, h)"
+    fields = connected(vertex, {"mask": f"{mask}.of_tile({owner}, h)", "copy": copy, "count": f"{copy}.numElements()"})
+    name = assembly.described(vertex, title, store.buffer, fields)
     loop = VertexLoop(f"{store.buffer}: {title}", "Home", "h", f"{owner}.homes", JOIN, name, "h.tile", fields)
     assembly.loop("relays_forward", loop)
     return before
@@ -198,13 +196,10 @@ def _tell_iteration(net: Network, assembly: Assembly, store: Store) -> None:
     name = store.buffer
     made = f'layout.relay_numbers({name}_relays, poplar::INT, "{name}_iteration")'
     iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")
-    fields = (
-        scalar("Input", "int", "from", "second_clock[r.tile]"),
-        scalar("Output", "int", "to", f"{iteration}[r.index][0]"),
-        integer("add", 1),
-    )
+    fields = connected(CLOCK_VERTEX, {"from": "second_clock[r.tile]", "to": f"{iteration}[r.index][0]", "add": 1})
     comment = f"{store.owner}: the iteration, for what is shown in the next one"
-    assembly.loop("clocks", VertexLoop(comment, "Relay", "r", f"{name}_relays", "forward_neurons", "Clock", "r.tile", fields))
+    loop = ("Relay", "r", f"{name}_relays", "forward_neurons", class_name(CLOCK_VERTEX), "r.tile")
+    assembly.loop("clocks", VertexLoop(comment, *loop, fields))
 
 
 def _compact(net: Network, assembly: Assembly, store: Store) -> None:
