@@ -7,7 +7,7 @@ from typing import Final
 
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.network import Network, Store
-from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, connected, integer, number, vector
+from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, connected, integer, number, vector
 from snnc.compiler.ir.plan import BusPlan
 from snnc.compiler.ir.step_operations import NeuronAdjoint
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
@@ -114,67 +114,40 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
     assembly.variable("Tensor", values, f'layout.window({relays}, poplar::FLOAT, "{values}", {capacity})', "the gradients")
 
 
-def shown_fields(net: Network, store: Store, index: int, bus: BusPlan) -> tuple[list[Field], Body]:
-    """Fields and body with which the workers of a relay show the first window of a bus in the backward pass."""
+def shown_body(net: Network, index: int, bus: BusPlan) -> Body:
+    """What the template needs to show the first window of a bus in the backward pass."""
+    window = net.window(bus, forward=False)
+    return {
+        "index": index,
+        "comment": "The window.",
+        "each": [f"position{index}[s] = n;"] if window.limited else [],
+        "left": ["relay_left_near"] if window.asked else [],
+    }
+
+
+def near_values(store: Store, index: int, bus: BusPlan) -> dict[str, object]:
+    """C++ expressions, by field, with which a relay shows a window of the backward pass."""
     assert bus.gradient is not None
-    fields = _near_fields(store, index, bus)
-    fields.append(vector("Input", "unsigned", f"window_before{index}", f"{bus.id}_counts[r.index]"))
-    body: Body = {"index": index, "comment": "The window.", "each": [], "left": []}
-    if net.limited(bus, backward=True):
-        fields.append(_position(bus, index, "Output"))
-        body["each"] = [f"position{index}[s] = n;"]
-    if net.asks(bus, forward=False):
-        fields += asked_fields(net, index, bus, forward=False)
-        body["left"] = ["relay_left_near"]
-    return fields, body
+    return {
+        f"entries{index}": bus.gradient.capacity,
+        f"near_room{index}": store.room(bus.gradient.capacity),
+        f"kept{index}": bus.width if bus.mode == "exact" else bus.capacity,
+        f"near_ids{index}": f"Layout::samples({bus.id}_near_ids, r)",
+        f"near_number{index}": f"Layout::samples({bus.id}_near_number, r)",
+        f"back_ids{index}": f"Layout::samples({bus.id}_back_ids, r)",
+        f"back_number{index}": f"Layout::samples({bus.id}_back_number, r)",
+    }
 
 
-def asked_fields(net: Network, index: int, bus: BusPlan, *, forward: bool) -> list[Field]:
-    """Fields with which a relay says how many further windows it needs, in the forward pass also those of the backward pass."""
-    if not net.asks(bus, forward=forward):
-        return []
-    fields = [vector("Output", "unsigned", f"more{index}", f"{bus.id}_more[r.index]")]
-    if forward and bus.gradient is not None:
-        fields.append(number(f"entries{index}", bus.gradient.capacity))
-    return fields
-
-
-def next_fields(store: Store, index: int, bus: BusPlan) -> tuple[list[Field], Body]:
-    """Fields and body with which a relay shows the next window of the same step."""
-    return [*_near_fields(store, index, bus), _position(bus, index, "InOut")], {"index": index, "comment": "The next window."}
-
-
-def _near_fields(store: Store, index: int, bus: BusPlan) -> list[Field]:
-    assert bus.gradient is not None
-    return [
-        number(f"entries{index}", bus.gradient.capacity),
-        number(f"near_room{index}", store.room(bus.gradient.capacity)),
-        number(f"kept{index}", bus.width if bus.mode == "exact" else bus.capacity),
-        vector("InOut", store.id_type, f"near_ids{index}", f"Layout::samples({bus.id}_near_ids, r)", 4),
-        vector("InOut", "unsigned", f"near_number{index}", f"Layout::samples({bus.id}_near_number, r)"),
-        vector("Output", store.id_type, f"back_ids{index}", f"Layout::samples({bus.id}_back_ids, r)", 4),
-        vector("Output", "unsigned", f"back_number{index}", f"Layout::samples({bus.id}_back_number, r)"),
-    ]
-
-
-def _position(bus: BusPlan, index: int, access: Access) -> Field:
-    return vector(access, "unsigned", f"position{index}", f"Layout::samples({bus.id}_position, r)")
-
-
-def join_near(store: Store) -> tuple[list[Field], Body]:
-    """Fields and lines with which workers put neurons that only take gradient behind the spikes."""
+def join_near(store: Store) -> tuple[dict[str, object], Body]:
+    """C++ expressions, by field, and lines with which workers put neurons that only take gradient behind the spikes."""
     name = store.buffer
     lines: Body = {"near": [1], "head": ["ends[slot] = all;"]}
-    fields = [vector("InOut", "unsigned", "ends", f"{name}_ends[r.index]")]
-    if counts_lost(store):
-        fields.append(vector("InOut", "unsigned", "lost_near", f"{name}_lost_near[r.index]"))
+    values: dict[str, object] = {"ends": f"{name}_ends[r.index]"}
+    if store.loses_near:
+        values["lost_near"] = f"{name}_lost_near[r.index]"
         lines["head"].append("lost_near[worker] = lost_near[worker] + (kept + near - all);")
-    return fields, lines
-
-
-def counts_lost(store: Store) -> bool:
-    """Whether neurons near the threshold may find no room."""
-    return store.near and store.stored < store.width
+    return values, lines
 
 
 # ---- blocks ------------------------------------------------------------------------------------------------------------------

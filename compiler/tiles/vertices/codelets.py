@@ -59,8 +59,8 @@ def uses(layout: Layout) -> Iterator[Use]:
     for source, relays in layout.relays.items():
         tiles = np.array([relay.tile for relay in relays])
         made = partial(_of_relays, layout.problem, source)
-        for key, cost, fields, number in layout.problem.kept.get(("relay codelets", source.buffer), made):
-            yield Use(key, cost, tiles, number, fields)
+        for key, vertex, number in layout.problem.kept.get(("relay codelets", source.buffer), made):
+            yield Use(key, vertex.cost, tiles, number, len(vertex.fields))
         if layout.problem.fused is not None:
             yield Use.of(CLOCK_VERTEX, tiles, 1)
             if not source.external and source.kind == "spikes":
