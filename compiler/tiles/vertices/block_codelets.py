@@ -27,9 +27,10 @@ def block_codelets(problem: Problem, layer: Layer) -> Iterator[tuple[str, Codele
         yield "gather", problem.costs[f"gather.{layer.id}"], 6 + _first(layer) + _read(further) + _weights(further) + ports, 1
         yield ZERO_VERTEX.name, ZERO_VERTEX.cost, len(ZERO_VERTEX.fields), len(layer.kernel.inputs)
     if problem.segment:
-        sent = [(index, source.kind == "spikes") for index, source in enumerate(layer.sent)]
+        reruns = problem.segments.reruns
+        sent = [(index, source.kind == "spikes") for index, source in enumerate(layer.sent) if reruns]
         vertex = boundary(problem.costs, len(layer.kernel.states), sent)
-        yield vertex.name, vertex.cost, len(vertex.fields), 2
+        yield vertex.name, vertex.cost, len(vertex.fields), 1 + reruns
     if not (problem.training and layer.gradient):
         return
     dealt = layer.id in problem.dealt

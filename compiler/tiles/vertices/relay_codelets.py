@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from snnc.compiler.tiles.network import Source
 from snnc.compiler.tiles.problem import Problem
-from snnc.compiler.tiles.relays.buses import Bus
+from snnc.compiler.tiles.relays.buses import Bus, ids_stored
 from snnc.compiler.tiles.vertices.relay_vertices import (
     Steps,
     Window,
@@ -59,7 +59,8 @@ def relay_codelets(problem: Problem, source: Source) -> Iterator[Codelet]:
 def steps_of(problem: Problem, source: Source) -> Steps:
     """What relays keep of a source of spikes."""
     near = source in problem.windowed
-    return Steps(id_type(source.width), source in problem.bits, near, near)
+    stored = ids_stored(source, problem.buses_of(source), problem.mode, problem.windowed_buses)
+    return Steps(id_type(source.width), source in problem.bits, near, near and stored < source.width)
 
 
 def window_of(problem: Problem, bus: Bus, *, forward: bool) -> Window:
