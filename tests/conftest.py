@@ -23,8 +23,8 @@ settings.load_profile(os.environ.get("SNNC_HYPOTHESIS", "fixed"))
 
 ROOT = Path(__file__).parents[1]
 CODELET_FLAGS = "SNNC_CODELET_FLAGS"
-AS_FOR_USERS = ("end_to_end", "backends/emulator")
-"""Folders where predictions are compared with emulations: plans are those of users. All other tests hold for any plan."""
+AS_FOR_USERS = ("end_to_end", "backends/emulator", "golden")
+"""Folders whose tests need the plans of users: predictions are compared with emulations, or with hashes. All others hold for any plan."""
 
 
 def pytest_addoption(parser):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from snnc.backends.poplar.parts import VertexLoop, integer, scalar
+from snnc.backends.poplar.parts import VertexLoop, class_name, connected
+from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 
 
 def clock(compute_set: str, source: str, target: str, add: int | str) -> VertexLoop:
     """Vertices that set one counter of each IPU by the other."""
-    fields = (scalar("Input", "int", "from", f"{source}[p.tile]"), scalar("Output", "int", "to", f"{target}[p.tile]"), integer("add", add))
-    return VertexLoop(compute_set, "auto", "p", f"{target}.places", compute_set, "Clock", "p.tile", fields)
+    fields = connected(CLOCK_VERTEX, {"from": f"{source}[p.tile]", "to": f"{target}[p.tile]", "add": add})
+    return VertexLoop(compute_set, "auto", "p", f"{target}.places", compute_set, class_name(CLOCK_VERTEX), "p.tile", fields)
 
 
 def set_clock(name: str, value: str) -> str:

@@ -19,7 +19,7 @@ from snnc.backends.poplar.build import SOURCES, TABLES
 from snnc.backends.poplar.constants import CONSTANTS
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.parts import Assembly, Body
+from snnc.backends.poplar.parts import Assembly, Body, cpp_type
 from snnc.backends.poplar.schedule import add_clocks, optimizer_context, programs
 from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
 from snnc.backends.poplar.streaming import add_streaming
@@ -34,12 +34,23 @@ from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS, a
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, joins
 from snnc.backends.poplar.vertices.window_tests import add_window_test, window_test_sets, window_test_table_count
+from snnc.backends.training.moments import moments
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.tiles.vertices.block_codelets import ZERO
-from snnc.compiler.tiles.vertices.codelets import CLOCK_CODE
-from snnc.compiler.tiles.vertices.cost import CLOCK, EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost
+from snnc.compiler.tiles.vertices.control_vertices import (
+    CLOCK_VERTEX,
+    ZERO_VERTEX,
+    answer,
+    count_down,
+    known,
+    most,
+    most_of_workers,
+)
+from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost
+from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
+from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, schedule, sum_pieces, sum_private, update, weight_rows
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 PARTS: Final = ("layout", "gradient_windows", "indexed", "packing", "poplar_session", "staging", "streaming", "vertices")
 """The parts of a host program that no network changes, each a header and a source."""
@@ -99,6 +110,7 @@ def render(net: Network) -> dict[str, str]:
 def print_files(net: Network, names: Mapping[str, str], context: Body) -> dict[str, str]:
     """Return files by name; `names` says where the plain file or the template of each lies."""
     environment = source_templates()
+    environment.filters["cpp_type"] = cpp_type
     environment.filters["code_bytes"] = partial(code_bytes, net.plan.target.instruction_bytes)
     return {name: source_of(environment, path, context) for name, path in names.items()}
 
@@ -116,11 +128,13 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
     if net.training:
         loss = add_loss(net, assembly)
         optimizer = net.program.optimizer
-        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "cost": net.cost("loss"), "scores": net.cost("loss_scores")})
-        extras.append({"template": "loss_sum", "cost": net.cost("reduce")})
+        each, scores = sample_loss(net.costs, loss["title"]), loss_scores(net.costs, loss["title"])
+        extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": each, "scores": scores})
+        extras.append(_printed(loss_sum(net.costs)))
         extras += gradient_codelets(net)
         name = optimizer.name if optimizer is not None else "sgd"
-        extras.append({"template": f"optimizer_{name}", "cost": net.cost("update"), **optimizer_context(optimizer)})
+        vertices = {"vertex": update(net.costs, len(moments(optimizer))), "schedule": schedule(net.costs)}
+        extras.append({"template": f"optimizer_{name}", **vertices, **optimizer_context(optimizer)})
     return assembly, {**network_context(net, assembly, programs(net, assembly)), "extras": extras}
 
 
@@ -141,8 +155,9 @@ def add_network(net: Network, assembly: Assembly) -> list[Body]:
     add_window_test(net, assembly, _tables_before(net))
     if net.window_test is None:
         return []
-    costs = {name: net.cost(name) for name in ("most", "answer", "known", "count_down")}
-    return [{"template": "further_windows", **costs, "zero": ZERO, "words": net.window_test.words, "looks_back": net.known}]
+    decide = (most(net.costs), most_of_workers(net.costs), answer(net.costs, looks_back=net.known), known(net.costs), count_down(net.costs))
+    vertices = {vertex.name: vertex for vertex in (*decide, ZERO_VERTEX)}
+    return [{"template": "further_windows", **vertices, "words": net.window_test.words, "looks_back": net.known}]
 
 
 def _tables_before(net: Network) -> int:
@@ -153,14 +168,19 @@ def _tables_before(net: Network) -> int:
 
 def gradient_codelets(net: Network) -> list[Body]:
     """Codelets that sum gradients and bring weights to their sources."""
-    extras: list[Body] = [{"template": "sum_private", "cost": net.cost("update")}]
+    used = [sum_private(net.costs)]
     if net.copied_rows:
-        extras.append({"template": "weight_rows", "cost": net.cost("weight_rows")})
+        used.append(weight_rows(net.costs))
     if net.packed_rows:
-        extras.append({"template": "pack_rows", "cost": net.cost("pack_rows")})
+        used.append(pack_rows(net.costs))
     if any(net.weight_gradient(id_) for id_ in net.indexed):
-        extras.append({"template": "sum_pieces", "cost": net.cost("sum_pieces")})
-    return extras
+        used.append(sum_pieces(net.costs))
+    return [_printed(vertex) for vertex in used]
+
+
+def _printed(vertex: VertexSpec) -> Body:
+    """What the template that has the vertex's name prints."""
+    return {"template": vertex.name, "vertex": vertex}
 
 
 def network_context(net: Network, assembly: Assembly, lines: list[str]) -> Body:
@@ -188,9 +208,8 @@ def network_context(net: Network, assembly: Assembly, lines: list[str]) -> Body:
         "groups": [{"name": n, "title": t, "loops": assembly.loops[g]} for g, (n, t) in GROUPS.items() if g in assembly.loops],
         "programs": lines,
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in net.program.inputs],
-        "clock": CLOCK,
+        "clock": CLOCK_VERTEX,
         "constants": CONSTANTS,
-        "clock_cost": CLOCK_CODE,
         "indexed": bool(net.indexed),
         "summands": SUMMANDS,
         "sweep": {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP},

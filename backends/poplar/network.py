@@ -27,6 +27,8 @@ from snnc.compiler.tiles.relays.buses import whole_words
 from snnc.compiler.tiles.schedule.schedule import Arc, stages_of
 from snnc.compiler.tiles.schedule.window_test import Direction, WindowTest, window_test
 from snnc.compiler.tiles.vertices.cost import CodeletCost, codelet_costs
+from snnc.compiler.tiles.vertices.relay_vertices import Steps, Window, id_type
+from snnc.compiler.tiles.vertices.vertex_spec import Element
 
 
 @dataclass(frozen=True)
@@ -55,9 +57,19 @@ class Store:
         return any(b.gradient is not None for b in self.buses)
 
     @property
-    def id_type(self) -> str:
+    def id_type(self) -> Element:
         """C++ type of an id."""
-        return "unsigned short" if self.width <= 1 << 16 else "unsigned"
+        return id_type(self.width)
+
+    @property
+    def loses_near(self) -> bool:
+        """Whether neurons near the threshold may find no room."""
+        return self.near and self.stored < self.width
+
+    @property
+    def steps(self) -> Steps:
+        """What relays keep, as their vertices are described with."""
+        return Steps(self.id_type, self.bits, self.near, self.loses_near)
 
     def room(self, ids: int) -> int:
         """Capacity of a list of `ids`: ids are moved as whole 32-bit words."""
@@ -66,7 +78,7 @@ class Store:
     @property
     def poplar_type(self) -> str:
         """Poplar type of an id."""
-        return "poplar::UNSIGNED_SHORT" if self.width <= 1 << 16 else "poplar::UNSIGNED_INT"
+        return "poplar::UNSIGNED_SHORT" if self.id_type == "unsigned short" else "poplar::UNSIGNED_INT"
 
 
 def _entries(bus: BusPlan) -> int:
@@ -251,6 +263,12 @@ class Network:
     def asks(self, bus: BusPlan, *, forward: bool) -> bool:
         """Whether relays find in the forward (or backward) pass how many further windows `bus` needs."""
         return bus in self.asked and self.rounds == forward
+
+    def window(self, bus: BusPlan, *, forward: bool) -> Window:
+        """What a relay's vertex shows of `bus` in a pass."""
+        near = bus.gradient is not None and not forward
+        asked = self.asks(bus, forward=forward) * (2 if forward and bus.gradient is not None else 1)
+        return Window(near, self.limited(bus, backward=near), asked, forward and bus.kind == "events" and bus.capacity < bus.width)
 
     def numbers_of_relay(self, bus: BusPlan) -> int:
         """Numbers with which a relay requests windows: one per worker if it lists bits, but not if it joins the latest results."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec
 
 Access: TypeAlias = Literal["Input", "Output", "InOut"]
 FieldKind: TypeAlias = Literal["edge", "number", "integer"]
 Body: TypeAlias = dict[str, Any]
+_ACCESS: Final[Mapping[str, Access]] = {"input": "Input", "output": "Output", "inout": "InOut"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,39 @@ def number(name: str, value: object) -> Field:
 def integer(name: str, value: object) -> Field:
     """Return a signed constant."""
     return Field(name, "int", "integer", str(value))
+
+
+def cpp_type(spec: FieldSpec) -> str:
+    """Return the C++ type of a field."""
+    if spec.kind == "constant":
+        return spec.type
+    aligned = f", {spec.align}" if spec.align else ""
+    held = f"Vector<{spec.type}, VectorLayout::ONE_PTR{aligned}>" if spec.many else spec.type
+    return f"{_ACCESS[spec.kind]}<{held}>"
+
+
+def class_name(vertex: VertexSpec) -> str:
+    """Return the C++ name of a class of vertices, or what its names begin with where there are several."""
+    return "".join(word.capitalize() for word in vertex.name.split("_"))
+
+
+def connected(vertex: VertexSpec, values: Mapping[str, object]) -> tuple[Field, ...]:
+    """Return the fields of a vertex with the C++ expressions that the host connects, by name.
+
+    Raises
+    ------
+    ValueError
+        A field has no expression, or an expression no field.
+    """
+    names = [spec.name for spec in vertex.fields]
+    if sorted(names) != sorted(values):
+        differ = sorted({*names} ^ {*values})
+        raise ValueError(f"the fields of {vertex.name} are {', '.join(names)}; described or connected alone: {', '.join(differ)}.")
+    return tuple(Field(spec.name, cpp_type(spec), _field_kind(spec), str(values[spec.name])) for spec in vertex.fields)
+
+
+def _field_kind(spec: FieldSpec) -> FieldKind:
+    return "edge" if spec.kind != "constant" else "integer" if spec.type == "int" else "number"
 
 
 @dataclass(frozen=True)
@@ -119,6 +155,10 @@ class Assembly:
         if serves not in known.serves:
             known.serves.append(serves)
         return known.name
+
+    def described(self, vertex: VertexSpec, title: str, serves: str, fields: tuple[Field, ...], body: Body | None = None) -> str:
+        """Return the name of the class of a vertex that has a description; its template has the vertex's name."""
+        return self.codelet(vertex.name, class_name(vertex), title, serves, fields, vertex.cost, body or {})
 
     def forget(self, part: str, name: str) -> str:
         """Declare that the contents of variable `name` are not needed at the start of `part`; return the name."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from snnc.backends.poplar.emit import add_network, gradient_codelets, network_context
 from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.parts import Assembly, Body, VertexLoop
+from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
 from snnc.backends.poplar.schedule import gradient_sums, sequences, start_program
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
 from snnc.compiler.ir.graph import Array
@@ -18,6 +18,7 @@ from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import InputInfo, OutputInfo, StepProgram
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.parameter_vertices import sum_private
 
 SUM: Final = "sum_gradients"
 """The compute set of the last sums of gradients, instead of the update."""
@@ -120,7 +121,7 @@ def assemble(operation: Operation) -> tuple[Assembly, Body]:
     extras = add_network(net, assembly)
     if net.training:
         extras += gradient_codelets(net)
-        _sum_for_update(assembly)
+        _sum_for_update(net, assembly)
         _begin_with_adjoint(operation, assembly)
     if any(s.external and s.kind == "events" for s in net.stores.values()):
         extras.append({"template": "pack_input", "cost": PACK_COST})
@@ -138,14 +139,14 @@ def assemble(operation: Operation) -> tuple[Assembly, Body]:
     return assembly, {**context, "compute_sets": kept + sums, "extras": extras, "places": places, "placed": placed}
 
 
-def _sum_for_update(assembly: Assembly) -> None:
+def _sum_for_update(net: Network, assembly: Assembly) -> None:
     """Where the Poplar program updates a parameter, sum its gradients alone."""
-    loops = assembly.loops.get("update", [])
+    loops, vertex = assembly.loops.get("update", []), sum_private(net.costs)
     for index, loop in enumerate(loops):
         if loop.codelet == "Update":
-            fields = {f.name: f for f in loop.fields}
-            chosen = (replace(fields["gradient"], name="sums"), fields["others"], fields["count"], fields["parts"])
-            loops[index] = VertexLoop(loop.comment, loop.item_type, loop.item, loop.range, SUM, "SumPrivate", loop.tile, chosen)
+            given = {f.name: f.value for f in loop.fields}
+            chosen = connected(vertex, {"sums": given["gradient"], **{name: given[name] for name in ("others", "count", "parts")}})
+            loops[index] = VertexLoop(loop.comment, loop.item_type, loop.item, loop.range, SUM, class_name(vertex), loop.tile, chosen)
     assembly.variable("Tensor", "rates", 'layout.on_tile(poplar::FLOAT, {2}, "nothing", 0)', "connected where there is nothing to add")
 
 

@@ -159,7 +159,7 @@ class Network:
     @property
     def loss_of_steps(self) -> bool:
         """Whether every step has its own loss; other losses use scores of the whole sequence."""
-        return self.loss == "ce_rate"
+        return not takes_scores(self.loss)
 
     @property
     def indexed(self) -> tuple[Link, ...]:
@@ -179,6 +179,16 @@ class Network:
     def sources(self) -> tuple[Source, ...]:
         """Every buffer that some link reads, inputs first."""
         return tuple(dict.fromkeys([*self.inputs, *(s for layer in self.layers for s in layer.sent)]))
+
+
+def takes_scores(loss: str | None) -> bool:
+    """Whether a loss reads scores of the whole sequence, not every step."""
+    return loss != "ce_rate"
+
+
+def chooses_step(loss: str | None) -> bool:
+    """Whether a score is what one step holds, which the vertices keep."""
+    return loss == "ce_max_membrane"
 
 
 def describe(program: StepProgram, training: bool | None = None) -> Network:

@@ -10,6 +10,7 @@ from snnc.backends.poplar.network import Network
 from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
 from snnc.backends.poplar.vertices.equations import ZERO, loads, statements, store
 from snnc.backends.poplar.vertices.gradient_windows import near_code
+from snnc.backends.poplar.vertices.indexed import zeroed
 from snnc.backends.poplar.vertices.links import bus_fields, incoming, parameter_field, weight_fields
 from snnc.backends.poplar.vertices.recompute import KEPT, saved_slot, state_cells, state_slots
 from snnc.compiler.ir.step_operations import NeuronStep
@@ -152,13 +153,7 @@ def _ports(net: Network, assembly: Assembly, population: PopulationInfo, rounds:
         after = [f"for (unsigned c = 0; c < count; ++c)\n        current{index}[s * count + c] = 0.0f;"] if rounds else []
         ports.append({"index": index, "assign": "+=" if rounds else "=", "start": " + ".join(starts) or "0.0f", "after": after})
         if rounds:
-            zero = (vector("Output", "float", "values", f"{cells}[b.index]"), number("count", f"{cells}.size(b.index)"))
-            assembly.loop(
-                "start",
-                VertexLoop(
-                    f"{population.id}: currents at zero", "Block", "b", f"{population.id}.blocks", "zero_currents", "Zero", "b.tile", zero
-                ),
-            )
+            assembly.loop("start", zeroed(population.id, cells, "currents at zero"))
     return ports, fields
 
 

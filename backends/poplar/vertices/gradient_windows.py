@@ -7,11 +7,12 @@ from typing import Final
 
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.network import Network, Store
-from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, vector
+from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, connected, integer, number, vector
 from snnc.compiler.ir.plan import BusPlan
 from snnc.compiler.ir.step_operations import NeuronAdjoint
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name, near_bounds
+from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials, remember
 
 REDUCE: Final = "reduce_gradients"
 """The compute set of stage one of the reduction."""
@@ -57,14 +58,15 @@ def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo]
         f'layout.pieces({bus.id}_sums, "{bus.id}_reduced", {bus.gradient.parts}, {capacity})',
         "sums of partial products",
     )
-    fields = (
-        vector("Input", "float", "partials", f"{bus.id}_producers.of(p)"),
-        vector("Output", "float", "sums", f"Layout::part_of({reduced}, p)"),
-        number("entries", "p.samples * p.entries"),
-        number("producers", "p.producers"),
-    )
-    title = "Adds partial products of a window's entries."
-    name = assembly.codelet("reduce_partials", "ReducePartials", title, bus.id, fields, net.cost("reduce_partials"), {})
+    values = {
+        "partials": f"{bus.id}_producers.of(p)",
+        "sums": f"Layout::part_of({reduced}, p)",
+        "entries": "p.samples * p.entries",
+        "producers": "p.producers",
+    }
+    vertex, title = reduce_partials(net.costs), "Adds partial products of a window's entries."
+    fields = connected(vertex, values)
+    name = assembly.described(vertex, title, bus.id, fields)
     assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "PartialSum", "p", f"{bus.id}_sums", REDUCE, name, "p.tile", fields))
 
 
@@ -75,25 +77,23 @@ def _stage_two(net: Network, assembly: Assembly, store: Store, bus: BusPlan) -> 
         "Parts", f"{bus.id}_counts", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{bus.id}_counts", 1)', "entries of the window before"
     )
     limited = net.limited(bus, backward=True)
-    keep = (
-        number("samples", "r.samples"),
-        vector("Input", "unsigned", "number", f"Layout::samples({bus.id}_near_number, r)"),
-        vector("Output", "unsigned", "counts", f"{counts}[r.index]"),
-    )
-    title = "Remembers how many entries a window holds."
-    name = assembly.codelet("remember", "Remember", title, bus.id, keep, net.cost("transpose"), {})
+    number_ = f"Layout::samples({bus.id}_near_number, r)"
+    vertex, title = remember(net.costs), "Remembers how many entries a window holds."
+    keep = connected(vertex, {"samples": "r.samples", "number": number_, "counts": f"{counts}[r.index]"})
+    name = assembly.described(vertex, title, bus.id, keep)
     for compute_set in ("backward_neurons", "backward_rounds")[: 1 + limited]:
         assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "Relay", "r", relays, compute_set, name, "r.tile", keep))
-    fields = (
-        number("samples", "r.samples"),
-        number("capacity", bus.gradient.capacity),
-        number("parts", bus.gradient.parts),
-        vector("Input", "unsigned", "counts", f"{counts}[r.index]"),
-        vector("Input", "float", "sums", f"sums_of({bus.id}_reduced, r)"),
-        vector("Output", "float", "values", f"Layout::samples({bus.id}_back_values, r)"),
-    )
-    title = "Adds the last sums of a window's gradients; workers share its entries."
-    name = assembly.codelet("gradient_window", "GradientWindow", title, bus.id, fields, net.cost("gradient_window"), {})
+    values = {
+        "samples": "r.samples",
+        "capacity": bus.gradient.capacity,
+        "parts": bus.gradient.parts,
+        "counts": f"{counts}[r.index]",
+        "sums": f"sums_of({bus.id}_reduced, r)",
+        "values": f"Layout::samples({bus.id}_back_values, r)",
+    }
+    vertex, title = gradient_window(net.costs), "Adds the last sums of a window's gradients; workers share its entries."
+    fields = connected(vertex, values)
+    name = assembly.described(vertex, title, bus.id, fields)
     for compute_set in ("relay_backward", "backward_next")[: 1 + limited]:
         assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "Relay", "r", relays, compute_set, name, "r.tile", fields))
 
@@ -113,67 +113,40 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
     assembly.variable("Tensor", values, f'layout.window({relays}, poplar::FLOAT, "{values}", {capacity})', "the gradients")
 
 
-def shown_fields(net: Network, store: Store, index: int, bus: BusPlan) -> tuple[list[Field], Body]:
-    """Fields and body with which the workers of a relay show the first window of a bus in the backward pass."""
+def shown_body(net: Network, index: int, bus: BusPlan) -> Body:
+    """What the template needs to show the first window of a bus in the backward pass."""
+    window = net.window(bus, forward=False)
+    return {
+        "index": index,
+        "comment": "The window.",
+        "each": [f"position{index}[s] = n;"] if window.limited else [],
+        "left": ["relay_left_near"] if window.asked else [],
+    }
+
+
+def near_values(store: Store, index: int, bus: BusPlan) -> dict[str, object]:
+    """C++ expressions, by field, with which a relay shows a window of the backward pass."""
     assert bus.gradient is not None
-    fields = _near_fields(store, index, bus)
-    fields.append(vector("Input", "unsigned", f"window_before{index}", f"{bus.id}_counts[r.index]"))
-    body: Body = {"index": index, "comment": "The window.", "each": [], "left": []}
-    if net.limited(bus, backward=True):
-        fields.append(_position(bus, index, "Output"))
-        body["each"] = [f"position{index}[s] = n;"]
-    if net.asks(bus, forward=False):
-        fields += asked_fields(net, index, bus, forward=False)
-        body["left"] = ["relay_left_near"]
-    return fields, body
+    return {
+        f"entries{index}": bus.gradient.capacity,
+        f"near_room{index}": store.room(bus.gradient.capacity),
+        f"kept{index}": bus.width if bus.mode == "exact" else bus.capacity,
+        f"near_ids{index}": f"Layout::samples({bus.id}_near_ids, r)",
+        f"near_number{index}": f"Layout::samples({bus.id}_near_number, r)",
+        f"back_ids{index}": f"Layout::samples({bus.id}_back_ids, r)",
+        f"back_number{index}": f"Layout::samples({bus.id}_back_number, r)",
+    }
 
 
-def asked_fields(net: Network, index: int, bus: BusPlan, *, forward: bool) -> list[Field]:
-    """Fields with which a relay says how many further windows it needs, in the forward pass also those of the backward pass."""
-    if not net.asks(bus, forward=forward):
-        return []
-    fields = [vector("Output", "unsigned", f"more{index}", f"{bus.id}_more[r.index]")]
-    if forward and bus.gradient is not None:
-        fields.append(number(f"entries{index}", bus.gradient.capacity))
-    return fields
-
-
-def next_fields(store: Store, index: int, bus: BusPlan) -> tuple[list[Field], Body]:
-    """Fields and body with which a relay shows the next window of the same step."""
-    return [*_near_fields(store, index, bus), _position(bus, index, "InOut")], {"index": index, "comment": "The next window."}
-
-
-def _near_fields(store: Store, index: int, bus: BusPlan) -> list[Field]:
-    assert bus.gradient is not None
-    return [
-        number(f"entries{index}", bus.gradient.capacity),
-        number(f"near_room{index}", store.room(bus.gradient.capacity)),
-        number(f"kept{index}", bus.width if bus.mode == "exact" else bus.capacity),
-        vector("InOut", store.id_type, f"near_ids{index}", f"Layout::samples({bus.id}_near_ids, r)", 4),
-        vector("InOut", "unsigned", f"near_number{index}", f"Layout::samples({bus.id}_near_number, r)"),
-        vector("Output", store.id_type, f"back_ids{index}", f"Layout::samples({bus.id}_back_ids, r)", 4),
-        vector("Output", "unsigned", f"back_number{index}", f"Layout::samples({bus.id}_back_number, r)"),
-    ]
-
-
-def _position(bus: BusPlan, index: int, access: Access) -> Field:
-    return vector(access, "unsigned", f"position{index}", f"Layout::samples({bus.id}_position, r)")
-
-
-def join_near(store: Store) -> tuple[list[Field], Body]:
-    """Fields and lines with which workers put neurons that only take gradient behind the spikes."""
+def join_near(store: Store) -> tuple[dict[str, object], Body]:
+    """C++ expressions, by field, and lines with which workers put neurons that only take gradient behind the spikes."""
     name = store.buffer
     lines: Body = {"near": [1], "head": ["ends[slot] = all;"]}
-    fields = [vector("InOut", "unsigned", "ends", f"{name}_ends[r.index]")]
-    if counts_lost(store):
-        fields.append(vector("InOut", "unsigned", "lost_near", f"{name}_lost_near[r.index]"))
+    values: dict[str, object] = {"ends": f"{name}_ends[r.index]"}
+    if store.loses_near:
+        values["lost_near"] = f"{name}_lost_near[r.index]"
         lines["head"].append("lost_near[worker] = lost_near[worker] + (kept + near - all);")
-    return fields, lines
-
-
-def counts_lost(store: Store) -> bool:
-    """Whether neurons near the threshold may find no room."""
-    return store.near and store.stored < store.width
+    return values, lines
 
 
 # ---- blocks ------------------------------------------------------------------------------------------------------------------

@@ -14,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, number, vector
+from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, class_name, connected, number, vector
 from snnc.backends.training.moments import moments
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
 from snnc.compiler.tiles.indexed.tables import Tables
+from snnc.compiler.tiles.vertices.control_vertices import ZERO_VERTEX
+from snnc.compiler.tiles.vertices.parameter_vertices import sum_pieces, sum_private, update
 
 SIDE_TABLES: Final = 6
 """Tables of plan.bin for one side of a connection."""
@@ -106,14 +108,19 @@ def _add_choices(net: Network, assembly: Assembly, found: IndexedConnection) -> 
     if bus.kind == "events":
         seen = assembly.cells(target, f"{id_}_seen", "1", "first entry that spiked")
         if net.limited(bus):
-            zero = (vector("Output", "float", "values", f"{seen}[b.index]"), number("count", f"{seen}.size(b.index)"))
-            loop = VertexLoop(f"{target}: nothing seen", "Block", "b", f"{target}.blocks", "zero_currents", "Zero", "b.tile", zero)
-            assembly.loop("start", loop)
+            assembly.loop("start", zeroed(target, seen, "nothing seen"))
     else:
         assembly.variable("Sums", f"{id_}_best", f'layout.block_rows({target}, "{id_}_best", 1)', "largest value so far")
     if found.source is not None:
         assembly.cells(target, f"{id_}_chosen", "1", "first entry of the largest value")
         assembly.variable("Matrix", f"{id_}_winner", f'layout.matrix({target}, "{id_}_winner")', "the same, for its source")
+
+
+def zeroed(population: str, cells: str, comment: str) -> VertexLoop:
+    """Vertices that zero the `cells` of all blocks of a population before the first step."""
+    fields = connected(ZERO_VERTEX, {"values": f"{cells}[b.index]", "count": f"{cells}.size(b.index)"})
+    loop = ("Block", "b", f"{population}.blocks", "zero_currents", class_name(ZERO_VERTEX), "b.tile")
+    return VertexLoop(f"{population}: {comment}", *loop, fields)
 
 
 def _sides(found: IndexedConnection) -> list[str]:
@@ -152,25 +159,32 @@ def _add_theta(net: Network, assembly: Assembly, found: IndexedConnection, at: i
         "Shares", f"{id_}_shares", f"Shares({target}, {id_}_in, {owners}, {sums})", "what groups hold of each owner's gradient"
     )
     _shown(net, assembly, found, "GRADIENT", "d_", "total", at + 1, writable=False)
-    private = (
-        vector("InOut", "float", "sums", f"{sums}[g.begin]"),
-        vector("Input", "float", "others", f"{sums}.range(g.begin + 1, g.end)"),
-        number("count", f"{sums}.size(g.begin)"),
-        number("parts", "g.end - g.begin"),
-    )
-    groups = f"with_several_blocks({target})"
-    assembly.loop("update", VertexLoop(connection.label, "Group", "g", groups, "sum_private_gradients", "SumPrivate", "g.tile", private))
-    total = (
-        vector("Input", "float", "pieces", f"{id_}_shares.of(s, {id_}_theta[s.owner])"),
-        vector("Input", "unsigned", "place", f"layout.constants({id_}_shares.place(s), s.tile)"),
-        vector("Output", "float", "total", f"summed(d_{id_}_total, d_{id_}_rest, s)"),
-        number("number", f"{id_}_shares.number(s)"),
-        number("count", "s.count"),
-    )
-    parts = f"shares_of_sums({owners}, {workers})"
-    assembly.loop("update", VertexLoop(connection.label, "SumShare", "s", parts, "sum_shared_gradients", "SumPieces", "s.tile", total))
-    learned = f"learned_owners({owners})"
-    _add_update(net, assembly, found, learned, at)
+    _add_sums(net, assembly, found, sums)
+    _add_update(net, assembly, found, f"learned_owners({owners})", at)
+
+
+def _add_sums(net: Network, assembly: Assembly, found: IndexedConnection, sums: str) -> None:
+    """Add what sums the private gradients of groups, and then, for each owner, what groups hold of its gradient."""
+    label, id_, target = found.connection.label, found.connection.id, found.connection.target
+    private, total = sum_private(net.costs), sum_pieces(net.costs)
+    values = {
+        "sums": f"{sums}[g.begin]",
+        "others": f"{sums}.range(g.begin + 1, g.end)",
+        "count": f"{sums}.size(g.begin)",
+        "parts": "g.end - g.begin",
+    }
+    loop = ("Group", "g", f"with_several_blocks({target})", "sum_private_gradients", class_name(private), "g.tile")
+    assembly.loop("update", VertexLoop(label, *loop, connected(private, values)))
+    values = {
+        "pieces": f"{id_}_shares.of(s, {id_}_theta[s.owner])",
+        "place": f"layout.constants({id_}_shares.place(s), s.tile)",
+        "total": f"summed(d_{id_}_total, d_{id_}_rest, s)",
+        "number": f"{id_}_shares.number(s)",
+        "count": "s.count",
+    }
+    parts = f"shares_of_sums({id_}_owners, {net.plan.target.workers})"
+    loop = ("SumShare", "s", parts, "sum_shared_gradients", class_name(total), "s.tile")
+    assembly.loop("update", VertexLoop(label, *loop, connected(total, values)))
 
 
 def _owned(assembly: Assembly, owners: str, name: str, comment: str, each: int = 1) -> None:
@@ -181,19 +195,21 @@ def _owned(assembly: Assembly, owners: str, name: str, comment: str, each: int =
 
 def _add_update(net: Network, assembly: Assembly, found: IndexedConnection, learned: str, at: int) -> None:
     id_ = found.connection.id
-    fields = [
-        vector("Input", "float", "rates", "rates"),
-        vector("InOut", "float", "value", f"{id_}_theta[o.index]"),
-        vector("InOut", "float", "gradient", f"d_{id_}_total[o.index]"),
-        vector("Input", "float", "others", f"d_{id_}_rest[o.index]"),
-    ]
+    values: dict[str, object] = {
+        "rates": "rates",
+        "value": f"{id_}_theta[o.index]",
+        "gradient": f"d_{id_}_total[o.index]",
+        "others": f"d_{id_}_rest[o.index]",
+        "count": "o.count",
+        "parts": net.plan.target.workers,
+    }
     for moment in moments(net.program.optimizer):
         _owned(assembly, f"{id_}_owners", f"{id_}_{moment}", "")
         _shown(net, assembly, found, "MOMENT", "", moment, at + 1, writable=True)
-        fields.append(vector("InOut", "float", moment, f"{id_}_{moment}[o.index]"))
-    fields += [number("count", "o.count"), number("parts", net.plan.target.workers)]
-    label = found.connection.label
-    assembly.loop("update", VertexLoop(label, "Owner", "o", learned, "update_parameters", "Update", "o.tile", tuple(fields)))
+        values[moment] = f"{id_}_{moment}[o.index]"
+    vertex = update(net.costs, len(moments(net.program.optimizer)))
+    loop = ("Owner", "o", learned, "update_parameters", class_name(vertex), "o.tile")
+    assembly.loop("update", VertexLoop(found.connection.label, *loop, connected(vertex, values)))
 
 
 def _shown(

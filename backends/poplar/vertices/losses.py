@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
+from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
 from snnc.compiler.losses import Loss, MeanSquaredCount
+from snnc.compiler.tiles.network import chooses_step, takes_scores
+from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
+from snnc.compiler.tiles.vertices.parameter_vertices import schedule
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 _ONE: Final = ("", "", "")
 """A single vertex, no loop."""
@@ -18,7 +23,7 @@ _TILE: Final = "0"
 def loss_sets(net: Network) -> tuple[str, ...]:
     """Compute sets of the loss of each sample, in order; a loss of every step needs no scores of the whole sequence."""
     loss = net.program.loss
-    return ("loss_samples",) if loss is not None and loss.name == "ce_rate" else ("loss_scores", "loss_samples")
+    return ("loss_scores", "loss_samples") if takes_scores(loss.name if loss is not None else None) else ("loss_samples",)
 
 
 def add_loss(net: Network, assembly: Assembly) -> Body:
@@ -38,49 +43,40 @@ def add_loss(net: Network, assembly: Assembly) -> Body:
         'tensor("optimizer_step", SNNC_SETTING, {1}, optimizer_step, {}, true, SNNC_INT32);',
         f"label_input(labels, {classes}, load_labels);",
     ]
-    _add_vertices(assembly, population.id, output.record, classes, loss)
-    total = (
-        vector("Input", "float", "losses", "losses.all"),
-        scalar("Output", "float", "total", "loss[0]"),
-        number("count", f"BATCH * {loss['parts']}"),
-    )
-    assembly.loop("loss", VertexLoop("their sum", *_ONE, "loss_sum", "LossSum", _TILE, total))
-    rates = (
-        scalar("Input", "float", "lr", "lr[0]"),
-        scalar("InOut", "int", "step", "optimizer_step[0]"),
-        vector("Output", "float", "rates", "rates"),
-    )
-    assembly.loop("loss", VertexLoop("the learning rate", *_ONE, "loss_sum", "Schedule", _TILE, rates))
+    _add_vertices(net, assembly, population.id, output.record, classes, loss)
+    adds, rates = loss_sum(net.costs), schedule(net.costs)
+    total = connected(adds, {"losses": "losses.all", "total": "loss[0]", "count": f"BATCH * {loss['parts']}"})
+    assembly.loop("loss", VertexLoop("their sum", *_ONE, "loss_sum", class_name(adds), _TILE, total))
+    given = connected(rates, {"lr": "lr[0]", "step": "optimizer_step[0]", "rates": "rates"})
+    assembly.loop("loss", VertexLoop("the learning rate", *_ONE, "loss_sum", class_name(rates), _TILE, given))
     return loss
 
 
-def _add_vertices(assembly: Assembly, population: str, record: str, classes: int, loss: Body) -> None:
+def _add_vertices(net: Network, assembly: Assembly, population: str, record: str, classes: int, loss: Body) -> None:
     """All workers of the tile of a sample's loss share its classes, then its steps."""
 
     def on_tiles(kind: str, name: str, each: object, comment: str = "") -> None:
         assembly.variable("Parts", name, f'layout.on_tiles(loss_tiles, poplar::{kind}, "{name}", {each})', comment)
 
-    def add(compute_set: str, codelet: str, fields: list[Field]) -> None:
-        sizes = (integer("steps", "STEPS"), number("classes", classes))
-        loop = ("one vertex a sample", "std::size_t", "i", "samples_of(BATCH)", compute_set, codelet, "loss_tiles.at(i, 0)")
-        assembly.loop("loss", VertexLoop(*loop, (*fields, *sizes)))
+    def add(compute_set: str, vertex: VertexSpec, values: Mapping[str, object]) -> None:
+        fields = connected(vertex, values)
+        loop = ("one vertex a sample", "std::size_t", "i", "samples_of(BATCH)", compute_set, class_name(vertex), "loss_tiles.at(i, 0)")
+        assembly.loop("loss", VertexLoop(*loop, fields))
 
-    for name, values in (("class_offset", f"class_offsets({population}, STEPS)"), ("class_stride", f"class_strides({population})")):
-        assembly.variable("std::vector<Tensor>", name, f"layout.constants_on_tiles(loss_tiles, {values})")
-    places = [vector("Input", "unsigned", name, f"class_{name}[i]") for name in ("offset", "stride")]
-    read = [vector("Input", "float", "records", f"of_sample({population}, {record}, STEPS, i)")]
+    for name, found in (("class_offset", f"class_offsets({population}, STEPS)"), ("class_stride", f"class_strides({population})")):
+        assembly.variable("std::vector<Tensor>", name, f"layout.constants_on_tiles(loss_tiles, {found})")
+    places = {"offset": "class_offset[i]", "stride": "class_stride[i]", "steps": "STEPS", "classes": classes}
+    read = {"records": f"of_sample({population}, {record}, STEPS, i)"}
     if loss["scored"]:
-        kept = {"scores": "float", **({"chosen": "int"} if loss["chosen"] else {})}
+        kept = {"scores": "FLOAT", **({"chosen": "INT"} if loss["chosen"] else {})}
         for name, kind in kept.items():
-            on_tiles(kind.upper(), name, classes)
-        add("loss_scores", "LossScores", [*read, *places, *(vector("Output", kind, name, f"{name}[i]") for name, kind in kept.items())])
-        read = [vector("Input", kind, name, f"{name}[i]") for name, kind in kept.items()]
+            on_tiles(kind, name, classes)
+        shown = {name: f"{name}[i]" for name in kept}
+        add("loss_scores", loss_scores(net.costs, loss["title"]), {**read, **places, **shown})
+        read = shown
     on_tiles("FLOAT", "losses", loss["parts"])
-    written = [
-        vector("Output", "float", "adjoint", f"of_sample({population}, d_{record}, STEPS, i)"),
-        vector("Output", "float", "loss", "losses[i]"),
-    ]
-    add("loss_samples", "Loss", [*read, *places, scalar("Input", "int", "label", "labels[i]"), *written])
+    written = {"adjoint": f"of_sample({population}, d_{record}, STEPS, i)", "loss": "losses[i]"}
+    add("loss_samples", sample_loss(net.costs, loss["title"]), {**read, **places, "label": "labels[i]", **written})
 
 
 def loss_context(loss: Loss | None, batch: int, steps: int, classes: int, workers: int) -> Body:
@@ -90,9 +86,9 @@ def loss_context(loss: Loss | None, batch: int, steps: int, classes: int, worker
     found: Body = {
         "title": loss.name,
         "batch": c_literal(float(batch)),
-        "scored": loss.name != "ce_rate",
-        "parts": workers if loss.name == "ce_rate" else 1,
-        "chosen": loss.name == "ce_max_membrane",
+        "scored": takes_scores(loss.name),
+        "parts": 1 if takes_scores(loss.name) else workers,
+        "chosen": chooses_step(loss.name),
     }
     if isinstance(loss, MeanSquaredCount):
         found |= {

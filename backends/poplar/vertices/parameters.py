@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.parts import Assembly, Field, VertexLoop, number, vector
+from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
 from snnc.backends.poplar.vertices.links import is_shared
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.step_program import ConnectionInfo
+from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_private, update, weight_rows
 
 WEIGHT_ROWS: Final = "weights_to_sources"
 """The compute set that brings weights to their sources."""
@@ -120,14 +121,10 @@ def _gradient(net: Network, assembly: Assembly, placed: Placed) -> None:
         )
         assembly.forget("backward", f"{sums}.others")
         total, order = f"totals({p}, {sums})", f"first_replica({p}, {order})"
-        private = (
-            vector("InOut", "float", "sums", f"{sums}.first[g.index]"),
-            vector("Input", "float", "others", f"{sums}.of_others(g)"),
-            number("count", f"{sums}.first.size(g.index)"),
-            number("parts", "g.end - g.begin"),
-        )
-        groups = f"with_private_sums({p})"
-        assembly.loop("update", VertexLoop(placed.label, "Group", "g", groups, "sum_private_gradients", "SumPrivate", "g.tile", private))
+        vertex, values = sum_private(net.costs), {"sums": f"{sums}.first[g.index]", "others": f"{sums}.of_others(g)"}
+        private = connected(vertex, {**values, "count": f"{sums}.first.size(g.index)", "parts": "g.end - g.begin"})
+        loop = ("Group", "g", f"with_private_sums({p})", "sum_private_gradients", class_name(vertex), "g.tile")
+        assembly.loop("update", VertexLoop(placed.label, *loop, private))
     assembly.tensors.append(f'tensor("d_{name}", SNNC_GRADIENT, {_shape(placed)}, {total}, {order}, false);')
 
 
@@ -136,13 +133,15 @@ def _update(net: Network, assembly: Assembly, placed: Placed) -> None:
     shared = placed.form == "shared"
     others = f"d_{name}.range(1, {p}.blocks.size())" if shared else f"other_sums({p}, d_{name}, g)"
     parts = f"{p}.blocks.size()" if shared else f"summands({p}, g)"
-    fields: list[Field] = [vector("Input", "float", "rates", "rates")]
-    fields += [
-        vector("InOut", "float", "value", name if shared else f"own_share({p}, {name}, g)"),
-        vector("InOut", "float", "gradient", f"d_{name}[0]" if shared else f"summed_share({p}, d_{name}, g)"),
+    values: dict[str, object] = {
+        "rates": "rates",
+        "value": name if shared else f"own_share({p}, {name}, g)",
+        "gradient": f"d_{name}[0]" if shared else f"summed_share({p}, d_{name}, g)",
         # A vertex field must be connected: a lone gradient connects what it reads anyway.
-        vector("Input", "float", "others", f"{parts} > 1 ? {others} : rates"),
-    ]
+        "others": f"{parts} > 1 ? {others} : rates",
+        "count": 1 if shared else f"own_share({p}, {name}, g).numElements()",
+        "parts": parts,
+    }
     for moment in moments(net.program.optimizer):
         kept = f"{name}_{moment}"
         if shared:
@@ -152,12 +151,11 @@ def _update(net: Network, assembly: Assembly, placed: Placed) -> None:
         whole = kept if shared else f"all_shares({p}, {kept})"
         order = placed.order if shared else f"first_replica({p}, {placed.order})"
         assembly.tensors.append(f'tensor("{kept}", SNNC_MOMENT, {_shape(placed)}, {whole}, {order}, true);')
-        fields.append(vector("InOut", "float", moment, kept if shared else f"{kept}[g.index]"))
-    fields.append(number("count", 1 if shared else f"own_share({p}, {name}, g).numElements()"))
-    fields.append(number("parts", parts))
-    tile = f"{p}.groups[0].tile" if shared else "g.tile"
-    groups = "" if shared else f"with_share({p}, {name})"
-    assembly.loop("update", VertexLoop(placed.label, "Group", "g", groups, "update_parameters", "Update", tile, tuple(fields)))
+        values[moment] = kept if shared else f"{kept}[g.index]"
+    tile, groups = ("g.tile", f"with_share({p}, {name})") if not shared else (f"{p}.groups[0].tile", "")
+    vertex = update(net.costs, len(moments(net.program.optimizer)))
+    loop = ("Group", "g", groups, "update_parameters", class_name(vertex), tile)
+    assembly.loop("update", VertexLoop(placed.label, *loop, connected(vertex, values)))
 
 
 def _source_numbers(net: Network, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:
@@ -179,16 +177,17 @@ def _source_rows(net: Network, assembly: Assembly, connection: ConnectionInfo) -
     assembly.variable("Parts", rows, f'layout.source_rows({source}, "{rows}", {outputs})', "the same weights, by rows, with their source")
     packed = connection.id in net.packed_rows
     pieces = _packed_rows(net, assembly, connection) if packed else f"Layout::rows_of({source}, h, {target}, {connection.weight}, {inputs})"
-    fields = (
-        vector("Input", "float", "pieces", pieces),
-        vector("Input", "unsigned", "runs", f"layout.constants(runs_of_tiles({target}), h.tile)"),
-        vector("Output", "float", "rows", f"{rows}.range(h.begin, h.end)"),
-        number("count", "h.count"),
-        number("outputs", outputs),
-        number("length", f"runs_of_tiles({target}).size()"),
-    )
-    loop = VertexLoop(connection.label, "Home", "h", f"{source}.homes", WEIGHT_ROWS, "WeightRows", "h.tile", fields)
-    assembly.loop("update", loop)
+    values = {
+        "pieces": pieces,
+        "runs": f"layout.constants(runs_of_tiles({target}), h.tile)",
+        "rows": f"{rows}.range(h.begin, h.end)",
+        "count": "h.count",
+        "outputs": outputs,
+        "length": f"runs_of_tiles({target}).size()",
+    }
+    vertex = weight_rows(net.costs)
+    loop = ("Home", "h", f"{source}.homes", WEIGHT_ROWS, class_name(vertex), "h.tile")
+    assembly.loop("update", VertexLoop(connection.label, *loop, connected(vertex, values)))
 
 
 def _packed_rows(net: Network, assembly: Assembly, connection: ConnectionInfo) -> str:
@@ -198,16 +197,17 @@ def _packed_rows(net: Network, assembly: Assembly, connection: ConnectionInfo) -
     value = f"Packing({connection.source}, {connection.target}, {inputs}, {bundles})"
     assembly.variable("Packing", name, value, "which tiles pack rows of the same weights")
     packed = assembly.variable("Parts", f"{weight}_packed", f'layout.packed_rows({name}.packers(), "{weight}_packed")', "the packed rows")
-    fields = (
-        vector("Input", "float", "pieces", f"{name}.collected(p, {weight})"),
-        vector("Input", "unsigned", "widths", f"layout.constants({name}.widths(p), p.tile)"),
-        vector("Input", "unsigned", "runs", f"layout.constants({name}.runs(p), p.tile)"),
-        vector("Output", "float", "packed", f"{packed}[p.index]"),
-        number("number", f"{name}.widths(p).size()"),
-        number("length", f"{name}.runs(p).size()"),
-        number("rows", "p.count"),
-        number("columns", "p.columns"),
-    )
-    loop = VertexLoop(connection.label, "Packer", "p", f"{name}.packers()", PACKED_ROWS, "PackRows", "p.tile", fields)
-    assembly.loop("update", loop)
+    values = {
+        "pieces": f"{name}.collected(p, {weight})",
+        "widths": f"layout.constants({name}.widths(p), p.tile)",
+        "runs": f"layout.constants({name}.runs(p), p.tile)",
+        "packed": f"{packed}[p.index]",
+        "number": f"{name}.widths(p).size()",
+        "length": f"{name}.runs(p).size()",
+        "rows": "p.count",
+        "columns": "p.columns",
+    }
+    vertex = pack_rows(net.costs)
+    loop = ("Packer", "p", f"{name}.packers()", PACKED_ROWS, class_name(vertex), "p.tile")
+    assembly.loop("update", VertexLoop(connection.label, *loop, connected(vertex, values)))
     return f"{name}.to(h, {packed})"

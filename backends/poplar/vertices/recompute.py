@@ -12,8 +12,9 @@ from typing import Final
 
 from snnc.backends.poplar.clocks import clock
 from snnc.backends.poplar.network import Network, Store
-from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
+from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, connected
 from snnc.compiler.ir.step_program import PopulationInfo
+from snnc.compiler.tiles.vertices.boundary_vertices import boundary
 
 KEPT: Final = "STEPS_KEPT"
 """C++ name of the most steps of a segment."""
@@ -78,35 +79,36 @@ def add_recompute(net: Network, assembly: Assembly) -> None:
     assembly.loop("clocks", clock(RESTORE, "second_clock", "first_clock", "-SEGMENT"))
 
 
-def boundary_fields(net: Network, population: str, compute_set: str, item: str) -> list[Field]:
-    """Fields that tell a vertex at which boundary it works, and whether it goes back to the one before."""
-    return [
-        scalar("Input", "int", "k", f"{'second_clock' if compute_set == RESTORE else 'first_clock'}[{item}.tile]"),
-        integer("back", "SEGMENT" if compute_set == RESTORE else 0),
-        integer("stage", net.stages[population]),
-        integer("interval", "INTERVAL"),
-        integer("steps", "STEPS"),
-        integer("segment", "SEGMENT"),
-        number("samples", f"{item}.samples"),
-    ]
+def boundary_values(net: Network, population: str, compute_set: str, item: str) -> dict[str, object]:
+    """C++ expressions that tell a vertex at which boundary it works, and whether it goes back to the one before, by field."""
+    return {
+        "k": f"{'second_clock' if compute_set == RESTORE else 'first_clock'}[{item}.tile]",
+        "back": "SEGMENT" if compute_set == RESTORE else 0,
+        "stage": net.stages[population],
+        "interval": "INTERVAL",
+        "steps": "STEPS",
+        "segment": "SEGMENT",
+        "samples": f"{item}.samples",
+    }
 
 
 def _add_boundary(net: Network, assembly: Assembly, population: PopulationInfo, compute_set: str) -> None:
-    fields = [*boundary_fields(net, population.id, compute_set, "b"), number("count", "b.count")]
+    values = {**boundary_values(net, population.id, compute_set, "b"), "count": "b.count"}
+    sent: list[tuple[int, bool]] = []
     copies: list[Body] = []
     for index, buffer in enumerate(net.step(population.id).states):
-        fields += _both(f"state{index}", "float", f"{buffer}_boundary[b.index]", f"{buffer}[b.index]")
+        values |= _both(f"state{index}", f"{buffer}_boundary[b.index]", f"{buffer}[b.index]")
         copies.append({"name": f"state{index}", "slot": state_slots(net, population, index)[0], "number": "size"})
     for index, buffer in enumerate(net.step(population.id).outputs if net.plan.segments.reruns else ()):
         if buffer in net.stores:
             found, copy = _sent(net, assembly, population, net.stores[buffer], index)
-            fields += found
+            values |= found
             copies.append(copy)
-    shown, given = f"{population.id} {population.label}", tuple(fields)
-    name = assembly.codelet(
-        "boundary", "Boundary", "What a segment begins with, to a boundary or back.", shown, given, net.cost("boundary"),
-        {"copies": copies, "slot": _boundary_slot(net)},
-    )  # fmt: skip
+            sent.append((index, net.stores[buffer].kind == "events"))
+    vertex, shown = boundary(net.costs, len(net.step(population.id).states), sent), f"{population.id} {population.label}"
+    given = connected(vertex, values)
+    body: Body = {"copies": copies, "slot": _boundary_slot(net)}
+    name = assembly.described(vertex, "What a segment begins with, to a boundary or back.", shown, given, body)
     assembly.loop(
         "recompute",
         VertexLoop(
@@ -122,16 +124,16 @@ def _add_boundary(net: Network, assembly: Assembly, population: PopulationInfo, 
     )
 
 
-def _both(name: str, element: str, kept: str, now: str) -> list[Field]:
-    return [vector("InOut", element, f"boundary_{name}", kept), vector("InOut", element, name, now)]
+def _both(name: str, kept: str, now: str) -> dict[str, object]:
+    return {f"boundary_{name}": kept, name: now}
 
 
-def _sent(net: Network, assembly: Assembly, population: PopulationInfo, store: Store, index: int) -> tuple[list[Field], Body]:
+def _sent(net: Network, assembly: Assembly, population: PopulationInfo, store: Store, index: int) -> tuple[dict[str, object], Body]:
     """What a block sent last, which relays take in the first iteration of the next segment."""
     name, kept, label = store.buffer, f"{store.buffer}_boundary", f"what {population.label} sent last, at boundaries"
     if store.kind != "events":
         assembly.forget("forward", assembly.cells(population.id, kept, boundary_slots(net), label))
-        return _both(f"sent{index}", "float", f"{kept}[b.index]", f"own_values({name}_now, {population.id}, b)"), {
+        return _both(f"sent{index}", f"{kept}[b.index]", f"own_values({name}_now, {population.id}, b)"), {
             "name": f"sent{index}",
             "slot": "0",
             "number": "size",
@@ -139,6 +141,6 @@ def _sent(net: Network, assembly: Assembly, population: PopulationInfo, store: S
     unit = net.mask_unit(store)
     made = f'layout.block_words({population.id}, "{kept}", {boundary_slots(net)}, {unit})'
     assembly.forget("forward", assembly.variable("Parts", kept, made, label))
-    fields = _both(f"sent{index}", "unsigned", f"{kept}[b.index]", f"own_mask({name}_mask, {population.id}, b, {unit})")
-    number_ = number(f"words{index}", f"{population.id}.words_of(b, {unit})")
-    return [*fields, number_], {"name": f"sent{index}", "slot": "0", "number": f"static_cast<unsigned long>(samples) * words{index}"}
+    values = _both(f"sent{index}", f"{kept}[b.index]", f"own_mask({name}_mask, {population.id}, b, {unit})")
+    values[f"words{index}"] = f"{population.id}.words_of(b, {unit})"
+    return values, {"name": f"sent{index}", "slot": "0", "number": f"static_cast<unsigned long>(samples) * words{index}"}

@@ -6,10 +6,10 @@ The step that a source finished last is not among that: blocks keep the masks of
 from __future__ import annotations
 
 from snnc.backends.poplar.network import Network, Store
-from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, integer, number, vector
-from snnc.backends.poplar.vertices.gradient_windows import counts_lost
-from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, TITLES, boundary_fields
+from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, connected
+from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, TITLES, boundary_values
 from snnc.compiler.tiles.relays.buses import bit_words
+from snnc.compiler.tiles.vertices.relay_vertices import relay_boundary
 
 
 def slots(net: Network, store: Store) -> str:
@@ -65,7 +65,7 @@ def keep_count(net: Network, assembly: Assembly, name: str) -> None:
 
 def counters(net: Network) -> list[tuple[str, str]]:
     """Variables that the forward pass counts in, and what makes a tensor of each."""
-    found = [(f"{name}_lost_near", ".all") for name, store in net.stores.items() if counts_lost(store)]
+    found = [(f"{name}_lost_near", ".all") for name, store in net.stores.items() if store.loses_near]
     found += [(f"{bus.id}_lost", ".all") for bus in net.plan.buses if bus.kind == "events" and bus.capacity < bus.width]
     return found + ([("forward_round_count", "")] if net.rounds else [])
 
@@ -75,7 +75,7 @@ def add_relay_boundaries(net: Network, assembly: Assembly, store: Store) -> None
     name, behind = store.buffer, net.plan.segments.steps_behind(_lag(net, store))
     if not keeps_behind(net, store):
         return
-    for part, _, kind, width in held(store):
+    for part, kind, width in held(store):
         rows = f"{'1' if net.plan.streamed == 'boundaries' else '(SEGMENTS - 1)'} * {behind} * {width}"
         kept = kept_name(name, part)
         made = f'layout.kept({name}_relays, {kind}, "{kept}", {rows})'
@@ -89,14 +89,14 @@ def keeps_behind(net: Network, store: Store) -> bool:
     return not store.external and net.plan.segments.steps_behind(_lag(net, store)) > 0
 
 
-def held(store: Store) -> list[tuple[str, str, str, int]]:
-    """What a step of a sample is made of: part, types in C++ and Poplar, elements."""
+def held(store: Store) -> list[tuple[str, str, int]]:
+    """What a step of a sample is made of: part, type in Poplar, elements."""
     if store.bits:
-        return [("bits", "unsigned", "poplar::UNSIGNED_INT", bit_words(store.width))]
+        return [("bits", "poplar::UNSIGNED_INT", bit_words(store.width))]
     if store.kind != "events":
-        return [("store", "float", "poplar::FLOAT", store.width)]
+        return [("store", "poplar::FLOAT", store.width)]
     counts = ["numbers", "ends"] if store.near else ["numbers"]
-    return [("ids", store.id_type, store.poplar_type, store.stored), *((part, "unsigned", "poplar::UNSIGNED_INT", 1) for part in counts)]
+    return [("ids", store.poplar_type, store.stored), *((part, "poplar::UNSIGNED_INT", 1) for part in counts)]
 
 
 def kept_name(buffer: str, part: str) -> str:
@@ -106,14 +106,12 @@ def kept_name(buffer: str, part: str) -> str:
 
 def _add_boundary(net: Network, assembly: Assembly, store: Store, compute_set: str, behind: int) -> None:
     name, parts = store.buffer, held(store)
-    fields = boundary_fields(net, store.owner, compute_set, "r")
-    fields += [integer("lag", _lag(net, store)), number("before", int(store.before)), integer("behind", behind)]
-    lists = parts[0][0] == "ids"
-    fields.append(number("stored", store.stored) if lists else number("width", parts[0][3]))
-    for part, element, _, _ in parts:
-        align = 4 if part == "ids" else 0
-        fields.append(vector("InOut", element, part, f"{name}_{part}[r.index]", align))
-        fields.append(vector("InOut", element, f"kept_{part}", f"{kept_name(name, part)}[r.index]", align))
+    vertex = relay_boundary(net.costs, store.steps if store.kind == "events" else None)
+    values = boundary_values(net, store.owner, compute_set, "r")
+    values |= {"lag": _lag(net, store), "before": int(store.before), "behind": behind}
+    values["stored" if parts[0][0] == "ids" else "width"] = parts[0][2]
+    for part, *_ in parts:
+        values |= {part: f"{name}_{part}[r.index]", f"kept_{part}": f"{kept_name(name, part)}[r.index]"}
     body: Body = {
         "slot": slot(net, store, "t"),
         "row": "0" if net.plan.streamed == "boundaries" else "(start / segment - 1)",
@@ -121,10 +119,7 @@ def _add_boundary(net: Network, assembly: Assembly, store: Store, compute_set: s
         "counts": [part for part, *_ in parts[1:]],
         "id_type": store.id_type,
     }
-    shown, given = f"{store.owner} {net.population(store.owner).label}", tuple(fields)
-    template, prefix, cost = (
-        ("boundary_events", "BoundaryEvents", "boundary_events") if lists else ("boundary_rows", "BoundaryRows", "boundary")
-    )
-    codelet = assembly.codelet(template, prefix, "Steps that are still shown, to a boundary or back.", shown, given, net.cost(cost), body)
+    shown, given = f"{store.owner} {net.population(store.owner).label}", connected(vertex, values)
+    codelet = assembly.described(vertex, "Steps that are still shown, to a boundary or back.", shown, given, body)
     comment = f"{shown}: {TITLES[compute_set]} steps"
     assembly.loop("recompute", VertexLoop(comment, "Relay", "r", f"{name}_relays", compute_set, codelet, "r.tile", given))

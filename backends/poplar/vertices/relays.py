@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, TypeAlias
 
 from snnc.backends.poplar.network import Network, Store
-from snnc.backends.poplar.parts import Access, Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
-from snnc.backends.poplar.vertices.gradient_windows import asked_fields, counts_lost, join_near, next_fields, shown_fields, window_variables
+from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
+from snnc.backends.poplar.vertices.gradient_windows import join_near, near_values, shown_body, window_variables
 from snnc.backends.poplar.vertices.relay_segments import add_relay_boundaries, held, host_ring, in_segments, keep_count, slot, slots
 from snnc.compiler.ir.plan import BusPlan
 from snnc.compiler.tiles.relays.buses import bit_words
-from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
+from snnc.compiler.tiles.vertices.relay_vertices import (
+    Window,
+    copy_mask,
+    next_window,
+    relay_bits,
+    relay_compact,
+    relay_values,
+    relay_windows,
+)
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
+
+Values: TypeAlias = dict[str, object]
+"""C++ expressions by field."""
 
 JOIN: Final = "relay_windows"
 """The compute set in which workers join their results."""
@@ -37,13 +50,9 @@ def _masks_for_relays(net: Network, assembly: Assembly, store: Store) -> str:
     owner, mask, unit = store.owner, f"{store.buffer}_mask", net.mask_unit(store)
     made = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{mask}_before", {unit} * {owner}.units())'
     before = assembly.variable("Sent", f"{mask}_before", made, "bits of the iteration before")
-    fields = (
-        vector("Input", "unsigned", "mask", f"{mask}.of_tile({owner}, h)", 8),
-        vector("Output", "unsigned", "copy", f"{before}.of_tile({owner}, h)", 8),
-        number("count", f"{before}.of_tile({owner}, h).numElements()"),
-    )
-    title = "Keeps the masks of a tile for relays."
-    name = assembly.codelet("copy_mask", "CopyMask", title, store.buffer, fields, net.cost("copy_mask"), {})
+    vertex, title, copy = copy_mask(net.costs), "Keeps the masks of a tile for relays.", f"{before}.of_tile({owner}, h)"
+    fields = connected(vertex, {"mask": f"{mask}.of_tile({owner}, h)", "copy": copy, "count": f"{copy}.numElements()"})
+    name = assembly.described(vertex, title, store.buffer, fields)
     loop = VertexLoop(f"{store.buffer}: {title}", "Home", "h", f"{owner}.homes", JOIN, name, "h.tile", fields)
     assembly.loop("relays_forward", loop)
     return before
@@ -59,12 +68,12 @@ def add_relays(net: Network, assembly: Assembly, store: Store) -> None:
     if net.fused:
         _tell_iteration(net, assembly, store)
     if store.external or store.kind == "values":
-        _show(net, assembly, store, _forward_set(net), forward=True)
+        _show(net, assembly, store, _forward_set(net), store.buses, forward=True)
     else:
         _compact(net, assembly, store)
         _join(net, assembly, store)
     if net.training:
-        _show(net, assembly, store, "relay_backward", forward=False)
+        _show(net, assembly, store, "relay_backward", store.buses, forward=False)
     if net.plan.segment and not store.external:
         add_relay_boundaries(net, assembly, store)
     _next_window(net, assembly, store, "forward_next", backward=False)
@@ -98,7 +107,7 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
                 f'layout.kept({relays}, poplar::UNSIGNED_INT, "{name}_ends", {slots(net, store)})',
                 "with neurons near",
             )
-        if counts_lost(store):
+        if store.loses_near:
             lost = assembly.variable("Parts", f"{name}_lost_near", _of_workers(net, relays, f"{name}_lost_near"))
             assembly.tensors.append(f'counter("{name}_lost_near", {lost}.all);')
             keep_count(net, assembly, lost)
@@ -177,20 +186,11 @@ def _initial(net: Network, assembly: Assembly, store: Store) -> None:
         )
 
 
-def _common(net: Network, store: Store, clock: str) -> list[Field]:
-    return [
-        scalar("Input", "int", "k", clock),
-        integer("interval", "INTERVAL"),
-        number("samples", "r.samples"),
-        number("before", int(store.before)),
-    ]
-
-
-def _offsets(net: Network, buses: tuple[BusPlan, ...], *, forward: bool) -> list[Field]:
-    fields = []
+def _common(net: Network, store: Store, buses: Sequence[BusPlan], clock: str, *, forward: bool) -> Values:
+    values: Values = {"k": clock, "interval": "INTERVAL", "samples": "r.samples", "before": int(store.before)}
     for index, bus in enumerate(buses):
-        fields += [integer(f"offset{index}", net.offset_shown(bus, forward=forward)), integer(f"last{index}", net.last_step(bus))]
-    return fields
+        values |= {f"offset{index}": net.offset_shown(bus, forward=forward), f"last{index}": net.last_step(bus)}
+    return values
 
 
 def _tell_iteration(net: Network, assembly: Assembly, store: Store) -> None:
@@ -198,13 +198,10 @@ def _tell_iteration(net: Network, assembly: Assembly, store: Store) -> None:
     name = store.buffer
     made = f'layout.relay_numbers({name}_relays, poplar::INT, "{name}_iteration")'
     iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")
-    fields = (
-        scalar("Input", "int", "from", "second_clock[r.tile]"),
-        scalar("Output", "int", "to", f"{iteration}[r.index][0]"),
-        integer("add", 1),
-    )
+    fields = connected(CLOCK_VERTEX, {"from": "second_clock[r.tile]", "to": f"{iteration}[r.index][0]", "add": 1})
     comment = f"{store.owner}: the iteration, for what is shown in the next one"
-    assembly.loop("clocks", VertexLoop(comment, "Relay", "r", f"{name}_relays", "forward_neurons", "Clock", "r.tile", fields))
+    loop = ("Relay", "r", f"{name}_relays", "forward_neurons", class_name(CLOCK_VERTEX), "r.tile")
+    assembly.loop("clocks", VertexLoop(comment, *loop, fields))
 
 
 def _compact(net: Network, assembly: Assembly, store: Store) -> None:
@@ -215,40 +212,39 @@ def _compact(net: Network, assembly: Assembly, store: Store) -> None:
     counts = f'layout.piece_counts({relays}, "{name}_counts", {workers})'
     assembly.variable("Parts", f"{name}_counts", counts, "how many, by worker and sample")
     kind, unit, mask = net.mask_kind(store), net.mask_unit(store), f"{name}_mask"
-    told: list[Field] = []
+    told: Values = {}
     if net.fused:
         mask = _masks_for_relays(net, assembly, store)
     else:
         made = f'layout.relay_numbers({relays}, poplar::INT, "{name}_iteration")'
         iteration = assembly.variable("Parts", f"{name}_iteration", made, "the iteration k")
-        told.append(scalar("Output", "int", "iteration", f"{iteration}[r.index][0]"))
-    fields = (
-        scalar("Input", "int", "k", "second_clock[r.tile]" if net.fused else "first_clock[r.tile]"),
-        integer("interval", "INTERVAL"),
-        integer("stage", net.forward_stages[owner]),
-        integer("steps", "STEPS"),
-        number("row", f"{owner}.units()"),
-        number("skip", f"(r.samples - 1) * {owner}.units() * {unit}"),
-        vector("Input", "unsigned", "mask", f"{mask}.to(r)"),
-        vector("Input", "unsigned", "first", f"layout.constants({owner}.first_of_unit(), r.tile)"),
-        vector("Input", "unsigned", "pieces", f"layout.constants(relay_pieces({owner}, r, {workers}), r.tile)"),
-        vector("Output", "unsigned", "found_ids", f"{name}_found[r.index]"),
-        vector("Output", "unsigned", "counts", f"{name}_counts[r.index]"),
-        *told,
-    )
+        told["iteration"] = f"{iteration}[r.index][0]"
+    values: Values = {
+        "k": "second_clock[r.tile]" if net.fused else "first_clock[r.tile]",
+        "interval": "INTERVAL",
+        "stage": net.forward_stages[owner],
+        "steps": "STEPS",
+        "row": f"{owner}.units()",
+        "skip": f"(r.samples - 1) * {owner}.units() * {unit}",
+        "mask": f"{mask}.to(r)",
+        "first": f"layout.constants({owner}.first_of_unit(), r.tile)",
+        "pieces": f"layout.constants(relay_pieces({owner}, r, {workers}), r.tile)",
+        "found_ids": f"{name}_found[r.index]",
+        "counts": f"{name}_counts[r.index]",
+    }
     title = "Each worker looks for spikes in its share of the masks."
-    body: Body = {"mask": kind, "told": [field.name for field in told]}
+    body: Body = {"mask": kind, "told": list(told)}
     compute_set = "forward_neurons" if net.fused else "relay_forward"
-    _add(net, assembly, store, compute_set, "relay_compact", title, fields, body, net.cost("relay_compact"))
+    _add(net, assembly, store, compute_set, relay_compact(net.costs, tells=bool(told)), title, values | told, body)
 
 
 def _join(net: Network, assembly: Assembly, store: Store) -> None:
     """Add the vertices that put a step into the store and show windows; where it holds bits, steps shown later are read from it."""
     if not store.bits:
-        _show(net, assembly, store, JOIN, forward=True)
+        _show(net, assembly, store, JOIN, store.buses, forward=True)
         return
     now = tuple(bus for bus in store.buses if bus.lag == 1)
-    _show(net, assembly, replace(store, buses=now or store.buses[:1]), JOIN, forward=True, shows=bool(now))
+    _show(net, assembly, store, JOIN, now, forward=True)
     for bus in store.buses:
         if bus not in now:
             _show_bits(net, assembly, store, bus, "relay_forward")
@@ -256,28 +252,22 @@ def _join(net: Network, assembly: Assembly, store: Store) -> None:
 
 def _show_bits(net: Network, assembly: Assembly, store: Store, bus: BusPlan, compute_set: str, *, again: bool = False) -> None:
     """Add the vertices that list the bits of a step in the window of a bus, or in its next window."""
-    forward, limited = "backward" not in compute_set, net.limited(bus)
+    forward = "backward" not in compute_set
     clock = "second_clock[r.tile]" if again else _forward_clock(net, store) if forward else "first_clock[r.tile]"
-    fields = _common(net, store, clock) + _offsets(net, (bus,), forward=forward)
-    fields += [
-        number("bit_words", bit_words(store.width)),
-        vector("Input", "unsigned", "bits", f"{store.buffer}_bits[r.index]"),
-        *_window_fields(net, store, 0, bus, again=again)[:4],
-    ]
-    each, end, shown, cost = [], [], [], net.cost("relay_bits")
-    if limited:
-        access: Access = "InOut" if again else "Output"
-        fields.append(vector(access, "unsigned", "position0", f"Layout::samples({bus.id}_position, r)"))
+    window = net.window(bus, forward=forward)
+    values = _common(net, store, (bus,), clock, forward=forward)
+    values |= {"bit_words": bit_words(store.width), "bits": f"{store.buffer}_bits[r.index]"}
+    values |= _window_values(store, 0, bus, window, again=again)
+    vertex = relay_bits(net.costs, store.steps, window, again=again)
+    each, end, shown = [], [], []
+    if window.limited:
         shown = ["position0[s * WORKERS + first] = from + capacity0;"]
-    if not again and net.asks(bus, forward=forward):
-        fields.append(vector("Output", "unsigned", "more0", f"{bus.id}_more[r.index]"))
+    if not again and window.asked:
         each.append("left = rest - n > left ? rest - n : left;")
         both = 1 + net.asked_for_both
         end = [f"more0[{both} * worker + {n}] = further_windows(left, capacity0);" for n in range(both)]
-        cost = cost.asking()
-        end.append(f"cycles += {cost.single};")
-    if forward and not again and bus.capacity < bus.width:
-        fields.append(vector("InOut", "unsigned", "lost0", f"{bus.id}_lost[r.index]"))
+        end.append(f"cycles += {vertex.cost.single};")
+    if window.lost and not again:
         each.append(f"lost0[worker] = lost0[worker] + {_lost(net, bus, 0)};")
     body: Body = {
         "slot": slot(net, store, "t"),
@@ -287,7 +277,7 @@ def _show_bits(net: Network, assembly: Assembly, store: Store, bus: BusPlan, com
         "end": end,
     }
     title = "Lists the bits of a step in its next window." if again else "Lists the bits of a step in its window."
-    _add(net, assembly, store, compute_set, "relay_bits", title, tuple(fields), body, cost)
+    _add(net, assembly, store, compute_set, vertex, title, values, body)
 
 
 def _lost(net: Network, bus: BusPlan, index: int) -> str:
@@ -295,63 +285,54 @@ def _lost(net: Network, bus: BusPlan, index: int) -> str:
     return f"(all > n ? (all - 1) / capacity{index} : 0)" if net.limited(bus) else "(all - n)"
 
 
-def _show(net: Network, assembly: Assembly, store: Store, compute_set: str, *, forward: bool, shows: bool = True) -> None:
-    """Add the vertices that show windows; forward those of a population first put its step into the store."""
+def _show(net: Network, assembly: Assembly, store: Store, compute_set: str, buses: Sequence[BusPlan], *, forward: bool) -> None:
+    """Add the vertices that show windows of `buses`; forward those of a population first put its step into the store."""
     joins = forward and not store.external
     if store.bits and not joins:
-        for bus in store.buses:
+        for bus in buses:
             _show_bits(net, assembly, store, bus, compute_set)
         return
-    if not shows:
-        store = replace(store, buses=())
     clock = "first_clock[r.tile]" if compute_set != JOIN else f"{store.buffer}_iteration[r.index][0]"
-    fields = _common(net, store, clock) + _offsets(net, store.buses, forward=forward)
+    values = _common(net, store, buses, clock, forward=forward)
     if joins:
-        fields += [integer("stage", net.forward_stages[store.owner] + net.plan.latency - 1), integer("steps", "STEPS")]
-    found, join = (_event_fields if store.kind == "events" else _value_fields)(net, store, joins, forward)
-    near = [i for i, bus in enumerate(store.buses) if bus.gradient is not None and not forward]
-    shown = {index: shown_fields(net, store, index, store.buses[index]) for index in near}
+        values |= {"stage": net.forward_stages[store.owner] + net.plan.latency - 1, "steps": "STEPS"}
+    near: list[int] = []
+    if store.kind == "events":
+        windows = [net.window(bus, forward=forward) for bus in buses]
+        near = [index for index, window in enumerate(windows) if window.near]
+        vertex = relay_windows(net.costs, store.steps, windows, joins=joins, backward=not forward)
+        found, join = _event_values(net, store, buses, joins, forward)
+        for index, (bus, window) in enumerate(zip(buses, windows, strict=True)):
+            found |= _window_values(store, index, bus, window)
+    else:
+        vertex = relay_values(net.costs, len(buses), joins=joins)
+        found, join = _value_values(net, store, buses, joins)
     body: Body = {
         "join": [join] if joins else [],
-        "buses": [_bus(net, store, index, bus, forward, joins) for index, bus in enumerate(store.buses) if index not in near],
-        "near_buses": [{**near_body, "slot": slot(net, store, "t")} for _, near_body in shown.values()],
+        "buses": [_bus(net, store, index, bus, forward, joins) for index, bus in enumerate(buses) if index not in near],
+        "near_buses": [{**shown_body(net, index, buses[index]), "slot": slot(net, store, "t")} for index in near],
     }
-    template, cost = ("relay_values", "relay_values") if store.kind == "values" else ("relay_windows", "relay_windows")
     title = "Puts together what the source sent and shows a step's windows." if joins else "Shows a step's windows."
-    asks = any(net.asks(bus, forward=forward) for bus in store.buses)
-    _add(
-        net, assembly, store, compute_set, template, title, tuple(fields + found), body, net.cost(cost).asking() if asks else net.cost(cost)
-    )
+    _add(net, assembly, store, compute_set, vertex, title, values | found, body)
 
 
 def _add(
-    net: Network, assembly: Assembly, store: Store, compute_set: str, template: str, title: str, fields: tuple[Field, ...], body: Body,
-    cost: CodeletCost,
-) -> None:  # fmt: skip
+    net: Network, assembly: Assembly, store: Store, compute_set: str, vertex: VertexSpec, title: str, values: Values, body: Body
+) -> None:
     label = {i.id: i.label for i in net.program.inputs} | {p.id: p.label for p in net.program.populations}
-    shown = f"{store.owner} {label.get(store.owner, '')}"
-    prefix = "".join(word.capitalize() for word in template.split("_"))
-    name = assembly.codelet(template, prefix, title, shown, fields, cost, body)
+    shown, fields = f"{store.owner} {label.get(store.owner, '')}", connected(vertex, values)
+    name = assembly.described(vertex, title, shown, fields, body)
     group = "relays_backward" if "backward" in compute_set else "relays_forward"
     assembly.loop(group, VertexLoop(f"{shown}: {title}", "Relay", "r", f"{store.buffer}_relays", compute_set, name, "r.tile", fields))
 
 
-def _event_fields(net: Network, store: Store, joins: bool, forward: bool) -> tuple[list[Field], Body]:
+def _event_values(net: Network, store: Store, buses: Sequence[BusPlan], joins: bool, forward: bool) -> tuple[Values, Body]:
     name = store.buffer
-    access: Access = "InOut" if joins else "Input"
-    fields = [
-        number("stored", store.stored),
-        vector(access, store.id_type, "ids", f"{name}_ids[r.index]", 4),
-        vector(access, "unsigned", "numbers", f"{name}_numbers[r.index]"),
-    ]
+    values: Values = {"stored": store.stored, "ids": f"{name}_ids[r.index]", "numbers": f"{name}_numbers[r.index]"}
     if store.bits:
-        fields = [
-            number("width", store.width),
-            number("bit_words", bit_words(store.width)),
-            vector("InOut", "unsigned", "bits", f"{name}_bits[r.index]"),
-        ]
+        values = {"width": store.width, "bit_words": bit_words(store.width), "bits": f"{name}_bits[r.index]"}
     if store.near and not forward:
-        fields.append(vector("Input", "unsigned", "ends", f"{name}_ends[r.index]"))
+        values["ends"] = f"{name}_ends[r.index]"
     ids_of_word = 2 if store.id_type == "unsigned short" else 1
     join: Body = {
         "slot": slot(net, store, "finished"),
@@ -369,26 +350,18 @@ def _event_fields(net: Network, store: Store, joins: bool, forward: bool) -> tup
         join |= {"bits": [1], "head": [], "keep": ["const auto keep = [](unsigned, unsigned) {};"]}
     if joins:
         exact = store.bits or store.buses[0].mode == "exact"
-        fields += [
-            number("most_spikes", store.width if exact else max(b.capacity for b in store.buses)),
-            number("most", store.width if exact else _entries(store)),
-            vector("Input", "unsigned", "pieces", f"layout.constants(relay_pieces({store.owner}, r, {net.workers}), r.tile)"),
-            vector("Input", "unsigned", "found_ids", f"{name}_found[r.index]"),
-            vector("Input", "unsigned", "counts", f"{name}_counts[r.index]"),
-        ]
+        values |= {
+            "most_spikes": store.width if exact else max(b.capacity for b in buses),
+            "most": store.width if exact else _entries(store),
+            "pieces": f"layout.constants(relay_pieces({store.owner}, r, {net.workers}), r.tile)",
+            "found_ids": f"{name}_found[r.index]",
+            "counts": f"{name}_counts[r.index]",
+        }
         if store.near:
             more, lines = join_near(store)
-            fields += more
+            values |= more
             join |= {**lines, "head": [*join["head"], *lines["head"]]}
-    for index, bus in enumerate(store.buses):
-        if bus.gradient is not None and not forward:
-            fields += shown_fields(net, store, index, bus)[0]
-            continue
-        fields += _window_fields(net, store, index, bus)
-        fields += asked_fields(net, index, bus, forward=forward)
-        if bus.capacity < bus.width and forward:
-            fields.append(vector("InOut", "unsigned", f"lost{index}", f"{bus.id}_lost[r.index]"))
-    return fields, join
+    return values, join
 
 
 def _entries(store: Store) -> int:
@@ -398,34 +371,40 @@ def _entries(store: Store) -> int:
     return max([b.capacity for b in store.buses] + [b.gradient.capacity for b in store.buses if b.gradient is not None])
 
 
-def _window_fields(net: Network, store: Store, index: int, bus: BusPlan, again: bool = False) -> list[Field]:
-    fields = [
-        number(f"capacity{index}", bus.capacity),
-        number(f"room{index}", store.room(bus.capacity)),
-        vector("Output", store.id_type, f"window{index}", f"Layout::samples({bus.id}_ids, r)", 4),
-        vector("Output", "unsigned", f"number{index}", f"Layout::samples({bus.id}_number, r)"),
-    ]
-    if net.limited(bus):
-        fields.append(vector("InOut" if again else "Output", "unsigned", f"position{index}", f"Layout::samples({bus.id}_position, r)"))
-    return fields
+def _window_values(store: Store, index: int, bus: BusPlan, window: Window, *, again: bool = False) -> Values:
+    """C++ expressions, by field, of a bus's window: the first one of a step, or the next."""
+    values: Values = {
+        f"capacity{index}": bus.capacity,
+        f"room{index}": store.room(bus.capacity),
+        f"window{index}": f"Layout::samples({bus.id}_ids, r)",
+        f"number{index}": f"Layout::samples({bus.id}_number, r)",
+    }
+    if window.near:
+        values = near_values(store, index, bus)
+        values |= {} if again else {f"window_before{index}": f"{bus.id}_counts[r.index]"}
+    if window.limited:
+        values[f"position{index}"] = f"Layout::samples({bus.id}_position, r)"
+    if window.asked and not again:
+        values[f"more{index}"] = f"{bus.id}_more[r.index]"
+    if window.asked > 1 and not again:
+        values[f"entries{index}"] = bus.gradient.capacity if bus.gradient is not None else 0
+    if window.lost and not again:
+        values[f"lost{index}"] = f"{bus.id}_lost[r.index]"
+    return values
 
 
-def _value_fields(net: Network, store: Store, joins: bool, forward: bool) -> tuple[list[Field], Body]:
-    del forward
+def _value_values(net: Network, store: Store, buses: Sequence[BusPlan], joins: bool) -> tuple[Values, Body]:
     name, owner = store.buffer, store.owner
-    fields = [
-        number("width", store.width),
-        vector("InOut" if joins else "Input", "float", "store", f"{name}_store[r.index]"),
-    ]
+    values: Values = {"width": store.width, "store": f"{name}_store[r.index]"}
     if joins:
-        fields += [
-            number("tiles", f"{owner}.tiles.size()"),
-            number("row", f"{owner}.most_neurons()"),
-            vector("Input", "unsigned", "first", f"layout.constants({owner}.first_of_tile(), r.tile)"),
-            vector("Input", "float", "now", f"{name}_now.to(r)"),
-        ]
-    windows = [vector("Output", "float", f"window{i}", f"Layout::samples({b.id}_values, r)") for i, b in enumerate(store.buses)]
-    return fields + windows, {"slot": slot(net, store, "finished")}
+        values |= {
+            "tiles": f"{owner}.tiles.size()",
+            "row": f"{owner}.most_neurons()",
+            "first": f"layout.constants({owner}.first_of_tile(), r.tile)",
+            "now": f"{name}_now.to(r)",
+        }
+    values |= {f"window{i}": f"Layout::samples({bus.id}_values, r)" for i, bus in enumerate(buses)}
+    return values, {"slot": slot(net, store, "finished")}
 
 
 def _bus(net: Network, store: Store, index: int, bus: BusPlan, forward: bool, joins: bool) -> Body:
@@ -491,21 +470,14 @@ def _next_window(net: Network, assembly: Assembly, store: Store, compute_set: st
         return
     if not limited:
         return
-    fields = _common(net, store, "second_clock[r.tile]") + _offsets(net, limited, forward=not backward)
-    fields += [
-        number("stored", store.stored),
-        vector("Input", store.id_type, "ids", f"{store.buffer}_ids[r.index]"),
-        vector("Input", "unsigned", "numbers", f"{store.buffer}_numbers[r.index]"),
-    ]
+    values = _common(net, store, limited, "second_clock[r.tile]", forward=not backward)
+    values |= {"stored": store.stored, "ids": f"{store.buffer}_ids[r.index]", "numbers": f"{store.buffer}_numbers[r.index]"}
     body: Body = {"buses": [], "near_buses": [], "id_type": store.id_type, "slot": slot(net, store, "t")}
-    if any(bus.gradient is not None for bus in limited) and backward:
-        fields.append(vector("Input", "unsigned", "ends", f"{store.buffer}_ends[r.index]"))
-    for index, bus in enumerate(limited):
-        if bus.gradient is not None and backward:
-            found, shown = next_fields(store, index, bus)
-            fields += found
-            body["near_buses"].append(shown)
-        else:
-            fields += _window_fields(net, store, index, bus, again=True)
-            body["buses"].append({"index": index, "comment": "The next window."})
-    _add(net, assembly, store, compute_set, "next_window", "Shows the next window of a step.", tuple(fields), body, net.cost("next_window"))
+    windows = [net.window(bus, forward=not backward) for bus in limited]
+    if any(window.near for window in windows):
+        values["ends"] = f"{store.buffer}_ends[r.index]"
+    for index, (bus, window) in enumerate(zip(limited, windows, strict=True)):
+        values |= _window_values(store, index, bus, window, again=True)
+        body["near_buses" if window.near else "buses"].append({"index": index, "comment": "The next window."})
+    vertex = next_window(net.costs, store.steps, windows)
+    _add(net, assembly, store, compute_set, vertex, "Shows the next window of a step.", values, body)

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.parts import Assembly, VertexLoop, number, scalar, vector
+from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
 from snnc.backends.poplar.vertices.relay_segments import keep_count
 from snnc.compiler.tiles.schedule.window_test import ROOT, Direction
+from snnc.compiler.tiles.vertices.control_vertices import answer, count_down, known, most, most_of_workers
 
 _ONE: Final = ("", "", "")
 """A single vertex, no loop."""
 _TILE: Final = str(ROOT)
+_FOLLOWING: Final = {"left": "windows_left", "again": "again"}
 
 
 def add_window_test(net: Network, assembly: Assembly, first_table: int) -> None:
@@ -36,10 +38,11 @@ def add_window_test(net: Network, assembly: Assembly, first_table: int) -> None:
     _levels(net, assembly, test.direction, first_table)
     _answer(net, assembly, test.direction)
     if net.known:
-        _known(assembly)
+        _known(net, assembly)
     for part in [part for part, exists in (("forward", net.rounds), ("backward", net.backward_rounds)) if exists]:
-        fields = (scalar("InOut", "unsigned", "left", "windows_left"), scalar("Output", "bool", "again", "again"))
-        assembly.loop("clocks", VertexLoop(f"{part}: a window less", *_ONE, f"{part}_next", "CountDown", _TILE, fields))
+        vertex = count_down(net.costs)
+        fields = connected(vertex, _FOLLOWING)
+        assembly.loop("clocks", VertexLoop(f"{part}: a window less", *_ONE, f"{part}_next", class_name(vertex), _TILE, fields))
 
 
 def _levels(net: Network, assembly: Assembly, direction: Direction, first_table: int) -> None:
@@ -53,49 +56,30 @@ def _levels(net: Network, assembly: Assembly, direction: Direction, first_table:
         made = f'layout.on_tiles({table}, poplar::UNSIGNED_INT, "{given}", {test.words})'
         assembly.variable("Parts", given, made, "the most of what some say")
         assembly.variable("std::vector<Reader>", f"readers{level}", f"readers_of({table})")
-        fields = (
-            vector("Input", "unsigned", "more", f"{below}.slice(r.first, r.last)"),
-            vector("Output", "unsigned", "most", f"{given}[r.index]"),
-            number("count", f"(r.last - r.first) / {test.words}"),
-        )
-        name = f"{direction}_level{level}"
-        assembly.loop(
-            "clocks", VertexLoop(f"further windows, level {level + 1}", "Reader", "r", f"readers{level}", name, "Most", "r.tile", fields)
-        )
+        vertex, count = most(net.costs), f"(r.last - r.first) / {test.words}"
+        fields = connected(vertex, {"more": f"{below}.slice(r.first, r.last)", "most": f"{given}[r.index]", "count": count})
+        name, title = f"{direction}_level{level}", f"further windows, level {level + 1}"
+        assembly.loop("clocks", VertexLoop(title, "Reader", "r", f"readers{level}", name, class_name(vertex), "r.tile", fields))
         below = f"{given}.all"
     made = f'layout.on_tile(poplar::UNSIGNED_INT, {{{net.workers * test.words}}}, "asked", {_TILE})'
     assembly.variable("Tensor", "asked", made, "what each worker found")
-    fields = (
-        vector("Input", "unsigned", "more", below),
-        vector("Output", "unsigned", "most", "asked"),
-        number("count", f"{below}.numElements() / {test.words}"),
-    )
-    assembly.loop("clocks", VertexLoop("further windows", *_ONE, f"{direction}_decide", "MostOfWorkers", _TILE, fields))
+    vertex = most_of_workers(net.costs)
+    fields = connected(vertex, {"more": below, "most": "asked", "count": f"{below}.numElements() / {test.words}"})
+    assembly.loop("clocks", VertexLoop("further windows", *_ONE, f"{direction}_decide", class_name(vertex), _TILE, fields))
 
 
 def _answer(net: Network, assembly: Assembly, direction: Direction) -> None:
-    fields = [
-        vector("Input", "unsigned", "asked", "asked"),
-        scalar("Output", "bool", "again", "again"),
-        scalar("Output", "unsigned", "left", "windows_left"),
-        scalar("InOut", "unsigned", "rounds", f"{direction}_round_count[0]"),
-    ]
-    if net.known:
-        fields.append(scalar("Input", "int", "k", f"second_clock[{_TILE}]"))
-        fields.append(vector("InOut", "unsigned", "back", "windows_back"))
-    assembly.loop("clocks", VertexLoop("further windows: the answer", *_ONE, f"{direction}_answer", "Answer", _TILE, tuple(fields)))
+    vertex = answer(net.costs, looks_back=net.known)
+    kept = {"k": f"second_clock[{_TILE}]", "back": "windows_back"} if net.known else {}
+    fields = connected(vertex, {"asked": "asked", "rounds": f"{direction}_round_count[0]", **_FOLLOWING, **kept})
+    assembly.loop("clocks", VertexLoop("further windows: the answer", *_ONE, f"{direction}_answer", class_name(vertex), _TILE, fields))
 
 
-def _known(assembly: Assembly) -> None:
+def _known(net: Network, assembly: Assembly) -> None:
     """The backward pass reads what the forward pass found."""
-    fields = (
-        scalar("Input", "int", "k", f"first_clock[{_TILE}]"),
-        vector("Input", "unsigned", "back", "windows_back"),
-        scalar("Output", "unsigned", "left", "windows_left"),
-        scalar("Output", "bool", "again", "again"),
-        scalar("InOut", "unsigned", "rounds", "backward_round_count[0]"),
-    )
-    assembly.loop("clocks", VertexLoop("backward: windows that follow", *_ONE, "relay_backward", "Known", _TILE, fields))
+    vertex, kept = known(net.costs), {"k": f"first_clock[{_TILE}]", "back": "windows_back", "rounds": "backward_round_count[0]"}
+    fields = connected(vertex, {**kept, **_FOLLOWING})
+    assembly.loop("clocks", VertexLoop("backward: windows that follow", *_ONE, "relay_backward", class_name(vertex), _TILE, fields))
 
 
 def window_test_tables(net: Network) -> Iterator[list[list[int]]]:

@@ -18,7 +18,7 @@ from snnc.compiler.tiles.indexed.indexed_cycles import owned_numbers
 from snnc.compiler.tiles.memory.block_memory import FLOAT, Kept, block_bytes, estimated_bytes, most_bytes
 from snnc.compiler.tiles.memory.lifetimes import LIVES, bytes_at, stage_of
 from snnc.compiler.tiles.memory.vertex_memory import constant_bytes
-from snnc.compiler.tiles.network import Layer
+from snnc.compiler.tiles.network import Layer, chooses_step
 from snnc.compiler.tiles.placement.grouping import Ints
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import Problem
@@ -172,7 +172,7 @@ def _owned(layout: Layout) -> Iterator[tuple[Kept, Ints, Ints]]:
 
 def _loss_bytes(problem: Problem) -> dict[str, int]:
     """The place of each class, its score (and step), the label and the loss of a sample; records and adjoints are buffered."""
-    scores = 0 if problem.network.loss_of_steps else 2 if problem.network.loss == "ce_max_membrane" else 1
+    scores = 0 if problem.network.loss_of_steps else 1 + chooses_step(problem.network.loss)
     width = problem.network.loss_width
     return {"always": FLOAT * 2 * width, "scores": FLOAT * scores * width, "loss": FLOAT * (1 + problem.loss_parts)}
 

@@ -140,7 +140,12 @@ def sequence_bytes(
         return slots * source.width * 4
     if source in bits:
         return slots * 4 * bit_words(source.width)
+    near = any(bus.source == source and bus.id in windowed for bus in buses)
+    return slots * (ids_stored(source, buses, mode, windowed) * id_bytes(source) + COUNT_BYTES * (2 if near else 1))
+
+
+def ids_stored(source: Source, buses: Sequence[Bus], mode: Mode, windowed: Collection[str]) -> int:
+    """Ids that relays have room for in a step of `source`; `mode` and `windowed` as :func:`sequence_bytes` takes them."""
     mine = [bus for bus in buses if bus.source == source]
-    near = [bus for bus in mine if bus.id in windowed]
-    most = source.width if mode == "exact" else max([bus.capacity for bus in mine] + [bus.gradient_capacity for bus in near])
-    return slots * (whole_words(most, source.width) * id_bytes(source) + COUNT_BYTES * (2 if near else 1))
+    near = [bus.gradient_capacity for bus in mine if bus.id in windowed]
+    return whole_words(source.width if mode == "exact" else max([bus.capacity for bus in mine] + near), source.width)

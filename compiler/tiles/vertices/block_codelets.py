@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Final
 
 from snnc.compiler.tiles.gradients.balanced_rows import dealt_links
 from snnc.compiler.tiles.gradients.gradient_counts import returned_buses
 from snnc.compiler.tiles.network import Layer, Link
 from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.vertices.boundary_vertices import boundary
+from snnc.compiler.tiles.vertices.control_vertices import ZERO_VERTEX
 from snnc.compiler.tiles.vertices.cost import CodeletCost, partial_products
 from snnc.compiler.tiles.vertices.relay_codelets import relay_codelets
-
-ZERO: Final = CodeletCost(start=16, element=1)
-"""Zeroes currents before the first step."""
 
 
 def block_codelets(problem: Problem, layer: Layer) -> Iterator[tuple[str, CodeletCost, int, int]]:
@@ -27,10 +25,12 @@ def block_codelets(problem: Problem, layer: Layer) -> Iterator[tuple[str, Codele
     if further:
         ports = len({link.port for link in further})
         yield "gather", problem.costs[f"gather.{layer.id}"], 6 + _first(layer) + _read(further) + _weights(further) + ports, 1
-        yield "zero", ZERO, 2, len(layer.kernel.inputs)
+        yield ZERO_VERTEX.name, ZERO_VERTEX.cost, len(ZERO_VERTEX.fields), len(layer.kernel.inputs)
     if problem.segment:
-        sent = sum(3 if source.kind == "spikes" else 2 for source in layer.sent)
-        yield "boundary", problem.costs["boundary"], 8 + 2 * len(layer.kernel.states) + sent, 2
+        reruns = problem.segments.reruns
+        sent = [(index, source.kind == "spikes") for index, source in enumerate(layer.sent) if reruns]
+        vertex = boundary(problem.costs, len(layer.kernel.states), sent)
+        yield vertex.name, vertex.cost, len(vertex.fields), 1 + reruns
     if not (problem.training and layer.gradient):
         return
     dealt = layer.id in problem.dealt
@@ -132,7 +132,7 @@ def layer_code_bytes(problem: Problem, layer: Layer) -> int:
 
 def _code_of(problem: Problem, layer: Layer) -> int:
     costs = [cost for _, cost, _, _ in block_codelets(problem, layer)]
-    costs += [cost for source in layer.sent for _, cost, _, _ in relay_codelets(problem, source)]
+    costs += [vertex.cost for source in layer.sent for _, vertex, _ in relay_codelets(problem, source)]
     costs += [problem.costs[name] for name in ("update", "weight_rows", *(["pack_rows"] if problem.packed else [])) if problem.training]
     loops = dict(loop for cost in costs for loop in cost.loops)
     return problem.target.instruction_bytes * (sum(cost.instructions for cost in costs) + sum(loops.values()))

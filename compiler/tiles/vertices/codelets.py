@@ -1,7 +1,8 @@
 """The codelets that every tile holds: how many vertices of each, their fields, and the instructions that they take.
 
-The data from which a class is printed identifies it: its cost, the connections or buses that it reads, its equations. Two populations of
-one structure share a class on a tile. Fields are those of the emitted codelets (backends/poplar), each of which takes a word.
+A class is told apart by what it is printed from: its cost, the connections or buses that it reads, its equations. Two populations of one
+structure share a class on a tile. Each field of an emitted codelet takes a word; back ends print those of a
+:class:`~snnc.compiler.tiles.vertices.vertex_spec.VertexSpec` from the same description.
 """
 
 from __future__ import annotations
@@ -20,13 +21,18 @@ from snnc.compiler.tiles.placement.grouping import Ints, column_groups, sample_g
 from snnc.compiler.tiles.problem import Problem
 from snnc.compiler.tiles.schedule.window_test import ROOT
 from snnc.compiler.tiles.vertices.block_codelets import block_codelets, dealt_codelet, tables_of
-from snnc.compiler.tiles.vertices.cost import CLOCK, CodeletCost
+from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, answer, count_down, known, most, most_of_workers
+from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials, remember
+from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
+from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, schedule, sum_pieces, sum_private, update, weight_rows
 from snnc.compiler.tiles.vertices.relay_codelets import Codelet, relay_codelets
+from snnc.compiler.tiles.vertices.relay_vertices import copy_mask
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 WORD: Final = 4
 LISTED: Final = 1
 """Words of a vertex besides its fields: its place in the list of its compute set."""
-CLOCK_CODE: Final = CodeletCost(start=CLOCK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +45,11 @@ class Use:
     number: Any
     fields: int
 
+    @classmethod
+    def of(cls, vertex: VertexSpec, tiles: Any, number: Any) -> Use:
+        """Vertices of a class that has a description."""
+        return cls(vertex.name, vertex.cost, tiles, number, len(vertex.fields))
+
 
 def uses(layout: Layout) -> Iterator[Use]:
     """All codelets of a placement, except those of the reduction's second stage."""
@@ -48,18 +59,18 @@ def uses(layout: Layout) -> Iterator[Use]:
     for source, relays in layout.relays.items():
         tiles = np.array([relay.tile for relay in relays])
         made = partial(_of_relays, layout.problem, source)
-        for key, cost, fields, number in layout.problem.kept.get(("relay codelets", source.buffer), made):
-            yield Use(key, cost, tiles, number, fields)
+        for key, vertex, number in layout.problem.kept.get(("relay codelets", source.buffer), made):
+            yield Use(key, vertex.cost, tiles, number, len(vertex.fields))
         if layout.problem.fused is not None:
-            yield Use("clock", CLOCK_CODE, tiles, 1, 3)
+            yield Use.of(CLOCK_VERTEX, tiles, 1)
             if not source.external and source.kind == "spikes":
-                yield Use("copy_mask", layout.problem.costs["copy_mask"], layout.range_by_id(source.owner).tiles, 1, 3)
+                yield Use.of(copy_mask(layout.problem.costs), layout.range_by_id(source.owner).tiles, 1)
     yield from _single(layout)
     yield from _of_losses(layout)
     yield from _of_reductions(layout)
     yield from _of_owners(layout)
     for _, packing in packings(layout):
-        yield Use("pack_rows", layout.problem.costs["pack_rows"], packing.tiles, 1, 8)
+        yield Use.of(pack_rows(layout.problem.costs), packing.tiles, 1)
 
 
 def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
@@ -94,28 +105,28 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
     if not problem.training:
         return
     groups, rows = column_groups(where.tile_neurons, where.columns), learned_rows(layer)
-    cost, fields = problem.costs["update"], 6 + problem.network.moments
+    updates = update(problem.costs, problem.network.moments)
     if rows:
-        yield Use("update", cost, where.tiles, len(rows) * groups, fields)
+        yield Use.of(updates, where.tiles, len(rows) * groups)
         if where.replicas > 1:
             shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
             several = np.flatnonzero(shares > 1)
-            yield Use("sum_private", cost, where.tiles[several], len(rows) * groups[several], 4)
+            yield Use.of(sum_private(problem.costs), where.tiles[several], len(rows) * groups[several])
     if learned_scalars(layer):
-        yield Use("update", cost, where.tiles[:1], learned_scalars(layer), fields)
+        yield Use.of(updates, where.tiles[:1], learned_scalars(layer))
     copied = sum(problem.copies(link) and link.dense for link in layer.outgoing)
     if copied:
-        yield Use("weight_rows", problem.costs["weight_rows"], where.tiles, copied, 6)
+        yield Use.of(weight_rows(problem.costs), where.tiles, copied)
 
 
 def _single(layout: Layout) -> Iterator[Use]:
     """Clocks; vertices of tile 0: tests for further windows, the sum of losses and the learning rate."""
     problem, first = layout.problem, np.zeros(1, dtype=np.int64)
-    yield Use("clock", CLOCK_CODE, layout.clock_tiles, 2 + 2 * problem.training + (problem.segment > 0), 3)
+    yield Use.of(CLOCK_VERTEX, layout.clock_tiles, 2 + 2 * problem.training + (problem.segment > 0))
     yield from _of_tests(layout)
     if problem.training:
-        yield Use("loss_sum", problem.costs["reduce"], first, 1, 3)
-        yield Use("schedule", problem.costs["update"], first, 1, 3)
+        yield Use.of(loss_sum(problem.costs), first, 1)
+        yield Use.of(schedule(problem.costs), first, 1)
 
 
 def _of_tests(layout: Layout) -> Iterator[Use]:
@@ -124,33 +135,33 @@ def _of_tests(layout: Layout) -> Iterator[Use]:
     if test is None:
         return
     for level in test.levels:
-        yield Use(("most", "level"), problem.costs["most"], level.tile, 1, 3)
-    yield Use("most", problem.costs["most"], root, 1, 3)
-    yield Use(("answer", problem.known), problem.costs["answer"], root, 1, 4 + 2 * problem.known)
-    yield Use("count_down", problem.costs["count_down"], root, 1 + problem.known, 2)
+        yield Use.of(most(problem.costs), level.tile, 1)
+    yield Use.of(most_of_workers(problem.costs), root, 1)
+    yield Use.of(answer(problem.costs, looks_back=problem.known), root, 1)
+    yield Use.of(count_down(problem.costs), root, 1 + problem.known)
     if problem.known:
-        yield Use("known", problem.costs["known"], root, 1, 5)
+        yield Use.of(known(problem.costs), root, 1)
 
 
 def _of_losses(layout: Layout) -> Iterator[Use]:
     problem = layout.problem
     if not problem.training:
         return
-    tiles, chosen = np.array(layout.loss_tiles), problem.network.loss == "ce_max_membrane"
-    yield Use("loss", problem.costs["loss"], tiles, 1, 8 + chosen)
+    tiles, loss = np.array(layout.loss_tiles), problem.network.loss
+    yield Use.of(sample_loss(problem.costs, loss), tiles, 1)
     if not problem.network.loss_of_steps:
-        yield Use("loss_scores", problem.costs["loss_scores"], tiles, 1, 6 + chosen)
+        yield Use.of(loss_scores(problem.costs, loss), tiles, 1)
 
 
 def _of_reductions(layout: Layout) -> Iterator[Use]:
     problem = layout.problem
     limited = {bus.id for bus in problem.limited(backward=True)} if problem.training else set()
     for bus_id, reduction in layout.reductions.items():
-        yield Use("reduce_partials", problem.costs["reduce_partials"], reduction.table["tile"], 1, 4)
+        yield Use.of(reduce_partials(problem.costs), reduction.table["tile"], 1)
         relays = layout.relays[problem.bus[bus_id].source]
         tiles, sets = np.array([relay.tile for relay in relays]), 1 + (bus_id in limited)
-        yield Use("remember", problem.costs["transpose"], tiles, sets, 3)
-        yield Use("gradient_window", problem.costs["gradient_window"], tiles, sets, 6)
+        yield Use.of(remember(problem.costs), tiles, sets)
+        yield Use.of(gradient_window(problem.costs), tiles, sets)
 
 
 def _of_owners(layout: Layout) -> Iterator[Use]:
@@ -158,11 +169,11 @@ def _of_owners(layout: Layout) -> Iterator[Use]:
     problem = layout.problem
     for found in layout.owned if layout.exact else ():
         tiles, where = found.owners.tile[found.owners.learned], found.target
-        yield Use("sum_pieces", problem.costs["sum_pieces"], tiles, 1, 5)
-        yield Use("update", problem.costs["update"], tiles, 1, 6 + problem.network.moments)
+        yield Use.of(sum_pieces(problem.costs), tiles, 1)
+        yield Use.of(update(problem.costs, problem.network.moments), tiles, 1)
         groups = column_groups(where.tile_neurons, where.columns)
         several = np.flatnonzero(sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples) > 1)
-        yield Use("sum_private", problem.costs["update"], where.tiles[several], groups[several], 4)
+        yield Use.of(sum_private(problem.costs), where.tiles[several], groups[several])
 
 
 # ---- bytes -------------------------------------------------------------------------------------------------------------------

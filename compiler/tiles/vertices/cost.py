@@ -98,7 +98,7 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.tiles.network import Layer, Link, Network, describe
+from snnc.compiler.tiles.network import Layer, Link, Network, chooses_step, describe
 from snnc.compiler.tiles.vertices.operations import pair_cycles
 
 EVENT_SWEEP: Final = 6
@@ -471,7 +471,7 @@ def _loss(network: Network) -> dict[str, CodeletCost]:
         # a step: set-up of three loops, logarithm, sum; a class: load, compare; load, subtract, exp (3), add, store; divide, scale, store
         return {"loss": CodeletCost(start=30, row=24, element=28), "loss_scores": CodeletCost()}
     softmax = 0 if network.loss == "mse_count" else 24  # of a class: compare; subtract, exp (3), add; exp, divide (10), subtract
-    most = network.loss == "ce_max_membrane"
+    most = chooses_step(network.loss)
     return {
         # a class: its place, set-up of the loop, store; a step: load, add (compare and keep which), branch
         "loss_scores": CodeletCost(start=20, sample=14, element=6 if most else 3),

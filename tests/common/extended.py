@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "extending.md"
 ROOMS = ("backends", "benchmarks", "compiler", "frontends", "templates")
 

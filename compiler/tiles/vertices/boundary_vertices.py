@@ -1,0 +1,34 @@
+"""Vertices that copy what a segment of iterations begins with to its boundary, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.vertex_spec import Element, VertexSpec, constant, one, run
+
+BOUNDARY: Final = (
+    one("input", "int", "k", "the iteration"),
+    constant("back", "iterations that it goes back by", "int"),
+    constant("stage", "the iteration in which the population has step 0", "int"),
+    constant("interval", "iterations from one step to the next", "int"),
+    constant("steps", "steps", "int"),
+    constant("segment", "iterations of a segment", "int"),
+    constant("samples", "samples"),
+)
+"""Fields that say at which boundary a vertex works."""
+
+
+def boundary(costs: Mapping[str, CodeletCost], states: int, sent: Iterable[tuple[int, bool]]) -> VertexSpec:
+    """Return what copies so many states of a block, and what it `sent` last: the number of each output, and whether it sends spikes."""
+    fields = [*BOUNDARY, constant("count", "neurons of the block")]
+    for index in range(states):
+        fields.append(run("inout", "float", f"boundary_state{index}", "a state at boundaries"))
+        fields.append(run("inout", "float", f"state{index}", "the same state"))
+    for index, spikes in sent:
+        element: Element = "unsigned" if spikes else "float"
+        fields.append(run("inout", element, f"boundary_sent{index}", "what was sent last, at boundaries"))
+        fields.append(run("inout", element, f"sent{index}", "what was sent last"))
+        fields += [constant(f"words{index}", "words of masks of a sample")] if spikes else []
+    return VertexSpec("boundary", tuple(fields), costs["boundary"])

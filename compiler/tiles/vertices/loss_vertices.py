@@ -1,0 +1,52 @@
+"""Vertices of the loss: scores of the classes, the loss of each sample, their sum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from snnc.compiler.tiles.network import chooses_step, takes_scores
+from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
+
+_RECORDS: Final = run("input", "float", "records", "Records of the sample: class c at step t is element offset[c] + t * stride[c].")
+_PLACES: Final = (
+    run("input", "unsigned", "offset", "Where the records of each class begin."),
+    run("input", "unsigned", "stride", "Elements from one step of a class to the next."),
+)
+_SIZES: Final = (constant("steps", "Steps.", "int"), constant("classes", "Classes."))
+_SUM: Final = (
+    run("input", "float", "losses", "The losses of all samples."),
+    one("output", "float", "total", "Their sum."),
+    constant("count", "How many they are."),
+)
+
+
+def _scores(loss: str | None, *, written: bool) -> tuple[FieldSpec, ...]:
+    way: Final = "output" if written else "input"
+    found = run(way, "float", "scores", "The scores of the classes.")
+    return (found, run(way, "int", "chosen", "The step that a score was read at.")) if chooses_step(loss) else (found,)
+
+
+def loss_scores(costs: Mapping[str, CodeletCost], loss: str | None) -> VertexSpec:
+    """Return what finds the scores of a sample for the loss of that name."""
+    return VertexSpec("loss_scores", (_RECORDS, *_PLACES, *_scores(loss, written=True), *_SIZES), costs["loss_scores"])
+
+
+def sample_loss(costs: Mapping[str, CodeletCost], loss: str | None) -> VertexSpec:
+    """Return what finds the loss of a sample, and the adjoints of its records, for the loss of that name."""
+    scored = takes_scores(loss)
+    fields = (
+        *(_scores(loss, written=False) if scored else (_RECORDS,)),
+        *_PLACES,
+        one("input", "int", "label", "The class of the sample."),
+        run("output", "float", "adjoint", "As the records."),
+        run("output", "float", "loss", "Written by the first worker." if scored else "What the steps of each worker add."),
+        *_SIZES,
+    )
+    return VertexSpec("loss", fields, costs["loss"])
+
+
+def loss_sum(costs: Mapping[str, CodeletCost]) -> VertexSpec:
+    """Return what sums the losses of all samples."""
+    return VertexSpec("loss_sum", _SUM, costs["reduce"])

@@ -1,0 +1,86 @@
+"""Vertices of parameters: sums of gradients, updates, and copies of weights for sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, one, run
+
+_RATES: Final = run("input", "float", "rates", "the step size and a correction")
+_SCHEDULE: Final = (
+    one("input", "float", "lr", "the learning rate"),
+    one("inout", "int", "step", "updates so far"),
+    run("output", "float", "rates", _RATES.holds),
+)
+_SUM_PRIVATE: Final = (
+    run("inout", "float", "sums", "gradients of the first block of a group"),
+    run("input", "float", "others", "those of the other blocks"),
+    constant("count", "gradients of a block"),
+    constant("parts", "blocks"),
+)
+_SUM_PIECES: Final = (
+    run("input", "float", "pieces", "what groups hold of the owner's gradient"),
+    run("input", "unsigned", "place", "where each piece begins in the sum, and its length"),
+    run("output", "float", "total", "the sum"),
+    constant("number", "pieces"),
+    constant("count", "elements of the sum"),
+)
+_WEIGHT_ROWS: Final = (
+    run("input", "float", "pieces", "rows of weights, group after group of the target"),
+    run("input", "unsigned", "runs", "runs of equal tiles of the target: tiles, columns, groups, and the columns of each group"),
+    run("output", "float", "rows", "the same rows in the order of the target's neurons"),
+    constant("count", "rows"),
+    constant("outputs", "neurons of the target"),
+    constant("length", "elements of `runs`"),
+)
+_PACK_ROWS: Final = (
+    run("input", "float", "pieces", "rows of weights, piece after piece"),
+    run("input", "unsigned", "widths", "columns of each piece"),
+    run("input", "unsigned", "runs", "runs of tiles that take equally many rows: tiles, rows of each"),
+    run("output", "float", "packed", "rows in the order of the tiles that they go to"),
+    constant("number", "pieces"),
+    constant("length", "elements of `runs`"),
+    constant("rows", "rows of a piece"),
+    constant("columns", "columns of all pieces"),
+)
+
+
+def update(costs: Mapping[str, CodeletCost], moments: int) -> VertexSpec:
+    """Return what updates parameters, of which the optimiser keeps so many `moments` each."""
+    fields = (
+        _RATES,
+        run("inout", "float", "value", "parameters"),
+        run("inout", "float", "gradient", "the first of their gradients, then the sum of all"),
+        run("input", "float", "others", "all other gradients"),
+        *(run("inout", "float", f"moment{n + 1}", "what the optimiser keeps") for n in range(moments)),
+        constant("count", "parameters"),
+        constant("parts", "gradients of each"),
+    )
+    return VertexSpec("update", fields, costs["update"])
+
+
+def schedule(costs: Mapping[str, CodeletCost]) -> VertexSpec:
+    """Return what works out the numbers that all updates of a step share."""
+    return VertexSpec("schedule", _SCHEDULE, costs["update"])
+
+
+def sum_private(costs: Mapping[str, CodeletCost]) -> VertexSpec:
+    """Return what sums the private gradients of a group of blocks."""
+    return VertexSpec("sum_private", _SUM_PRIVATE, costs["update"])
+
+
+def sum_pieces(costs: Mapping[str, CodeletCost]) -> VertexSpec:
+    """Return what sums a part of the gradient of an owner of weights of an indexed connection."""
+    return VertexSpec("sum_pieces", _SUM_PIECES, costs["sum_pieces"])
+
+
+def weight_rows(costs: Mapping[str, CodeletCost]) -> VertexSpec:
+    """Return what puts rows of weights in order on a tile of their source."""
+    return VertexSpec("weight_rows", _WEIGHT_ROWS, costs["weight_rows"])
+
+
+def pack_rows(costs: Mapping[str, CodeletCost]) -> VertexSpec:
+    """Return what packs rows of weights on a tile of their target."""
+    return VertexSpec("pack_rows", _PACK_ROWS, costs["pack_rows"])

@@ -1,0 +1,58 @@
+"""What a vertex is made of: its fields, what each holds, and its cost.
+
+The mapper counts bytes and cycles from a description; back ends print the class from the same one and connect its fields by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from snnc.compiler.tiles.vertices.cost import CodeletCost
+
+FieldKind: TypeAlias = Literal["input", "output", "inout", "constant"]
+"""What the vertex does with a field: it reads, writes or changes elements of a variable, or reads a number that the host sets."""
+Element: TypeAlias = Literal["float", "int", "unsigned", "unsigned short", "bool"]
+
+
+@dataclass(frozen=True)
+class FieldSpec:
+    """A field of a vertex; it takes a word of its tile.
+
+    `many` tells a pointer to the first of several elements from a single one. What it points to begins at a multiple of `align` bytes
+    (0: of an element's).
+    """
+
+    name: str
+    kind: FieldKind
+    type: Element
+    holds: str
+    many: bool = False
+    align: int = 0
+
+
+@dataclass(frozen=True)
+class VertexSpec:
+    """A class of vertices.
+
+    `name` is in lower case with underscores; back ends make the name of their class of it.
+    """
+
+    name: str
+    fields: tuple[FieldSpec, ...]
+    cost: CodeletCost
+
+
+def run(kind: FieldKind, element: Element, name: str, holds: str, align: int = 0) -> FieldSpec:
+    """Return a field that points to several elements."""
+    return FieldSpec(name, kind, element, holds, many=True, align=align)
+
+
+def one(kind: FieldKind, element: Element, name: str, holds: str) -> FieldSpec:
+    """Return a field that points to a single element."""
+    return FieldSpec(name, kind, element, holds)
+
+
+def constant(name: str, holds: str, element: Element = "unsigned") -> FieldSpec:
+    """Return a number that the host sets."""
+    return FieldSpec(name, "constant", element, holds)

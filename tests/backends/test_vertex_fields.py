@@ -1,0 +1,140 @@
+"""Vertices that have a description: the plan counts the fields that are emitted, for networks, losses and options that dice tell."""
+
+import re
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from indexed_nets import choosing, convolutional, shaping, sparse_recurrent
+from nets import behind_linear, delayed, feedback, learnable, recurrent, skip
+from poplar_projects import BATCH, STEPS, machine, several_inputs, spiking, spiking_recurrent
+from wide import sampled
+from windowed_nets import deep, tangled
+
+from snnc.backends.poplar.emit import assemble
+from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.parts import connected
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.tiles import mapper
+from snnc.compiler.tiles.gradients.balanced_rows import deals
+from snnc.compiler.tiles.network import describe
+from snnc.compiler.tiles.vertices.codelets import uses
+from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, run
+
+NETS = (
+    *(behind_linear, delayed, feedback, learnable, recurrent, skip, deep, tangled, several_inputs, spiking_recurrent),
+    *(partial(spiking, hidden=220), choosing, convolutional, shaping, sparse_recurrent),
+)
+LOSSES = ("ce_count", "ce_rate", "ce_mean_membrane", "ce_max_membrane", "mse_count")
+OPTIMIZERS = (Adam(1e-2), SGD(1e-2), SGD(1e-2, 0.9))
+COUNTED_APART = ("forward", "gather", "backward", "source_gradient", "weight_round", "dealt", "dealt_gradients")
+"""Vertices of blocks, which have no description yet: the mapper counts their fields with sums of its own."""
+OPTIONS = (
+    {"capacity": (None, 1, 3)},
+    {"mode": ("exact", "drop")},
+    {"gradients": ("windowed", "dense"), "gradient_capacity": (None, 2)},
+    {"recompute": ("off", 3), "streaming": ("off", "boundaries", "history", "inputs")},
+    {"fused": (True, False)},
+    {"packed": (True, False)},
+)
+
+
+def drawn(seed):
+    """A network, the layout that its plan comes from, and the emitter's view of that plan."""
+    random = np.random.default_rng(seed)
+    pick = lambda choices: choices[int(random.integers(len(choices)))]  # noqa: E731
+    graph = pick(NETS)(np.random.default_rng(3))
+    trained = random.random() < 0.8
+    several = len(lower(graph, steps=STEPS).outputs) > 1
+    loss = {"loss": parse_loss(pick(LOSSES)), "optimizer": pick(OPTIMIZERS), "loss_output": "y" if several else None}
+    loss["gradient_window"] = (-0.3, np.inf) if random.random() < 0.6 else None
+    program = lower(graph, **(loss if trained else {}), steps=STEPS)
+    options = {name: pick(choices) for group in OPTIONS if random.random() < 0.6 for name, choices in group.items()}
+    if trained and random.random() < 0.5:
+        options["dealt"] = [layer.id for layer in describe(program, True).layers if deals(layer) and random.random() < 0.5]
+    return program, options, machine(int(pick((3, 16, 60)))), random.random() < 0.3
+
+
+def with_bits(problem):
+    """Keep bits of all spikes whose gradients do not come back in windows."""
+    able = (source for source in problem.network.sources if source.kind == "spikes" and source not in problem.windowed)
+    return [replace(problem, bits=frozenset(able))]
+
+
+def kind_of(name):
+    """`RelayBits` of the emitted class RelayBits3."""
+    return re.sub(r"\d+$", "", name)
+
+
+def planned_fields(layout):
+    """Numbers of fields by kind of codelet, as the mapper counts them."""
+    found = {}
+    for use in uses(layout):
+        name = use.key if isinstance(use.key, str) else use.key[0]
+        if name in COUNTED_APART:
+            continue
+        found.setdefault("".join(word.capitalize() for word in name.split("_")), set()).add(use.fields)
+    return found
+
+
+def emitted_fields(net):
+    """The same, of the vertices that the host adds."""
+    found = {}
+    for loop in (loop for loops in assemble(net)[0].loops.values() for loop in loops):
+        found.setdefault(kind_of(loop.codelet), set()).add(len(loop.fields))
+    for name in COUNTED_APART:
+        found.pop("".join(word.capitalize() for word in name.split("_")), None)
+    return found
+
+
+def mapped(seed, monkeypatch):
+    """The emitter's view of a drawn network's plan, and the layout that the plan comes from."""
+    program, options, target, bits = drawn(seed)
+    layouts, plan_of = [], mapper._plan
+
+    def watched(name, priced, *more):
+        layouts.append(priced.layout)
+        return plan_of(name, priced, *more)
+
+    monkeypatch.setattr(mapper, "_plan", watched)
+    if bits:
+        monkeypatch.setattr(mapper, "with_bits", with_bits)
+    plan = mapper.make_plan(program, target, steps=STEPS, batch=BATCH, quick=True, **options)
+    return Network(program, plan), layouts[-1]
+
+
+@pytest.mark.parametrize("seed", sampled(range(60), 3))
+def test_the_plan_counts_the_fields_of_the_emitted_vertices(seed, monkeypatch):
+    net, layout = mapped(seed, monkeypatch)
+    planned, emitted = planned_fields(layout), emitted_fields(net)
+    if "SumPrivate" not in planned:  # the host adds none where each group is a single block
+        emitted.pop("SumPrivate", None)
+    assert planned == emitted
+
+
+def test_relays_that_keep_bits_and_show_nothing_at_once_are_emitted(monkeypatch):
+    net, layout = mapped(26, monkeypatch)
+    inner = [store for store in net.stores.values() if store.kind == "events" and store.bits and not store.external]
+    assert any(all(bus.lag > 1 for bus in store.buses) for store in inner)
+    assert planned_fields(layout)["RelayWindows"] == emitted_fields(net)["RelayWindows"]
+
+
+SPEC = VertexSpec("two_words", (run("input", "float", "values", "some"), constant("count", "how many")), CodeletCost(start=1))
+
+
+def test_the_host_connects_every_field_in_the_order_of_the_description():
+    fields = connected(SPEC, {"count": 3, "values": "x[b.index]"})
+    assert [(f.name, f.type, f.kind, f.value) for f in fields] == [
+        ("values", "Input<Vector<float, VectorLayout::ONE_PTR>>", "edge", "x[b.index]"),
+        ("count", "unsigned", "number", "3"),
+    ]
+
+
+@pytest.mark.parametrize("values", [{"values": "x"}, {"values": "x", "count": 3, "more": 4}, {"values": "x", "number": 3}])
+def test_a_field_without_an_expression_or_an_expression_without_a_field_is_an_error(values):
+    with pytest.raises(ValueError, match=r"two_words are values, count; described or connected alone: "):
+        connected(SPEC, values)
