@@ -18,7 +18,7 @@ from snnc.backends.folders.manifest import PROFILE, RECORDING
 from snnc.backends.runtime.arrays import array_of
 from snnc.backends.runtime.engine import Engine, Initial
 from snnc.backends.runtime.events import Given, densely
-from snnc.backends.runtime.history import Epoch, History, Progress
+from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.session import Input
 from snnc.backends.training.checkpoint import Checkpoints
 from snnc.compiler.ir.arrays.array_parts import wholes
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from snnc.report.recording import Recording
 
 
-class Session(session.Session):
+class Session(session.BackendSession):
     """A compiled network in the user's hands.
 
     Attributes
@@ -73,12 +73,12 @@ class Session(session.Session):
         shuffle: bool = True,
         seed: int | None = None,
         accumulate: int = 1,
-        callback: Callable[[Progress], None] | None = None,
+        callback: Callable[[TrainingProgress], None] | None = None,
         on_epoch: Callable[[Epoch], None] | None = None,
         checkpoints: Checkpoints | None = None,
         distributed: bool = True,
     ) -> History:
-        """Train; batch size and seed are those of the compilation unless given. See :meth:`snnc.backends.session.Session.fit`."""
+        """Train; batch size and seed are those of the compilation unless given. See :meth:`snnc.backends.session.BackendSession.fit`."""
         size = batch if batch is not None or self.engine.batch is not None or y is None else self.options.batch
         if seed is not None and not shuffle:
             raise OptionConflictError(f"seed is {seed}, which orders the samples, and shuffle is False; leave one of them out.")
@@ -142,13 +142,13 @@ class Session(session.Session):
 
     def _program_report(self, format: str) -> bytes:
         """Return the report of a program that has no plan."""
-        from snnc.report.program import Program, write_program
+        from snnc.report.program import ProgramReport, write_program
 
         program, project = self.program, None
         if self.project is not None and (self.project / "project.json").is_file():
             project = json.loads((self.project / "project.json").read_text(encoding="utf-8"))
         return write_program(
-            Program(
+            ProgramReport(
                 self.graph,
                 self.options,
                 program.steps,

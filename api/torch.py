@@ -28,7 +28,7 @@ from snnc.driver.learnable import with_learnable
 from snnc.driver.loading import Model, as_graph
 from snnc.errors import OptionConflictError
 from snnc.options.compile_options import options as make_options
-from snnc.torch_program import Adjoined, Recipe, adjoined, chosen_outputs, opened
+from snnc.torch_program import Adjoined, ModuleRecipe, adjoined, chosen_outputs, opened
 
 Input: TypeAlias = "torch.Tensor | Events"
 """What the module takes for an input: [T, B, *shape]."""
@@ -114,7 +114,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             raise OptionConflictError("input_gradients takes inputs of values, and input_kind is 'spikes'; leave one of them out.")
         graph = as_graph(model, dt=dt, input_kind="values" if input_gradients else input_kind, steps=steps)
         graph = with_learnable(graph, learnable)
-        self._recipe = Recipe(graph, options, chosen_outputs(graph, output), input_gradients)
+        self._recipe = ModuleRecipe(graph, options, chosen_outputs(graph, output), input_gradients)
         self._prepare()
         self._open()
         self._own_parameters()
@@ -171,7 +171,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._recipe = Recipe.from_state(state["_recipe"])
+        self._recipe = ModuleRecipe.from_state(state["_recipe"])
         self._prepare()
 
     def _prepare(self) -> None:

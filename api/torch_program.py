@@ -23,7 +23,7 @@ from snnc.options.compile_options import Options, from_data, to_data
 
 
 @dataclass(frozen=True, eq=False)
-class Recipe:
+class ModuleRecipe:
     """All that a module is made from, but for the weights that it has learned."""
 
     graph: Graph
@@ -45,7 +45,7 @@ class Recipe:
         return {"graph": graph_to_data(self.graph, keep), "arrays": arrays, **rest}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Recipe:
+    def from_state(cls, state: Mapping[str, Any]) -> ModuleRecipe:
         """Undo :meth:`to_state`."""
         graph = graph_from_data(state["graph"], lambda node, field, number: state["arrays"][number])
         return cls(graph, from_data(state["options"]), tuple(state["outputs"]), state["input_gradients"])
@@ -91,7 +91,7 @@ def chosen_outputs(graph: Graph, wanted: str | Sequence[str] | None) -> tuple[st
     return names
 
 
-def adjoined(recipe: Recipe) -> Adjoined:
+def adjoined(recipe: ModuleRecipe) -> Adjoined:
     """Write the network of a module as a program."""
     graph, names, options = recipe.graph, recipe.outputs, recipe.options
     ports = port_map(graph)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from snnc.compiler.losses.optimizers import Optimizer
     from snnc.compiler.neurons.surrogates.surrogate import Surrogate
     from snnc.compiler.tiles.planning.options import PlanOptions
-    from snnc.compiler.tiles.planning.ordering import Ordered
+    from snnc.compiler.tiles.planning.ordering import ChannelOrders
     from snnc.compiler.tiles.planning.parting import Parts
 
 Taken: TypeAlias = Literal["yes", "with a loss", "refused"]
@@ -67,7 +67,7 @@ class Placed:
 
     program: StepProgram
     plan: Plan | None = None
-    parts: Parts | Ordered | None = None
+    parts: Parts | ChannelOrders | None = None
 
     @property
     def placed(self) -> StepProgram:

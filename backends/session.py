@@ -23,28 +23,28 @@ from snnc.backends.runtime.errors import (
     UnknownNameError,
 )
 from snnc.backends.runtime.events import Events, Given
-from snnc.backends.runtime.history import Epoch, History, Progress
+from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.runtime.initial import initial_values
 from snnc.backends.runtime.prediction import check_labels, prediction_output, scores
-from snnc.backends.runtime.replay import Replay
+from snnc.backends.runtime.replay import StepReplay
 from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_weights, save_weights
 from snnc.backends.training import loop as training
 from snnc.backends.training.checkpoint import Checkpoints
-from snnc.backends.training.fitting import Call, beginning, fit
+from snnc.backends.training.fitting import FitArguments, beginning, fit
 from snnc.backends.training.notices import warn_of_differences
 from snnc.backends.training.optimizer_values import optimizer_by_label
 from snnc.backends.training.ranks import ranks_for
 from snnc.backends.training.streams import StreamOptions, check_stream, fit_batches, is_stream
 from snnc.backends.training.updates import Updates
 from snnc.backends.training.weight_entries import set_entries
-from snnc.compiler.ir.graph import Layout
+from snnc.compiler.ir.graph import FileLayout
 from snnc.compiler.ir.step_program import InputInfo, StepProgram
 
 Input: TypeAlias = npt.ArrayLike | Events
 """Types that the methods of a session accept for an input."""
 
 
-class Session:
+class BackendSession:
     """Runs and trains a network; use it as a context manager, or :meth:`close` it.
 
     Parameters
@@ -59,7 +59,7 @@ class Session:
         self.engine = engine
         self.program = program
         self._closed = False
-        self._replay: Replay | None = None
+        self._replay: StepReplay | None = None
         self._stepping: int | None = None
         """Batch of the sequence that :meth:`step` is in."""
 
@@ -140,7 +140,7 @@ class Session:
         arrays = {}
         for info, array in self._given(inputs, events=False):
             assert not isinstance(array, Events)
-            layout = Layout(None, None if info.layout.batch_axis is None else 0)
+            layout = FileLayout(None, None if info.layout.batch_axis is None else 0)
             single = to_sequence(array, InputInfo(info.id, info.label, info.shape, info.kind, layout))
             if len(single) != 1:
                 raise DataShapeError(
@@ -181,7 +181,7 @@ class Session:
         shuffle: bool = True,
         seed: int = 0,
         accumulate: int = 1,
-        callback: Callable[[Progress], None] | None = None,
+        callback: Callable[[TrainingProgress], None] | None = None,
         on_epoch: Callable[[Epoch], None] | None = None,
         checkpoints: Checkpoints | None = None,
         distributed: bool = True,
@@ -247,10 +247,10 @@ class Session:
             return fit_batches(self, cast(Iterable[Any], x), StreamOptions(epochs, first_epoch, rate, accumulate, callback, on_epoch))
         data, labels = self.labelled(cast("Mapping[str, Input] | Input", x), y)
         count = len(labels)
-        plan = training.Schedule(
+        plan = training.BatchSchedule(
             epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed, first_epoch
         )
-        call = Call(plan, count, labels, learning_rate, accumulate, checkpoints, callback, on_epoch)
+        call = FitArguments(plan, count, labels, learning_rate, accumulate, checkpoints, callback, on_epoch)
         ranks = ranks_for(self.engine, plan.batch) if distributed else None
         updates = Updates(
             self.engine, lambda chosen: (self.batch_of(data, chosen), labels[chosen].astype(np.int64)), accumulate=accumulate, ranks=ranks
@@ -371,7 +371,7 @@ class Session:
         if self.engine.steps is None:
             raise NoStepwiseError("this backend runs whole sequences only; use run(), or the reference backend for single steps.")
         if self._replay is None:
-            self._replay = Replay(self.engine, self.engine.steps)
+            self._replay = StepReplay(self.engine, self.engine.steps)
         return self._replay
 
     def _given(self, inputs: Mapping[str, Input] | Input, events: bool = True) -> Iterator[tuple[InputInfo, Given]]:
@@ -443,7 +443,7 @@ class Session:
         """Check arrays of samples against the inputs: id -> [samples, T, *shape] (static inputs without T)."""
         found = {}
         for info, array in self._given(x):
-            layout = Layout(None if info.static else 1, 0)
+            layout = FileLayout(None if info.static else 1, 0)
             lead = 1 if info.static and array.ndim == len(info.shape) + 1 else 2
             if array.ndim != len(info.shape) + lead or array.shape[lead:] != info.shape or 0 in array.shape:
                 wanted = describe(info.shape, layout).replace("B", "samples", 1)

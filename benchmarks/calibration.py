@@ -35,7 +35,7 @@ RULE: Final = 9.0
 
 
 @dataclass(frozen=True)
-class Point:
+class LoggedPoint:
     """One prediction of a logged net; times are predicted but for `logged_ms`. `n0` and `n1` are those of each layer."""
 
     net: str
@@ -65,7 +65,7 @@ def predict(net: PublishedNet, target: str, *, merged: bool, fragment_cycles: fl
     return predict_published(net, load_target(target), PublishedOptions(fragment_cycles=fragment_cycles, merge_copies=merged))
 
 
-def points(nets: Mapping[str, PublishedNet] | None = None) -> Iterator[Point]:
+def points(nets: Mapping[str, PublishedNet] | None = None) -> Iterator[LoggedPoint]:
     """Yield all predictions, in the order of the log; `nets` are those of :func:`simulated_net` where they are at hand."""
     for run in logged_runs():
         net = nets[run.name] if nets else simulated_net(run)
@@ -74,9 +74,9 @@ def points(nets: Mapping[str, PublishedNet] | None = None) -> Iterator[Point]:
                 yield _point(run, activity, predict(chosen, target, merged=merged, fragment_cycles=fragment))
 
 
-def _point(run: LoggedRun, activity: str, found: PublishedPrediction) -> Point:
+def _point(run: LoggedRun, activity: str, found: PublishedPrediction) -> LoggedPoint:
     milliseconds, options = found.milliseconds(), found.options
-    return Point(
+    return LoggedPoint(
         net=run.name,
         target=found.target.name,
         strategy="published",

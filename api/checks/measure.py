@@ -16,14 +16,14 @@ from snnc.compiler.ir.shapes import PortMap, port_map
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.passes.edit import fresh_name
 from snnc.driver.measuring import calibration, sequences
-from snnc.understanding.synops import Counting, Measured, fan_out, has_synapses, source_of
+from snnc.understanding.synops import Counting, MeasuredSynops, fan_out, has_synapses, source_of
 
 CHUNK = 16
 """Samples that run at a time."""
 
 
 @dataclass
-class Seen:
+class PortActivity:
     """What one port sent, summed over all samples and steps."""
 
     counts: npt.NDArray[np.int64]
@@ -32,7 +32,7 @@ class Seen:
     """Whether every value was -1, 0 or 1."""
 
 
-def measure(graph: Graph, data: Path) -> Measured:
+def measure(graph: Graph, data: Path) -> MeasuredSynops:
     """Run `graph` on the samples of an npz archive and count what its synapses transmit.
 
     Raises
@@ -46,7 +46,7 @@ def measure(graph: Graph, data: Path) -> Measured:
     given = sequences(program, calibration(data, graph))
     inputs = {i.id: checked(given[i.id], i.kind, f"the input {i.label!r}").astype(np.float32) for i in program.inputs}
     steps, samples = next(iter(inputs.values())).shape[:2]
-    seen: dict[tuple[str, str], Seen] = {}
+    seen: dict[tuple[str, str], PortActivity] = {}
     engine = ReferenceEngine(program)
     labels = {o.id: probes[o.label] for o in program.outputs if o.label in probes}
     for first in range(0, samples, CHUNK):
@@ -56,7 +56,7 @@ def measure(graph: Graph, data: Path) -> Measured:
                 _count(seen, labels[name], record)
         for info in program.inputs:
             _count(seen, (info.label, "out"), part[info.id])
-    return _summed(graph, ports, seen, Measured(data.name, samples, steps))
+    return _summed(graph, ports, seen, MeasuredSynops(data.name, samples, steps))
 
 
 def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, str]]]:
@@ -72,13 +72,13 @@ def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, s
     return probed, probes
 
 
-def _count(seen: dict[tuple[str, str], Seen], key: tuple[str, str], record: Array) -> None:
-    entry = seen.setdefault(key, Seen(np.zeros(record.shape[2:], np.int64)))
+def _count(seen: dict[tuple[str, str], PortActivity], key: tuple[str, str], record: Array) -> None:
+    entry = seen.setdefault(key, PortActivity(np.zeros(record.shape[2:], np.int64)))
     entry.counts += np.count_nonzero(record, axis=(0, 1))
     entry.binary = entry.binary and bool(np.isin(record, (-1.0, 0.0, 1.0)).all())
 
 
-def _summed(graph: Graph, ports: PortMap, seen: Mapping[tuple[str, str], Seen], about: Measured) -> Measured:
+def _summed(graph: Graph, ports: PortMap, seen: Mapping[tuple[str, str], PortActivity], about: MeasuredSynops) -> MeasuredSynops:
     runs = about.samples * about.steps
     operations: dict[str, tuple[float, Counting]] = {}
     for name in graph.names:
@@ -93,4 +93,4 @@ def _summed(graph: Graph, ports: PortMap, seen: Mapping[tuple[str, str], Seen], 
         own = isinstance(operation, Population) and port == operation.model.outputs[0] and ports[name, port].kind == "spikes"
         if own or (isinstance(operation, Input) and sent.binary):
             rates[name] = float(sent.counts.sum()) / (runs * max(sent.counts.size, 1))
-    return Measured(about.source, about.samples, about.steps, operations, rates)
+    return MeasuredSynops(about.source, about.samples, about.steps, operations, rates)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from snnc.compiler.files.temporary import temporary_folder
-from snnc.compiler.ir.graph import Array, Graph, Input, Layout, Output, Population
+from snnc.compiler.ir.graph import Array, FileLayout, Graph, Input, Output, Population
 from snnc.compiler.ir.shapes import port_map
 from snnc.driver.loading import load_model
 from snnc.frontends.onnx.errors import NotGenericError, OnnxError
@@ -31,7 +31,7 @@ _STATES_OF_NIR: Final = {"syn": "i_syn"}
 
 
 @dataclass(frozen=True)
-class Request:
+class RunRequest:
     """What to run on: given arrays, or the numbers that random ones take."""
 
     arrays: Mapping[str, Array] | None
@@ -68,7 +68,7 @@ class Other:
     stepwise: bool = False
 
 
-def run_file(path: Path, request: Request) -> Other:
+def run_file(path: Path, request: RunRequest) -> Other:
     """Run an ONNX file in ONNX Runtime, the tensors that are values of populations made outputs.
 
     Raises
@@ -108,7 +108,7 @@ def _check(imported: Imported, graph: Graph, arrays: Mapping[str, Array]) -> Non
         check_shape(name, arrays[name].shape, imported.wanted(name))
 
 
-def run_graph(graph: Graph, request: Request) -> Other:
+def run_graph(graph: Graph, request: RunRequest) -> Other:
     """Write a graph as an ONNX file, the values of its populations among the outputs, and run that in ONNX Runtime."""
     from snnc.frontends.onnx.writer.write import write_onnx
 
@@ -129,7 +129,7 @@ def run_graph(graph: Graph, request: Request) -> Other:
     return Other(RUNTIME, graph, arrays, {name: found[name] for name, _ in graph.of_type(Output)}, hidden)
 
 
-def run_nir(path: Path, request: Request, dt: float | None, dialect: str | None) -> Other:
+def run_nir(path: Path, request: RunRequest, dt: float | None, dialect: str | None) -> Other:
     """Run a NIR file in the interpreter of the format."""
     from snnc.frontends.nir.interpreter.interpreter import simulate
 
@@ -159,7 +159,7 @@ def _shaped(values: Array, population: Population) -> Array:
 
 
 @dataclass(frozen=True)
-class Port:
+class TracedPort:
     """A state or an output of a population."""
 
     population: str
@@ -167,12 +167,12 @@ class Port:
     fires: bool
 
 
-def all_ports(graph: Graph) -> list[Port]:
+def all_ports(graph: Graph) -> list[TracedPort]:
     """Return all states and outputs of all populations, in the order of the network."""
-    found: list[Port] = []
+    found: list[TracedPort] = []
     for name, p in graph.of_type(Population):
         lines = {line.target: line.value for line in p.model.equations}
-        found.extend(Port(name, port, is_spike_port(lines, port)) for port in dict.fromkeys((*p.model.states, *p.model.outputs)))
+        found.extend(TracedPort(name, port, is_spike_port(lines, port)) for port in dict.fromkeys((*p.model.states, *p.model.outputs)))
     return found
 
 
@@ -186,7 +186,7 @@ def watched(graph: Graph, ports: Sequence[tuple[str, str]]) -> tuple[Graph, dict
         while name in taken:
             name += "_"
         taken.add(name)
-        wide.add(name, Output("all", Layout(0, 1)))
+        wide.add(name, Output("all", FileLayout(0, 1)))
         wide.connect(population, name, source_port=port)
         names[population, port] = name
     return wide, names

@@ -17,7 +17,7 @@ from snnc.driver.stages import open_engine
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialRun:
     """What one batch showed: the largest difference from the reference, spikes that differ, and how long it took."""
 
     outputs: int
@@ -26,7 +26,7 @@ class Trial:
     counters: dict[str, int]
 
 
-def run_once(folder: Path, data: Path | None) -> Trial:
+def run_once(folder: Path, data: Path | None) -> TrialRun:
     """Run one batch of `data` (or of random spikes) on the target of the project and on the reference backend."""
     compiled = read_project(folder)
     program = compiled.program
@@ -48,7 +48,7 @@ def run_once(folder: Path, data: Path | None) -> Trial:
         engine.close()
     wanted = ReferenceEngine(program).forward(inputs, {})
     worst = max((float(np.abs(found[k] - wanted[k]).max()) for k in wanted if wanted[k].size), default=0.0)
-    return Trial(len(wanted), worst, seconds, counters)
+    return TrialRun(len(wanted), worst, seconds, counters)
 
 
 def _fitted(array: Array, steps: int, batch: int) -> Array:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from snnc.backends.registry import DEFAULT
-from snnc.checks.other_implementations import Other, Request, all_ports, run_file, run_graph, run_nir, sizes, watched
+from snnc.checks.other_implementations import Other, RunRequest, all_ports, run_file, run_graph, run_nir, sizes, watched
 from snnc.checks.verification import LayerComparison, Verification
 from snnc.compiler.ir.arrays.array_parts import wholes
 from snnc.compiler.ir.dataflow_order import in_dataflow_order
@@ -88,7 +88,7 @@ def verify(
         if inputs is not None and value is not None:
             raise OptionConflictError(f"{name} is {value} (--{name}), for random input, and inputs are given; leave one of them out.")
     seed = seed or 0
-    request = Request(read_arrays(Path(inputs)) if isinstance(inputs, str | Path) else inputs, samples, steps, seed)
+    request = RunRequest(read_arrays(Path(inputs)) if isinstance(inputs, str | Path) else inputs, samples, steps, seed)
     if not isinstance(model, str | Path):
         return _compared(run_graph(as_graph(model, dt=dt, dialect=dialect), request), target or DEFAULT, tolerance, seed)
     path = Path(model)
@@ -101,7 +101,7 @@ def verify(
     return _compared(run_file(path, request), target or DEFAULT, tolerance, seed)
 
 
-def _of_project(folder: Path, request: Request, target: str | None, tolerance: float, seed: int, trust: bool) -> Verification:
+def _of_project(folder: Path, request: RunRequest, target: str | None, tolerance: float, seed: int, trust: bool) -> Verification:
     """Verify a compiled project; on its own target the outputs are those of its own program."""
     chosen = load_options(folder)
     graph = as_graph(folder)

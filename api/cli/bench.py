@@ -146,7 +146,7 @@ def _on_cuda(
 ) -> None:
     from snnc.benchmarks.cpu.plot import draw
     from snnc.benchmarks.cpu.workloads import workloads
-    from snnc.benchmarks.cuda.command import FIRST_STEP_S, Options, run_suite
+    from snnc.benchmarks.cuda.command import FIRST_STEP_S, CudaBenchOptions, run_suite
     from snnc.benchmarks.cuda.table import lines
     from snnc.benchmarks.cuda.ways import FASTEST
     from snnc.benchmarks.cuda.workloads import CUDA_WORKLOADS
@@ -162,7 +162,7 @@ def _on_cuda(
     if resume and not to_file:
         raise BenchError("--resume goes on with the file of --json; name one.")
     found: dict[str, Any] = {}
-    options = Options(rounds, threads, ways or FASTEST, first_step or FIRST_STEP_S, json_file if resume else None)
+    options = CudaBenchOptions(rounds, threads, ways or FASTEST, first_step or FIRST_STEP_S, json_file if resume else None)
     try:
         run_suite(chosen, engines, options, note, found, lambda: _write_data(json_file, found) if to_file else None)
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from snnc.checks.trial import Trial
+from snnc.checks.trial import TrialRun
 from snnc.cli.console import columns
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.plan import Plan
@@ -15,7 +15,7 @@ from snnc.understanding.describe import describe
 from snnc.understanding.table import assumption_lines, to_text
 
 
-def as_data(compiled: Compiled, folder: Path, trial: Trial | None) -> dict[str, Any]:
+def as_data(compiled: Compiled, folder: Path, trial: TrialRun | None) -> dict[str, Any]:
     """Return the summary as JSON's types."""
     found: dict[str, Any] = {
         "folder": str(folder),
@@ -29,7 +29,7 @@ def as_data(compiled: Compiled, folder: Path, trial: Trial | None) -> dict[str, 
     return found
 
 
-def as_text(compiled: Compiled, folder: Path, trial: Trial | None) -> list[str]:
+def as_text(compiled: Compiled, folder: Path, trial: TrialRun | None) -> list[str]:
     """Return the summary for a reader: what was understood, the plan in six lines, where to look next."""
     found = describe(compiled.graph, surrogate=compiled.options.surrogate)
     lines = [*to_text(found, columns()), *assumption_lines({**found, "assumptions": []}, columns())]

@@ -14,7 +14,7 @@ from snnc.cli.console import Progress, note, result, result_json, result_now, wa
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.history import Epoch, History
-    from snnc.backends.runtime.history import Progress as Stage
+    from snnc.backends.runtime.history import TrainingProgress as Stage
     from snnc.project.resuming import Settings
     from snnc.session import Session
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from snnc.backends.reference.forward import run_forward
 from snnc.backends.reference.gradient_support import taking_gradient
-from snnc.backends.reference.memory import Memory
+from snnc.backends.reference.memory import SequenceArrays
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
@@ -37,7 +37,7 @@ def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: 
     """Run `inputs` (input id -> [T, B, *shape]); count spikes and neurons that take gradient."""
     steps, batch = next(iter(inputs.values())).shape[:2]
     parameters = {name: p.value.astype(np.float32) for name, p in program.parameters.items()}
-    memory = Memory(program, steps, batch, parameters, np.dtype(np.float32))
+    memory = SequenceArrays(program, steps, batch, parameters, np.dtype(np.float32))
     memory.set_initial({})
     for info in program.inputs:
         memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)

@@ -16,7 +16,7 @@ from snnc.report.recording import in_parts, read_recording
 
 if TYPE_CHECKING:
     from snnc.report import Subject
-    from snnc.report.program import Program
+    from snnc.report.program import ProgramReport
 
 MOST_PLAN_BYTES = 1 << 28
 """A larger file is no plan."""
@@ -54,7 +54,7 @@ def report(path: Path, format: str, other: Path | None = None) -> bytes:
     return write(read_subject(path), format, None if other is None else read_subject(other))
 
 
-def read_program(path: Path) -> Program | None:
+def read_program(path: Path) -> ProgramReport | None:
     """Read what a report says of a project without tiles; None of any other project, and of a file.
 
     Raises
@@ -64,11 +64,11 @@ def read_program(path: Path) -> Program | None:
     """
     if not path.is_dir() or load_options(path).backend.has_tiles:
         return None
-    from snnc.report.program import Program, read_timing
+    from snnc.report.program import ProgramReport, read_timing
 
     compiled = read_project(path)
     graph, program, recorded = compiled.graph, compiled.program, path / RECORDING
-    return Program(
+    return ProgramReport(
         read_trained(graph, path),
         compiled.options,
         program.steps,

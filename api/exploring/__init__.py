@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from snnc.exploring.points import Point, explore, explore_graph
+from snnc.exploring.points import ExplorationPoint, explore, explore_graph
 
-__all__ = ["Point", "explore", "explore_graph"]
+__all__ = ["ExplorationPoint", "explore", "explore_graph"]

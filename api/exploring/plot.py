@@ -10,7 +10,7 @@ from typing import Any, Final
 import jinja2
 
 from snnc.errors import ExploreError
-from snnc.exploring.points import Point
+from snnc.exploring.points import ExplorationPoint
 from snnc.report.pictures.palette import LAYERS, mixed
 
 FORMATS: Final = ("html", "svg")
@@ -51,10 +51,10 @@ class Series:
 
     label: str
     colour: str
-    points: tuple[Point, ...]
+    points: tuple[ExplorationPoint, ...]
 
 
-def draw(points: Sequence[Point], name: str, fmt: str) -> str:
+def draw(points: Sequence[ExplorationPoint], name: str, fmt: str) -> str:
     """Draw `points` of the network `name`.
 
     Parameters
@@ -112,16 +112,16 @@ def render(
     return environment.get_template(f"explore.{fmt}.jinja").render(view)
 
 
-def _series(points: Sequence[Point]) -> tuple[str, list[Series]]:
+def _series(points: Sequence[ExplorationPoint]) -> tuple[str, list[Series]]:
     """Lay batch sizes (activities, targets, when only those vary) along the axis; everything else is a line of its own."""
-    axes: dict[str, Callable[[Point], Any]] = {
+    axes: dict[str, Callable[[ExplorationPoint], Any]] = {
         "batch": lambda p: p.batch,
         "activity": lambda p: "default" if p.activity is None else f"{100 * p.activity:g} %",
         "target": lambda p: p.target,
     }
     along = next((name for name, read in axes.items() if len({read(p) for p in points}) > 1), "batch")
     others = [read for name, read in axes.items() if name != along]
-    groups: dict[tuple[Any, ...], list[Point]] = {}
+    groups: dict[tuple[Any, ...], list[ExplorationPoint]] = {}
     for point in points:
         groups.setdefault(tuple(read(point) for read in others), []).append(point)
     targets = list(dict.fromkeys(p.target for p in points))
@@ -160,20 +160,20 @@ def short(value: float) -> str:
     return f"{value:g}"
 
 
-def _number(point: Point, name: str) -> float:
+def _number(point: ExplorationPoint, name: str) -> float:
     assert point.estimate is not None
     return float(point.estimate.to_data()[name])
 
 
-def _rate(point: Point) -> float:
+def _rate(point: ExplorationPoint) -> float:
     return _number(point, "samples_per_s")
 
 
-def _bound_rate(point: Point) -> float:
+def _bound_rate(point: ExplorationPoint) -> float:
     return _rate(point) / max(_number(point, "balance"), 1e-12)
 
 
-def _log_bound_rate(point: Point) -> float:
+def _log_bound_rate(point: ExplorationPoint) -> float:
     return math.log10(_bound_rate(point))
 
 
@@ -182,8 +182,8 @@ def _panel(
     title: str,
     series: Sequence[Series],
     scale: Sequence[tuple[float, str]],
-    value: Callable[[Point], float],
-    bound: Callable[[Point], float] | None = None,
+    value: Callable[[ExplorationPoint], float],
+    bound: Callable[[ExplorationPoint], float] | None = None,
 ) -> Panel:
     left = LEFT + index * (WIDTH + GAP)
     number = max(len(s.points) for s in series)
@@ -218,7 +218,7 @@ def _columns(series: Sequence[Series], places: Sequence[float]) -> tuple[tuple[f
     return tuple((round(x, 1), text) for x, text in zip(places, texts, strict=True))
 
 
-def _title(point: Point) -> str:
+def _title(point: ExplorationPoint) -> str:
     if point.estimate is None:
         return f"{point.target}, batch {point.batch}: does not fit. {point.reason}"
     data = point.estimate.to_data()

@@ -27,7 +27,7 @@ from snnc.options.compile_options import Options, options
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class ExplorationPoint:
     """One combination, and what was found.
 
     Attributes
@@ -83,7 +83,7 @@ def explore(
     dt: float | None = None,
     input_kind: Kind | None = None,
     loss_output: str | None = None,
-) -> tuple[Point, ...]:
+) -> tuple[ExplorationPoint, ...]:
     """Predict the cost of a network on several machines, for several batch sizes and activities; nothing is emitted.
 
     Parameters
@@ -130,7 +130,7 @@ def explore_graph(
     activities: Sequence[float | None],
     *,
     strategy: str = "snnc",
-) -> Iterator[Point]:
+) -> Iterator[ExplorationPoint]:
     """Yield the points one by one as they are found.
 
     Raises
@@ -158,4 +158,4 @@ def explore_graph(
         except TooBigError as refused:
             error = refused
         seconds = time.perf_counter() - start
-        yield Point(target, batch, activity, found, error.text if error else "", error.code if error else "", seconds)
+        yield ExplorationPoint(target, batch, activity, found, error.text if error else "", error.code if error else "", seconds)

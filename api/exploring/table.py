@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from snnc.exploring.points import Point
+from snnc.exploring.points import ExplorationPoint
 
 HEAD: Final = (
     f"{'target':10} {'batch':>6} {'activity':>8} {'samples/s':>12} {'step ms':>10} {'of bound':>8} {'peak tile':>10} "
@@ -12,7 +12,7 @@ HEAD: Final = (
 )
 
 
-def line(point: Point) -> str:
+def line(point: ExplorationPoint) -> str:
     """Return one row; numbers of cycles and time are predictions."""
     activity = "default" if point.activity is None else f"{100 * point.activity:g} %"
     start = f"{point.target:10} {point.batch:6d} {activity:>8} "

@@ -12,7 +12,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.options.compile_options import Options
 
 if TYPE_CHECKING:
-    from snnc.compiler.tiles.planning.ordering import Ordered
+    from snnc.compiler.tiles.planning.ordering import ChannelOrders
     from snnc.compiler.tiles.planning.parting import Parts
 
 
@@ -24,7 +24,7 @@ class Compiled:
     options: Options
     program: StepProgram
     plan: Plan | None
-    parts: Parts | Ordered | None = None
+    parts: Parts | ChannelOrders | None = None
     """The parts or orders that the plan places, where it does not place the program as it is."""
 
     @property

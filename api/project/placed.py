@@ -17,7 +17,7 @@ from snnc.compiler.tiles.partition import Parting
 from snnc.compiler.tiles.partition.errors import PartsError, UnreachedPartError
 from snnc.compiler.tiles.partition.reorder import orders, reorder
 from snnc.compiler.tiles.planning.options import PlanOptions
-from snnc.compiler.tiles.planning.ordering import Ordered
+from snnc.compiler.tiles.planning.ordering import ChannelOrders
 from snnc.compiler.tiles.planning.parting import Parter, Parts
 from snnc.compiler.tiles.planning.placing import parter_of
 from snnc.data.arrays import read_arrays, write_arrays
@@ -29,15 +29,15 @@ ORDERS: Final = "model/orders.json"
 """Where a project keeps how many channels of each population lie side by side."""
 
 
-def save_placed(parts: Parts | Ordered, folder: Path) -> None:
+def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:
     """Write what the plan of a project places to its folder."""
-    if isinstance(parts, Ordered):
+    if isinstance(parts, ChannelOrders):
         save_orders(parts, folder)
     else:
         save_parts(parts.parting, folder)
 
 
-def read_placed(graph: Graph, program: StepProgram, chosen: PlanOptions, folder: Path) -> tuple[Plan, Parts | Ordered | None]:
+def read_placed(graph: Graph, program: StepProgram, chosen: PlanOptions, folder: Path) -> tuple[Plan, Parts | ChannelOrders | None]:
     """Return the plan of a project, and what it places where that is not the program as it is.
 
     Parameters
@@ -93,13 +93,13 @@ def load_parts(parter: Parter, folder: Path) -> Parts:
         raise PartsError(f"the parts in {str(folder / PARTS)!r} cannot be read ({error}); compile the model again.") from None
 
 
-def save_orders(way: Ordered, folder: Path) -> None:
+def save_orders(way: ChannelOrders, folder: Path) -> None:
     """Write the orders into a project's folder."""
     grains = {id_: order.grain for id_, order in way.orders.items()}
     (folder / ORDERS).write_text(json.dumps(grains, indent=1) + "\n", encoding="utf-8")
 
 
-def load_orders(program: StepProgram, folder: Path) -> Ordered:
+def load_orders(program: StepProgram, folder: Path) -> ChannelOrders:
     """Read what :func:`save_orders` wrote.
 
     Raises
@@ -115,4 +115,4 @@ def load_orders(program: StepProgram, folder: Path) -> Ordered:
             raise ValueError("a number of channels does not divide them")
     except (OSError, KeyError, ValueError, TypeError, AttributeError) as error:
         raise ProjectFolderError(f"{str(folder / ORDERS)!r} cannot be read ({error}); compile the model again.") from None
-    return Ordered(chosen, reorder(program, chosen))
+    return ChannelOrders(chosen, reorder(program, chosen))

@@ -13,7 +13,7 @@ import numpy as np
 from snnc.backends.folders.manifest import TRAINED
 from snnc.backends.runtime.errors import SessionError
 from snnc.backends.runtime.weights import load_weights
-from snnc.backends.session import Session
+from snnc.backends.session import BackendSession
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.arrays.sparse import entries_of
 from snnc.compiler.ir.graph import WEIGHTED, Array, Graph, OneToOne, Population, Sparse, Weighted
@@ -24,7 +24,7 @@ USELESS = "model/trained.unusable-{}.safetensors"
 """Where training puts weights that it cannot read, before it writes others."""
 
 
-def load_trained(session: Session, folder: Path, lenient: bool) -> None:
+def load_trained(session: BackendSession, folder: Path, lenient: bool) -> None:
     """Set the weights of the last training of a project, where there are any.
 
     Parameters

@@ -12,8 +12,8 @@ from snnc.compiler.ir.plan import Phase, Plan
 from snnc.compiler.tiles.exchange.chip_links import Flows, find_routes
 from snnc.report.pictures.occupancy import fullest_tile
 from snnc.report.pictures.timeline import KINDS
-from snnc.report.places import FREE, RELAYED, Places
-from snnc.report.traffic import Traffic
+from snnc.report.places import FREE, RELAYED, LayerPlaces
+from snnc.report.traffic import StepTraffic
 
 MOVED: Final[Mapping[str, str]] = {
     "forward: relays": "spikes to relays",
@@ -42,12 +42,12 @@ class Limit:
     share: float
 
 
-def find_limits(plan: Plan, places: Places, traffic: Traffic, names: Mapping[str, str]) -> tuple[Limit, ...]:
+def find_limits(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Mapping[str, str]) -> tuple[Limit, ...]:
     """Tell what takes most time, which tile is fullest and how evenly the work is spread; `names` are labels by id. All predicted."""
     return (_time(plan, places, traffic, names), _memory(plan, places, names), _balance(plan, places))
 
 
-def holder(plan: Plan, places: Places, tile: int) -> str:
+def holder(plan: Plan, places: LayerPlaces, tile: int) -> str:
     """Name what lies on a tile."""
     owner = int(places.owner[tile])
     if tile in plan.io_tiles:
@@ -68,7 +68,7 @@ def amount(size: float) -> str:
     return f"{size:.0f} bytes"
 
 
-def _time(plan: Plan, places: Places, traffic: Traffic, names: Mapping[str, str]) -> Limit:
+def _time(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Mapping[str, str]) -> Limit:
     phase, kind = max(((p, k) for p in plan.phases for k in KINDS), key=lambda pair: pair[0].runs * getattr(pair[0], pair[1]))
     share = phase.runs * getattr(phase, kind) / plan.cycles
     all_of = {k: sum(p.runs * getattr(p, k) for p in plan.phases) / plan.cycles for k in KINDS}
@@ -88,7 +88,7 @@ def _time(plan: Plan, places: Places, traffic: Traffic, names: Mapping[str, str]
     return Limit("time", sentence, share)
 
 
-def _exchange(plan: Plan, phase: Phase, traffic: Traffic, names: Mapping[str, str]) -> str:
+def _exchange(plan: Plan, phase: Phase, traffic: StepTraffic, names: Mapping[str, str]) -> str:
     """Tell what an exchange moves most of, and whether the links or the tiles hold it up."""
     kind = MOVED.get(phase.name)
     flows = [f for f in traffic.flows if f.kind == kind]
@@ -103,7 +103,7 @@ def _exchange(plan: Plan, phase: Phase, traffic: Traffic, names: Mapping[str, st
     return f" (most of it {kind} from {source} to {target}{where})"
 
 
-def _memory(plan: Plan, places: Places, names: Mapping[str, str]) -> Limit:
+def _memory(plan: Plan, places: LayerPlaces, names: Mapping[str, str]) -> Limit:
     tile = fullest_tile(plan)
     size = plan.tile_memory[tile]
     name = max(plan.memory, key=lambda category: plan.memory[category][tile])
@@ -120,7 +120,7 @@ def _memory(plan: Plan, places: Places, names: Mapping[str, str]) -> Limit:
     )
 
 
-def _balance(plan: Plan, places: Places) -> Limit:
+def _balance(plan: Plan, places: LayerPlaces) -> Limit:
     compute = np.asarray(plan.tile_cycles.get("compute", ()), dtype=np.float64)
     used, tiles = len(places.used), plan.target.tiles
     head = f"{used:,} of {tiles:,} tiles hold anything"

@@ -13,7 +13,7 @@ from snnc.report.pictures.machine_grid import grid_of
 from snnc.report.pictures.palette import HOST, LAYERS, MEMORY, PARTS, RAMP, RELAY, layer_colour
 from snnc.report.pictures.raster import rasters
 from snnc.report.pictures.timeline import HOST as HOST_KIND
-from snnc.report.pictures.timeline import Row, parts, whole_step
+from snnc.report.pictures.timeline import TimelineRow, parts, whole_step
 from snnc.report.pictures.wavefront import draw_wavefront
 from snnc.report.recording import Recording
 from snnc.report.subject import Subject
@@ -172,7 +172,7 @@ def timeline(subject: Subject) -> list[dict[str, Any]]:
     return [_row(subject, row, other, max(row.cycles, other.cycles)) for row, other in zip(rows, counted, strict=True)]
 
 
-def _row(subject: Subject, row: Row, counted: Row | None, scale: float) -> dict[str, Any]:
+def _row(subject: Subject, row: TimelineRow, counted: TimelineRow | None, scale: float) -> dict[str, Any]:
     clock = subject.plan.target.clock_hz
     return {
         "title": row.title,

@@ -52,7 +52,7 @@ class LayerPlace:
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class LayerPlaces:
     """All layers (parallel to ``plan.populations``) and the machine's tiles.
 
     Attributes
@@ -79,7 +79,7 @@ class Places:
         return np.flatnonzero(self.owner != FREE)
 
 
-def locate(plan: Plan) -> Places:
+def locate(plan: Plan) -> LayerPlaces:
     """Read the tiles of every layer off its blocks."""
     tiles = plan.target.tiles
     layers = tuple(_layer(p.blocks) for p in plan.populations)
@@ -94,7 +94,7 @@ def locate(plan: Plan) -> Places:
         holders[layer.tiles] += 1
         for number, group in enumerate(layer.groups):
             replica[group.tiles] = number
-    return Places(layers, owner, neurons, replica, int((holders > 1).sum()))
+    return LayerPlaces(layers, owner, neurons, replica, int((holders > 1).sum()))
 
 
 def _layer(blocks: Sequence[Block]) -> LayerPlace:

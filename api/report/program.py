@@ -37,7 +37,7 @@ _COLOURS: Final = dict(zip((_AT_ONCE, *dict.fromkeys(_RUNS.values())), (LAYERS[0
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class ProgramReport:
     """What a report without tiles is about.
 
     Attributes
@@ -65,7 +65,7 @@ class Program:
     timing: Mapping[str, Any] | None = None
 
 
-def write_program(program: Program, fmt: str) -> bytes:
+def write_program(program: ProgramReport, fmt: str) -> bytes:
     """Draw `program` as the content of a file.
 
     Raises
@@ -94,7 +94,7 @@ def write_program(program: Program, fmt: str) -> bytes:
     return page.encode()
 
 
-def program_view(program: Program) -> dict[str, Any]:
+def program_view(program: ProgramReport) -> dict[str, Any]:
     """Return all that the report says, as JSON's types; every number beside what it comes from."""
     found, options = describe(program.graph), program.options
     return {
@@ -144,7 +144,7 @@ def read_timing(data: object) -> dict[str, Any] | None:
     return {"measured": measured} if good else None
 
 
-def _options(program: Program) -> list[dict[str, str]]:
+def _options(program: ProgramReport) -> list[dict[str, str]]:
     chosen = program.options
     values = {
         "loss": program.loss,
@@ -158,7 +158,7 @@ def _options(program: Program) -> list[dict[str, str]]:
     return [{"name": name, "value": value} for name, value in values.items() if value is not None]
 
 
-def _memory(program: Program) -> dict[str, Any] | None:
+def _memory(program: ProgramReport) -> dict[str, Any] | None:
     """Predicted bytes of a step; None where nothing predicts them, or the number of steps is open."""
     if program.project is None:
         return None
@@ -178,7 +178,7 @@ def _memory(program: Program) -> dict[str, Any] | None:
     }
 
 
-def _schedule(program: Program) -> dict[str, Any] | None:
+def _schedule(program: ProgramReport) -> dict[str, Any] | None:
     """Launches of a step on a GPU in their order, as predicted; None on other targets, and where the project does not describe them."""
     project = program.project
     if project is None or not project["steps"] or not project["batch"]:

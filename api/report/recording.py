@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.reference.forward import run_forward
-from snnc.backends.reference.memory import Memory
+from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.tiles.partition import Correspondence
@@ -71,7 +71,7 @@ def record(program: StepProgram, parameters: Mapping[str, Array], inputs: Mappin
     steps, batch = next(iter(inputs.values())).shape[:2]
     engine = ReferenceEngine(program)
     engine.set_parameters({name: value for name, value in parameters.items() if name in program.parameters})
-    memory = Memory(program, steps, batch, engine.get_parameters(), engine.dtype)
+    memory = SequenceArrays(program, steps, batch, engine.get_parameters(), engine.dtype)
     memory.set_initial(initial)
     for info in program.inputs:
         memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)
@@ -94,7 +94,7 @@ def _spiking(program: StepProgram) -> list[tuple[str, str, str]]:
     return found
 
 
-def _train(memory: Memory, buffer: str, owner: str, label: str) -> Train:
+def _train(memory: SequenceArrays, buffer: str, owner: str, label: str) -> Train:
     values = memory[buffer].reshape(memory.steps, memory.batch, -1)
     steps, samples, ids = np.nonzero(values)
     return Train(buffer, owner, label, values.shape[2], steps, samples, ids)

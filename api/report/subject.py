@@ -9,10 +9,10 @@ from typing import Any
 
 from snnc.compiler.ir.plan import Plan
 from snnc.report.limits import Limit, find_limits
-from snnc.report.places import Places, locate
+from snnc.report.places import LayerPlaces, locate
 from snnc.report.profile import Emulation, read_profile
 from snnc.report.recording import Recording
-from snnc.report.traffic import Traffic, measure_traffic
+from snnc.report.traffic import StepTraffic, measure_traffic
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +37,12 @@ class Subject:
     recording: Recording | None = None
 
     @cached_property
-    def places(self) -> Places:
+    def places(self) -> LayerPlaces:
         """Tiles of the layers."""
         return locate(self.plan)
 
     @cached_property
-    def traffic(self) -> Traffic:
+    def traffic(self) -> StepTraffic:
         """Bytes that one step moves."""
         return measure_traffic(self.plan, self.places, self.program)
 

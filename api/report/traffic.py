@@ -20,7 +20,7 @@ from snnc.compiler.ir.plan import BusPlan, Plan, Relay
 from snnc.compiler.tiles.exchange.chip_links import Flows, Routes
 from snnc.compiler.tiles.placement.grouping import mask_unit
 from snnc.compiler.tiles.relays.buses import whole_words
-from snnc.report.places import BatchGroup, LayerPlace, Places
+from snnc.report.places import BatchGroup, LayerPlace, LayerPlaces
 
 Floats = npt.NDArray[np.float64]
 FLOAT, COUNT = 4, 4
@@ -38,8 +38,8 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Flow:
-    """Bytes a step from node `source` to node `target` (numbers in :attr:`Traffic.nodes`)."""
+class LayerFlow:
+    """Bytes a step from node `source` to node `target` (numbers in :attr:`StepTraffic.nodes`)."""
 
     source: int
     target: int
@@ -48,7 +48,7 @@ class Flow:
 
 
 @dataclass(frozen=True, eq=False)
-class Traffic:
+class StepTraffic:
     """What one step moves.
 
     Attributes
@@ -66,7 +66,7 @@ class Traffic:
     """
 
     nodes: tuple[str, ...]
-    flows: tuple[Flow, ...]
+    flows: tuple[LayerFlow, ...]
     chips: Floats
     by_kind: Mapping[str, Floats]
     links: Mapping[str, Flows]
@@ -87,7 +87,7 @@ class Traffic:
         return found
 
 
-def measure_traffic(plan: Plan, places: Places, program: Mapping[str, Any] | None = None) -> Traffic:
+def measure_traffic(plan: Plan, places: LayerPlaces, program: Mapping[str, Any] | None = None) -> StepTraffic:
     """Count the bytes of one training step (of one forward pass when not training).
 
     Parameters
@@ -116,7 +116,7 @@ def measure_traffic(plan: Plan, places: Places, program: Mapping[str, Any] | Non
 class _Count:
     """Adds up flows and chip matrices."""
 
-    def __init__(self, plan: Plan, places: Places, program: Mapping[str, Any]) -> None:
+    def __init__(self, plan: Plan, places: LayerPlaces, program: Mapping[str, Any]) -> None:
         self.plan, self.places, self.program = plan, places, program
         self.populations = {p.id: n for n, p in enumerate(plan.populations)}
         self.inputs = tuple(dict.fromkeys(b.source for b in plan.buses if b.source not in self.populations))
@@ -126,11 +126,11 @@ class _Count:
         self.moved: dict[str, Floats] = {}
         self.links: dict[str, Flows] = defaultdict(Flows)
 
-    def result(self) -> Traffic:
+    def result(self) -> StepTraffic:
         nodes = (*self.inputs, *self.populations)
         chips = self.plan.target.chips
-        flows = tuple(Flow(*key, size) for key, size in self.flows.items() if size > 0)
-        return Traffic(nodes, flows, sum(self.moved.values(), np.zeros((chips, chips))), self.moved, self.links)
+        flows = tuple(LayerFlow(*key, size) for key, size in self.flows.items() if size > 0)
+        return StepTraffic(nodes, flows, sum(self.moved.values(), np.zeros((chips, chips))), self.moved, self.links)
 
     # ---- helpers ---------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from snnc.understanding.layers import rows
 from snnc.understanding.neurons import distinct_neurons
 from snnc.understanding.resets import firing
 from snnc.understanding.statements import statements
-from snnc.understanding.synops import Measured
+from snnc.understanding.synops import MeasuredSynops
 
 KINDS: Final[Mapping[type, str]] = {
     Linear: "dense",
@@ -30,7 +30,7 @@ COUNTINGS: Final = ("AC", "MAC")
 """What one synaptic operation can cost: an addition, or a multiplication too."""
 
 
-def describe(graph: Graph, *, measured: Measured | None = None, surrogate: Surrogate | None = None) -> dict[str, Any]:
+def describe(graph: Graph, *, measured: MeasuredSynops | None = None, surrogate: Surrogate | None = None) -> dict[str, Any]:
     """Return layers, neurons with their equations and parameters, synaptic operations, recurrences and assumptions as JSON types.
 
     Parameters
@@ -98,7 +98,7 @@ def count_parameters(graph: Graph) -> int:
     return total
 
 
-def _synops(graph: Graph, table: list[dict[str, Any]], measured: Measured | None) -> dict[str, Any]:
+def _synops(graph: Graph, table: list[dict[str, Any]], measured: MeasuredSynops | None) -> dict[str, Any]:
     """Sums a step and sample; "at_most" is with every source neuron firing, "measured" what the data made it."""
     synaptic = [row for row in table if "synops_at_most" in row]
     inputs = {name for name, operation in graph.of_type(Input) if operation.kind == "values"}

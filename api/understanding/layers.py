@@ -11,17 +11,17 @@ from snnc.compiler.ir.dataflow_order import dataflow_order
 from snnc.compiler.ir.graph import Edge, Graph, Operation, Population
 from snnc.compiler.ir.operation_text import kind, parameter_counts
 from snnc.compiler.ir.shapes import PortMap, port_map
-from snnc.understanding.synops import APART, Measured, connections, counting, has_synapses, source_of
+from snnc.understanding.synops import APART, MeasuredSynops, connections, counting, has_synapses, source_of
 
 
-def rows(graph: Graph, measured: Measured | None = None) -> list[dict[str, Any]]:
+def rows(graph: Graph, measured: MeasuredSynops | None = None) -> list[dict[str, Any]]:
     """Return the layer table as JSON types; outputs are not in it."""
     ports = port_map(graph)
     order = dataflow_order(graph)
     return [_row(graph, ports, name, before, measured) for before, name in zip(["", *order], order, strict=False)]
 
 
-def _row(graph: Graph, ports: PortMap, name: str, above: str, measured: Measured | None) -> dict[str, Any]:
+def _row(graph: Graph, ports: PortMap, name: str, above: str, measured: MeasuredSynops | None) -> dict[str, Any]:
     operation = graph.operation(name)
     stored, learnable = parameter_counts(operation)
     port = operation.model.outputs[0] if isinstance(operation, Population) else "out"

@@ -9,10 +9,10 @@ import numpy as np
 
 from snnc.compiler.ir.graph import Graph, Population
 from snnc.understanding.equations import parameter_values, readable
-from snnc.understanding.resets import Firing
+from snnc.understanding.resets import FiringDescription
 
 
-def distinct_neurons(graph: Graph, firings: Mapping[str, Firing]) -> list[dict[str, Any]]:
+def distinct_neurons(graph: Graph, firings: Mapping[str, FiringDescription]) -> list[dict[str, Any]]:
     """Return name, populations, readable equations, parameters, firing and reset of each, as JSON types."""
     found: dict[Any, dict[str, Any]] = {}
     for name, population in graph.of_type(Population):

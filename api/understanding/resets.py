@@ -16,7 +16,7 @@ _STEPS = ("spike", "spike_ge")
 
 
 @dataclass(frozen=True)
-class Firing:
+class FiringDescription:
     """How a population fires and resets.
 
     Attributes
@@ -34,27 +34,27 @@ class Firing:
     gradient: str | None = None
 
 
-def firing(population: Population) -> Firing:
+def firing(population: Population) -> FiringDescription:
     """Say how `population` fires, from its equations alone, whoever wrote them."""
     found = [call for a in population.model.equations for call in _calls(a.value) if call.function in _STEPS]
     if not found:
-        return Firing(None)
+        return FiringDescription(None)
     kinds = {call.function for call in found}
     fires = {
         frozenset({"spike"}): "above the threshold (>)",
         frozenset({"spike_ge"}): "at or above the threshold (>=)",
     }.get(frozenset(kinds), "as the equations say")
     if not population.model.states:
-        return Firing(fires, "none: it has no state")
+        return FiringDescription(fires, "none: it has no state")
     resetting = _resetting(population.model)
     if not resetting:
-        return Firing(fires, "none: no state depends on a spike")
+        return FiringDescription(fires, "none: no state depends on a spike")
     given = {n: np.asarray(population.parameters.get(n, default)) for n, default in population.model.parameters.items()}
     facts = recognise(population.model, given)
     when = "at once" if any(resetting) else "in the step after the spike"
     known = facts is not None and facts.threshold is not None
     words = _words(facts, when) if known and facts is not None else f"as the equations say, {when}"
-    return Firing(fires, words, _gradient(population))
+    return FiringDescription(fires, words, _gradient(population))
 
 
 def _words(facts: Facts, when: str) -> str:

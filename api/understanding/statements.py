@@ -10,10 +10,10 @@ import numpy as np
 from snnc.compiler.ir.graph import Array, Graph, Input, Population
 from snnc.compiler.neurons.surrogates.library import atan
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
-from snnc.understanding.resets import Firing
+from snnc.understanding.resets import FiringDescription
 
 
-def statements(graph: Graph, firings: Mapping[str, Firing], surrogate: Surrogate | None = None) -> list[dict[str, Any]]:
+def statements(graph: Graph, firings: Mapping[str, FiringDescription], surrogate: Surrogate | None = None) -> list[dict[str, Any]]:
     """Return pairs of a subject (surrogate, time step, reset, initial states, inputs) and sentences about it.
 
     Parameters
@@ -41,7 +41,7 @@ def _time(graph: Graph) -> str:
     return "discrete: decays are factors a step, and no length of a step in seconds (dt) enters the equations."
 
 
-def _resets(firings: Mapping[str, Firing]) -> str:
+def _resets(firings: Mapping[str, FiringDescription]) -> str:
     groups: dict[str, list[str]] = {}
     for name, about in firings.items():
         if about.reset is not None:
@@ -52,7 +52,7 @@ def _resets(firings: Mapping[str, Firing]) -> str:
     return " ".join(f"{', '.join(names)}: {words}." for words, names in groups.items())
 
 
-def _surrogate(graph: Graph, firings: Mapping[str, Firing], chosen: Surrogate | None) -> str:
+def _surrogate(graph: Graph, firings: Mapping[str, FiringDescription], chosen: Surrogate | None) -> str:
     spiking = [(n, p) for n, p in graph.of_type(Population) if firings[n].fires is not None]
     if not spiking:
         return ""

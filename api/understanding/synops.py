@@ -30,7 +30,7 @@ APART: Final = (Pool, Reduce, Scale)
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredSynops:
     """Synaptic operations a step and sample, and firing rates.
 
     Attributes

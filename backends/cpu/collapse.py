@@ -11,13 +11,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from snnc.backends.cpu.operations import Statements, gradient_of
-from snnc.backends.native.held_rows import ONE, Held, padded
-from snnc.backends.native.storage import Storage
+from snnc.backends.native.held_rows import ONE, HeldRows, padded
+from snnc.backends.native.storage import SequenceStorage
 from snnc.compiler.ir.step_operations import (
     BackwardOp,
     BiasGradient,
-    Dense,
     DenseInputGradient,
+    DenseProduct,
     DenseWeightGradient,
     Fill,
     ForwardOp,
@@ -42,7 +42,7 @@ class Collapse:
     """
 
     fill: Fill
-    arrivals: tuple[Dense, ...]
+    arrivals: tuple[DenseProduct, ...]
     step: NeuronStep
     record: Record
 
@@ -54,7 +54,7 @@ class Collapse:
     def holds(self, op: ForwardOp | BackwardOp) -> bool:
         """Whether `op` is one of its operations, forward or backward."""
         match op:
-            case Fill() | Dense() | BiasGradient() | DenseInputGradient() | DenseWeightGradient():
+            case Fill() | DenseProduct() | BiasGradient() | DenseInputGradient() | DenseWeightGradient():
                 return op.target == self.current
             case NeuronStep() | NeuronAdjoint():
                 return op.population == self.step.population
@@ -63,7 +63,7 @@ class Collapse:
         return False
 
 
-def collapsed(storage: Storage) -> Collapse | None:
+def collapsed(storage: SequenceStorage) -> Collapse | None:
     """Return the readout of `storage.program` that can be collapsed; None if there is none."""
     program = storage.program
     if program.optimizer is None or program.truncate or not isinstance(program.loss, CrossEntropyMeanMembrane):
@@ -79,7 +79,7 @@ def collapsed(storage: Storage) -> Collapse | None:
     if read != [record] or not plain or kernel.learnable or not is_linear(kernel):
         return None
     into = [op for op in program.forward if not isinstance(op, NeuronStep | Record) and op.target == step.currents[0]]
-    fills, arrivals = [op for op in into if isinstance(op, Fill)], [op for op in into if isinstance(op, Dense)]
+    fills, arrivals = [op for op in into if isinstance(op, Fill)], [op for op in into if isinstance(op, DenseProduct)]
     counted = all(program.buffers[op.source.buffer].kind == "spikes" and storage.kept(op.source.buffer).listed for op in arrivals)
     if len(fills) != 1 or not arrivals or len(fills) + len(arrivals) != len(into) or not counted:
         return None
@@ -93,7 +93,7 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
     answers, mean = f"{step.population}_answers", f"{step.population}_mean"
     made.kernels += [f"std::vector<Answers> {answers};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
     made.layout.append(f"{answers}.resize(workers.size());")
-    made.held.append(Held(mean, storage.size(output), ONE, ONE))
+    made.held.append(HeldRows(mean, storage.size(output), ONE, ONE))
     made.loss += [
         *_answers(found, f"{answers}[mine]", padded(storage.size(output))),
         f"{current}.clear(w, 0);",
@@ -108,7 +108,7 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
     for op in found.arrivals:
         counts = f"{op.connection}_counts"
         made.kernels.append(f"Source {counts}{{{storage.size(op.source.buffer)}, 0}};")
-        made.held.append(Held(f"{counts}.rows", storage.size(op.source.buffer), ONE, ONE))
+        made.held.append(HeldRows(f"{counts}.rows", storage.size(op.source.buffer), ONE, ONE))
         made.loss.append(f"count(w, {op.source.buffer}, {op.source.delay}, {answers}[mine], {counts}.rows);")
         made.loss.append(f"{op.connection}.forward(w, {counts}, 0, 0, 1, {op.weight}, {current}, scratch);")
     made.loss += [
@@ -148,7 +148,7 @@ def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> 
         case DenseInputGradient():
             source, counts = op.source, f"{op.connection}_counts"
             made.kernels.append(f"Rows d_{counts}{{{made.storage.size(source.buffer)}, 0}};")
-            made.held.append(Held(f"d_{counts}", made.storage.size(source.buffer), ONE, ONE))
+            made.held.append(HeldRows(f"d_{counts}", made.storage.size(source.buffer), ONE, ONE))
             made.keep_packed(op)
             made.start.append(f"d_{counts}.clear(w, 0);")
             made.start.append(f"{op.connection}.input_gradient(w, {adjoint}, 0, 1, d_{counts}, 0, {op.weight}, scratch);")

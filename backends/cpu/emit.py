@@ -10,7 +10,7 @@ from snnc.backends.cpu.constants import CONSTANTS
 from snnc.backends.cpu.network import network_context
 from snnc.backends.cpu.pooled import with_pooled_convolutions
 from snnc.backends.native.sized_project import MemoryNeeds, initial_values, rendered, session_sizes, write_sized_project
-from snnc.backends.native.storage import Storage
+from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import table_file
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import StepProgram
@@ -72,7 +72,7 @@ def emit_cpu(
         The folder cannot be written.
     """
     program, pooled = with_pooled_convolutions(program)
-    storage = Storage(program, pooled, precision)
+    storage = SequenceStorage(program, pooled, precision)
     values, sizes = initial_values(program), session_sizes(program, steps, batch)
     context, tables, needs = network_context(storage, values, sizes)
     memory = MemoryNeeds(storage.bytes_per_step(), needs.to_data())

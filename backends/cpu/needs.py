@@ -9,16 +9,16 @@ from typing import Final
 
 from snnc.backends.cpu.operations import Statements, is_large
 from snnc.backends.cpu.stages import Stages
-from snnc.backends.native.held_rows import LINE, Held, padded, pitch
+from snnc.backends.native.held_rows import LINE, HeldRows, padded, pitch
 from snnc.backends.native.memory import ListNeeds, Needs, Spared
-from snnc.backends.native.storage import Storage, is_maximum
+from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import (
     Convolve,
     ConvolveInputGradient,
-    Dense,
     DenseInputGradient,
+    DenseProduct,
     DenseWeightGradient,
     NeuronStep,
     Pooling,
@@ -44,7 +44,7 @@ PLANE: Final = 2
 """Axes of windows in the program."""
 
 
-def needs_of(made: Statements, held: Sequence[Held]) -> Needs:
+def needs_of(made: Statements, held: Sequence[HeldRows]) -> Needs:
     """Return the memory needs of a session: of a training step if it trains, else of a run.
 
     Parameters
@@ -90,14 +90,14 @@ def needs_of(made: Statements, held: Sequence[Held]) -> Needs:
     return Needs(fixed, rows, checkpoint, thread, lists, events, in_blocks, bool(made.shared), spared)
 
 
-def _shape(storage: Storage, op: Dense | DenseInputGradient | DenseWeightGradient) -> tuple[int, int]:
+def _shape(storage: SequenceStorage, op: DenseProduct | DenseInputGradient | DenseWeightGradient) -> tuple[int, int]:
     """Outputs and inputs of a dense connection."""
-    weight = op.weight if isinstance(op, Dense | DenseInputGradient) else op.gradient.removeprefix("d_")
+    weight = op.weight if isinstance(op, DenseProduct | DenseInputGradient) else op.gradient.removeprefix("d_")
     outputs, inputs = storage.program.buffers[weight].shape
     return outputs, inputs
 
 
-def _spared(storage: Storage, stages: Stages, trains: bool) -> Spared:
+def _spared(storage: SequenceStorage, stages: Stages, trains: bool) -> Spared:
     """Copies that are not made with checkpoints, and the memory needed instead."""
     backward = [op for op in storage.program.backward if trains and isinstance(op, DenseInputGradient) and is_large(storage, op)]
     shapes = [_shape(storage, op) for op in backward]
@@ -105,7 +105,7 @@ def _spared(storage: Storage, stages: Stages, trains: bool) -> Spared:
     return Spared(copies, max((4 * (PANEL + padded(inputs)) for _, inputs in shapes), default=0), "block" if stages.backward else "number")
 
 
-def _numbers(storage: Storage, parameter: str) -> int:
+def _numbers(storage: SequenceStorage, parameter: str) -> int:
     """Size of a parameter as its connection stores it, in numbers."""
     value: Array = storage.program.parameters[parameter].value
     match [c.kind for c in storage.program.connections if c.weight == parameter]:
@@ -117,7 +117,7 @@ def _numbers(storage: Storage, parameter: str) -> int:
     return padded(max(1, value.size))
 
 
-def _choices(storage: Storage) -> int:
+def _choices(storage: SequenceStorage) -> int:
     """Bytes per step and sample of the choices of maxima."""
     found = 0
     for op in storage.program.backward:
@@ -130,17 +130,17 @@ def _choices(storage: Storage) -> int:
     return found
 
 
-def _turned(storage: Storage, op: Pooling) -> int:
+def _turned(storage: SequenceStorage, op: Pooling) -> int:
     """Bytes of the tables of a maximum of spikes, by source and by target."""
     targets = op.windows.channels * math.prod(op.windows.output)
     return 4 * (storage.size(op.source.buffer) + 1 + targets * (1 + math.prod(op.windows.kernel)))
 
 
-def _copies(storage: Storage, trains: bool) -> int:
+def _copies(storage: SequenceStorage, trains: bool) -> int:
     """Bytes of the copies of weights that passes read."""
     rounded, found = storage.precision == "bfloat16", 0
     for op in storage.program.forward:
-        if isinstance(op, Dense) and rounded:
+        if isinstance(op, DenseProduct) and rounded:
             outputs, inputs = _shape(storage, op)
             width = padded(-(-outputs // -(-outputs // PANEL)))
             found += 2 * -(-padded(outputs) // width) * inputs * (-(-width // CHUNK) * CHUNK)
@@ -153,7 +153,7 @@ def _copies(storage: Storage, trains: bool) -> int:
     return found
 
 
-def _lists(storage: Storage, trains: bool) -> tuple[ListNeeds, ...]:
+def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
     program, found = storage.program, []
     for info in program.inputs:
         name = f"{info.id}_in"
@@ -169,12 +169,12 @@ def _lists(storage: Storage, trains: bool) -> tuple[ListNeeds, ...]:
     return tuple(found)
 
 
-def _events(storage: Storage, lists: Mapping[str, ListNeeds]) -> tuple[tuple[str, int], ...]:
+def _events(storage: SequenceStorage, lists: Mapping[str, ListNeeds]) -> tuple[tuple[str, int], ...]:
     """Lists that are transposed for a block, and bytes for each entry: its row, its value, near thresholds its product."""
     inputs = {f"{info.id}_in": info.id for info in storage.program.inputs}
     found: dict[str, int] = {}
     for op in storage.program.forward:
-        if isinstance(op, Dense):
+        if isinstance(op, DenseProduct):
             name = inputs.get(op.source.buffer, op.source.buffer)
             near = f"{op.source.buffer}_near"
             found |= {name: lists[name].width} if name in lists else {}
@@ -186,14 +186,14 @@ def _events(storage: Storage, lists: Mapping[str, ListNeeds]) -> tuple[tuple[str
 class _Room:
     """A thread's temporary memory (``Scratch``)."""
 
-    storage: Storage
+    storage: SequenceStorage
     trains: bool
 
     @property
     def bytes(self) -> int:
         """All of it except the part that grows with events."""
         program = self.storage.program
-        dense = [_shape(self.storage, op) for op in program.forward if isinstance(op, Dense)]
+        dense = [_shape(self.storage, op) for op in program.forward if isinstance(op, DenseProduct)]
         columns = 8 * (1 + max((inputs for _, inputs in dense), default=0))
         sums = 4 * (LINE + 4 * max((inputs for _, inputs in dense), default=0))
         convolutions = [_convolution(self.storage, op.connection) for op in program.forward if isinstance(op, Convolve)]
@@ -221,7 +221,7 @@ class _Convolution:
     values: int
 
 
-def _convolution(storage: Storage, connection: str) -> _Convolution:
+def _convolution(storage: SequenceStorage, connection: str) -> _Convolution:
     op = next(op for op in storage.program.forward if isinstance(op, Convolve) and op.connection == connection)
     windows, pool = op.windows, storage.pooled.get(connection)
     size, kernel, stride, dilation = (_plane(axes) for axes in (windows.size, windows.kernel, windows.stride, windows.dilation))

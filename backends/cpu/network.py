@@ -16,9 +16,9 @@ from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.stages import Stages, stages_of
 from snnc.backends.native.adjoint import GivenAdjoint
 from snnc.backends.native.contexts import Context, training_context
-from snnc.backends.native.held_rows import ONE, Held, Slots
+from snnc.backends.native.held_rows import ONE, HeldRows, Slots
 from snnc.backends.native.memory import Needs
-from snnc.backends.native.storage import Storage
+from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import Table
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.graph import Array
@@ -27,7 +27,7 @@ from snnc.compiler.ir.step_program import Parameter, StepProgram
 from snnc.compiler.losses import CrossEntropyMaxMembrane, CrossEntropyRate, Loss
 
 
-def network_context(storage: Storage, values: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[Context, list[Table], Needs]:
+def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[Context, list[Table], Needs]:
     """Return the template data, the tables of connections, and the memory needs of a session."""
     program = storage.program
     trains = program.optimizer is not None
@@ -109,14 +109,14 @@ def _sender_stage(op: BackwardOp, stages: Stages) -> int:
     return stages.level[stages.owner[op.source.buffer]] if isinstance(op, DenseInputGradient) else stages.of(op)
 
 
-def _cut(storage: Storage) -> list[str]:
+def _cut(storage: SequenceStorage) -> list[str]:
     """Statements that clear the gradients from a step to earlier steps, where the gradient is cut."""
     states = [state for op in storage.program.backward if isinstance(op, NeuronAdjoint) for state in op.states]
     slots = [(n, k) for n, slots in storage.adjoint_slots.items() for k in range(slots)]
     return [f"d_{s}.clear(w, 0);" for s in states] + [f"d_{n}.clear(w, {k});" for n, k in slots]
 
 
-def functions(storage: Storage, trains: bool) -> list[Function]:
+def functions(storage: SequenceStorage, trains: bool) -> list[Function]:
     """Return the functions of all populations."""
     program, found = storage.program, []
     adjoints = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
@@ -133,7 +133,7 @@ def functions(storage: Storage, trains: bool) -> list[Function]:
     return found
 
 
-def _adjoint_slots(storage: Storage, stages: Stages, trains: bool) -> dict[str, Slots]:
+def _adjoint_slots(storage: SequenceStorage, stages: Stages, trains: bool) -> dict[str, Slots]:
     """Slots of the adjoints of outputs: a block if a later stage runs one earlier."""
     found = storage.adjoint_slots.items() if trains else ()
     reads = [op for op in storage.program.backward if isinstance(op, InputGradient)]
@@ -195,7 +195,7 @@ def _made(program: StepProgram, parameter: Parameter) -> str:
     return f'plain("{name}", {parameter.value.size})'
 
 
-def _setup(storage: Storage, trains: bool) -> list[str]:
+def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
     """Statements that register tensors."""
     program = storage.program
     learned = {u.parameter for u in program.update} if trains else set()
@@ -230,7 +230,7 @@ def _setup(storage: Storage, trains: bool) -> list[str]:
     return lines
 
 
-def _held(storage: Storage, stages: Stages, trains: bool) -> list[Held]:
+def _held(storage: SequenceStorage, stages: Stages, trains: bool) -> list[HeldRows]:
     """Rows of populations and records."""
     program, found = storage.program, []
     filled, adjoint_slots = stages.filled(program), _adjoint_slots(storage, stages, trains)
@@ -241,29 +241,29 @@ def _held(storage: Storage, stages: Stages, trains: bool) -> list[Held]:
             continue
         kernel = next(p.kernel for p in program.populations if p.id == op.population)
         block = Slots(0, ("block",))
-        found += [Held(n, storage.size(n), *2 * (block if n in filled else ONE,)) for n in op.currents]
+        found += [HeldRows(n, storage.size(n), *2 * (block if n in filled else ONE,)) for n in op.currents]
         for state, n in zip(kernel.states, op.states, strict=True):
             kept = trains and state in kernel.history and op.population in adjoints
             rounded = state in storage.rounded[op.population]
-            found.append(Held(n, storage.size(n), past if kept and not rounded else ONE, ONE))
-            found += [Held(f"{n}_history", storage.size(n), past, ONE, 2)] if rounded else []
+            found.append(HeldRows(n, storage.size(n), past if kept and not rounded else ONE, ONE))
+            found += [HeldRows(f"{n}_history", storage.size(n), past, ONE, 2)] if rounded else []
         for n in op.outputs:
             kept_rows, width = storage.kept(n), storage.size(n)
-            found.append(Held(f"{n}.rows", width, kept_rows.slots(trains), kept_rows.slots(False)))
-        found += [Held(f"{n}_near.rows", storage.size(n), ONE, ONE) for n in op.outputs if trains and n in storage.near]
+            found.append(HeldRows(f"{n}.rows", width, kept_rows.slots(trains), kept_rows.slots(False)))
+        found += [HeldRows(f"{n}_near.rows", storage.size(n), ONE, ONE) for n in op.outputs if trains and n in storage.near]
         for name, n in zip(kernel.saved, op.saved, strict=True):
             width = 2 if name in storage.rounded[op.population] else 4
-            found.append(Held(n, storage.size(n), Slots(0, ("segment",)) if trains else ONE, ONE, width))
+            found.append(HeldRows(n, storage.size(n), Slots(0, ("segment",)) if trains else ONE, ONE, width))
         if op.population in adjoints:
-            found += [Held(f"d_{n}", storage.size(n), block, None) for n in op.currents if n not in filled]
-            found += [Held(f"d_{n}", storage.size(n), ONE, None) for n in op.states]
-            found += [Held(f"d_{n}", storage.size(n), adjoint_slots[n], None) for n in op.outputs]
+            found += [HeldRows(f"d_{n}", storage.size(n), block, None) for n in op.currents if n not in filled]
+            found += [HeldRows(f"d_{n}", storage.size(n), ONE, None) for n in op.states]
+            found += [HeldRows(f"d_{n}", storage.size(n), adjoint_slots[n], None) for n in op.outputs]
     for o in program.outputs:
         every = Slots(0, ("steps",))
-        found.append(Held(o.record, storage.size(o.record), every, every))
+        found.append(HeldRows(o.record, storage.size(o.record), every, every))
         if trains and o.id == program.loss_output:
             whole = program.loss is not None and reads_every_step(program.loss)
-            found.append(Held(f"d_{o.record}", storage.size(o.record), every if whole else ONE, ONE))
+            found.append(HeldRows(f"d_{o.record}", storage.size(o.record), every if whole else ONE, ONE))
     return found
 
 

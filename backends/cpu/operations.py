@@ -8,34 +8,35 @@ from typing import Final, TypeAlias
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.cpu.stages import Stages
 from snnc.backends.native.adjoint import GivenAdjoint
-from snnc.backends.native.held_rows import ONE, Held, Slots
-from snnc.backends.native.storage import Storage, is_maximum
+from snnc.backends.native.held_rows import ONE, HeldRows, Slots
+from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Table, wires_of
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
+    AddReduced,
+    AddScaled,
+    AddSlice,
     BackwardOp,
     BiasGradient,
+    BufferValue,
     Convolve,
     ConvolveBiasGradient,
     ConvolveInputGradient,
     ConvolveWeightGradient,
-    Cut,
     CutGradient,
-    Dense,
     DenseInputGradient,
+    DenseProduct,
     DenseWeightGradient,
     Fill,
     ForwardOp,
     NeuronAdjoint,
     NeuronStep,
-    OneToOne,
     OneToOneInputGradient,
     OneToOneWeightGradient,
     Pooling,
     PoolingGradient,
     Record,
     RecordAdjoint,
-    Reduction,
     ReductionGradient,
     Rescale,
     RescaleBiasGradient,
@@ -46,12 +47,11 @@ from snnc.compiler.ir.step_operations import (
     SparseWeightGradient,
     Surround,
     SurroundGradient,
-    Value,
 )
 from snnc.compiler.neurons.expression import Number, Symbol
 from snnc.compiler.neurons.kernel import Kernel
 
-Wired: TypeAlias = SparseProduct | OneToOne | Pooling | Rescale | Reduction | Cut | Surround
+Wired: TypeAlias = SparseProduct | AddScaled | Pooling | Rescale | AddReduced | AddSlice | Surround
 """Connections that are tables of wires."""
 WiredWeightGradient: TypeAlias = SparseWeightGradient | OneToOneWeightGradient | RescaleWeightGradient
 WiredInputGradient: TypeAlias = (
@@ -76,7 +76,7 @@ ConvolveGradient: TypeAlias = ConvolveWeightGradient | ConvolveBiasGradient | Co
 class Statements:
     """Statements of the network under construction, by position."""
 
-    storage: Storage
+    storage: SequenceStorage
     trains: bool
     stages: Stages
     kernels: list[str] = field(default_factory=list)
@@ -102,7 +102,7 @@ class Statements:
     """Rows that the loss reads in place of the record, and their steps."""
     start: list[str] = field(default_factory=list)
     finish: list[str] = field(default_factory=list)
-    held: list[Held] = field(default_factory=list)
+    held: list[HeldRows] = field(default_factory=list)
     """Rows in addition to those of populations and records."""
     sums: dict[str, int] = field(default_factory=dict)
     """Sums that each thread keeps separately, and their sizes."""
@@ -128,7 +128,7 @@ class Statements:
             self.forward.append(call)
 
     @add.register
-    def _dense(self, op: Dense) -> None:
+    def _dense(self, op: DenseProduct) -> None:
         c, weight = op.connection, op.weight
         outputs, inputs = self.storage.program.buffers[weight].shape
         self.kernels.append(f"Dense {c}{{{inputs}, {outputs}}};")
@@ -158,7 +158,7 @@ class Statements:
             return
         if found.constants is not None:
             self.kernels.append(f"const Array<float> {c}_constants = constants(tables[{first + 2}]);")
-        weight = op.weight if isinstance(op, SparseProduct | OneToOne | Rescale) else None
+        weight = op.weight if isinstance(op, SparseProduct | AddScaled | Rescale) else None
         self.weights[c] = f"{c}_constants.data()" if weight is None else f"{weight}.value.data()"
         self.forward.append(f"{c}.forward(w, {source}, {self.weights[c]}, {op.target}, t, scratch);")
         if isinstance(op, Rescale) and op.bias is not None:
@@ -270,7 +270,7 @@ class Statements:
     def _keep_adjoint(self, name: str, current: str) -> None:
         """Keep the adjoint of a current at all steps under a name of the ABI."""
         self.kernels.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")
-        self.held.append(Held(name, self.storage.size(current), Slots(0, ("steps",)), ONE))
+        self.held.append(HeldRows(name, self.storage.size(current), Slots(0, ("steps",)), ONE))
         self.setup.append(f'add_adjoint("{name}", {name}, false);')
         self.backward.append(f"copy_step(w, d_{current}, t, {name}, t);")
 
@@ -364,12 +364,12 @@ class Statements:
             self.backward.append(f"{c}.input_gradient(w, d_{op.target}, t, {self.weights[c]}, {adjoint});")
 
 
-def is_large(storage: Storage, op: DenseInputGradient) -> bool:
+def is_large(storage: SequenceStorage, op: DenseInputGradient) -> bool:
     """Whether products of the adjoint need no copy of the weight if memory is saved."""
     return storage.precision == "float32" and 4 * storage.size(op.weight) > COPIED
 
 
-def _before(step: str, source: Value) -> str:
+def _before(step: str, source: BufferValue) -> str:
     """The step that is read."""
     return f"{step} - {source.delay}" if source.delay else step
 

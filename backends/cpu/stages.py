@@ -13,8 +13,18 @@ from typing import Final
 
 import networkx as nx
 
-from snnc.backends.native.storage import Storage, is_maximum
-from snnc.compiler.ir.step_operations import Arrival, BackwardOp, Dense, Fill, ForwardOp, NeuronAdjoint, NeuronStep, Record, RecordAdjoint
+from snnc.backends.native.storage import SequenceStorage, is_maximum
+from snnc.compiler.ir.step_operations import (
+    Arrival,
+    BackwardOp,
+    DenseProduct,
+    Fill,
+    ForwardOp,
+    NeuronAdjoint,
+    NeuronStep,
+    Record,
+    RecordAdjoint,
+)
 from snnc.compiler.ir.step_program import StepProgram
 
 HEAVY: Final = 1 << 19
@@ -47,7 +57,7 @@ class Stages:
 
     def filled(self, program: StepProgram) -> frozenset[str]:
         """Return the currents that such products are added to: rows of a block."""
-        return frozenset(op.target for op in program.forward if isinstance(op, Dense) and op.connection in self.forward)
+        return frozenset(op.target for op in program.forward if isinstance(op, DenseProduct) and op.connection in self.forward)
 
     def of(self, op: ForwardOp | BackwardOp) -> int:
         """Stage whose steps run `op`."""
@@ -59,12 +69,12 @@ class Stages:
         return self.level[self.owner[op.target]]
 
 
-def stages_of(storage: Storage, apart: Callable[[ForwardOp], bool]) -> Stages:
+def stages_of(storage: SequenceStorage, apart: Callable[[ForwardOp], bool]) -> Stages:
     """Return the stages of `storage.program`; `apart`: operations that do not run step by step in training."""
     program = storage.program
     owner = _owners(program)
     arrivals = [op for op in program.forward if not isinstance(op, Fill | NeuronStep | Record)]
-    heavy = {op.connection for op in arrivals if isinstance(op, Dense) and not apart(op) and _bytes(op, program) > HEAVY}
+    heavy = {op.connection for op in arrivals if isinstance(op, DenseProduct) and not apart(op) and _bytes(op, program) > HEAVY}
     given = frozenset(op.connection for op in arrivals if op.connection in heavy and op.source.buffer not in owner)
     level = _levels(program, owner, arrivals, heavy)
     between = [op for op in arrivals if op.source.buffer in owner and level[owner[op.source.buffer]] < level[owner[op.target]]]
@@ -80,7 +90,7 @@ def _owners(program: StepProgram) -> dict[str, str]:
     return {buffer: op.population for op in steps for buffer in (*op.currents, *op.outputs)}
 
 
-def _bytes(op: Dense, program: StepProgram) -> int:
+def _bytes(op: DenseProduct, program: StepProgram) -> int:
     return 4 * math.prod(program.buffers[op.weight].shape)
 
 

@@ -9,7 +9,7 @@ from snnc.backends.cuda.build import SOURCES
 from snnc.backends.cuda.constants import CONSTANTS
 from snnc.backends.cuda.network import network_context
 from snnc.backends.native.sized_project import initial_values, rendered, session_sizes, write_sized_project
-from snnc.backends.native.storage import Storage
+from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import table_file
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import StepProgram
@@ -96,7 +96,7 @@ def emit_cuda(
     ProjectFolderError
         The folder cannot be written.
     """
-    storage = Storage(program)
+    storage = SequenceStorage(program)
     values, sizes = initial_values(program), session_sizes(program, steps, batch)
     context, tables = network_context(storage, values, sizes, precision)
     texts = rendered(context | {"sources": SOURCES}, "cuda", (*FIXED, *OWN), CONSTANTS)

@@ -13,24 +13,24 @@ from snnc.backends.cuda.kernels.gradients import Gradients
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.kernels.tables import Table
 from snnc.backends.cuda.schedule.launches import FLOAT, Launch, Launches
-from snnc.backends.cuda.schedule.plan import Plan
+from snnc.backends.cuda.schedule.plan import LaunchPlan
 from snnc.backends.cuda.schedule.whole import Whole
 from snnc.backends.native.adjoint import GivenAdjoint
 from snnc.backends.native.contexts import training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.sized_project import MemoryNeeds
-from snnc.backends.native.storage import Storage
+from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Precision
-from snnc.compiler.ir.step_operations import Dense, InputGradient, NeuronAdjoint, NeuronStep
+from snnc.compiler.ir.step_operations import DenseProduct, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
 
 Context = dict[str, Any]
 Group = dict[str, Any]
 
 
-class Row(NamedTuple):
+class SequenceBuffer(NamedTuple):
     """A buffer of a sequence: its name, values, steps before the first, type of a row, and its slots in C++."""
 
     name: str
@@ -53,14 +53,14 @@ class Row(NamedTuple):
 
 
 def network_context(
-    storage: Storage, values: Mapping[str, Array], sizes: Mapping[str, int], precision: Precision = "float32"
+    storage: SequenceStorage, values: Mapping[str, Array], sizes: Mapping[str, int], precision: Precision = "float32"
 ) -> tuple[Context, list[Table]]:
     """Return the template data, and the tables of connections."""
     program = storage.program
     trains = program.optimizer is not None
     steps = Steps(storage, precision)
     whole = Whole(steps, precision)
-    plan = Plan(steps, whole, trains)
+    plan = LaunchPlan(steps, whole, trains)
     gradients = Gradients(steps, whole)
     if trains:
         gradients.add_all()
@@ -122,7 +122,7 @@ def network_context(
     return context, steps.tables.tables
 
 
-def _all_launches(steps: Steps, plan: Plan, trains: bool) -> list[Launch]:
+def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
     """Launches in their order: pack the batch, run forward and backward, update parameters."""
     storage, program, described = steps.storage, steps.program, Launches(steps)
     packed = [FLOAT * storage.size(f"{i.id}_in") for i in program.inputs if i.kind == "spikes"]
@@ -143,7 +143,7 @@ def _all_launches(steps: Steps, plan: Plan, trains: bool) -> list[Launch]:
 class Buffers:
     """The sequence buffers of a program: the kernels' view, the session's buffers, and their sizes."""
 
-    def __init__(self, steps: Steps, gradients: Gradients, trains: bool, plan: Plan) -> None:
+    def __init__(self, steps: Steps, gradients: Gradients, trains: bool, plan: LaunchPlan) -> None:
         self.steps = steps
         self.plan = plan
         self.storage = steps.storage
@@ -153,7 +153,7 @@ class Buffers:
         self.adjoints = {op.population: op for op in self.program.backward if isinstance(op, NeuronAdjoint)} if trains else {}
 
     @cached_property
-    def groups(self) -> list[tuple[str, list[Row]]]:
+    def groups(self) -> list[tuple[str, list[SequenceBuffer]]]:
         """Comment and rows of every input, population and output.
 
         Slots counted in ``kept`` are those of a segment; in ``steps``, those of the whole sequence.
@@ -172,38 +172,38 @@ class Buffers:
         return found
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[SequenceBuffer]:
         """All buffers."""
         return [row for _, rows in self.groups for row in rows]
 
-    def _population(self, op: NeuronStep) -> tuple[str, list[Row]]:
+    def _population(self, op: NeuronStep) -> tuple[str, list[SequenceBuffer]]:
         info = self.steps.population(op.population)
         adjoint = self.adjoints.get(op.population)
         past = self.steps.past(op)
-        rows: list[Row] = []
+        rows: list[SequenceBuffer] = []
         for state, n in zip(info.kernel.states, op.states, strict=True):
             kept = adjoint is not None and state in info.kernel.history
             history = "training ? kept + 1 : 1"
             rows.append(self._numbers(n, history if kept and n not in past else "1", 1))
             if n in past:
-                rows.append(Row(past[n], self.storage.size(n), 1, "halves", history))
+                rows.append(SequenceBuffer(past[n], self.storage.size(n), 1, "halves", history))
         for n in op.outputs:
             spikes = self.program.buffers[n].kind == "spikes"
             rows.append(self._source(n, f"{'steps' if spikes else 'kept'} + {self.storage.kept(n).past}"))
         for n in op.saved:
             slots = "training ? kept : 1" if self.trains else "1"
-            rows.append(Row(n, self.storage.size(n), 0, "halves" if n in past else "numbers", slots))
+            rows.append(SequenceBuffer(n, self.storage.size(n), 0, "halves" if n in past else "numbers", slots))
         if adjoint is not None:
             for n in op.currents:
                 shown = info.label in self.relays
                 slots = f"training ? {'steps' if shown else f'kept + {self.ahead(n)}'} : 1"
                 rows.append(
-                    Row(f"d_{n}", self.storage.size(n), 0, "halves", slots, "BFloat16")
+                    SequenceBuffer(f"d_{n}", self.storage.size(n), 0, "halves", slots, "BFloat16")
                     if self.steps.rounds_delta(n)
                     else self._numbers(f"d_{n}", slots)
                 )
             rows += [self._numbers(f"d_{n}", "1") for n in op.states]
-            rows += [Row(f"{g}_sums", self.gradients.sums[f"{g}_sums"], 0, "numbers", "1") for g in adjoint.gradients]
+            rows += [SequenceBuffer(f"{g}_sums", self.gradients.sums[f"{g}_sums"], 0, "numbers", "1") for g in adjoint.gradients]
         return f"Population {comment_text(info.label)}.", rows
 
     @property
@@ -231,12 +231,12 @@ class Buffers:
         """Forward steps of the populations that have an adjoint."""
         return [op for op in self.program.forward if isinstance(op, NeuronStep) and op.population in self.adjoints]
 
-    def _source(self, name: str, slots: str) -> Row:
+    def _source(self, name: str, slots: str) -> SequenceBuffer:
         spikes = self.program.buffers[name].kind == "spikes"
-        return Row(name, self.storage.size(name), self.storage.kept(name).past, "spikes" if spikes else "numbers", slots)
+        return SequenceBuffer(name, self.storage.size(name), self.storage.kept(name).past, "spikes" if spikes else "numbers", slots)
 
-    def _numbers(self, name: str, slots: str, past: int = 0) -> Row:
-        return Row(name, self.storage.size(name.removeprefix("d_")), past, "numbers", slots)
+    def _numbers(self, name: str, slots: str, past: int = 0) -> SequenceBuffer:
+        return SequenceBuffer(name, self.storage.size(name.removeprefix("d_")), past, "numbers", slots)
 
     def fields(self) -> list[Group]:
         """Members of ``Net``."""
@@ -308,7 +308,7 @@ def _group(comment: str, lines: list[str]) -> Group:
 
 def _dense_inputs(program: StepProgram) -> dict[str, int]:
     """Dense weight to the number of its inputs."""
-    return {op.weight: program.buffers[op.weight].shape[1] for op in program.forward if isinstance(op, Dense)}
+    return {op.weight: program.buffers[op.weight].shape[1] for op in program.forward if isinstance(op, DenseProduct)}
 
 
 def _parameters(program: StepProgram) -> list[str]:
@@ -342,7 +342,7 @@ def _whole(slots: str) -> bool:
     return not slots or "steps" in slots
 
 
-def _setup(storage: Storage, buffers: Buffers, learned: list[str]) -> list[str]:
+def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> list[str]:
     """Statements that register tensors."""
     program = storage.program
     number = len(moments(program.optimizer))

@@ -24,7 +24,7 @@ SCALARS = {
 
 
 @dataclass(frozen=True)
-class Field:
+class VertexField:
     """One field of a vertex.
 
     Attributes
@@ -61,7 +61,7 @@ class VertexType:
     size: int
     address: int
     code_bytes: int
-    fields: list[Field] = field(default_factory=list)
+    fields: list[VertexField] = field(default_factory=list)
     shared_code: dict[str, int] = field(default_factory=dict)
 
 
@@ -162,7 +162,7 @@ class _Reader:
                 return _text(child, "DW_AT_linkage_name")
         return next(filter(None, map(self.compute_name, self.bases(die))), "")
 
-    def fields(self, die: DIE, start: int) -> Iterator[Field]:
+    def fields(self, die: DIE, start: int) -> Iterator[VertexField]:
         for child in die.iter_children():
             static = "DW_AT_external" in child.attributes or "DW_AT_declaration" in child.attributes
             if child.tag == "DW_TAG_inheritance":
@@ -172,20 +172,20 @@ class _Reader:
                 if made is not None:
                     yield made
 
-    def field(self, member: DIE, offset: int) -> Field | None:
+    def field(self, member: DIE, offset: int) -> VertexField | None:
         name = _text(member, "DW_AT_name")
         outer = self.resolved(member)
         if not self.is_class(outer):
             scalar = self.scalar(outer)
-            return Field(name, offset, "value", "none", scalar, "SPAN", 1) if scalar else None
+            return VertexField(name, offset, "value", "none", scalar, "SPAN", 1) if scalar else None
         wrapper = self.plain_name(outer)
         direction = DIRECTIONS.get(wrapper)
         inner = outer if direction is None else self.type_arguments(outer)[0]
         if not self.is_class(inner):
-            return Field(name, offset, "scalar", direction or "none", self.scalar(inner), "SPAN", 1)
+            return VertexField(name, offset, "scalar", direction or "none", self.scalar(inner), "SPAN", 1)
         return self.vector_field(name, offset, inner, direction)
 
-    def vector_field(self, name: str, offset: int, vector: DIE, direction: str | None) -> Field | None:
+    def vector_field(self, name: str, offset: int, vector: DIE, direction: str | None) -> VertexField | None:
         template = self.plain_name(vector)
         if template not in ("poplar::Vector", "poplar::VectorList"):
             return None
@@ -194,14 +194,14 @@ class _Reader:
         layout = values[0].rpartition("::")[2]
         alignment = int(values[1])
         if template == "poplar::VectorList":
-            return Field(name, offset, "list", direction or "none", self.scalar(element), layout, alignment)
+            return VertexField(name, offset, "list", direction or "none", self.scalar(element), layout, alignment)
         if self.is_class(element):
             row = self.field_of_row(element)
-            return None if row is None else Field(name, offset, "list", row.direction, row.type, row.layout, row.alignment)
+            return None if row is None else VertexField(name, offset, "list", row.direction, row.type, row.layout, row.alignment)
         kind = "state" if direction is None else "vector"
-        return Field(name, offset, kind, direction or "none", self.scalar(element), layout, alignment)
+        return VertexField(name, offset, kind, direction or "none", self.scalar(element), layout, alignment)
 
-    def field_of_row(self, edge: DIE) -> Field | None:
+    def field_of_row(self, edge: DIE) -> VertexField | None:
         """Return the field that one element of a Vector<Input<Vector<T>>> would be."""
         direction = DIRECTIONS.get(self.plain_name(edge))
         arguments = self.type_arguments(edge)
@@ -209,7 +209,7 @@ class _Reader:
             return None
         inner = arguments[0]
         if not self.is_class(inner):
-            return Field("", 0, "scalar", direction or "none", self.scalar(inner), "SPAN", 1)
+            return VertexField("", 0, "scalar", direction or "none", self.scalar(inner), "SPAN", 1)
         return self.vector_field("", 0, inner, direction)
 
     def resolved(self, die: DIE) -> DIE:

@@ -17,7 +17,7 @@ from snnc.backends.emulator.sources import NOT_LOCAL, is_codelet, without_captur
 from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, kept, machine_id, run_compiler
 from snnc.compiler.errors import BuildError
 
-__all__ = ["Checks", "Program", "build_program", "run_program"]
+__all__ = ["BuiltProgram", "Checks", "build_program", "run_program"]
 
 
 FALLBACK_LIBRARIES = ("boost_program_options", "boost_timer", "boost_chrono", "boost_system")
@@ -61,7 +61,7 @@ class Checks:
 
 
 @dataclass(frozen=True)
-class Program:
+class BuiltProgram:
     """A program that was built.
 
     Attributes
@@ -78,7 +78,7 @@ class Program:
 
 def build_program(
     sources: Sequence[Path], *, include: Sequence[Path] = (), define: Sequence[str] = (), flags: Sequence[str] = (), sanitize: str = ""
-) -> Program:
+) -> BuiltProgram:
     """Build a host program, and its codelets, against the emulator; builds are cached.
 
     Parameters
@@ -113,7 +113,7 @@ def build_program(
         "SNNC_CODELET_EXTRA_FLAGS": shlex.join(both),
     }
     libraries = [f for f in flags if f.startswith("-l") and not _stands_in_headers(f)]
-    return Program(_built(host, [*both, *(f for f in flags if not f.startswith("-l"))], libraries), environment)
+    return BuiltProgram(_built(host, [*both, *(f for f in flags if not f.startswith("-l"))], libraries), environment)
 
 
 def _stands_in_headers(flag: str) -> bool:
@@ -165,7 +165,7 @@ def _accepted(source: Path, preprocessed: str, folder: Path, command: Sequence[s
     return changed
 
 
-def run_program(program: Program, arguments: Sequence[str] = (), *, ipu: str = "ipu2", checks: Checks | None = None) -> int:
+def run_program(program: BuiltProgram, arguments: Sequence[str] = (), *, ipu: str = "ipu2", checks: Checks | None = None) -> int:
     """Run a program with this process's streams; return its exit code, 128 + n where signal n ended it.
 
     Parameters

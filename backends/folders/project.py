@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from snnc.backends.folders.carrying import Carried, carry_over, remove
+from snnc.backends.folders.carrying import KeptFiles, carry_over, remove
 from snnc.backends.folders.folder_lock import check_free, locked
 from snnc.backends.folders.manifest import TRAINED, own_files, write_manifest
 from snnc.compiler.errors import SnncError
@@ -142,7 +142,7 @@ def _put_in_place(beside: Path, target: Path, keep_trained: bool) -> None:
     _say(carried, beside, target)
 
 
-def _say(carried: Carried, beside: Path, target: Path) -> None:
+def _say(carried: KeptFiles, beside: Path, target: Path) -> None:
     """Warn about files that were put aside."""
 
     def place(path: Path) -> str:

@@ -37,7 +37,7 @@ ONE = Slots(1)
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldRows:
     """Rows of a buffer.
 
     Attributes

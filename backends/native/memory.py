@@ -132,7 +132,7 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class Activity:
+class ObservedActivity:
     """Activity observed in sequences.
 
     Attributes
@@ -146,18 +146,18 @@ class Activity:
     shares: Mapping[str, float] = field(default_factory=dict)
     dense: Collection[str] = ()
 
-    def with_sequence(self, needs: Needs, shares: Mapping[str, float]) -> Activity:
+    def with_sequence(self, needs: Needs, shares: Mapping[str, float]) -> ObservedActivity:
         """Return it merged with the shares of another sequence, which excludes inputs held as rows."""
         dense = {one.name for one in needs.lists if one.row and one.name not in shares}
         found = {name: max(share, self.shares.get(name, 0.0)) for name, share in shares.items()}
-        return Activity({**self.shares, **found}, {*self.dense, *dense} if shares else self.dense)
+        return ObservedActivity({**self.shares, **found}, {*self.dense, *dense} if shares else self.dense)
 
 
-UNSEEN: Final = Activity()
+UNSEEN: Final = ObservedActivity()
 
 
 def predicted_bytes(
-    description: Mapping[str, Any], steps: int, batch: int, segment: int, threads: int = 1, activity: Activity = UNSEEN
+    description: Mapping[str, Any], steps: int, batch: int, segment: int, threads: int = 1, activity: ObservedActivity = UNSEEN
 ) -> int:
     """Return the predicted bytes of a training step in segments of so many steps; for a project without training, of a run.
 
@@ -177,12 +177,12 @@ def predicted_bytes(
     return _predicted(Needs.of(description), steps, batch, segment, threads, activity)
 
 
-def least_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: Activity = UNSEEN) -> int:
+def least_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNSEEN) -> int:
     """Return the bytes of a training step in the segments that need least."""
     return _predicted(Needs.of(description), steps, batch, least_segment(description, steps, batch, threads, activity), threads, activity)
 
 
-def least_segment(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: Activity = UNSEEN) -> int:
+def least_segment(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNSEEN) -> int:
     """Return the steps between two checkpoints with which a training step needs least memory."""
     needs = Needs.of(description)
     # Of all segments with as many checkpoints, the shortest takes least.
@@ -192,22 +192,24 @@ def least_segment(description: Mapping[str, Any], steps: int, batch: int, thread
     return best
 
 
-def run_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: Activity = UNSEEN) -> int:
+def run_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNSEEN) -> int:
     """Return the maximum bytes of a run without a backward pass, in addition to gradients and moments of a training."""
     needs, training = Needs.of(description), bool(description["training"])
     alone = replace(needs, checkpoint=0, spared=Spared()) if training else needs
     return _predicted(alone, steps, batch, 1 if training else steps, threads, activity)
 
 
-def most_samples(description: Mapping[str, Any], steps: int, batch: int, most: int, threads: int = 1, activity: Activity = UNSEEN) -> int:
+def most_samples(
+    description: Mapping[str, Any], steps: int, batch: int, most: int, threads: int = 1, activity: ObservedActivity = UNSEEN
+) -> int:
     """Return how many of `batch` samples may run at once within `most` bytes; 1 if not even that fits."""
     fitting = bisect_right(range(1, batch + 1), most, key=lambda size: run_bytes(description, steps, size, threads, activity))
     return max(1, fitting)
 
 
-def busiest(needs: Needs) -> Activity:
+def busiest(needs: Needs) -> ObservedActivity:
     """Return the activity with which all possible values are listed."""
-    return Activity({one.name: 1.0 for one in needs.lists})
+    return ObservedActivity({one.name: 1.0 for one in needs.lists})
 
 
 def check_bound(folder: Path, batch: int | None, most: int | None) -> None:
@@ -261,7 +263,7 @@ def check_least(description: Mapping[str, Any], steps: int | None, batch: int | 
     )
 
 
-def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int, activity: Activity) -> int:
+def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int, activity: ObservedActivity) -> int:
     workers = min(threads, batch)
     own = -(-batch // workers)
     block = _block(needs, batch, own, segment)
@@ -283,7 +285,7 @@ def _block(needs: Needs, batch: int, own: int, segment: int) -> int:
     return min(segment, max(BLOCK_ROWS // batch, min(FEW_STEPS, most)) if needs.shares else most)
 
 
-def _held(one: ListNeeds, steps: int, batch: int, workers: int, activity: Activity) -> tuple[int, int]:
+def _held(one: ListNeeds, steps: int, batch: int, workers: int, activity: ObservedActivity) -> tuple[int, int]:
     """Return the bytes of an input's rows and of lists, and those of their entries alone."""
     rows = (steps + one.past) * batch
     known = one.name in activity.shares
@@ -294,7 +296,9 @@ def _held(one: ListNeeds, steps: int, batch: int, workers: int, activity: Activi
     return size + 8 * (rows + workers) + int(ROOM * entries) + workers * one.width * (one.neurons + FILLED), entries
 
 
-def segment_for(description: Mapping[str, Any], steps: int, batch: int, most: int, threads: int = 1, activity: Activity = UNSEEN) -> int:
+def segment_for(
+    description: Mapping[str, Any], steps: int, batch: int, most: int, threads: int = 1, activity: ObservedActivity = UNSEEN
+) -> int:
     """Return the longest segment with which a training step is predicted to stay within `most` bytes.
 
     Raises

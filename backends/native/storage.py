@@ -12,6 +12,7 @@ from snnc.backends.native.held_rows import Slots, pitch
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import (
+    AddReduced,
     BackwardOp,
     ConvolveInputGradient,
     DenseInputGradient,
@@ -24,7 +25,6 @@ from snnc.compiler.ir.step_operations import (
     PoolingGradient,
     Record,
     RecordAdjoint,
-    Reduction,
     ReductionGradient,
     WeightGradient,
 )
@@ -34,7 +34,7 @@ from snnc.compiler.neurons.expression import Expression
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredBuffer:
     """Storage of a buffer that connections or records read.
 
     Attributes
@@ -63,7 +63,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Storage:
+class SequenceStorage:
     """Storage of the buffers of `program`.
 
     Attributes
@@ -84,7 +84,7 @@ class Storage:
         """Values of a buffer at a step, for one sample."""
         return math.prod(self.program.buffers[buffer].shape)
 
-    def kept(self, buffer: str) -> Kept:
+    def kept(self, buffer: str) -> StoredBuffer:
         """Storage of an input or output."""
         readers = [op for op in self.program.forward if not isinstance(op, Fill | NeuronStep) and op.source.buffer == buffer]
         by_rows = [op for op in readers if isinstance(op, Record) or (is_maximum(op) and not self.takes_lists(op))]
@@ -92,7 +92,7 @@ class Storage:
         delays = [op.source.delay for op in readers]
         row_delays = [op.source.delay for op in (by_rows if listed else readers)]
         history = not listed and any(isinstance(op, WeightGradient) and op.source.buffer == buffer for op in self.program.backward)
-        return Kept(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
+        return StoredBuffer(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
 
     def takes_lists(self, op: ForwardOp | BackwardOp) -> bool:
         """Whether `op` is the maximum of windows over spikes, or its adjoint: it is 1 if one of them fired."""
@@ -156,4 +156,4 @@ class Storage:
 
 def is_maximum(op: object) -> bool:
     """Whether `op` is a maximum, or the adjoint of one."""
-    return isinstance(op, Pooling | PoolingGradient | Reduction | ReductionGradient) and op.kind == "max"
+    return isinstance(op, Pooling | PoolingGradient | AddReduced | ReductionGradient) and op.kind == "max"

@@ -18,7 +18,7 @@ from snnc.backends.native.library import ABI_VERSION, SHARED_SOURCES
 from snnc.backends.poplar.build import SOURCES, TABLES
 from snnc.backends.poplar.constants import CONSTANTS
 from snnc.backends.poplar.machine import machine_context
-from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, cpp_type
 from snnc.backends.poplar.schedule import add_clocks, optimizer_context, programs
 from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
@@ -89,7 +89,7 @@ def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
     ProjectFolderError
         The folder cannot be written.
     """
-    net = Network(program, plan)
+    net = PoplarNetwork(program, plan)
     net.check()
     texts = {name: text.encode() for name, text in render(net).items()} | {"plan.json": plan_to_json(plan).encode()}
     files: dict[str, Iterable[Chunk]] = {name: (text,) for name, text in texts.items()}
@@ -100,14 +100,14 @@ def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
     return folder
 
 
-def render(net: Network) -> dict[str, str]:
+def render(net: PoplarNetwork) -> dict[str, str]:
     """Return all text files by name."""
     assembly, context = assemble(net)
     names = {**{n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}, **{n: f"poplar/{n}" for n in POPLAR}}
     return print_files(net, names, context | {"codelets": assembly.codelets})
 
 
-def print_files(net: Network, names: Mapping[str, str], context: Body) -> dict[str, str]:
+def print_files(net: PoplarNetwork, names: Mapping[str, str], context: Body) -> dict[str, str]:
     """Return files by name; `names` says where the plain file or the template of each lies."""
     environment = source_templates()
     environment.filters["cpp_type"] = cpp_type
@@ -121,7 +121,7 @@ def code_bytes(each: int, cost: CodeletCost) -> list[tuple[str, int]]:
     return [("code_bytes", each * cost.instructions), *loops]
 
 
-def assemble(net: Network) -> tuple[Assembly, Body]:
+def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
     """Collect everything that the templates print."""
     assembly = Assembly()
     extras = add_network(net, assembly)
@@ -138,7 +138,7 @@ def assemble(net: Network) -> tuple[Assembly, Body]:
     return assembly, {**network_context(net, assembly, programs(net, assembly)), "extras": extras}
 
 
-def add_network(net: Network, assembly: Assembly) -> list[Body]:
+def add_network(net: PoplarNetwork, assembly: Assembly) -> list[Body]:
     """Add the forward and the backward pass; return codelets that need no fields."""
     for store in net.stores.values():
         add_relays(net, assembly, store)
@@ -160,13 +160,13 @@ def add_network(net: Network, assembly: Assembly) -> list[Body]:
     return [{"template": "further_windows", **vertices, "words": net.window_test.words, "looks_back": net.known}]
 
 
-def _tables_before(net: Network) -> int:
+def _tables_before(net: PoplarNetwork) -> int:
     """Tables of ``plan.bin`` before those of the test for further windows."""
     reductions = sum(b.gradient is not None for b in net.plan.buses)
     return len(net.plan.populations) + len(net.stores) + reductions + table_count(net)
 
 
-def gradient_codelets(net: Network) -> list[Body]:
+def gradient_codelets(net: PoplarNetwork) -> list[Body]:
     """Codelets that sum gradients and bring weights to their sources."""
     used = [sum_private(net.costs)]
     if net.copied_rows:
@@ -183,7 +183,7 @@ def _printed(vertex: VertexSpec) -> Body:
     return {"template": vertex.name, "vertex": vertex}
 
 
-def network_context(net: Network, assembly: Assembly, lines: list[str]) -> Body:
+def network_context(net: PoplarNetwork, assembly: Assembly, lines: list[str]) -> Body:
     """The template data of a network; `lines` are its programs."""
     plan, target = net.plan, net.plan.target
     lists = len(plan.populations) + len(net.stores)
@@ -232,7 +232,7 @@ def _population(placed: Any, table: int) -> Body:
 LOSS_TITLES: Final = {"loss_scores": "L1 scores", "loss_samples": "L1 loss"}
 
 
-def _compute_sets(net: Network) -> list[dict[str, str]]:
+def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
     first = {} if net.fused else {"relay_forward": "F1 relay"}
     both = "F2 neurons and relays" if net.fused else "F2 neurons"
     names = {**first, **({JOIN: "F1b windows"} if joins(net) else {}), "forward_neurons": both}
@@ -271,7 +271,7 @@ def _compute_sets(net: Network) -> list[dict[str, str]]:
     return [{"name": name, "title": title} for name, title in names.items()]
 
 
-def _description(net: Network, digests: dict[str, str]) -> Body:
+def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
     """``project.json``: the kind of the folder, and the meaning of each ABI tensor."""
     program, plan = net.program, net.plan
     return {

@@ -10,13 +10,13 @@ from functools import cached_property
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
 from snnc.compiler.ir.plan import Block, BusPlan, Plan, PopulationPlan
 from snnc.compiler.ir.step_operations import (
+    AddScaled,
     BiasGradient,
     ConvolveBiasGradient,
     Fill,
     InputGradient,
     NeuronAdjoint,
     NeuronStep,
-    OneToOne,
     RescaleBiasGradient,
     WeightGradient,
 )
@@ -87,7 +87,7 @@ def _entries(bus: BusPlan) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class PoplarNetwork:
     """The two inputs of emission and lookups in both."""
 
     program: StepProgram
@@ -218,7 +218,7 @@ class Network:
 
     def offset(self, connection: str) -> int:
         """First target neuron of a one-to-one connection."""
-        return next((op.offset for op in self.program.forward if isinstance(op, OneToOne) and op.connection == connection), 0)
+        return next((op.offset for op in self.program.forward if isinstance(op, AddScaled) and op.connection == connection), 0)
 
     def biases(self, port: str) -> tuple[str, ...]:
         """Biases of a port's current."""

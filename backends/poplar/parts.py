@@ -17,7 +17,7 @@ _ACCESS: Final[Mapping[str, Access]] = {"input": "Input", "output": "Output", "i
 
 
 @dataclass(frozen=True)
-class Field:
+class CodeletField:
     """A field of a codelet, and the C++ expression that the host connects to it."""
 
     name: str
@@ -26,25 +26,25 @@ class Field:
     value: str
 
 
-def vector(access: Access, element: str, name: str, value: str, align: int = 0) -> Field:
+def vector(access: Access, element: str, name: str, value: str, align: int = 0) -> CodeletField:
     """Return a vector edge that begins at a multiple of `align` bytes (0: of its element's)."""
     aligned = f", {align}" if align else ""
-    return Field(name, f"{access}<Vector<{element}, VectorLayout::ONE_PTR{aligned}>>", "edge", value)
+    return CodeletField(name, f"{access}<Vector<{element}, VectorLayout::ONE_PTR{aligned}>>", "edge", value)
 
 
-def scalar(access: Access, element: str, name: str, value: str) -> Field:
+def scalar(access: Access, element: str, name: str, value: str) -> CodeletField:
     """Return an edge of one element."""
-    return Field(name, f"{access}<{element}>", "edge", value)
+    return CodeletField(name, f"{access}<{element}>", "edge", value)
 
 
-def number(name: str, value: object) -> Field:
+def number(name: str, value: object) -> CodeletField:
     """Return an unsigned constant."""
-    return Field(name, "unsigned", "number", str(value))
+    return CodeletField(name, "unsigned", "number", str(value))
 
 
-def integer(name: str, value: object) -> Field:
+def integer(name: str, value: object) -> CodeletField:
     """Return a signed constant."""
-    return Field(name, "int", "integer", str(value))
+    return CodeletField(name, "int", "integer", str(value))
 
 
 def cpp_type(spec: FieldSpec) -> str:
@@ -61,7 +61,7 @@ def class_name(vertex: VertexSpec) -> str:
     return "".join(word.capitalize() for word in vertex.name.split("_"))
 
 
-def connected(vertex: VertexSpec, values: Mapping[str, object]) -> tuple[Field, ...]:
+def connected(vertex: VertexSpec, values: Mapping[str, object]) -> tuple[CodeletField, ...]:
     """Return the fields of a vertex with the C++ expressions that the host connects, by name.
 
     Raises
@@ -73,7 +73,7 @@ def connected(vertex: VertexSpec, values: Mapping[str, object]) -> tuple[Field, 
     if sorted(names) != sorted(values):
         differ = sorted({*names} ^ {*values})
         raise ValueError(f"the fields of {vertex.name} are {', '.join(names)}; described or connected alone: {', '.join(differ)}.")
-    return tuple(Field(spec.name, cpp_type(spec), _field_kind(spec), str(values[spec.name])) for spec in vertex.fields)
+    return tuple(CodeletField(spec.name, cpp_type(spec), _field_kind(spec), str(values[spec.name])) for spec in vertex.fields)
 
 
 def _field_kind(spec: FieldSpec) -> FieldKind:
@@ -88,7 +88,7 @@ class Codelet:
     template: str
     title: str
     serves: list[str]
-    fields: tuple[Field, ...]
+    fields: tuple[CodeletField, ...]
     cost: CodeletCost
     body: Body
 
@@ -114,7 +114,7 @@ class VertexLoop:
     compute_set: str
     codelet: str
     tile: str
-    fields: tuple[Field, ...]
+    fields: tuple[CodeletField, ...]
 
 
 @dataclass
@@ -144,7 +144,9 @@ class Assembly:
         """Show a float tensor to the host."""
         self.tensors.append(f'tensor("{name}", SNNC_{role}, {shape}, {on_device}, {order}, {str(writable).lower()});')
 
-    def codelet(self, template: str, prefix: str, title: str, serves: str, fields: tuple[Field, ...], cost: CodeletCost, body: Body) -> str:
+    def codelet(
+        self, template: str, prefix: str, title: str, serves: str, fields: tuple[CodeletField, ...], cost: CodeletCost, body: Body
+    ) -> str:
         """Return the name of the class for this structure, a new one if none is equal."""
         key = _key(template, fields, cost, body)
         known = self._by_key.get(key)
@@ -156,7 +158,7 @@ class Assembly:
             known.serves.append(serves)
         return known.name
 
-    def described(self, vertex: VertexSpec, title: str, serves: str, fields: tuple[Field, ...], body: Body | None = None) -> str:
+    def described(self, vertex: VertexSpec, title: str, serves: str, fields: tuple[CodeletField, ...], body: Body | None = None) -> str:
         """Return the name of the class of a vertex that has a description; its template has the vertex's name."""
         return self.codelet(vertex.name, class_name(vertex), title, serves, fields, vertex.cost, body or {})
 
@@ -172,5 +174,5 @@ class Assembly:
         self.loops.setdefault(group, []).append(loop)
 
 
-def _key(template: str, fields: tuple[Field, ...], cost: CodeletCost, body: Body) -> str:
+def _key(template: str, fields: tuple[CodeletField, ...], cost: CodeletCost, body: Body) -> str:
     return json.dumps([template, [(f.name, f.type, f.kind) for f in fields], cost.to_dict(), body], sort_keys=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.clocks import clock, set_clock
-from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
 from snnc.backends.poplar.vertices.balanced_rows import AHEAD
@@ -20,7 +20,7 @@ from snnc.backends.training.moments import moments
 from snnc.compiler.losses.optimizers import Adam, Optimizer
 
 
-def add_clocks(net: Network, assembly: Assembly) -> None:
+def add_clocks(net: PoplarNetwork, assembly: Assembly) -> None:
     """Two counters of each IPU take turns, so that none is read and written in one compute set."""
     for name in ("first_clock", "second_clock"):
         assembly.variable("OnIpus", name, f'layout.on_ipus("{name}", IPUS)', "the iteration k")
@@ -43,7 +43,7 @@ def optimizer_context(optimizer: Optimizer | None) -> Body:
     return {"moments": moments(optimizer), "momentum": c_literal(optimizer.momentum if optimizer else 0.0)}
 
 
-def programs(net: Network, assembly: Assembly) -> list[str]:
+def programs(net: PoplarNetwork, assembly: Assembly) -> list[str]:
     """The engine's programs, as C++: refresh, forward, training step."""
     lines, start = sequences(net, assembly), start_program(net)
     first = f"{_fetched_first(net)}, " if net.plan.overlap is not None else ""
@@ -60,29 +60,29 @@ def programs(net: Network, assembly: Assembly) -> list[str]:
     ]
 
 
-def fetched(net: Network, part: str) -> list[str]:
+def fetched(net: PoplarNetwork, part: str) -> list[str]:
     """C++ programs that send for the inputs of the next step, where they do so before `part`."""
     return ["fetch_next()"] if net.plan.overlap is not None and net.plan.overlap.beside == part else []
 
 
-def _fetched_first(net: Network) -> str:
+def _fetched_first(net: PoplarNetwork) -> str:
     """C++ program that brings the inputs of a step that were not requested in the previous one."""
     return "Sequence{fetch_next(), fetch_segment()}" if net.plan.streamed != "off" else "fetch_next()"
 
 
-def start_program(net: Network) -> str:
+def start_program(net: PoplarNetwork) -> str:
     """C++ program that runs after parameters change."""
     return "Sequence{Execute(zero_currents), refresh}" if net.rounds else "refresh"
 
 
-def gradient_sums(net: Network) -> list[str]:
+def gradient_sums(net: PoplarNetwork) -> list[str]:
     """C++ programs that sum gradients before parameters are updated, in order."""
     shared = any(net.weight_gradient(id_) for id_ in net.indexed)
     replicated = any(p.replicas > 1 for p in net.plan.populations)
     return [*(["Execute(sum_private_gradients)"] if replicated or shared else []), *([SHARED_SUMS] if shared else [])]
 
 
-def sequences(net: Network, assembly: Assembly) -> list[str]:
+def sequences(net: PoplarNetwork, assembly: Assembly) -> list[str]:
     """C++ that declares ``refresh``, ``forward`` and, with training, ``backward``."""
     lines = [
         "Sequence refresh;",
@@ -113,14 +113,14 @@ def sequences(net: Network, assembly: Assembly) -> list[str]:
     return [*lines, *_backward(net, assembly)]
 
 
-def _relays_first(net: Network) -> str:
+def _relays_first(net: PoplarNetwork) -> str:
     """The work of relays in an iteration before neurons; if they look for spikes at the same time, they only join their results."""
     if net.fused:
         return f"Sequence forward_step{{Execute({JOIN})}};"
     return f"Sequence forward_step{{Execute(relay_forward){f', Execute({JOIN})' if joins(net) else ''}}};"
 
 
-def _forward(net: Network, assembly: Assembly) -> list[str]:
+def _forward(net: PoplarNetwork, assembly: Assembly) -> list[str]:
     """All iterations; with recompute, the next segment's initial states are stored at the end of a segment."""
     handed = ['hand_over(load_inputs, "F0 inputs from IO tiles");'] if net.plan.overlap is not None else []
     loaded = [
@@ -162,7 +162,7 @@ def _forward(net: Network, assembly: Assembly) -> list[str]:
     ]
 
 
-def _load(net: Network) -> list[str]:
+def _load(net: PoplarNetwork) -> list[str]:
     """Code that fills the relays of inputs before a segment runs, and requests the next one."""
     if net.plan.streamed == "off":
         return []
@@ -175,7 +175,7 @@ def _begun(assembly: Assembly, part: str) -> list[str]:
     return [f"Sequence {part};", *([f"forget({part}, {{{', '.join(forgotten)}}});"] if forgotten else [])]
 
 
-def _backward(net: Network, assembly: Assembly) -> list[str]:
+def _backward(net: PoplarNetwork, assembly: Assembly) -> list[str]:
     """All iterations from the last to the first; each segment except the last first runs forward again, or its history is restored."""
     if not net.plan.segment:
         return [

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from snnc.backends.poplar.network import Network, Store
+from snnc.backends.poplar.network import PoplarNetwork, Store
 from snnc.backends.poplar.parts import Assembly, VertexLoop, integer, scalar
 from snnc.backends.poplar.vertices.recompute import boundary_slots, keeps_history
 from snnc.backends.poplar.vertices.relay_segments import held, keeps_behind, kept_name
@@ -21,7 +21,7 @@ TITLES: Final = {NEXT_ROW: "MS next row", ROW_BEFORE: "ML row before"}
 ROW: Final = "remote_row"
 
 
-def add_streaming(net: Network, assembly: Assembly) -> None:
+def add_streaming(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the arrays of a row, and the vertices that advance its number."""
     if not net.plan.segments.rows:
         return
@@ -43,7 +43,7 @@ def move_row(compute_set: str) -> str:
     return f"Execute({compute_set}), Copy({ROW}_after, {ROW})"
 
 
-def _history(net: Network, population: PopulationInfo) -> Iterator[tuple[str, str]]:
+def _history(net: PoplarNetwork, population: PopulationInfo) -> Iterator[tuple[str, str]]:
     step = net.step(population.id)
     for index, buffer in enumerate(step.states):
         if keeps_history(net, population, index):
@@ -52,13 +52,13 @@ def _history(net: Network, population: PopulationInfo) -> Iterator[tuple[str, st
         yield from ((buffer, "") for buffer in step.saved)
 
 
-def _boundaries(net: Network, population: PopulationInfo) -> Iterator[tuple[str, str]]:
+def _boundaries(net: PoplarNetwork, population: PopulationInfo) -> Iterator[tuple[str, str]]:
     step = net.step(population.id)
     for buffer in (*step.states, *(buffer for buffer in step.outputs if buffer in net.stores)):
         yield f"{buffer}_boundary", f", {boundary_slots(net)}, 1"
 
 
-def _relayed(net: Network, store: Store) -> Iterator[str]:
+def _relayed(net: PoplarNetwork, store: Store) -> Iterator[str]:
     history = net.plan.streamed == "history"
     if store.static or not (history or keeps_behind(net, store)):
         return

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from snnc.backends.folders.project import Chunk
-from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.vertices.indexed import indexed_tables, table_count
 from snnc.backends.poplar.vertices.window_tests import window_test_table_count, window_test_tables
 from snnc.compiler.ir.graph import Array
 
 
-def plan_tables(net: Network) -> Iterator[Chunk]:
+def plan_tables(net: PoplarNetwork) -> Iterator[Chunk]:
     """Yield ``plan.bin``: blocks of populations (tile, first, count, sample, samples), relays of stores (tile, sample, samples), vertices
     of reductions (:class:`~snnc.compiler.ir.plan.PartialSum`), the tables of indexed connections, of the test
     for further windows, losses (tile).
@@ -40,7 +40,7 @@ def _table(rows: Sequence[Sequence[int]] | Array) -> Iterator[Chunk]:
     yield array.tobytes()
 
 
-def initial_values(net: Network) -> dict[str, Array]:
+def initial_values(net: PoplarNetwork) -> dict[str, Array]:
     """Parameters, initial states of the whole batch, and the learning rate, by their ABI names."""
     found: dict[str, Array] = {name: np.atleast_1d(p.value) for name, p in net.program.parameters.items()}
     for population in net.program.populations:

@@ -18,7 +18,7 @@ from snnc.backends.poplar.emit import print_files
 from snnc.backends.poplar.parts import Body
 from snnc.backends.poplar.tables import plan_tables
 from snnc.backends.poptorch.build import SOURCES
-from snnc.backends.poptorch.operation import Operation, assemble, operation_context
+from snnc.backends.poptorch.operation import PopartOperation, assemble, operation_context
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.ir.step_program import OutputInfo, StepProgram
@@ -59,7 +59,7 @@ def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
     ProjectFolderError
         The folder cannot be written.
     """
-    operation = Operation(program, plan)
+    operation = PopartOperation(program, plan)
     operation.net.check()
     files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in render(operation).items()}
     files |= {"plan.json": (plan_to_json(plan).encode(),), TABLES: plan_tables(operation.net)}
@@ -71,7 +71,7 @@ def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
     return folder
 
 
-def render(operation: Operation) -> dict[str, str]:
+def render(operation: PopartOperation) -> dict[str, str]:
     """Return all text files by name."""
     assembly, context = assemble(operation)
     context |= {"codelets": assembly.codelets, "sources": SOURCES.all, **operation_context(operation), "domain": DOMAIN, "package": PACKAGE}
@@ -88,7 +88,7 @@ def render(operation: Operation) -> dict[str, str]:
     return texts
 
 
-def description(operation: Operation, name: str) -> Body:
+def description(operation: PopartOperation, name: str) -> Body:
     """``network.json``: data for the modules of the package; only this file holds the author's names."""
     program, plan, net = operation.program, operation.plan, operation.net
     kinds = {store.owner: store.kind for store in net.stores.values()}
@@ -114,7 +114,7 @@ def description(operation: Operation, name: str) -> Body:
     }
 
 
-def _shown(operation: Operation, output: OutputInfo) -> Body:
+def _shown(operation: PopartOperation, output: OutputInfo) -> Body:
     """The origin of an output: a record of the operation, or an input so many steps later."""
     if output in operation.outputs:
         return {"record": operation.outputs.index(output)}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
-from snnc.backends.poptorch.operation import Operation
+from snnc.backends.poptorch.operation import PopartOperation
 from snnc.backends.poptorch.popart import load_operation, open_operation
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.backends.runtime.errors import NotTrainableError
@@ -33,7 +33,7 @@ class PopTorchEngine:
     """
 
     def __init__(self, program: StepProgram, plan: Plan, folder: Path, library: Path) -> None:
-        self._operation = Operation(program, plan)
+        self._operation = PopartOperation(program, plan)
         self._folder = folder
         self._values = {name: np.array(value, dtype=np.float32) for name, value in self._operation.values.items()}
         load_operation(library)

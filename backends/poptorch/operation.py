@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from snnc.backends.poplar.emit import add_network, gradient_codelets, network_context
-from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
 from snnc.backends.poplar.schedule import gradient_sums, sequences, start_program
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
@@ -28,7 +28,7 @@ LIST_COST: Final = CodeletCost(start=20, sample=14, word=5, id=4)
 
 
 @dataclass(frozen=True)
-class Given:
+class OperationInput:
     """An input of the operation: its ABI name, its shape, the author's name."""
 
     name: str
@@ -37,7 +37,7 @@ class Given:
 
 
 @dataclass(frozen=True, eq=False)
-class Operation:
+class PopartOperation:
     """A program and its plan as one operation of PopART.
 
     Parameters
@@ -68,9 +68,9 @@ class Operation:
             )
 
     @cached_property
-    def net(self) -> Network:
+    def net(self) -> PoplarNetwork:
         """What is printed; parameters are updated by PyTorch, so no optimiser keeps anything on the tiles."""
-        return Network(replace(self.program, optimizer=SGD() if self.plan.training else None), self.plan)
+        return PoplarNetwork(replace(self.program, optimizer=SGD() if self.plan.training else None), self.plan)
 
     @cached_property
     def inputs(self) -> tuple[InputInfo, ...]:
@@ -102,12 +102,15 @@ class Operation:
         return frozenset(op.parameter for op in self.program.update) if self.plan.training else frozenset()
 
     @cached_property
-    def given(self) -> tuple[Given, ...]:
+    def given(self) -> tuple[OperationInput, ...]:
         """Inputs of the operation, in order."""
         plan = self.plan
-        sequences_of = [Given(i.id, (plan.batch, *(() if i.static else (plan.steps,)), *i.shape), i.label) for i in self.inputs]
+        sequences_of = [OperationInput(i.id, (plan.batch, *(() if i.static else (plan.steps,)), *i.shape), i.label) for i in self.inputs]
         labels = {name: p.label for name, p in self.program.parameters.items()}
-        return (*sequences_of, *(Given(name, value.shape, labels.get(name, "before step 0")) for name, value in self.values.items()))
+        return (
+            *sequences_of,
+            *(OperationInput(name, value.shape, labels.get(name, "before step 0")) for name, value in self.values.items()),
+        )
 
     @cached_property
     def loss_output(self) -> OutputInfo | None:
@@ -115,7 +118,7 @@ class Operation:
         return next((o for o in self.program.outputs if o.id == self.program.loss_output), None) if self.plan.training else None
 
 
-def assemble(operation: Operation) -> tuple[Assembly, Body]:
+def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
     """Collect the template data of the network."""
     net, assembly = operation.net, Assembly()
     extras = add_network(net, assembly)
@@ -139,7 +142,7 @@ def assemble(operation: Operation) -> tuple[Assembly, Body]:
     return assembly, {**context, "compute_sets": kept + sums, "extras": extras, "places": places, "placed": placed}
 
 
-def _sum_for_update(net: Network, assembly: Assembly) -> None:
+def _sum_for_update(net: PoplarNetwork, assembly: Assembly) -> None:
     """Where the Poplar program updates a parameter, sum its gradients alone."""
     loops, vertex = assembly.loops.get("update", []), sum_private(net.costs)
     for index, loop in enumerate(loops):
@@ -150,7 +153,7 @@ def _sum_for_update(net: Network, assembly: Assembly) -> None:
     assembly.variable("Tensor", "rates", 'layout.on_tile(poplar::FLOAT, {2}, "nothing", 0)', "connected where there is nothing to add")
 
 
-def _begin_with_adjoint(operation: Operation, assembly: Assembly) -> None:
+def _begin_with_adjoint(operation: PopartOperation, assembly: Assembly) -> None:
     """The gradient of the record that the loss reads comes from outside."""
     output = operation.loss_output
     assert output is not None, "a program that is trained has a loss"
@@ -159,7 +162,7 @@ def _begin_with_adjoint(operation: Operation, assembly: Assembly) -> None:
     assembly.tensors.append(f'adjoint("{adjoint}", {adjoint}.all, order_of_records({population}, STEPS, BATCH));')
 
 
-def _programs(net: Network, assembly: Assembly) -> list[str]:
+def _programs(net: PoplarNetwork, assembly: Assembly) -> list[str]:
     lines, start = sequences(net, assembly), start_program(net)
     if not net.training:
         return [*lines, f"return {{Sequence{{{start}, forward}}}};"]
@@ -167,7 +170,7 @@ def _programs(net: Network, assembly: Assembly) -> list[str]:
     return [*lines, f"return {{Sequence{{{start}, forward}}, Sequence{{{start}, forward, backward, {sums}}}}};"]
 
 
-def operation_context(operation: Operation) -> Body:
+def operation_context(operation: PopartOperation) -> Body:
     """Template data of the operation besides the network."""
     plan, output = operation.plan, operation.loss_output
     numbers = {given.name: index for index, given in enumerate(operation.given)}
@@ -183,6 +186,6 @@ def operation_context(operation: Operation) -> Body:
         }
     return {
         "op_inputs": operation.given,
-        "op_outputs": [Given(o.record, (plan.batch, plan.steps, *o.shape), o.label) for o in operation.outputs],
+        "op_outputs": [OperationInput(o.record, (plan.batch, plan.steps, *o.shape), o.label) for o in operation.outputs],
         "backward": backward,
     }

@@ -20,7 +20,7 @@ KINDS: Final = ("in", "out", "gradient")
 
 
 @dataclass(frozen=True)
-class Source:
+class GradientInput:
     """An input of a gradient's operation: input, output or gradient of an output `number` of the forward operation."""
 
     kind: str
@@ -80,13 +80,13 @@ class GradientOperation(RunningOperation):
     """The operation of a gradient: what its inputs are, and of which input each output is the gradient."""
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[GradientInput, ...]:
         """Where each input comes from."""
         found = []
         for index in range(self._runtime.snnc_popart_inputs(self._handle)):
             number = ctypes.c_int()
             kind = self._runtime.snnc_popart_gradient_input(self._handle, index, ctypes.byref(number))
-            found.append(Source(KINDS[kind], number.value))
+            found.append(GradientInput(KINDS[kind], number.value))
         return tuple(found)
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 
 from snnc.backends.reference.convolution import convolve_input_gradient, convolve_weight_gradient, per_channel
 from snnc.backends.reference.forward import population_of
-from snnc.backends.reference.memory import Memory
+from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.reference.pooling import pool_gradient, reduce_gradient
 from snnc.backends.reference.scaling import cut, inside, rescale, sum_to
 from snnc.backends.reference.sparse import sparse_input_gradient, sparse_weight_gradient
@@ -17,6 +17,7 @@ from snnc.compiler.ir.shapes import size
 from snnc.compiler.ir.step_operations import (
     BackwardOp,
     BiasGradient,
+    BufferValue,
     ConvolveBiasGradient,
     ConvolveInputGradient,
     ConvolveWeightGradient,
@@ -35,18 +36,17 @@ from snnc.compiler.ir.step_operations import (
     SparseInputGradient,
     SparseWeightGradient,
     SurroundGradient,
-    Value,
 )
 from snnc.compiler.neurons.interpret import evaluate
 
 
 @singledispatch
-def run_backward(op: BackwardOp, memory: Memory, t: int) -> None:
+def run_backward(op: BackwardOp, memory: SequenceArrays, t: int) -> None:
     """Run `op` at step `t`; steps run from the last to the first."""
     raise TypeError(op)
 
 
-def forget_before(memory: Memory, t: int) -> None:
+def forget_before(memory: SequenceArrays, t: int) -> None:
     """Clear the contributions of step `t` and later ones to the adjoints of earlier steps."""
     for op in memory.program.backward:
         if isinstance(op, NeuronAdjoint):
@@ -56,23 +56,23 @@ def forget_before(memory: Memory, t: int) -> None:
                 memory[f"d_{output}"][:t] = 0
 
 
-def _add_to_source(memory: Memory, source: Value, t: int, adjoint: Array) -> None:
+def _add_to_source(memory: SequenceArrays, source: BufferValue, t: int, adjoint: Array) -> None:
     if t >= source.delay:
         memory[f"d_{source.buffer}"][t - source.delay] += adjoint
 
 
-def _sum_like(memory: Memory, gradient: str, values: Array) -> None:
+def _sum_like(memory: SequenceArrays, gradient: str, values: Array) -> None:
     """Add [B, n] to a gradient with one value per neuron, or one for all."""
     memory[gradient][...] += values.sum(axis=0) if memory[gradient].ndim else values.sum()
 
 
 @run_backward.register
-def _record(op: RecordAdjoint, memory: Memory, t: int) -> None:
+def _record(op: RecordAdjoint, memory: SequenceArrays, t: int) -> None:
     _add_to_source(memory, op.source, t, memory[f"d_{op.target}"][t])
 
 
 @run_backward.register
-def _neuron(op: NeuronAdjoint, memory: Memory, t: int) -> None:
+def _neuron(op: NeuronAdjoint, memory: SequenceArrays, t: int) -> None:
     info = population_of(memory, op.population)
     kernel = info.kernel
     environment = {canonical: memory[name] for canonical, name in zip(kernel.parameters, op.parameters, strict=True)}
@@ -92,104 +92,104 @@ def _neuron(op: NeuronAdjoint, memory: Memory, t: int) -> None:
 
 
 @run_backward.register
-def _dense_input(op: DenseInputGradient, memory: Memory, t: int) -> None:
+def _dense_input(op: DenseInputGradient, memory: SequenceArrays, t: int) -> None:
     if t >= op.source.delay:
         _add_to_source(memory, op.source, t, memory[f"d_{op.target}"] @ memory[op.weight])
 
 
 @run_backward.register
-def _dense_weight(op: DenseWeightGradient, memory: Memory, t: int) -> None:
+def _dense_weight(op: DenseWeightGradient, memory: SequenceArrays, t: int) -> None:
     memory[op.gradient][:] += memory[f"d_{op.target}"].T @ memory.read(op.source, t)
 
 
 @run_backward.register
-def _sparse_input(op: SparseInputGradient, memory: Memory, t: int) -> None:
+def _sparse_input(op: SparseInputGradient, memory: SequenceArrays, t: int) -> None:
     if t >= op.source.delay:
         _add_to_source(memory, op.source, t, sparse_input_gradient(memory[f"d_{op.target}"], memory[op.weight], op.pattern))
 
 
 @run_backward.register
-def _sparse_weight(op: SparseWeightGradient, memory: Memory, t: int) -> None:
+def _sparse_weight(op: SparseWeightGradient, memory: SequenceArrays, t: int) -> None:
     memory[op.gradient][:] += sparse_weight_gradient(memory[f"d_{op.target}"], memory.read(op.source, t), op.pattern)
 
 
 @run_backward.register
-def _one_to_one_input(op: OneToOneInputGradient, memory: Memory, t: int) -> None:
+def _one_to_one_input(op: OneToOneInputGradient, memory: SequenceArrays, t: int) -> None:
     length = memory[op.source.buffer].shape[-1]
     part = memory[f"d_{op.target}"][:, op.offset : op.offset + length]
     _add_to_source(memory, op.source, t, part if op.weight is None else memory[op.weight] * part)
 
 
 @run_backward.register
-def _one_to_one_weight(op: OneToOneWeightGradient, memory: Memory, t: int) -> None:
+def _one_to_one_weight(op: OneToOneWeightGradient, memory: SequenceArrays, t: int) -> None:
     source = memory.read(op.source, t)
     _sum_like(memory, op.gradient, memory[f"d_{op.target}"][:, op.offset : op.offset + source.shape[1]] * source)
 
 
 @run_backward.register
-def _bias(op: BiasGradient, memory: Memory, t: int) -> None:
+def _bias(op: BiasGradient, memory: SequenceArrays, t: int) -> None:
     memory[op.gradient][:] += memory[f"d_{op.target}"].sum(axis=0)
 
 
 @run_backward.register
-def _convolve_input(op: ConvolveInputGradient, memory: Memory, t: int) -> None:
+def _convolve_input(op: ConvolveInputGradient, memory: SequenceArrays, t: int) -> None:
     if t >= op.source.delay:
         adjoint = convolve_input_gradient(memory[f"d_{op.target}"], memory[op.weight], op.windows, op.groups)
         _add_to_source(memory, op.source, t, adjoint)
 
 
 @run_backward.register
-def _convolve_weight(op: ConvolveWeightGradient, memory: Memory, t: int) -> None:
+def _convolve_weight(op: ConvolveWeightGradient, memory: SequenceArrays, t: int) -> None:
     gradient = memory[op.gradient]
     found = convolve_weight_gradient(memory[f"d_{op.target}"], memory.read(op.source, t), op.windows, op.groups)
     gradient += found.reshape(gradient.shape)
 
 
 @run_backward.register
-def _convolve_bias(op: ConvolveBiasGradient, memory: Memory, t: int) -> None:
+def _convolve_bias(op: ConvolveBiasGradient, memory: SequenceArrays, t: int) -> None:
     gradient = memory[op.gradient]
     gradient += per_channel(memory[f"d_{op.target}"], len(gradient)).sum(axis=(0, 2))
 
 
 @run_backward.register
-def _pooling(op: PoolingGradient, memory: Memory, t: int) -> None:
+def _pooling(op: PoolingGradient, memory: SequenceArrays, t: int) -> None:
     if t >= op.source.delay:
         adjoint = pool_gradient(memory[f"d_{op.target}"], memory.read(op.source, t), op.windows, op.kind, op.count_padding)
         _add_to_source(memory, op.source, t, adjoint)
 
 
 @run_backward.register
-def _rescale_input(op: RescaleInputGradient, memory: Memory, t: int) -> None:
+def _rescale_input(op: RescaleInputGradient, memory: SequenceArrays, t: int) -> None:
     _add_to_source(memory, op.source, t, rescale(memory[f"d_{op.target}"], memory[op.weight], op.shape))
 
 
 @run_backward.register
-def _rescale_weight(op: RescaleWeightGradient, memory: Memory, t: int) -> None:
+def _rescale_weight(op: RescaleWeightGradient, memory: SequenceArrays, t: int) -> None:
     gradient = memory[op.gradient]
     gradient += sum_to(memory[f"d_{op.target}"] * memory.read(op.source, t), op.shape, gradient.shape)
 
 
 @run_backward.register
-def _rescale_bias(op: RescaleBiasGradient, memory: Memory, t: int) -> None:
+def _rescale_bias(op: RescaleBiasGradient, memory: SequenceArrays, t: int) -> None:
     gradient = memory[op.gradient]
     gradient += sum_to(memory[f"d_{op.target}"], op.shape, gradient.shape)
 
 
 @run_backward.register
-def _reduction(op: ReductionGradient, memory: Memory, t: int) -> None:
+def _reduction(op: ReductionGradient, memory: SequenceArrays, t: int) -> None:
     if t >= op.source.delay:
         adjoint = reduce_gradient(memory[f"d_{op.target}"], memory.read(op.source, t), op.shape, op.axes, op.kind)
         _add_to_source(memory, op.source, t, adjoint)
 
 
 @run_backward.register
-def _cut(op: CutGradient, memory: Memory, t: int) -> None:
+def _cut(op: CutGradient, memory: SequenceArrays, t: int) -> None:
     if t >= op.source.delay:
         part = cut(memory[f"d_{op.source.buffer}"][t - op.source.delay], op.shape, op.axis, op.start, op.stop)
         part += memory[f"d_{op.target}"].reshape(part.shape)
 
 
 @run_backward.register
-def _surround(op: SurroundGradient, memory: Memory, t: int) -> None:
+def _surround(op: SurroundGradient, memory: SequenceArrays, t: int) -> None:
     part = inside(memory[f"d_{op.target}"], op.shape, op.padding)
     _add_to_source(memory, op.source, t, part.reshape(memory.batch, -1))

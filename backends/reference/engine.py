@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from snnc.backends.reference.backward import forget_before, run_backward
 from snnc.backends.reference.forward import run_forward
-from snnc.backends.reference.memory import Memory
+from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.reference.optimizers import OptimizerState
-from snnc.backends.reference.stepping import Window
+from snnc.backends.reference.stepping import StepMemory
 from snnc.backends.runtime.engine import Array, Initial, OptimizerValues
 from snnc.backends.runtime.errors import NotTrainableError
 from snnc.backends.training.moments import moments
@@ -40,7 +40,7 @@ class ReferenceEngine:
         self._parameters = {name: p.value.astype(self.dtype) for name, p in program.parameters.items()}
         self._optimizer = None if program.optimizer is None else OptimizerState(program.optimizer)
         self._gradients: dict[str, Array] = {}
-        self._window: Window | None = None
+        self._window: StepMemory | None = None
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
@@ -124,7 +124,7 @@ class ReferenceEngine:
 
     def reset(self, batch: int, initial: Initial) -> None:
         """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
-        self._window = Window(self.program, batch, self._parameters, self.dtype, initial)
+        self._window = StepMemory(self.program, batch, self._parameters, self.dtype, initial)
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
@@ -141,9 +141,9 @@ class ReferenceEngine:
         """Forget the state between steps and the last gradients."""
         self._window, self._gradients = None, {}
 
-    def _run(self, inputs: Mapping[str, Array], initial: Initial) -> Memory:
+    def _run(self, inputs: Mapping[str, Array], initial: Initial) -> SequenceArrays:
         steps, batch = next(iter(inputs.values())).shape[:2]
-        memory = Memory(self.program, steps, batch, self._parameters, self.dtype)
+        memory = SequenceArrays(self.program, steps, batch, self._parameters, self.dtype)
         memory.set_initial(initial)
         for info in self.program.inputs:
             memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)

@@ -5,22 +5,22 @@ from __future__ import annotations
 from functools import singledispatch
 
 from snnc.backends.reference.convolution import convolve, per_channel
-from snnc.backends.reference.memory import Memory
+from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.reference.pooling import pool, reduce
 from snnc.backends.reference.scaling import cut, inside, rescale
 from snnc.backends.reference.sparse import sparse_product
 from snnc.backends.runtime.engine import Array
 from snnc.compiler.ir.step_operations import (
+    AddReduced,
+    AddScaled,
+    AddSlice,
     Convolve,
-    Cut,
-    Dense,
+    DenseProduct,
     Fill,
     ForwardOp,
     NeuronStep,
-    OneToOne,
     Pooling,
     Record,
-    Reduction,
     Rescale,
     SparseProduct,
     Surround,
@@ -30,37 +30,37 @@ from snnc.compiler.neurons.interpret import evaluate
 
 
 @singledispatch
-def run_forward(op: ForwardOp, memory: Memory, t: int) -> None:
+def run_forward(op: ForwardOp, memory: SequenceArrays, t: int) -> None:
     """Run `op` at step `t`."""
     raise TypeError(op)
 
 
 @run_forward.register
-def _fill(op: Fill, memory: Memory, t: int) -> None:
+def _fill(op: Fill, memory: SequenceArrays, t: int) -> None:
     memory[op.target][:] = 0
     for bias in op.biases:
         memory[op.target][:] += memory[bias]
 
 
 @run_forward.register
-def _dense(op: Dense, memory: Memory, t: int) -> None:
+def _dense(op: DenseProduct, memory: SequenceArrays, t: int) -> None:
     memory[op.target][:] += memory.read(op.source, t) @ memory[op.weight].T
 
 
 @run_forward.register
-def _sparse(op: SparseProduct, memory: Memory, t: int) -> None:
+def _sparse(op: SparseProduct, memory: SequenceArrays, t: int) -> None:
     memory[op.target][:] += sparse_product(memory.read(op.source, t), memory[op.weight], op.pattern)
 
 
 @run_forward.register
-def _one_to_one(op: OneToOne, memory: Memory, t: int) -> None:
+def _one_to_one(op: AddScaled, memory: SequenceArrays, t: int) -> None:
     source = memory.read(op.source, t)
     part = memory[op.target][:, op.offset : op.offset + source.shape[1]]
     part += source if op.weight is None else memory[op.weight] * source
 
 
 @run_forward.register
-def _convolve(op: Convolve, memory: Memory, t: int) -> None:
+def _convolve(op: Convolve, memory: SequenceArrays, t: int) -> None:
     target = memory[op.target]
     target += convolve(memory.read(op.source, t), memory[op.weight], op.windows, op.groups)
     if op.bias is not None:
@@ -68,12 +68,12 @@ def _convolve(op: Convolve, memory: Memory, t: int) -> None:
 
 
 @run_forward.register
-def _pooling(op: Pooling, memory: Memory, t: int) -> None:
+def _pooling(op: Pooling, memory: SequenceArrays, t: int) -> None:
     memory[op.target][:] += pool(memory.read(op.source, t), op.windows, op.kind, op.count_padding)
 
 
 @run_forward.register
-def _rescale(op: Rescale, memory: Memory, t: int) -> None:
+def _rescale(op: Rescale, memory: SequenceArrays, t: int) -> None:
     target = memory[op.target]
     target += rescale(memory.read(op.source, t), memory[op.weight], op.shape)
     if op.bias is not None:
@@ -81,23 +81,23 @@ def _rescale(op: Rescale, memory: Memory, t: int) -> None:
 
 
 @run_forward.register
-def _reduction(op: Reduction, memory: Memory, t: int) -> None:
+def _reduction(op: AddReduced, memory: SequenceArrays, t: int) -> None:
     memory[op.target][:] += reduce(memory.read(op.source, t), op.shape, op.axes, op.kind)
 
 
 @run_forward.register
-def _cut(op: Cut, memory: Memory, t: int) -> None:
+def _cut(op: AddSlice, memory: SequenceArrays, t: int) -> None:
     memory[op.target][:] += cut(memory.read(op.source, t), op.shape, op.axis, op.start, op.stop).reshape(memory.batch, -1)
 
 
 @run_forward.register
-def _surround(op: Surround, memory: Memory, t: int) -> None:
+def _surround(op: Surround, memory: SequenceArrays, t: int) -> None:
     part = inside(memory[op.target], op.shape, op.padding)
     part += memory.read(op.source, t).reshape(part.shape)
 
 
 @run_forward.register
-def _neuron_step(op: NeuronStep, memory: Memory, t: int) -> None:
+def _neuron_step(op: NeuronStep, memory: SequenceArrays, t: int) -> None:
     kernel = population_of(memory, op.population).kernel
     environment = environment_of(op, memory, t)
     found = evaluate(kernel.forward, environment)
@@ -110,11 +110,11 @@ def _neuron_step(op: NeuronStep, memory: Memory, t: int) -> None:
 
 
 @run_forward.register
-def _record(op: Record, memory: Memory, t: int) -> None:
+def _record(op: Record, memory: SequenceArrays, t: int) -> None:
     memory[op.target][t] = memory.read(op.source, t)
 
 
-def environment_of(op: NeuronStep, memory: Memory, t: int) -> dict[str, Array]:
+def environment_of(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[str, Array]:
     """Return the inputs of a population's forward code at step `t`, by canonical name."""
     kernel = population_of(memory, op.population).kernel
     environment = {canonical: memory[name] for canonical, name in zip(kernel.inputs, op.currents, strict=True)}
@@ -122,6 +122,6 @@ def environment_of(op: NeuronStep, memory: Memory, t: int) -> dict[str, Array]:
     return environment | {f"{canonical}_prev": memory[name][t] for canonical, name in zip(kernel.states, op.states, strict=True)}
 
 
-def population_of(memory: Memory, id_: str) -> PopulationInfo:
+def population_of(memory: SequenceArrays, id_: str) -> PopulationInfo:
     """Return a population by its id."""
     return next(info for info in memory.program.populations if info.id == id_)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from snnc.backends.reference.forward import environment_of, population_of
-from snnc.backends.reference.memory import Memory
+from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.runtime.engine import Array
 from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.lowering.gradient_support import argument_name, near_bounds, with_arguments
 from snnc.compiler.neurons.interpret import evaluate
 
 
-def taking_gradient(op: NeuronStep, memory: Memory, t: int) -> dict[str, Array]:
+def taking_gradient(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[str, Array]:
     """Return [B, n] truth values by output buffer, for the outputs of bounded support, right after step `t`."""
     info = population_of(memory, op.population)
     bounds = {o: b for o in info.kernel.outputs if (b := near_bounds(info, o)) is not None}

@@ -12,12 +12,12 @@ import numpy as np
 
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.backends.runtime.errors import MemoryNeededError
-from snnc.compiler.ir.step_operations import Value
+from snnc.compiler.ir.step_operations import BufferValue
 from snnc.compiler.ir.step_program import Buffer, StepProgram
 
 
 @dataclass
-class Memory:
+class SequenceArrays:
     """Arrays of one sequence, by the names of the program's buffers.
 
     "sequence" buffers are [T, B, n] (states [T + 1, B, n]), "step" buffers [B, n], parameters unchanged.
@@ -43,7 +43,7 @@ class Memory:
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]
 
-    def read(self, value: Value, t: int) -> Array:
+    def read(self, value: BufferValue, t: int) -> Array:
         """Return [B, n]: `value` at step `t`."""
         if t >= value.delay:
             now: Array = self.arrays[value.buffer][t - value.delay]

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from snnc.backends.reference.forward import run_forward
-from snnc.backends.reference.memory import Memory
+from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.compiler.ir.step_operations import Fill, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
 
 
-class Window:
+class StepMemory:
     """Memory of D + 1 steps, D the longest delay; once the window is full, the current step is always the last one."""
 
     def __init__(self, program: StepProgram, batch: int, parameters: Mapping[str, Array], dtype: np.dtype[Any], initial: Initial) -> None:
         reads = [op.source.delay for op in program.forward if not isinstance(op, Fill | NeuronStep)]
-        self.memory = Memory(program, max(reads, default=0) + 1, batch, parameters, dtype)
+        self.memory = SequenceArrays(program, max(reads, default=0) + 1, batch, parameters, dtype)
         self.memory.set_initial(initial)
         self.filled = 0
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import DataNotFiniteError, DataShapeError, DataTypeError, NotBinaryError
-from snnc.compiler.ir.graph import Kind, Layout, Shape
+from snnc.compiler.ir.graph import FileLayout, Kind, Shape
 from snnc.compiler.ir.step_program import InputInfo, OutputInfo
 
 
@@ -71,7 +71,7 @@ def to_sequence(array: Array, info: InputInfo) -> Array:
     """
     layout = info.layout
     if layout.time_axis is None and array.ndim == len(axes(info.shape, layout)) + 1:
-        layout = Layout(0, None if layout.batch_axis is None else layout.batch_axis + 1)
+        layout = FileLayout(0, None if layout.batch_axis is None else layout.batch_axis + 1)
     wanted = axes(info.shape, layout)
     time, batch = layout.time_axis, layout.batch_axis
     inner = tuple(n for axis, n in enumerate(array.shape) if axis not in (time, batch))
@@ -82,7 +82,7 @@ def to_sequence(array: Array, info: InputInfo) -> Array:
     return moved.reshape(1 if time is None else array.shape[time], 1 if batch is None else array.shape[batch], *info.shape)
 
 
-def axes(shape: Shape, layout: Layout) -> list[str]:
+def axes(shape: Shape, layout: FileLayout) -> list[str]:
     """Name the axes of an array: ``["T", "B", "700"]``."""
     names = [str(n) for n in shape]
     for axis, name in sorted((axis, name) for axis, name in ((layout.time_axis, "T"), (layout.batch_axis, "B")) if axis is not None):
@@ -90,7 +90,7 @@ def axes(shape: Shape, layout: Layout) -> list[str]:
     return names
 
 
-def describe(shape: Shape, layout: Layout) -> str:
+def describe(shape: Shape, layout: FileLayout) -> str:
     """Print :func:`axes`: ``[T, B, 700]``."""
     return f"[{', '.join(axes(shape, layout))}]"
 

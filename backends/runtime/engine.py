@@ -1,4 +1,4 @@
-"""The engine protocol: a few primitives over arrays in canonical form; :class:`snnc.backends.session.Session` does the rest."""
+"""The engine protocol: a few primitives over arrays in canonical form; :class:`snnc.backends.session.BackendSession` does the rest."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from snnc.compiler.errors import SnncError
 
 
 class SessionError(SnncError):
-    """Base of the errors of :class:`snnc.backends.session.Session`."""
+    """Base of the errors of :class:`snnc.backends.session.BackendSession`."""
 
     code = "SNNC-E501"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingProgress:
     """The progress of a training run, passed to its callback after each batch."""
 
     epoch: int

@@ -11,7 +11,7 @@ from snnc.backends.runtime.engine import Array, Engine, Initial
 from snnc.backends.runtime.errors import NoStepwiseError
 
 
-class Replay:
+class StepReplay:
     """A :class:`~snnc.backends.runtime.engine.SteppingEngine` that runs the sequence again, up to the step, at every step.
 
     Exact, because no output depends on later inputs (those are zero), and slow: step t costs a whole sequence. Use it to inspect a few

@@ -73,7 +73,7 @@ def seconds_of(duration: float | str) -> float:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TrainingRecipe:
     """Settings that must be the same when a training continues."""
 
     first_epoch: int
@@ -106,7 +106,7 @@ class Position:
         Losses of these batches.
     """
 
-    recipe: Recipe
+    recipe: TrainingRecipe
     until: int
     batches: int
     epoch: int
@@ -167,7 +167,7 @@ def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str,
         return None
     try:
         data: dict[str, Any] = json.loads(metadata[_POSITION])
-        recipe = Recipe(**{f.name: _typed(data["recipe"][f.name], str(f.type)) for f in fields(Recipe)})
+        recipe = TrainingRecipe(**{f.name: _typed(data["recipe"][f.name], str(f.type)) for f in fields(TrainingRecipe)})
         numbers = {name: _typed(data[name], "int") for name in ("until", "batches", "epoch", "batch")}
         losses = tuple(float(loss) for loss in np.asarray(entries[_LOSSES], dtype=np.float64).reshape(-1))
         if len(losses) != numbers["batch"] or numbers["batch"] > numbers["batches"] or not np.isfinite(losses).all():
@@ -177,7 +177,7 @@ def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str,
     return Position(recipe, **numbers, losses=losses)
 
 
-def check_same(found: Position, recipe: Recipe, path: Path) -> None:
+def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
     """Refuse to continue with a different training than the stopped one.
 
     Raises
@@ -185,7 +185,7 @@ def check_same(found: Position, recipe: Recipe, path: Path) -> None:
     ResumeError
         They differ.
     """
-    pairs = [(f.name, getattr(found.recipe, f.name), getattr(recipe, f.name)) for f in fields(Recipe)]
+    pairs = [(f.name, getattr(found.recipe, f.name), getattr(recipe, f.name)) for f in fields(TrainingRecipe)]
     texts = [name if name == "labels" else f"{name} {old}, here {new}" for name, old, new in pairs if old != new]
     if texts:
         raise ResumeError(

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from snnc.backends.runtime.engine import Array, Engine
 from snnc.backends.runtime.errors import ResumeError
-from snnc.backends.runtime.history import Epoch, History, Progress
+from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.runtime.weights import read_weight_file
 from snnc.backends.training import loop as training
-from snnc.backends.training.checkpoint import Checkpoints, Position, Recipe, check_same, digest_of_labels, position_in
+from snnc.backends.training.checkpoint import Checkpoints, Position, TrainingRecipe, check_same, digest_of_labels, position_in
 from snnc.backends.training.keeping import Keeper, KeptIn
 from snnc.backends.training.ranks import leads
 from snnc.backends.training.stopping import stoppable
@@ -23,29 +23,29 @@ from snnc.compiler.ir.step_program import StepProgram
 
 
 @dataclass(frozen=True)
-class Call:
+class FitArguments:
     """The checked arguments of ``fit``."""
 
-    schedule: training.Schedule
+    schedule: training.BatchSchedule
     samples: int
     labels: Array
     learning_rate: float | Callable[[int], float] | None
     accumulate: int
     checkpoints: Checkpoints | None
-    callback: Callable[[Progress], None] | None
+    callback: Callable[[TrainingProgress], None] | None
     on_epoch: Callable[[Epoch], None] | None
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> TrainingRecipe:
         """Settings that must be the same when the training continues."""
         plan, rate = self.schedule, self.learning_rate
         number = None if rate is None or callable(rate) else float(rate)
-        return Recipe(
+        return TrainingRecipe(
             plan.first_epoch, self.samples, plan.batch, plan.shuffle, plan.seed, self.accumulate, number, digest_of_labels(self.labels)
         )
 
 
-def beginning(call: Call, program: StepProgram, engine: Engine) -> Position:
+def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Position:
     """Return the starting position; with ``resume``, the engine gets the state of the file.
 
     Raises
@@ -84,7 +84,7 @@ class _Watch:
         Whether training must stop after this batch.
     """
 
-    def __init__(self, call: Call, begin: Position, keeper: Keeper, stop: Callable[[], bool]) -> None:
+    def __init__(self, call: FitArguments, begin: Position, keeper: Keeper, stop: Callable[[], bool]) -> None:
         self.call = call
         self.begin = begin
         self.keeper = keeper
@@ -96,7 +96,7 @@ class _Watch:
             self.keeper.check_loss(replace(self.begin, epoch=epoch, batch=len(losses)), losses[-1])
         if self.call.callback is not None:
             first, epochs = self.call.schedule.first_epoch, self.call.schedule.epochs
-            self.call.callback(Progress(epoch - first, epochs, len(losses) - 1, self.begin.batches, losses[-1]))
+            self.call.callback(TrainingProgress(epoch - first, epochs, len(losses) - 1, self.begin.batches, losses[-1]))
         if self.keeper.due and len(losses) < self.begin.batches:
             self._keep(epoch, losses)
         return self.stop()
@@ -115,7 +115,7 @@ class _Watch:
         self.keeper.keep(replace(self.begin, epoch=epoch, batch=len(losses), losses=tuple(losses)))
 
 
-def fit(call: Call, begin: Position, program: StepProgram, engine: Engine, updates: Updates) -> History:
+def fit(call: FitArguments, begin: Position, program: StepProgram, engine: Engine, updates: Updates) -> History:
     """Train from a position, and save the progress.
 
     Raises

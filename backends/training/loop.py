@@ -21,7 +21,7 @@ from snnc.compiler.losses.optimizers import Optimizer
 
 
 @dataclass(frozen=True)
-class Schedule:
+class BatchSchedule:
     """The division of samples into batches."""
 
     epochs: int
@@ -81,7 +81,7 @@ def learning_rate(optimizer: Optimizer, wanted: float | Callable[[int], float] |
     return rate
 
 
-def batches_of(plan: Schedule, count: int) -> int:
+def batches_of(plan: BatchSchedule, count: int) -> int:
     """Return how many batches an epoch of `count` samples has."""
     return count // plan.batch if plan.full_batches_only else -(-count // plan.batch)
 
@@ -102,7 +102,7 @@ class Watch(Protocol):
         ...
 
 
-def train(plan: Schedule, count: int, begin: Position, step: Callable[[Array, int, Array | None], float], watch: Watch) -> History:
+def train(plan: BatchSchedule, count: int, begin: Position, step: Callable[[Array, int, Array | None], float], watch: Watch) -> History:
     """Call ``step(indices, epoch, following)`` for every remaining batch, with the indices of the following batch (None: none)."""
     used = count - count % plan.batch if plan.full_batches_only else count
     history = History(dropped=count - used)
@@ -131,7 +131,7 @@ def train(plan: Schedule, count: int, begin: Position, step: Callable[[Array, in
     return history
 
 
-def _batches(plan: Schedule, count: int, parts: Sequence[slice], begin: Position) -> Iterator[Array]:
+def _batches(plan: BatchSchedule, count: int, parts: Sequence[slice], begin: Position) -> Iterator[Array]:
     """Indices of every remaining batch."""
     generator = Stream(plan.seed)
     for _ in range(begin.epoch if plan.shuffle else 0):

@@ -12,8 +12,8 @@ import numpy as np
 from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import BatchesError, BatchSizeError, LabelsMissingError, TrainingOptionError, UnsharedTargetError
 from snnc.backends.runtime.events import Events
-from snnc.backends.runtime.history import Epoch, History, Progress
-from snnc.backends.training.checkpoint import Position, Recipe
+from snnc.backends.runtime.history import Epoch, History, TrainingProgress
+from snnc.backends.training.checkpoint import Position, TrainingRecipe
 from snnc.backends.training.keeping import Keeper
 from snnc.backends.training.loop import check_epochs
 from snnc.backends.training.ranks import ranks_for
@@ -21,7 +21,7 @@ from snnc.backends.training.updates import Updates
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.events import Given
-    from snnc.backends.session import Session
+    from snnc.backends.session import BackendSession
 
 
 @dataclass(frozen=True)
@@ -34,18 +34,18 @@ class _Batch:
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """The other arguments of a training on batches; see :meth:`snnc.backends.session.Session.fit`."""
+    """The other arguments of a training on batches; see :meth:`snnc.backends.session.BackendSession.fit`."""
 
     epochs: int
     first_epoch: int
     rate: Callable[[int], float]
     accumulate: int
-    callback: Callable[[Progress], None] | None
+    callback: Callable[[TrainingProgress], None] | None
     on_epoch: Callable[[Epoch], None] | None
 
     def position(self, epoch: int, batch: int = 0, batches: int = 0) -> Position:
         """Return the position of the training, for messages."""
-        recipe = Recipe(self.first_epoch, 0, 0, False, 0, self.accumulate, None, "")
+        recipe = TrainingRecipe(self.first_epoch, 0, 0, False, 0, self.accumulate, None, "")
         return Position(recipe, self.first_epoch + self.epochs, max(batch, batches), self.first_epoch + epoch, batch)
 
 
@@ -56,7 +56,7 @@ def is_stream(x: object, y: object) -> bool:
     return y is None or not isinstance(x, list | tuple)
 
 
-def fit_batches(session: Session, batches: Iterable[Any], options: StreamOptions) -> History:
+def fit_batches(session: BackendSession, batches: Iterable[Any], options: StreamOptions) -> History:
     """Train on batches ``(x, y)``, an update each, in the order in which they come.
 
     Raises
@@ -92,7 +92,7 @@ def fit_batches(session: Session, batches: Iterable[Any], options: StreamOptions
 
 
 def _epoch(
-    session: Session, batches: Iterable[Any], epoch: int, options: StreamOptions, keeper: Keeper
+    session: BackendSession, batches: Iterable[Any], epoch: int, options: StreamOptions, keeper: Keeper
 ) -> tuple[list[float], list[int], int]:
     """Return the losses and sizes of all batches, and the number of skipped samples."""
     known = len(batches) if isinstance(batches, Sized) else 0
@@ -108,13 +108,13 @@ def _epoch(
         sizes.append(size)
         keeper.check_loss(options.position(epoch, number + 1, known), losses[-1])
         if options.callback is not None:
-            options.callback(Progress(epoch, options.epochs, number, max(known, number + 1), losses[-1]))
+            options.callback(TrainingProgress(epoch, options.epochs, number, max(known, number + 1), losses[-1]))
     if not losses:
         raise BatchesError(_nothing(batches, epoch, dropped, session.engine.batch))
     return losses, sizes, dropped
 
 
-def _left_out(session: Session, number: int, dropped: int, size: int) -> int:
+def _left_out(session: BackendSession, number: int, dropped: int, size: int) -> int:
     """Skip the last batch of an epoch if it is too small for the program; refuse any other batch of another size."""
     if dropped or size > (session.engine.batch or 0):
         wrong, at = (dropped, number - 1) if dropped else (size, number)
@@ -132,7 +132,7 @@ def _nothing(batches: object, epoch: int, dropped: int, size: int | None) -> str
     return f"the {type(batches).__name__} gave no batch in epoch {epoch}{again}. It is empty, or an iterator that was used up."
 
 
-def _checked(session: Session, batches: Iterable[Any]) -> Iterator[_Batch]:
+def _checked(session: BackendSession, batches: Iterable[Any]) -> Iterator[_Batch]:
     for number, batch in enumerate(batches):
         if not isinstance(batch, tuple | list) or len(batch) != 2:
             what = f"{len(batch)} things" if isinstance(batch, tuple | list) else f"a {type(batch).__name__}"
@@ -141,14 +141,14 @@ def _checked(session: Session, batches: Iterable[Any]) -> Iterator[_Batch]:
         yield _Batch(*session.labelled(x, y))
 
 
-def _update(session: Session, batch: _Batch, rate: float, accumulate: int) -> float:
+def _update(session: BackendSession, batch: _Batch, rate: float, accumulate: int) -> float:
     def chosen(which: Array) -> tuple[dict[str, Array], Array]:
         return session.batch_of(batch.data, which), batch.labels[which].astype(np.int64)
 
     return Updates(session.engine, chosen, accumulate=accumulate).make(np.arange(len(batch.labels)), None, rate)
 
 
-def check_stream(session: Session, x: object, y: object, batch: int | None, distributed: bool, checkpoints: object) -> None:
+def check_stream(session: BackendSession, x: object, y: object, batch: int | None, distributed: bool, checkpoints: object) -> None:
     """Refuse arguments that cannot be combined with batches.
 
     Raises

@@ -13,7 +13,7 @@ from snnc.compiler.ir.step_program import StepProgram
 def set_entries(program: StepProgram, engine: Engine, entries: Mapping[str, Array], strict: bool, optimizer: bool | None) -> None:
     """Set parameters and the optimiser's values; if anything is wrong, nothing changes.
 
-    `strict` and `optimizer` are those of :meth:`snnc.backends.session.Session.load`.
+    `strict` and `optimizer` are those of :meth:`snnc.backends.session.BackendSession.load`.
 
     Raises
     ------

@@ -7,18 +7,20 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from snnc.benchmarks.cpu.equality import TOLERANCE
-from snnc.benchmarks.cpu.problem import Problem
+from snnc.benchmarks.cpu.problem import TrainingStepProblem
 from snnc.compiler.ir.graph import Array
 from snnc.errors import BenchError
 
 
 class Engine(Protocol):
-    """A model with its optimiser and one batch, built from a :class:`~snnc.benchmarks.cpu.problem.Problem`, a mode and a variant.
+    """A model with its optimiser and one batch.
+
+    It is built from a :class:`~snnc.benchmarks.cpu.problem.TrainingStepProblem`, a mode and a variant.
 
     The batch and the weights lie on `device`: ``"cpu"`` or ``"cuda"``.
     """
 
-    def __init__(self, problem: Problem, mode: str, variant: str, device: str = "cpu") -> None: ...
+    def __init__(self, problem: TrainingStepProblem, mode: str, variant: str, device: str = "cpu") -> None: ...
 
     def step(self) -> float:
         """Take one training step and return the loss before it; everything is done when it returns."""

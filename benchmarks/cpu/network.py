@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD, Conv, Workload
+from snnc.benchmarks.cpu.workloads import BETA, SLOPE, THRESHOLD, ConvLayer, Workload
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.neurons.library import LI, LIF
 from snnc.frontends.dsl import connections
@@ -21,7 +21,7 @@ def network(workload: Workload) -> Network:
     source = net.input(workload.shape, name="input", kind="spikes")
     for n, layer in enumerate(workload.layers, 1):
         name, model = f"hidden{n}", LIF(beta=BETA, threshold=THRESHOLD, reset="zero")
-        if isinstance(layer, Conv):
+        if isinstance(layer, ConvLayer):
             chain: list[Connection] = [connections.Conv(layer.channels, layer.kernel), connections.MaxPool(layer.pool)]
             population = net.population(net.shape_after(source, chain), model, name=name)
             net.connect(source, population, chain)
@@ -50,13 +50,13 @@ def training(workload: Workload, window: float | None = None) -> dict[str, Any]:
 
 
 def labels(workload: Workload) -> dict[str, str]:
-    """Return snnc's label of each weight of a :class:`~snnc.benchmarks.cpu.problem.Problem`."""
+    """Return snnc's label of each weight of a :class:`~snnc.benchmarks.cpu.problem.TrainingStepProblem`."""
     found: dict[str, str] = {}
     source = "input"
     for n, layer in enumerate(workload.layers, 1):
-        own = f"{source}_to_hidden{n}" + ("_conv" if isinstance(layer, Conv) else "")
+        own = f"{source}_to_hidden{n}" + ("_conv" if isinstance(layer, ConvLayer) else "")
         found |= {f"hidden{n}.weight": f"{own}.weight", f"hidden{n}.bias": f"{own}.bias"}
-        if not isinstance(layer, Conv) and layer.recurrent:
+        if not isinstance(layer, ConvLayer) and layer.recurrent:
             found[f"hidden{n}.recurrent"] = f"hidden{n}_to_hidden{n}.weight"
         source = f"hidden{n}"
     if not workload.classes:

@@ -9,9 +9,9 @@ import numpy as np
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.reference.forward import run_forward
-from snnc.backends.reference.memory import Memory
+from snnc.backends.reference.memory import SequenceArrays
 from snnc.benchmarks.cpu.network import SURROGATE, labelled, labels, loss_of, network
-from snnc.benchmarks.cpu.problem import Problem, make_problem
+from snnc.benchmarks.cpu.problem import TrainingStepProblem, make_problem
 from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, THRESHOLD, Workload
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_program import StepProgram
@@ -40,7 +40,7 @@ class Expected:
 class Check:
     """A problem small enough to be exact, with its numbers by the exact gradient and by the window's."""
 
-    problem: Problem
+    problem: TrainingStepProblem
     exact: Expected
     window: Expected
 
@@ -66,7 +66,7 @@ def make_check(workload: Workload, seed: int = 0) -> Check:
     raise ArithmeticError(f"{workload.label}: in {SEEDS} problems a membrane lay within {MARGIN:g} of the threshold")
 
 
-def _with_short_weights(problem: Problem) -> Problem:
+def _with_short_weights(problem: TrainingStepProblem) -> TrainingStepProblem:
     """Take weights that bfloat16 holds: where they are rounded nothing is lost, and no spike moves."""
     short = {
         name: (weight.astype(np.float32).view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
@@ -87,7 +87,7 @@ def program_of(workload: Workload, window: float | None = None) -> StepProgram:
     )
 
 
-def _expected(problem: Problem, window: float | None) -> Expected | None:
+def _expected(problem: TrainingStepProblem, window: float | None) -> Expected | None:
     """Train one step on a problem; None if a membrane lies within the margin."""
     program = program_of(problem.workload, window)
     engine, names = ReferenceEngine(program, np.float64), _parameters(program, problem.workload)
@@ -107,21 +107,21 @@ def _parameters(program: StepProgram, workload: Workload) -> dict[str, str]:
     return {name: by_label[label] for name, label in labels(workload).items()}
 
 
-def _margin(program: StepProgram, problem: Problem, parameters: dict[str, Array], lines: tuple[float, ...]) -> float:
+def _margin(program: StepProgram, problem: TrainingStepProblem, parameters: dict[str, Array], lines: tuple[float, ...]) -> float:
     """Return the smallest distance of a membrane, minus the threshold, to one of `lines`."""
     memory = _run(program, problem, parameters, np.dtype(np.float64))
     return min(float(np.abs(v - THRESHOLD - at).min()) for v in _membranes(program, memory) for at in lines)
 
 
-def _membranes(program: StepProgram, memory: Memory) -> list[Array]:
+def _membranes(program: StepProgram, memory: SequenceArrays) -> list[Array]:
     """[T, B, n] of each hidden layer; the membrane is its neurons' only state."""
     hidden = [p for p in program.populations if p.label.startswith("hidden") and p.kernel.states]
     return [memory[f"{p.id}_{p.kernel.states[0]}"][1:] for p in hidden]
 
 
-def _run(program: StepProgram, problem: Problem, parameters: dict[str, Array], dtype: np.dtype[np.floating]) -> Memory:
+def _run(program: StepProgram, problem: TrainingStepProblem, parameters: dict[str, Array], dtype: np.dtype[np.floating]) -> SequenceArrays:
     steps, batch = problem.x.shape[:2]
-    memory = Memory(program, steps, batch, {name: p.astype(dtype) for name, p in parameters.items()}, dtype)
+    memory = SequenceArrays(program, steps, batch, {name: p.astype(dtype) for name, p in parameters.items()}, dtype)
     memory.set_initial({})
     memory[f"{program.inputs[0].id}_in"][:] = problem.x.reshape(steps, batch, -1)
     for t in range(steps):
@@ -130,7 +130,7 @@ def _run(program: StepProgram, problem: Problem, parameters: dict[str, Array], d
     return memory
 
 
-def loss_and_activity(problem: Problem) -> tuple[float, float]:
+def loss_and_activity(problem: TrainingStepProblem) -> tuple[float, float]:
     """Return the loss of the whole problem, single precision, and the spikes a hidden neuron and step."""
     workload = problem.workload
     program = lower(

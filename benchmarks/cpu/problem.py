@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from snnc.benchmarks.cpu.workloads import Conv, Workload
+from snnc.benchmarks.cpu.workloads import ConvLayer, Workload
 from snnc.compiler.ir.graph import Array
 from snnc.data.arrays import read_arrays
 
@@ -19,7 +19,7 @@ ASSUMED = 0.05
 
 
 @dataclass(frozen=True)
-class Problem:
+class TrainingStepProblem:
     """One training step.
 
     Attributes
@@ -41,12 +41,12 @@ class Problem:
     weights: Mapping[str, Array]
 
 
-def make_problem(workload: Workload, seed: int = 0) -> Problem:
+def make_problem(workload: Workload, seed: int = 0) -> TrainingStepProblem:
     """Draw inputs, labels and weights."""
     rng = np.random.default_rng(seed)
     weights = _weights(workload, rng)
     x = (rng.random((workload.steps, workload.batch, *workload.shape)) < workload.density).astype(np.float32)
-    return Problem(workload, x, rng.integers(0, workload.outputs, workload.batch), weights)
+    return TrainingStepProblem(workload, x, rng.integers(0, workload.outputs, workload.batch), weights)
 
 
 def _weights(workload: Workload, rng: np.random.Generator) -> dict[str, Array]:
@@ -59,13 +59,13 @@ def _weights(workload: Workload, rng: np.random.Generator) -> dict[str, Array]:
 
     for n, layer in enumerate(workload.layers):
         current, activity = (workload.drive, workload.density) if n == 0 else (workload.gain, ASSUMED)
-        if isinstance(layer, Conv):
+        if isinstance(layer, ConvLayer):
             shape: tuple[int, ...] = (layer.channels, shapes[n][0], layer.kernel, layer.kernel)
         else:
             shape = (layer.neurons, math.prod(shapes[n]))
         found[f"hidden{n + 1}.weight"] = draw(shape, current, activity)
         found[f"hidden{n + 1}.bias"] = rng.uniform(-0.01, 0.01, shape[0]).astype(np.float32)
-        if not isinstance(layer, Conv) and layer.recurrent:
+        if not isinstance(layer, ConvLayer) and layer.recurrent:
             found[f"hidden{n + 1}.recurrent"] = draw((layer.neurons, layer.neurons), workload.gain / 2, ASSUMED)
     if not workload.classes:
         return found
@@ -74,17 +74,17 @@ def _weights(workload: Workload, rng: np.random.Generator) -> dict[str, Array]:
     return found
 
 
-def write_problem(problem: Problem, path: Path) -> None:
+def write_problem(problem: TrainingStepProblem, path: Path) -> None:
     """Write it to an npz archive; inputs take a bit each."""
     weights = {f"w:{name}": value for name, value in problem.weights.items()}
     bits = np.packbits(problem.x.astype(bool).reshape(-1))
     np.savez(path, workload=np.array(json.dumps(problem.workload.to_data())), x=bits, y=problem.y, **weights)  # type: ignore[arg-type]
 
 
-def read_problem(path: Path) -> Problem:
+def read_problem(path: Path) -> TrainingStepProblem:
     """Undo :func:`write_problem`."""
     arrays = read_arrays(path)
     workload = Workload.from_data(json.loads(str(arrays["workload"])))
     shape = (workload.steps, workload.batch, *workload.shape)
     x = np.unpackbits(arrays["x"], count=math.prod(shape)).reshape(shape).astype(np.float32)
-    return Problem(workload, x, arrays["y"], {name[2:]: value for name, value in arrays.items() if name.startswith("w:")})
+    return TrainingStepProblem(workload, x, arrays["y"], {name[2:]: value for name, value in arrays.items() if name.startswith("w:")})

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from snnc.benchmarks.cpu.runner import Runner
+from snnc.benchmarks.cpu.runner import EngineProcess
 from snnc.benchmarks.cpu.workloads import Workload
 
 
-def row(workload: Workload, runner: Runner, activity: float, cosine: float) -> dict[str, Any]:
+def row(workload: Workload, runner: EngineProcess, activity: float, cosine: float) -> dict[str, Any]:
     """Return the row of an engine.
 
     ``ms_*`` are of all timed steps, ``turn_ms`` the median of each turn, ``ms_spread`` between those of the fastest and of the slowest,

@@ -17,7 +17,7 @@ WARM_MS: Final = 50.0
 
 
 @dataclass
-class Runner:
+class EngineProcess:
     """An engine that passed the check: its process, and what was measured."""
 
     process: Process

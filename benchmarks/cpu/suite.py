@@ -15,7 +15,7 @@ from snnc.benchmarks.cpu.oracle import Check, loss_and_activity, make_check
 from snnc.benchmarks.cpu.problem import make_problem, write_problem
 from snnc.benchmarks.cpu.process import SECONDS, EngineError, Process
 from snnc.benchmarks.cpu.rows import row
-from snnc.benchmarks.cpu.runner import Runner
+from snnc.benchmarks.cpu.runner import EngineProcess
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.compiler.files.temporary import temporary_folder
 
@@ -97,9 +97,9 @@ def named(workload: Workload, entry: Entry) -> dict[str, Any]:
     return {"workload": workload.name, "density": workload.density, "engine": entry.engine, "mode": entry.mode}
 
 
-def _fastest(entry: Entry, files: Files, threads: int, tell: Tell) -> tuple[Runner | None, list[str]]:
+def _fastest(entry: Entry, files: Files, threads: int, tell: Tell) -> tuple[EngineProcess | None, list[str]]:
     """Check and try every variant; keep the process of the fastest, and tell why others are not there."""
-    best: Runner | None = None
+    best: EngineProcess | None = None
     reasons = []
     for variant in entry.variants:
         try:
@@ -117,7 +117,7 @@ def _fastest(entry: Entry, files: Files, threads: int, tell: Tell) -> tuple[Runn
     return best, reasons
 
 
-def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) -> Runner:
+def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) -> EngineProcess:
     """Start a process, check its numbers, build the whole problem and take some turns."""
     process = Process(entry, variant, threads)
     try:
@@ -148,7 +148,7 @@ def compare(process: Process, files: Files, seconds: float = SECONDS) -> None:
         raise EngineError(f"its numbers differ: {wrong}")
 
 
-def opened(process: Process, files: Files, seconds: float = SECONDS) -> Runner:
+def opened(process: Process, files: Files, seconds: float = SECONDS) -> EngineProcess:
     """Build the whole problem and take two steps, the first of which may take so long with what it compiles.
 
     Raises
@@ -162,17 +162,19 @@ def opened(process: Process, files: Files, seconds: float = SECONDS) -> Runner:
     first_step_s = time.perf_counter() - begin
     if not abs(first["loss"] - files.loss) <= WHOLE * abs(files.loss):
         raise EngineError(f"its numbers differ: the loss of the whole step is {first['loss']:.6g}, not {files.loss:.6g}")
-    runner = Runner(process, first["loss"], first_step_s)
+    runner = EngineProcess(process, first["loss"], first_step_s)
     runner.step_ms = process.ask("step", seconds)["ms"]
     return runner
 
 
-def take_turns(runners: Sequence[Runner], rounds: int, seconds: float = SECONDS) -> tuple[list[Runner], list[tuple[Runner, str]]]:
+def take_turns(
+    runners: Sequence[EngineProcess], rounds: int, seconds: float = SECONDS
+) -> tuple[list[EngineProcess], list[tuple[EngineProcess, str]]]:
     """Give each engine its turn in every round, each round beginning with another one; return those that lasted, and the others.
 
     A turn may last so many seconds.
     """
-    lost: list[tuple[Runner, str]] = []
+    lost: list[tuple[EngineProcess, str]] = []
     alive = list(runners)
     for number in range(rounds):
         shift = number % max(1, len(alive))

@@ -23,7 +23,7 @@ GRADIENT_WINDOW: Final = -0.36
 
 
 @dataclass(frozen=True)
-class Dense:
+class DenseLayer:
     """A fully connected layer of LIF neurons; `recurrent`: each also sees all spikes of the previous step."""
 
     neurons: int
@@ -31,7 +31,7 @@ class Dense:
 
 
 @dataclass(frozen=True)
-class Conv:
+class ConvLayer:
     """A convolution (no padding), max pooling of its result, and LIF neurons behind that."""
 
     channels: int
@@ -66,7 +66,7 @@ class Workload:
     steps: int
     batch: int
     shape: tuple[int, ...]
-    layers: tuple[Dense | Conv, ...]
+    layers: tuple[DenseLayer | ConvLayer, ...]
     classes: int
     drive: float = 0.4
     gain: float = 0.4
@@ -80,7 +80,7 @@ class Workload:
         """Return the shape before each layer and of the readout."""
         found = [self.shape]
         for layer in self.layers:
-            if isinstance(layer, Dense):
+            if isinstance(layer, DenseLayer):
                 found.append((layer.neurons,))
             else:
                 size = tuple((n - layer.kernel + 1) // layer.pool for n in found[-1][1:])
@@ -97,7 +97,7 @@ class Workload:
         if self.classes:
             return self.small(steps, batch)
         few = min(MOST_CHECKED, self.shape[0])
-        return replace(self.small(steps, batch), shape=(few,), layers=(Dense(few),))
+        return replace(self.small(steps, batch), shape=(few,), layers=(DenseLayer(few),))
 
     def small(self, steps: int, batch: int) -> Workload:
         """Return the same network with a shorter step."""
@@ -106,19 +106,19 @@ class Workload:
     def to_data(self) -> dict[str, Any]:
         """Return it as JSON data."""
         layers = [
-            ["dense", x.neurons, x.recurrent] if isinstance(x, Dense) else ["conv", x.channels, x.kernel, x.pool] for x in self.layers
+            ["dense", x.neurons, x.recurrent] if isinstance(x, DenseLayer) else ["conv", x.channels, x.kernel, x.pool] for x in self.layers
         ]
         return {**self.__dict__, "shape": list(self.shape), "layers": layers}
 
     @staticmethod
     def from_data(data: dict[str, Any]) -> Workload:
         """Undo :meth:`to_data`."""
-        layers = tuple(Dense(*rest) if kind == "dense" else Conv(*rest) for kind, *rest in data["layers"])
+        layers = tuple(DenseLayer(*rest) if kind == "dense" else ConvLayer(*rest) for kind, *rest in data["layers"])
         return Workload(**{**data, "shape": tuple(data["shape"]), "layers": layers})
 
 
 def _w1(density: float, name: str = "W1", batch: int = 64, *, recurrent: bool = True) -> Workload:
-    return Workload(name, density, 100, batch, (700,), (Dense(256, recurrent),), 20)
+    return Workload(name, density, 100, batch, (700,), (DenseLayer(256, recurrent),), 20)
 
 
 WORKLOADS: Final = (
@@ -126,9 +126,9 @@ WORKLOADS: Final = (
     _w1(0.05),
     _w1(0.10),
     _w1(0.05, "W1-ff", recurrent=False),
-    Workload("W2", 0.03, 250, 64, (700,), (Dense(1024, True), Dense(1024, True)), 20),
+    Workload("W2", 0.03, 250, 64, (700,), (DenseLayer(1024, True), DenseLayer(1024, True)), 20),
     _w1(0.05, "W3", batch=1),
-    Workload("conv", 0.03, 64, 32, (2, 34, 34), (Conv(12, 5, 2), Conv(32, 5, 2)), 10, drive=0.12, gain=0.12),
+    Workload("conv", 0.03, 64, 32, (2, 34, 34), (ConvLayer(12, 5, 2), ConvLayer(32, 5, 2)), 10, drive=0.12, gain=0.12),
 )
 
 

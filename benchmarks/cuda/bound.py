@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from snnc.benchmarks.cpu.workloads import Conv, Workload
+from snnc.benchmarks.cpu.workloads import ConvLayer, Workload
 from snnc.benchmarks.cuda.gpu import H200, Gpu
 
 USUAL_ACTIVITY: Final = 0.05
@@ -31,7 +31,7 @@ USUAL_ACTIVITY: Final = 0.05
 
 
 @dataclass(frozen=True)
-class Bound:
+class StepBound:
     """Seconds that a training step takes at least, by each of three reasons, and those of rows gathered out of L2."""
 
     memory: float
@@ -65,7 +65,7 @@ class Product:
     """Whether its source takes a gradient."""
 
 
-def bound(workload: Workload, gpu: Gpu, activity: float = USUAL_ACTIVITY) -> Bound:
+def bound(workload: Workload, gpu: Gpu, activity: float = USUAL_ACTIVITY) -> StepBound:
     """Return the bound of a training step by exact gradients in float32.
 
     Parameters
@@ -85,7 +85,7 @@ def bound(workload: Workload, gpu: Gpu, activity: float = USUAL_ACTIVITY) -> Bou
         rows += 8 * one.activity * whole
         operations += (2 * one.activity + one.learns) * whole
     memory += 16.0 * samples * sum(neurons(workload))
-    return Bound(
+    return StepBound(
         memory / gpu.memory_bytes_per_s,
         operations / gpu.multiplications_per_s,
         2 * workload.steps * gpu.barrier_s,
@@ -102,7 +102,7 @@ def parameters(workload: Workload) -> int:
     """Weights and biases."""
     found = 0
     for layer, shape in zip(workload.layers, workload.shapes(), strict=False):
-        if isinstance(layer, Conv):
+        if isinstance(layer, ConvLayer):
             found += layer.channels * (shape[0] * layer.kernel**2 + 1)
         else:
             found += layer.neurons * (math.prod(shape) + 1 + layer.recurrent * layer.neurons)
@@ -114,7 +114,7 @@ def products(workload: Workload, activity: float) -> list[Product]:
     found, read, learns = [], workload.density, False
     for layer, shape in zip(workload.layers, workload.shapes(), strict=False):
         size = math.prod(shape)
-        if isinstance(layer, Conv):
+        if isinstance(layer, ConvLayer):
             windows = math.prod(n - layer.kernel + 1 for n in shape[1:])
             found.append(Product(size, round(layer.channels * windows * shape[0] * layer.kernel**2 / size), read, learns))
         else:

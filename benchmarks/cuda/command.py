@@ -53,7 +53,7 @@ def device_at_hand() -> tuple[str, Gpu]:
 
 
 @dataclass(frozen=True)
-class Options:
+class CudaBenchOptions:
     """What the command line says beside workloads and engines.
 
     Attributes
@@ -78,7 +78,7 @@ class Options:
 def run_suite(
     chosen: Sequence[Workload],
     engines: Sequence[str],
-    options: Options,
+    options: CudaBenchOptions,
     tell: Callable[[str], None],
     found: dict[str, Any],
     save: Callable[[], None] = lambda: None,

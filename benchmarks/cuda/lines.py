@@ -10,9 +10,9 @@ from typing import Any, Final
 from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.cpu.process import EngineError, Process
-from snnc.benchmarks.cpu.runner import Runner
+from snnc.benchmarks.cpu.runner import EngineProcess
 from snnc.benchmarks.cpu.suite import Files, compare, opened
-from snnc.benchmarks.cuda.ways import ALL, ONLY, TRIAL, Choice
+from snnc.benchmarks.cuda.ways import ALL, ONLY, TRIAL, FastestWay
 
 TRIAL_TURNS: Final = 2
 TRIAL_S: Final = 20.0
@@ -63,10 +63,10 @@ class Line:
     """
 
     entry: Entry
-    choice: Choice | None = None
+    choice: FastestWay | None = None
     left_out: dict[str, str] = field(default_factory=dict)
     trial_ms: dict[str, float] = field(default_factory=dict)
-    runners: dict[str, Runner] = field(default_factory=dict)
+    runners: dict[str, EngineProcess] = field(default_factory=dict)
 
     @property
     def waiting(self) -> list[str]:
@@ -121,7 +121,7 @@ def _start(tasks: Sequence[Task], files: Files, manner: Manner) -> list[Task]:
     """Start ways at a time, those that time kernels while they compile alone; return those that found no room beside others."""
     again: list[Task] = []
 
-    def settle(task: Task, found: Runner | EngineError) -> None:
+    def settle(task: Task, found: EngineProcess | EngineError) -> None:
         if isinstance(found, EngineError) and any(words in str(found).lower() for words in _NO_ROOM):
             again.append(task)
         else:
@@ -149,7 +149,7 @@ def _begin(task: Task, manner: Manner) -> Process | EngineError:
         return error
 
 
-def _first_step(process: Process | EngineError, files: Files, manner: Manner) -> Runner | EngineError:
+def _first_step(process: Process | EngineError, files: Files, manner: Manner) -> EngineProcess | EngineError:
     if isinstance(process, EngineError):
         return process
     try:
@@ -159,9 +159,9 @@ def _first_step(process: Process | EngineError, files: Files, manner: Manner) ->
         return error
 
 
-def _settle(task: Task, found: Runner | EngineError) -> None:
+def _settle(task: Task, found: EngineProcess | EngineError) -> None:
     line, way = task
-    if isinstance(found, Runner):
+    if isinstance(found, EngineProcess):
         line.runners[way] = found
     else:
         line.left_out[way] = str(found)
@@ -206,4 +206,4 @@ def _compare(lines: Sequence[Line], files: Files, manner: Manner) -> None:
     for one in lines:
         if one.runners and one.choice is None and manner.ways != ALL:
             (way,) = one.runners
-            one.choice = Choice(way, TRIAL if len(one.entry.variants) > 1 else ONLY, dict(one.trial_ms), dict(one.left_out))
+            one.choice = FastestWay(way, TRIAL if len(one.entry.variants) > 1 else ONLY, dict(one.trial_ms), dict(one.left_out))

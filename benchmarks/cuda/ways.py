@@ -28,7 +28,7 @@ _LARGEST: Final = 1_000_000
 
 
 @dataclass(frozen=True)
-class Choice:
+class FastestWay:
     """The way that an engine takes.
 
     Attributes
@@ -71,18 +71,18 @@ def identity(entry: Entry, workload: Workload, versions: Mapping[str, str], mach
     return own | {"workload": workload.to_data(), "machine": list(machine), "first_step_s": seconds}
 
 
-def kept_choice(of: Mapping[str, Any]) -> Choice | None:
+def kept_choice(of: Mapping[str, Any]) -> FastestWay | None:
     """Return the choice that an earlier run kept for an :func:`identity`; None if there is none, or one that cannot be read."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, SnncError):
         found = json.loads(read_checked(cache_dir() / _FOLDER / _name(of), _LARGEST) or b"")
         times = {str(way): float(ms) for way, ms in found["trial_ms"].items()}
         reasons = {str(way): str(reason) for way, reason in found["left_out"].items()}
         if (found["format"], found["of"]) == (_FORMAT, of) and found["way"] in of["ways"]:
-            return Choice(found["way"], KEPT_TRIAL, times, reasons)
+            return FastestWay(found["way"], KEPT_TRIAL, times, reasons)
     return None
 
 
-def keep_choice(of: Mapping[str, Any], choice: Choice) -> None:
+def keep_choice(of: Mapping[str, Any], choice: FastestWay) -> None:
     """Keep a choice for later runs; where nothing can be written, nothing is kept."""
     data = {"format": _FORMAT, "of": of, "way": choice.way, "trial_ms": dict(choice.trial_ms), "left_out": dict(choice.left_out)}
     with suppress(OSError, SnncError):

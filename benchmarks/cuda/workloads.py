@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from snnc.benchmarks.cpu.workloads import WORKLOADS, Dense, Workload
+from snnc.benchmarks.cpu.workloads import WORKLOADS, DenseLayer, Workload
 
 BATCHES: Final = (64, 256, 1024)
 OPEN_SIZES: Final = (512, 1024, 2048, 4096, 8192, 16384)
@@ -24,7 +24,7 @@ def _open(neurons: int, density: float) -> Workload:
 
     There: B = 16, T = 500, N inputs, N neurons. Its inputs are dense random numbers; here they are spikes.
     """
-    return Workload(f"open-{neurons}", density, 500, 16, (neurons,), (Dense(neurons),), 0)
+    return Workload(f"open-{neurons}", density, 500, 16, (neurons,), (DenseLayer(neurons),), 0)
 
 
 CUDA_WORKLOADS: Final = (

@@ -6,14 +6,14 @@ from snnc.benchmarks.published.from_program import published_net_of
 from snnc.benchmarks.published.net import PublishedLayer, PublishedNet
 from snnc.benchmarks.published.options import PublishedOptions
 from snnc.benchmarks.published.predict import PublishedPrediction, predict_published
-from snnc.benchmarks.published.simulate import Activity, moving_strokes, simulate
+from snnc.benchmarks.published.simulate import SimulatedCounts, moving_strokes, simulate
 
 __all__ = [
-    "Activity",
     "PublishedLayer",
     "PublishedNet",
     "PublishedOptions",
     "PublishedPrediction",
+    "SimulatedCounts",
     "moving_strokes",
     "predict_published",
     "published_net_of",

@@ -66,7 +66,7 @@ class PublishedOptions:
 
 
 @dataclass(frozen=True)
-class Loop:
+class LoopCost:
     """Operations of one round of a loop: what a compiled codelet has to do whatever the compiler is.
 
     A worker issues one bundle a cycle: a memory, branch or integer operation, and beside it one of arithmetic. Naive code issues all of
@@ -92,37 +92,37 @@ def prologue(fields: int, code: CodeGeneration) -> float:
 
 
 # Loops of custom_codelet.cpp (commit 2b0fe90), counted from what they read, compute and write.
-CURRENT: Final = Loop(loads=2, arithmetic=1, integer=1)
+CURRENT: Final = LoopCost(loads=2, arithmetic=1, integer=1)
 """Forward: an id, two weights, one vector add."""
-CURRENT_WIDE: Final = Loop(loads=2, arithmetic=1, integer=3)
+CURRENT_WIDE: Final = LoopCost(loads=2, arithmetic=1, integer=3)
 """The same where the row is more than one vector."""
-NEURON: Final = Loop(loads=5, stores=1, arithmetic=3, branches=1)
+NEURON: Final = LoopCost(loads=5, stores=1, arithmetic=3, branches=1)
 """Decay, reset and current of a neuron."""
-THRESHOLDS: Final = Loop(loads=3, stores=2, arithmetic=2, branches=2)
+THRESHOLDS: Final = LoopCost(loads=3, stores=2, arithmetic=2, branches=2)
 """Two flags of a neuron and sample; a vertex each."""
-SCAN: Final = Loop(loads=1, integer=1, branches=1)
+SCAN: Final = LoopCost(loads=1, integer=1, branches=1)
 """A flag looked at."""
-FOUND: Final = Loop(stores=1, integer=1, branches=1)
+FOUND: Final = LoopCost(stores=1, integer=1, branches=1)
 """A flag found set."""
-CHUNK: Final = Loop(loads=1, integer=3, branches=2)
+CHUNK: Final = LoopCost(loads=1, integer=3, branches=2)
 """Ids of one worker or tile begun."""
-MOVE: Final = Loop(loads=1, stores=1, integer=1)
+MOVE: Final = LoopCost(loads=1, stores=1, integer=1)
 """An id copied."""
-SLOPE: Final = Loop(loads=5, stores=1, arithmetic=5 + DIVIDE, integer=2)
+SLOPE: Final = LoopCost(loads=5, stores=1, arithmetic=5 + DIVIDE, integer=2)
 """Surrogate: id, U, threshold, gradient, dU; single precision (see docs/explanation/calibration.md)."""
-SLOPE_SCAN: Final = Loop(loads=1, integer=1, branches=1)
+SLOPE_SCAN: Final = LoopCost(loads=1, integer=1, branches=1)
 """Surrogate on every tile: an id compared with the tile's neurons."""
-SAMPLE: Final = Loop(loads=2, integer=3, branches=1)
+SAMPLE: Final = LoopCost(loads=2, integer=3, branches=1)
 """A sample begun in the weight gradient."""
-OUTER: Final = Loop(loads=2, stores=1, arithmetic=1, integer=1)
+OUTER: Final = LoopCost(loads=2, stores=1, arithmetic=1, integer=1)
 """Weight gradient: an id, two gradients, one vector add."""
-OUTER_WIDE: Final = Loop(loads=2, stores=1, arithmetic=1, integer=1)
+OUTER_WIDE: Final = LoopCost(loads=2, stores=1, arithmetic=1, integer=1)
 """A further vector of the row."""
-INNER: Final = Loop(loads=2, stores=1, arithmetic=2, integer=1)
+INNER: Final = LoopCost(loads=2, stores=1, arithmetic=2, integer=1)
 """Input gradient: an id, two weights, a product and its sum."""
-INNER_WIDE: Final = Loop(loads=2, arithmetic=2, integer=1)
+INNER_WIDE: Final = LoopCost(loads=2, arithmetic=2, integer=1)
 """A further vector of the row."""
-PARTIAL: Final = Loop(loads=1, arithmetic=1)
+PARTIAL: Final = LoopCost(loads=1, arithmetic=1)
 """A partial sum added."""
 ADAM_VECTOR: Final = 10.0 + 2 * DIVIDE + 7.0
 """Adam on two weights: 10 elementwise operations, a root and a division, 4 loads and 3 stores."""

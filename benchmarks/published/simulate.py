@@ -30,7 +30,7 @@ READOUT_THRESHOLD: Final = -100.0
 
 
 @dataclass(frozen=True, eq=False)
-class Activity:
+class SimulatedCounts:
     """Counts of one batch, from all steps and samples.
 
     Attributes
@@ -55,7 +55,7 @@ class Activity:
         return replace(net, input_spikes=float(self.inputs.mean()), layers=layers)
 
 
-def simulate(net: PublishedNet, inputs: Flags, *, multiplier: float, seed: int) -> Activity:
+def simulate(net: PublishedNet, inputs: Flags, *, multiplier: float, seed: int) -> SimulatedCounts:
     """Run one sequence of `net`.
 
     Parameters
@@ -96,7 +96,7 @@ def simulate(net: PublishedNet, inputs: Flags, *, multiplier: float, seed: int) 
             counts[1, i, t] = above.sum(axis=1)
             counts[2, i, t] = sent[i].sum(axis=1)
             counts[3, i, t] = np.minimum((states[i] > seconds[i]).sum(axis=1), layer.capacity)
-    return Activity(counts[0, 0], *(tuple(part) for part in counts[1:]))
+    return SimulatedCounts(counts[0, 0], *(tuple(part) for part in counts[1:]))
 
 
 def _weights(rng: np.random.Generator, inputs: int, outputs: int, multiplier: float) -> Floats:

@@ -27,7 +27,7 @@ import torch
 from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.engine import open_engine
 from snnc.benchmarks.cpu.network import labels, network, training
-from snnc.benchmarks.cpu.problem import Problem, make_problem
+from snnc.benchmarks.cpu.problem import TrainingStepProblem, make_problem
 from snnc.benchmarks.cpu.workloads import LEARNING_RATE, Workload, workloads
 from snnc.driver.loading import as_graph
 from snnc.driver.lowering import lower_graph
@@ -43,7 +43,7 @@ VARIANTS = ("eager", "compiled")
 class Snnc:
     """snnc's program, with the batch where the others have it."""
 
-    def __init__(self, problem: Problem, device: str, folder: Path) -> None:
+    def __init__(self, problem: TrainingStepProblem, device: str, folder: Path) -> None:
         workload = problem.workload
         program = lower_graph(as_graph(network(workload)), options("cuda", **training(workload))).program
         self.engine = open_engine(emit_cuda(program, folder, workload.steps, workload.batch))
@@ -66,7 +66,7 @@ class Snnc:
 class Peer:
     """An engine of the CPU suite, moved to the device."""
 
-    def __init__(self, problem: Problem, device: str, module: str, variant: str) -> None:
+    def __init__(self, problem: TrainingStepProblem, device: str, module: str, variant: str) -> None:
         self.engine = import_module(f"snnc.benchmarks.cpu.engines.with_{module}").Engine(problem, "exact", variant)
         self.engine.x, self.engine.y = self.engine.x.to(device), self.engine.y.to(device)
         self.engine.parameters = {n: torch.nn.Parameter(p.detach().to(device)) for n, p in self.engine.parameters.items()}

@@ -21,7 +21,7 @@ from snnc.backends.poplar.engine import open_engine
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
-from snnc.compiler.tiles.host_io.host_overlap import Wanted, plan_overlap
+from snnc.compiler.tiles.host_io.host_overlap import OverlapRequest, plan_overlap
 from snnc.driver.activity import measure_activity
 
 NETS = ("w1", "w1-ff", "logged-h2-a1")
@@ -37,7 +37,7 @@ def plans(case: Case, io_tiles: int | None) -> tuple[Plan, Plan]:
     def planned(target: Target) -> Plan:
         return off if target == case.target else make(target)
 
-    return off, plan_overlap(planned, case.program, case.target, Wanted("on", io_tiles))
+    return off, plan_overlap(planned, case.program, case.target, OverlapRequest("on", io_tiles))
 
 
 def emulated(case: Case, plan: Plan) -> tuple[float, float, list[float]]:

@@ -11,7 +11,7 @@ import argparse
 import json
 from pathlib import Path
 
-from snnc.benchmarks.calibration import FRAGMENTS, RULE, TARGETS, Point, points, predict, simulated_net
+from snnc.benchmarks.calibration import FRAGMENTS, RULE, TARGETS, LoggedPoint, points, predict, simulated_net
 from snnc.benchmarks.log import LoggedRun, logged_runs
 from snnc.benchmarks.published import PublishedNet
 
@@ -38,7 +38,7 @@ def _list(numbers: tuple[float, ...]) -> str:
     return "/".join(f"{n:g}" for n in numbers)
 
 
-def _table(runs: tuple[LoggedRun, ...], nets: dict[str, PublishedNet], found: list[Point]) -> None:
+def _table(runs: tuple[LoggedRun, ...], nets: dict[str, PublishedNet], found: list[LoggedPoint]) -> None:
     heads = "".join(f"{next(p.clock_ghz for p in found if p.target == t):>12.2f} GHz  ratio" for t in TARGETS)
     print(f"{'net':15}{'K':>4}  logged ms {'n0/n1 of the hidden layers':42}{heads}")
     for run in runs:

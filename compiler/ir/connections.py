@@ -37,7 +37,7 @@ BETWEEN: Final = (Linear, Sparse, OneToOne, Conv, Pool, Scale, Reduce, Slice, Pa
 
 
 @dataclass(frozen=True)
-class Link:
+class PopulationLink:
     """One connection from an input or a population to a port of a population.
 
     `operation` is None for unchanged values; `offset` is their start in the target; `shape` is the source's.
@@ -59,17 +59,17 @@ class Link:
         return isinstance(self.operation, Weighted) and self.operation.learnable
 
 
-def links(graph: Graph, ports: PortMap) -> tuple[Link, ...]:
+def links(graph: Graph, ports: PortMap) -> tuple[PopulationLink, ...]:
     """Find all connections, by insertion of their targets and edges."""
     return tuple(link for name, _ in graph.of_type(Population) for edge in graph.incoming(name) for link in _resolved(graph, ports, edge))
 
 
-def _resolved(graph: Graph, ports: PortMap, edge: Edge) -> Iterator[Link]:
+def _resolved(graph: Graph, ports: PortMap, edge: Edge) -> Iterator[PopulationLink]:
     operation = graph.operation(edge.source)
 
-    def link(before: Edge, label: str, operation: Between | None, delay: int, offset: int = 0) -> Link:
+    def link(before: Edge, label: str, operation: Between | None, delay: int, offset: int = 0) -> PopulationLink:
         shape = ports[before.source, before.source_port].shape
-        return Link(label, operation, before.source, before.source_port, edge.target, edge.target_port, delay, shape, offset)
+        return PopulationLink(label, operation, before.source, before.source_port, edge.target, edge.target_port, delay, shape, offset)
 
     match operation:
         case Input() | Population():
@@ -111,7 +111,7 @@ def recorded(graph: Graph, output: str) -> tuple[str, str, int]:
     return edge.source, edge.source_port, delay
 
 
-def execution_order(graph: Graph, found: tuple[Link, ...]) -> list[str]:
+def execution_order(graph: Graph, found: tuple[PopulationLink, ...]) -> list[str]:
     """Sort the populations so that every connection of delay 0 runs forward; ties keep the order of insertion."""
     names = [name for name, _ in graph.of_type(Population)]
     rank = {name: number for number, name in enumerate(names)}
@@ -121,7 +121,7 @@ def execution_order(graph: Graph, found: tuple[Link, ...]) -> list[str]:
     return list(nx.lexicographical_topological_sort(immediate, key=rank.__getitem__))
 
 
-def recurrent(found: tuple[Link, ...]) -> frozenset[Link]:
+def recurrent(found: tuple[PopulationLink, ...]) -> frozenset[PopulationLink]:
     """Connections on a cycle."""
     whole: nx.DiGraph[str] = nx.DiGraph()
     whole.add_edges_from((link.source, link.target) for link in found)

@@ -36,7 +36,7 @@ ReduceKind: TypeAlias = Literal["sum", "mean", "max"]
 
 
 @dataclass(frozen=True)
-class Layout:
+class FileLayout:
     """Positions of the time and batch axes in the arrays of a file (None: the array has no such axis)."""
 
     time_axis: int | None = 0
@@ -49,7 +49,7 @@ class Input:
 
     shape: Shape
     kind: Kind = "values"
-    layout: Layout = Layout()
+    layout: FileLayout = FileLayout()
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +260,7 @@ class Output:
     """
 
     readout: Readout = "all"
-    layout: Layout = Layout()
+    layout: FileLayout = FileLayout()
     start: int = 0
     stop: int | None = None
 

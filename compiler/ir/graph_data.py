@@ -17,7 +17,7 @@ import networkx as nx
 import numpy as np
 
 from snnc.compiler.errors import GraphDataError, SnncError
-from snnc.compiler.ir.graph import Array, Edge, Graph, Idle, Layout, Operation, StateRef
+from snnc.compiler.ir.graph import Array, Edge, FileLayout, Graph, Idle, Operation, StateRef
 from snnc.compiler.neurons.expression import parse_assignments, parse_expression, to_text
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
@@ -143,7 +143,7 @@ def _plain(value: object) -> Any:
     match value:
         case frozenset():
             return sorted(value)
-        case Layout():
+        case FileLayout():
             return {key: None if axis is None else int(axis) for key, axis in asdict(value).items()}
         case Surrogate():
             return surrogate_to_data(value)
@@ -266,9 +266,9 @@ def _decoded(hint: Any, value: Any, at: str, where: str, decode: Callable[[Any, 
         return frozenset(_text(v, where) for v in _list(value, where, MAX_NODES))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {name: decode(args[1], v, f"{at}.{name}") for name, v in _mapping(value, where).items()}
-    if hint is Layout:
+    if hint is FileLayout:
         axes = _object(value, where, ("time_axis", "batch_axis"))
-        return Layout(**{key: None if v is None else _integer(v, where) for key, v in axes.items()})
+        return FileLayout(**{key: None if v is None else _integer(v, where) for key, v in axes.items()})
     if hint is Surrogate:
         return surrogate_from_data(value)
     plain: dict[Any, Callable[[Any, str], Any]] = {bool: _truth, int: _signed, float: _number, str: _text}

@@ -19,7 +19,7 @@ MOST_NAME: Final = 40
 """Maximum number of shown characters of a name."""
 
 
-class Row(NamedTuple):
+class OperationRow(NamedTuple):
     """The displayed data of one operation."""
 
     name: str
@@ -72,7 +72,7 @@ def plain(text: str, most: int = MOST_NAME) -> str:
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
-def _rows(graph: Graph) -> tuple[list[Row], int]:
+def _rows(graph: Graph) -> tuple[list[OperationRow], int]:
     """Return the shown layers, and the number of omitted ones."""
     try:
         order = dataflow_order(graph)
@@ -85,8 +85,8 @@ def _rows(graph: Graph) -> tuple[list[Row], int]:
     return [_row(graph, name, shapes) for name in order[:MOST_ROWS]], max(0, len(order) - MOST_ROWS)
 
 
-def _row(graph: Graph, name: str, shapes: dict[str, tuple[int, ...]]) -> Row:
+def _row(graph: Graph, name: str, shapes: dict[str, tuple[int, ...]]) -> OperationRow:
     operation = graph.operation(name)
     shape = getattr(operation, "shape", None) if isinstance(operation, Population) else shapes.get(name)
     text = "?" if shape is None else "x".join(map(str, shape)) or "1"
-    return Row(plain(name), plain(kind(operation), 2 * MOST_NAME), text, parameter_counts(operation)[0])
+    return OperationRow(plain(name), plain(kind(operation), 2 * MOST_NAME), text, parameter_counts(operation)[0])

@@ -14,7 +14,7 @@ from snnc.compiler.ir.graph import PoolKind, ReduceKind, Shape
 
 
 @dataclass(frozen=True)
-class Value:
+class BufferValue:
     """Value of a buffer of lifetime "sequence" `delay` steps ago (before step `delay` its initial value, mostly 0)."""
 
     buffer: str
@@ -33,11 +33,11 @@ class Fill:
 
 
 @dataclass(frozen=True)
-class Dense:
+class DenseProduct:
     """``target += source @ weight.T``; weight [outputs, inputs]; sources of kind "spikes" are event-driven."""
 
     connection: str
-    source: Value
+    source: BufferValue
     weight: str
     target: str
 
@@ -47,18 +47,18 @@ class SparseProduct:
     """``target += source @ W.T``, where W has the values `weight` at the places of `pattern` and 0 elsewhere."""
 
     connection: str
-    source: Value
+    source: BufferValue
     weight: str
     target: str
     pattern: Pattern
 
 
 @dataclass(frozen=True)
-class OneToOne:
+class AddScaled:
     """``target[..., offset : offset + n] += weight * source`` (weight None: 1), n = size of the source."""
 
     connection: str
-    source: Value
+    source: BufferValue
     weight: str | None
     target: str
     offset: int = 0
@@ -69,7 +69,7 @@ class Convolve:
     """``target += correlate(source, weight) + bias``; weight [out, in / groups, *kernel], bias [out] (None: 0) for each channel."""
 
     connection: str
-    source: Value
+    source: BufferValue
     weight: str
     target: str
     windows: Windows
@@ -85,7 +85,7 @@ class Pooling:
     """
 
     connection: str
-    source: Value
+    source: BufferValue
     target: str
     windows: Windows
     kind: PoolKind
@@ -97,7 +97,7 @@ class Rescale:
     """``target += weight * source + bias`` (bias None: 0), where weight and bias broadcast to `shape`, the source's."""
 
     connection: str
-    source: Value
+    source: BufferValue
     weight: str
     target: str
     shape: Shape
@@ -105,11 +105,11 @@ class Rescale:
 
 
 @dataclass(frozen=True)
-class Reduction:
+class AddReduced:
     """``target += sum, mean or maximum of source over axes``, where source has `shape`; axes are counted from the front."""
 
     connection: str
-    source: Value
+    source: BufferValue
     target: str
     shape: Shape
     axes: tuple[int, ...]
@@ -117,11 +117,11 @@ class Reduction:
 
 
 @dataclass(frozen=True)
-class Cut:
+class AddSlice:
     """``target += source[start:stop]`` along `axis`, where source has `shape`."""
 
     connection: str
-    source: Value
+    source: BufferValue
     target: str
     shape: Shape
     axis: int
@@ -134,7 +134,7 @@ class Surround:
     """``target[before : before + n] += source`` along every axis, where source has `shape` and target n + before + after of each axis."""
 
     connection: str
-    source: Value
+    source: BufferValue
     target: str
     shape: Shape
     padding: tuple[tuple[int, int], ...]
@@ -161,7 +161,7 @@ class Record:
     """``target[t] = source[t]``: keeps a result of every step for the host and the loss."""
 
     output: str
-    source: Value
+    source: BufferValue
     target: str
 
 
@@ -173,7 +173,7 @@ class RecordAdjoint:
     """``d_source[t - delay] += d_target[t]`` (dropped where t < delay)."""
 
     output: str
-    source: Value
+    source: BufferValue
     target: str
 
 
@@ -196,7 +196,7 @@ class DenseInputGradient:
     """``d_source[t - delay] += d_target[t] @ weight`` (dropped where t < delay)."""
 
     connection: str
-    source: Value
+    source: BufferValue
     weight: str
     target: str
 
@@ -206,7 +206,7 @@ class DenseWeightGradient:
     """``gradient += d_target[t].T @ source[t - delay]``, summed over the batch."""
 
     connection: str
-    source: Value
+    source: BufferValue
     target: str
     gradient: str
 
@@ -216,7 +216,7 @@ class SparseInputGradient:
     """``d_source[t - delay] += d_target[t] @ W`` (dropped where t < delay)."""
 
     connection: str
-    source: Value
+    source: BufferValue
     weight: str
     target: str
     pattern: Pattern
@@ -227,7 +227,7 @@ class SparseWeightGradient:
     """``gradient[e] += d_target[t][row of e] * source[t - delay][column of e]``, summed over the batch, for each entry e of `pattern`."""
 
     connection: str
-    source: Value
+    source: BufferValue
     target: str
     gradient: str
     pattern: Pattern
@@ -238,7 +238,7 @@ class OneToOneInputGradient:
     """``d_source[t - delay] += weight * d_target[t][offset : offset + n]``."""
 
     connection: str
-    source: Value
+    source: BufferValue
     weight: str | None
     target: str
     offset: int = 0
@@ -249,7 +249,7 @@ class OneToOneWeightGradient:
     """``gradient += sum over the batch of d_target[t][offset : offset + n] * source[t - delay]`` (over neurons too for a scalar)."""
 
     connection: str
-    source: Value
+    source: BufferValue
     target: str
     gradient: str
     offset: int = 0
@@ -268,7 +268,7 @@ class ConvolveInputGradient:
     """``d_source[t - delay] += `` the adjoint of :class:`Convolve`, of ``d_target[t]`` (dropped where t < delay)."""
 
     connection: str
-    source: Value
+    source: BufferValue
     weight: str
     target: str
     windows: Windows
@@ -280,7 +280,7 @@ class ConvolveWeightGradient:
     """``gradient += d_target[t]`` times the value that each tap read in ``source[t - delay]``, summed over the batch and the windows."""
 
     connection: str
-    source: Value
+    source: BufferValue
     target: str
     gradient: str
     windows: Windows
@@ -301,7 +301,7 @@ class PoolingGradient:
     """``d_source[t - delay] += `` the adjoint of :class:`Pooling`, of ``d_target[t]``; that of a maximum goes to the first of equals."""
 
     connection: str
-    source: Value
+    source: BufferValue
     target: str
     windows: Windows
     kind: PoolKind
@@ -313,7 +313,7 @@ class RescaleInputGradient:
     """``d_source[t - delay] += weight * d_target[t]``."""
 
     connection: str
-    source: Value
+    source: BufferValue
     weight: str
     target: str
     shape: Shape
@@ -324,7 +324,7 @@ class RescaleWeightGradient:
     """``gradient += d_target[t] * source[t - delay]``, summed over the batch and the axes along which the weight is broadcast."""
 
     connection: str
-    source: Value
+    source: BufferValue
     target: str
     gradient: str
     shape: Shape
@@ -342,10 +342,10 @@ class RescaleBiasGradient:
 
 @dataclass(frozen=True)
 class ReductionGradient:
-    """``d_source[t - delay] += `` the adjoint of :class:`Reduction`, of ``d_target[t]``; that of a maximum goes to the first of equals."""
+    """``d_source[t - delay] += `` the adjoint of :class:`AddReduced`, of ``d_target[t]``; that of a maximum goes to the first of equals."""
 
     connection: str
-    source: Value
+    source: BufferValue
     target: str
     shape: Shape
     axes: tuple[int, ...]
@@ -357,7 +357,7 @@ class CutGradient:
     """``d_source[t - delay][start:stop] += d_target[t]`` along `axis`."""
 
     connection: str
-    source: Value
+    source: BufferValue
     target: str
     shape: Shape
     axis: int
@@ -370,7 +370,7 @@ class SurroundGradient:
     """``d_source[t - delay] += d_target[t][before : before + n]`` along every axis (dropped where t < delay)."""
 
     connection: str
-    source: Value
+    source: BufferValue
     target: str
     shape: Shape
     padding: tuple[tuple[int, int], ...]
@@ -387,7 +387,7 @@ class OptimizerStep:
     gradient: str
 
 
-Arrival: TypeAlias = Dense | SparseProduct | OneToOne | Convolve | Pooling | Rescale | Reduction | Cut | Surround
+Arrival: TypeAlias = DenseProduct | SparseProduct | AddScaled | Convolve | Pooling | Rescale | AddReduced | AddSlice | Surround
 """Contribution of a connection to a current."""
 ForwardOp: TypeAlias = Fill | Arrival | NeuronStep | Record
 InputGradient: TypeAlias = (

@@ -32,8 +32,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from snnc.compiler.ir.arrays.channel_order import ChannelOrder
-from snnc.compiler.ir.graph import Array, Kind, Layout, Readout, Shape, StateRef
-from snnc.compiler.ir.step_operations import BackwardOp, ForwardOp, OptimizerStep, Value
+from snnc.compiler.ir.graph import Array, FileLayout, Kind, Readout, Shape, StateRef
+from snnc.compiler.ir.step_operations import BackwardOp, BufferValue, ForwardOp, OptimizerStep
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.neurons.kernel import Kernel
@@ -74,7 +74,7 @@ class InputInfo:
     label: str
     shape: Shape
     kind: Kind
-    layout: Layout
+    layout: FileLayout
 
     @property
     def static(self) -> bool:
@@ -127,11 +127,11 @@ class OutputInfo:
 
     id: str
     label: str
-    source: Value
+    source: BufferValue
     record: str
     shape: Shape
     readout: Readout
-    layout: Layout
+    layout: FileLayout
     window: tuple[int, int | None] = (0, None)
     """First step that counts, and the first that no longer does (None: all later ones count)."""
 

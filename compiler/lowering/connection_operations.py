@@ -6,28 +6,29 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.sparse import pattern_of
 from snnc.compiler.ir.arrays.windows import windows_of
-from snnc.compiler.ir.connections import Link
+from snnc.compiler.ir.connections import PopulationLink
 from snnc.compiler.ir.graph import Array, Conv, Linear, OneToOne, Pad, Pool, Reduce, Scale, Slice, Sparse, Weighted
 from snnc.compiler.ir.shapes import reduced_axes, size, sliced_axis
 from snnc.compiler.ir.step_operations import (
+    AddReduced,
+    AddSlice,
     AnyBiasGradient,
     Arrival,
     BiasGradient,
+    BufferValue,
     Convolve,
     ConvolveBiasGradient,
     ConvolveInputGradient,
     ConvolveWeightGradient,
-    Cut,
     CutGradient,
-    Dense,
     DenseInputGradient,
+    DenseProduct,
     DenseWeightGradient,
     InputGradient,
     OneToOneInputGradient,
     OneToOneWeightGradient,
     Pooling,
     PoolingGradient,
-    Reduction,
     ReductionGradient,
     Rescale,
     RescaleBiasGradient,
@@ -38,14 +39,13 @@ from snnc.compiler.ir.step_operations import (
     SparseWeightGradient,
     Surround,
     SurroundGradient,
-    Value,
     WeightGradient,
 )
-from snnc.compiler.ir.step_operations import OneToOne as OneToOneStep
+from snnc.compiler.ir.step_operations import AddScaled as OneToOneStep
 from snnc.compiler.ir.step_program import ConnectionInfo, ConnectionKind
 
 
-def kind_of(link: Link) -> ConnectionKind:
+def kind_of(link: PopulationLink) -> ConnectionKind:
     """The kind of the connection of `link`; a Scale with one factor per value, or one for all, counts as one to one."""
     match link.operation:
         case Linear():
@@ -70,7 +70,7 @@ def kind_of(link: Link) -> ConnectionKind:
             return "one_to_one"
 
 
-def weights_of(link: Link) -> tuple[Array | None, Array | None]:
+def weights_of(link: PopulationLink) -> tuple[Array | None, Array | None]:
     """Weight and bias of a connection as its parameters hold them."""
     operation = link.operation
     if not isinstance(operation, Weighted):
@@ -84,12 +84,12 @@ def weights_of(link: Link) -> tuple[Array | None, Array | None]:
     return weight.reshape(-1) if weight.ndim else weight, flat
 
 
-def arrival(info: ConnectionInfo, link: Link, current: str) -> Arrival:
+def arrival(info: ConnectionInfo, link: PopulationLink, current: str) -> Arrival:
     """The connection's contribution to the buffer `current`."""
-    id_, source, weight, shape = info.id, Value(info.source_buffer, info.delay), info.weight, link.shape
+    id_, source, weight, shape = info.id, BufferValue(info.source_buffer, info.delay), info.weight, link.shape
     match info.kind, link.operation:
         case "dense", Linear() if weight is not None:
-            return Dense(id_, source, weight, current)
+            return DenseProduct(id_, source, weight, current)
         case "sparse", Sparse() as sparse if weight is not None:
             return SparseProduct(id_, source, weight, current, pattern_of(sparse))
         case "convolution", Conv(groups=groups) as conv if weight is not None:
@@ -99,9 +99,9 @@ def arrival(info: ConnectionInfo, link: Link, current: str) -> Arrival:
         case "scale", Scale() if weight is not None:
             return Rescale(id_, source, weight, current, shape, info.bias)
         case "reduction", Reduce(kind=reduction) as reduce:
-            return Reduction(id_, source, current, shape, reduced_axes(link.label, reduce, shape), reduction)
+            return AddReduced(id_, source, current, shape, reduced_axes(link.label, reduce, shape), reduction)
         case "slice", Slice(start=start, stop=stop) as part:
-            return Cut(id_, source, current, shape, sliced_axis(link.label, part, shape), start, stop)
+            return AddSlice(id_, source, current, shape, sliced_axis(link.label, part, shape), start, stop)
         case "pad", Pad(padding=padding):
             return Surround(id_, source, current, shape, padding)
         case _:
@@ -116,7 +116,7 @@ def fills(info: ConnectionInfo) -> bool:
 def input_gradient(op: Arrival) -> InputGradient:
     """The operation that adds to the adjoint of the source of `op`."""
     match op:
-        case Dense():
+        case DenseProduct():
             return DenseInputGradient(op.connection, op.source, op.weight, op.target)
         case SparseProduct():
             return SparseInputGradient(op.connection, op.source, op.weight, op.target, op.pattern)
@@ -128,9 +128,9 @@ def input_gradient(op: Arrival) -> InputGradient:
             return PoolingGradient(op.connection, op.source, op.target, op.windows, op.kind, op.count_padding)
         case Rescale():
             return RescaleInputGradient(op.connection, op.source, op.weight, op.target, op.shape)
-        case Reduction():
+        case AddReduced():
             return ReductionGradient(op.connection, op.source, op.target, op.shape, op.axes, op.kind)
-        case Cut():
+        case AddSlice():
             return CutGradient(op.connection, op.source, op.target, op.shape, op.axis, op.start, op.stop)
         case Surround():
             return SurroundGradient(op.connection, op.source, op.target, op.shape, op.padding)
@@ -139,7 +139,7 @@ def input_gradient(op: Arrival) -> InputGradient:
 def weight_gradient(op: Arrival, gradient: str) -> WeightGradient:
     """The operation that adds to the gradient of the weight of `op`."""
     match op:
-        case Dense():
+        case DenseProduct():
             return DenseWeightGradient(op.connection, op.source, op.target, gradient)
         case SparseProduct():
             return SparseWeightGradient(op.connection, op.source, op.target, gradient, op.pattern)

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from snnc.compiler.ir.connections import Link, execution_order, links, recorded, recurrent
+from snnc.compiler.ir.connections import PopulationLink, execution_order, links, recorded, recurrent
 from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population, StateRef, source_ports
 from snnc.compiler.ir.shapes import PortMap, port_map, size
-from snnc.compiler.ir.step_operations import Arrival, Fill, ForwardOp, NeuronStep, Record, Value
+from snnc.compiler.ir.step_operations import Arrival, BufferValue, Fill, ForwardOp, NeuronStep, Record
 from snnc.compiler.ir.step_program import (
     Buffer,
     ConnectionInfo,
@@ -134,7 +134,7 @@ class _Draft:
 
     graph: Graph
     ports: PortMap
-    links: tuple[Link, ...]
+    links: tuple[PopulationLink, ...]
     trained: Trained
     surrogate: Surrogate
     gradient_window: tuple[float, float] | None
@@ -244,7 +244,7 @@ def _forward(draft: _Draft) -> list[ForwardOp]:
     return operations
 
 
-def _connect(draft: _Draft, link: Link, port: int) -> ConnectionInfo:
+def _connect(draft: _Draft, link: PopulationLink, port: int) -> ConnectionInfo:
     id_, kind = f"c{len(draft.connections)}", kind_of(link)
     source = draft.sources[link.source, link.source_port]
     learnable = link.learnable and link not in draft.trained.frozen
@@ -272,7 +272,7 @@ def _outputs(draft: _Draft) -> tuple[list[OutputInfo], list[Record]]:
     for name, operation in draft.graph.of_type(Output):
         id_, port = f"y{len(outputs)}", draft.ports[name, "in"]
         source, source_port, delay = recorded(draft.graph, name)
-        value = Value(draft.sources[source, source_port], delay)
+        value = BufferValue(draft.sources[source, source_port], delay)
         record = draft.buffer(f"{id_}_record", "record", size(port.shape), "sequence", port.kind)
         window = (operation.start, operation.stop)
         outputs.append(OutputInfo(id_, name, value, record, port.shape, operation.readout, operation.layout, window))

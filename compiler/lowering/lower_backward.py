@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from snnc.compiler.errors import NothingToLearnError
-from snnc.compiler.ir.connections import Link
+from snnc.compiler.ir.connections import PopulationLink
 from snnc.compiler.ir.graph import Graph, Population
 from snnc.compiler.ir.step_operations import Arrival, BackwardOp, NeuronAdjoint, NeuronStep, OptimizerStep, RecordAdjoint
 from snnc.compiler.ir.step_program import Buffer, ConnectionInfo, OutputInfo, Parameter, PopulationInfo
@@ -19,7 +19,7 @@ class Trained:
     """Populations (by name) on the path of a gradient, and connections with frozen weights."""
 
     populations: frozenset[str] = frozenset()
-    frozen: frozenset[Link] = frozenset()
+    frozen: frozenset[PopulationLink] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class Backward:
     update: tuple[OptimizerStep, ...]
 
 
-class Draft(Protocol):
+class BackwardDraft(Protocol):
     """Results of the forward half; the adjoint buffers are added to `buffers`."""
 
     trained: Trained
-    links: tuple[Link, ...]
+    links: tuple[PopulationLink, ...]
     buffers: dict[str, Buffer]
     parameters: dict[str, Parameter]
     populations: list[PopulationInfo]
@@ -43,7 +43,7 @@ class Draft(Protocol):
     arrivals: dict[str, Arrival]
 
 
-def find_trained(graph: Graph, found: tuple[Link, ...], loss: Loss, source: str, frozen: frozenset[Link]) -> Trained:
+def find_trained(graph: Graph, found: tuple[PopulationLink, ...], loss: Loss, source: str, frozen: frozenset[PopulationLink]) -> Trained:
     """Find the populations that lead to the loss and have learnable parameters in them or before them.
 
     Raises
@@ -77,7 +77,7 @@ def _closure(start: set[str], edges: list[tuple[str, str]]) -> set[str]:
     return reached
 
 
-def lower_backward(draft: Draft, output: OutputInfo, update: bool) -> Backward:
+def lower_backward(draft: BackwardDraft, output: OutputInfo, update: bool) -> Backward:
     """Write the adjoint of the forward step, last population first, and with `update` the optimiser's steps."""
     work = _Backward(draft)
     work.adjoint(output.record)
@@ -91,7 +91,7 @@ def lower_backward(draft: Draft, output: OutputInfo, update: bool) -> Backward:
 
 @dataclass
 class _Backward:
-    draft: Draft
+    draft: BackwardDraft
     gradients: dict[str, str] = field(default_factory=dict)
     """Parameter to gradient buffer."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from snnc.compiler.ir.step_operations import Cut, Fill, Pooling, Reduction, Surround
+from snnc.compiler.ir.step_operations import AddReduced, AddSlice, Fill, Pooling, Surround
 from snnc.compiler.ir.step_program import ConnectionInfo, StepProgram
 from snnc.compiler.neurons.library import Quotient, Relay
 
-_SUMS = Pooling | Reduction | Cut | Surround
+_SUMS = Pooling | AddReduced | AddSlice | Surround
 
 
 def is_quiet(program: StepProgram, connection: ConnectionInfo) -> bool:

@@ -21,7 +21,7 @@ _COSTLY: Final = frozenset({"exp", "log", "sqrt", "tanh", "sigmoid", "erf", "sin
 
 
 @dataclass(frozen=True)
-class Storage:
+class StoredValues:
     """The values that a sequence keeps, and those that the adjoint recomputes from them."""
 
     history: tuple[str, ...]
@@ -29,14 +29,14 @@ class Storage:
     recomputed: frozenset[str]
 
 
-def choose_storage(equations: Equations, needed: Iterable[str]) -> Storage:
+def choose_storage(equations: Equations, needed: Iterable[str]) -> StoredValues:
     """Choose the smallest storage from which all `needed` forward values follow; ties prefer states, then less work."""
     search = _Search(equations, frozenset(needed) - set(equations.parameters))
     search.run(frozenset())
     history = tuple(s for s in equations.states if s in search.best)
     order = [*equations.inputs, *(a.target for a in equations.assignments)]
     saved = tuple(n for n in order if n in search.best and n not in history)
-    return Storage(history, saved, search.recomputed(search.best))
+    return StoredValues(history, saved, search.recomputed(search.best))
 
 
 @dataclass

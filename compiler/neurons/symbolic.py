@@ -14,7 +14,7 @@ import sympy
 
 from snnc.compiler.errors import EquationError
 from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol
-from snnc.compiler.neurons.symbolic_functions import CLASSES, Group, Power, Sympy
+from snnc.compiler.neurons.symbolic_functions import CLASSES, Power, PowerBase, Sympy
 
 _LARGEST_PRODUCT: Final = 4
 _NAMES: Final = {kind: name for name, kind in CLASSES.items()}
@@ -82,7 +82,7 @@ def _power(base: Sympy, exponent: Sympy) -> Sympy:
 
 
 def _grouped(base: Sympy) -> Sympy:
-    return Group(base) if base.is_Add else base
+    return PowerBase(base) if base.is_Add else base
 
 
 def from_sympy(expression: Sympy, name: Callable[[Expression], Expression]) -> Expression:
@@ -101,7 +101,7 @@ def from_sympy(expression: Sympy, name: Callable[[Expression], Expression]) -> E
         return _constant(expression)
     if expression.is_Add:
         return _sum(expression, name)
-    if isinstance(expression, Group):
+    if isinstance(expression, PowerBase):
         return from_sympy(expression.args[0], name)
     if expression.is_Mul or expression.is_Pow:
         sign, product = _product(expression, name)

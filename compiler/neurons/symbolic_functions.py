@@ -178,7 +178,7 @@ class Detach(Elementwise):
         return sympy.S.Zero
 
 
-class Group(Elementwise):
+class PowerBase(Elementwise):
     """A sum raised to a power: versions of sympy differ in the factors that they extract from one."""
 
     nargs = 1

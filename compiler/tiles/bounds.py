@@ -25,14 +25,14 @@ from typing import Final
 from snnc.compiler.ir.plan import Phase
 from snnc.compiler.tiles.network import Link
 from snnc.compiler.tiles.placement.grouping import ceil_div
-from snnc.compiler.tiles.problem import Problem
-from snnc.compiler.tiles.schedule.superstep import Step
+from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
 
 VECTOR: Final = 2
 """Single-precision columns of one issue if the target does not define it: the width of the emitted codelets."""
 
 
-def balance_bound(problem: Problem, steps: Sequence[Step], phases: Sequence[Phase], tiles: int) -> float:
+def balance_bound(problem: MappingProblem, steps: Sequence[SuperstepDraft], phases: Sequence[Phase], tiles: int) -> float:
     """Cycles of a training step when every superstep's work and bytes are spread evenly over `tiles` tiles."""
     rate = tiles * problem.target.exchange_bytes_per_cycle
     found = 0.0
@@ -42,7 +42,7 @@ def balance_bound(problem: Problem, steps: Sequence[Step], phases: Sequence[Phas
     return found
 
 
-def ideal_bound(problem: Problem, tiles: int) -> float:
+def ideal_bound(problem: MappingProblem, tiles: int) -> float:
     """Cycles of a training step with ideal event loops, ids that move once and one barrier a step and direction."""
     issues = sum(_issues(problem, link) for link in problem.network.links)
     moved = sum(_moved_bytes(problem, bus_id) for bus_id in problem.bus) if tiles > 1 else 0.0
@@ -51,7 +51,7 @@ def ideal_bound(problem: Problem, tiles: int) -> float:
     return problem.steps * (issues / tiles + moved / (tiles * problem.target.exchange_bytes_per_cycle) + barriers)
 
 
-def _issues(problem: Problem, link: Link) -> float:
+def _issues(problem: MappingProblem, link: Link) -> float:
     """Issues of one connection in a time step of the whole batch, both directions."""
     rows = problem.window_events(link) if link.events else link.inputs
     width = problem.target.compute.fp32_width or VECTOR
@@ -68,7 +68,7 @@ def _issues(problem: Problem, link: Link) -> float:
     return problem.batch * found
 
 
-def _moved_bytes(problem: Problem, bus_id: str) -> float:
+def _moved_bytes(problem: MappingProblem, bus_id: str) -> float:
     """Bytes that one bus must move in a time step of the whole batch: its ids, or its values."""
     bus = problem.bus[bus_id]
     if not bus.events:

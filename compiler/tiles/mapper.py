@@ -17,14 +17,14 @@ from snnc.compiler.tiles.baselines import SNNC, check_strategy
 from snnc.compiler.tiles.cycles.predict import backward_cycles
 from snnc.compiler.tiles.gradients.balanced_rows import may_deal
 from snnc.compiler.tiles.gradients.packing import saves_room
-from snnc.compiler.tiles.network import Source, describe
+from snnc.compiler.tiles.network import BusSource, describe
 from snnc.compiler.tiles.placement.looks import HOPELESS, Look, Looks, Populations, Rival
 from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.placement.search import EFFORT, GLANCED, SETTLED, Search
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.stores import with_bits
-from snnc.compiler.tiles.remedies import Trial
-from snnc.compiler.tiles.request import Gradients, Request
+from snnc.compiler.tiles.remedies import RemedyTrial
+from snnc.compiler.tiles.request import Gradients, MappingRequest
 from snnc.compiler.tiles.request_checks import check_dealt, check_length, check_options, check_streaming
 from snnc.compiler.tiles.schedule.capacity import check_names
 from snnc.compiler.tiles.schedule.schedule import fused_schedule, make_schedule
@@ -32,7 +32,7 @@ from snnc.compiler.tiles.too_big import baseline_too_big, bytes_at_least, too_bi
 from snnc.compiler.tiles.vertices.cost import network_costs
 from snnc.compiler.tiles.write_down import host_bytes, write_look, write_plan
 
-Placer: TypeAlias = Callable[[Problem], Iterable[Placement]]
+Placer: TypeAlias = Callable[[MappingProblem], Iterable[Placement]]
 FAR: Final = 1.5
 """Ways whose best placement is slower by this factor are given up before local search."""
 MANY: Final = 20_000
@@ -166,7 +166,7 @@ def make_plan(
     schedule = make_schedule(network)
     measured = (rates or {}, counts or {}, near_counts or {}, patterns or {})
     asked = (network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
-    request = Request(*asked, *measured, recompute, streaming, fused=fused, dealt=dealt, packed=packed)
+    request = MappingRequest(*asked, *measured, recompute, streaming, fused=fused, dealt=dealt, packed=packed)
     effort = 0 if quick else EFFORT if effort is None else effort
     asked_for = {"program": program, "request": {f.name: getattr(request, f.name) for f in fields(request) if f.name not in OF_PROGRAM}}
     clocks = looks.clocks if looks is not None and placer is None else None
@@ -189,13 +189,13 @@ def make_plan(
     raise too_big(nearest.problem, nearest.misfit, again)
 
 
-def _bits(request: Request) -> tuple[frozenset[Source], ...]:
+def _bits(request: MappingRequest) -> tuple[frozenset[BusSource], ...]:
     """Sources of which relays keep bits, which depends on how much the host sends in a cycle."""
     return tuple(next(with_bits(problem)).bits for problem in request.problems())
 
 
 def _found(
-    request: Request,
+    request: MappingRequest,
     asked_for: Mapping[str, Any],
     strategy: str,
     placer: Placer | None,
@@ -220,7 +220,7 @@ def _found(
     return found, fastest
 
 
-def _fitting(request: Request, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
+def _fitting(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
     """Search without packed rows of weights and, where nothing fits, with them."""
     found = _in_some_way(request, strategy, placer, quick=quick)
     if _fits(found) or strategy != SNNC or not _may_pack(request):
@@ -229,7 +229,7 @@ def _fitting(request: Request, strategy: str, placer: Placer | None, *, quick: b
     return packed if _fits(packed) or _needed(packed) < _needed(found) else found
 
 
-def _may_pack(request: Request) -> bool:
+def _may_pack(request: MappingRequest) -> bool:
     """Whether the request leaves open that rows of weights are packed, and code for them may take room that matters."""
     return request.packed is None and any(saves_room(problem) for problem in request.problems())
 
@@ -240,7 +240,7 @@ def _needed(found: Sequence[Search]) -> int:
     return bytes_at_least(nearest.problem) if nearest.misfit is None else nearest.misfit[0]
 
 
-def _in_some_way(request: Request, strategy: str, placer: Placer | None, *, quick: bool) -> list[Search]:
+def _in_some_way(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool) -> list[Search]:
     """Search without segments and, where nothing fits, with some: what lies outside the tiles is as little as will do, or histories."""
     found = _searches(request, strategy, placer, quick=quick)
     if _fits(found) or strategy != SNNC:
@@ -281,7 +281,7 @@ def _time(search: Search) -> float:
     return search.cycles() + host_bytes(problem) / rate
 
 
-def _in_segments(request: Request, way: Streamed, placer: Placer | None, *, quick: bool) -> list[Search]:
+def _in_segments(request: MappingRequest, way: Streamed, placer: Placer | None, *, quick: bool) -> list[Search]:
     """Search with segments of some lengths: about the longest with which something fits."""
     lengths, strategy = request.lengths(way), SNNC
     if not lengths:
@@ -302,11 +302,11 @@ def _fits(found: Iterable[Search]) -> bool:
     return any(search.best is not None for search in found)
 
 
-def _each_quickly(request: Request) -> Iterator[Search]:
+def _each_quickly(request: MappingRequest) -> Iterator[Search]:
     return (Search(problem).run_quickly(request.chips) for some in request.problems() for problem in with_bits(some))
 
 
-def _searches(request: Request, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
+def _searches(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
     """Search once for each way to size the windows (`quick`: for windows that hold everything); where nothing fits, again with relays that
     keep bits wherever these are fewer.
     """
@@ -320,13 +320,13 @@ def _searches(request: Request, strategy: str, placer: Placer | None, *, quick: 
     return found
 
 
-def _searched(request: Request, problems: Sequence[Problem], strategy: str, placer: Placer | None) -> list[Search]:
+def _searched(request: MappingRequest, problems: Sequence[MappingProblem], strategy: str, placer: Placer | None) -> list[Search]:
     """Search for each problem, the later times on as many chips as the first; anew for the other way of gradients.
 
     The way of gradients with less work goes first: what is far behind its placements is not looked at.
     """
     found = [_looked(request, problem) or Search(problem) for problem in problems]
-    first: dict[frozenset[Source], Search] = {}
+    first: dict[frozenset[BusSource], Search] = {}
     for search in found:
         first.setdefault(search.problem.windowed, search)
     if placer is None and strategy == SNNC and len(first) > 1:
@@ -345,7 +345,7 @@ def _searched(request: Request, problems: Sequence[Problem], strategy: str, plac
     return found
 
 
-def _looked(request: Request, problem: Problem) -> Search | None:
+def _looked(request: MappingRequest, problem: MappingProblem) -> Search | None:
     """The search that a quick look has made for the same problem, back at its estimates."""
     for search in request.looked:
         if all(getattr(search.problem, name) == getattr(problem, name) for name in TOLD_BY):
@@ -358,20 +358,20 @@ def _nearest(found: Sequence[Search]) -> Search:
     return min(found, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
 
 
-def _populations(request: Request) -> Populations:
+def _populations(request: MappingRequest) -> Populations:
     """What placements of one request and of another have in common, if these are equal."""
     target = request.target
     sizes = target.chips, target.tiles_per_chip, target.tile_bytes, request.steps, request.batch
     return sizes, tuple((layer.id, layer.neurons) for layer in request.network.layers)
 
 
-def _looks_alike(request: Request) -> bool:
+def _looks_alike(request: MappingRequest) -> bool:
     """Whether quick looks try the same windows as full plans."""
     problems = list(request.problems())
     return len(problems) == len({problem.windowed for problem in problems})
 
 
-def _settled(several: list[Search], request: Request, looks: Looks | None, effort: int, *, quick: bool) -> Search:
+def _settled(several: list[Search], request: MappingRequest, looks: Looks | None, effort: int, *, quick: bool) -> Search:
     """The fastest search after local search, which is left out where another plan in its place is certainly faster."""
     populations = _populations(request)
     if looks is not None and quick:
@@ -394,7 +394,7 @@ def _settled(several: list[Search], request: Request, looks: Looks | None, effor
     return found
 
 
-def _several(found: list[Search], request: Request) -> list[Search]:
+def _several(found: list[Search], request: MappingRequest) -> list[Search]:
     """Searches of several ways to bring gradients back, to take turns and to deal gradients, those that are worth local search."""
     others = [*found, *_other_ways(min(found, key=Search.cycles), request.gradients)]
     both = _both_ways(_promising(others), request)
@@ -405,7 +405,7 @@ def _several(found: list[Search], request: Request) -> list[Search]:
     return _promising(both)
 
 
-def _refined(several: Sequence[Search], request: Request, effort: int) -> Search:
+def _refined(several: Sequence[Search], request: MappingRequest, effort: int) -> Search:
     """The fastest search after local search."""
     free = request.dealt is None and request.network.training and not request.network.indexed
     fastest = min((search.refine(effort) for search in several), key=Search.cycles)
@@ -433,12 +433,12 @@ def _dealt(search: Search) -> Iterator[Search]:
             yield Search(replace(problem, dealt=frozenset(dealt), costs=costs)).run_given([layout.placement])
 
 
-def _given(found: Sequence[Search], request: Request) -> Search:
+def _given(found: Sequence[Search], request: MappingRequest) -> Search:
     """The fastest search where placements are given; relays and neurons take turns unless they are asked not to."""
     return min(_both_ways(found, request) if request.fused else found, key=Search.cycles)
 
 
-def _both_ways(found: Iterable[Search], request: Request) -> list[Search]:
+def _both_ways(found: Iterable[Search], request: MappingRequest) -> list[Search]:
     """Searches with relays and neurons taking turns, and in one superstep; only one of them where the request says which."""
     both: list[Search] = []
     for search in found:
@@ -466,7 +466,7 @@ def _promising(found: Iterable[Search]) -> list[Search]:
 
     Of searches that differ only in whether relays and neurons take turns, the slower one as well when it is close.
     """
-    best: dict[frozenset[Source], list[Search]] = {}
+    best: dict[frozenset[BusSource], list[Search]] = {}
     for search in sorted(found, key=Search.cycles):
         same = best.setdefault(search.problem.windowed, [search])
         fused = {(other.problem.fused is not None) for other in same}
@@ -487,16 +487,16 @@ def _other_ways(fastest: Search, gradients: Gradients) -> Iterator[Search]:
         yield Search(other).run_given([fastest.best.layout.placement])
 
 
-def _attempt(request: Request, *, quick: bool, effort: int) -> Trial:
+def _attempt(request: MappingRequest, *, quick: bool, effort: int) -> RemedyTrial:
     """Plan a changed request: bytes of the fullest tile of the fastest plan (quick: of any), or of the one that misses by least."""
     found = _quickly(request) if quick else _fitting(request, SNNC, None)
     best = (min(found, key=Search.cycles) if quick else _refined(_several(found, request), request, effort).settle()).best
     if best is not None:
-        return Trial(best.memory.largest, best.layout.placement.chips)
-    return Trial(_needed(found), 0)
+        return RemedyTrial(best.memory.largest, best.layout.placement.chips)
+    return RemedyTrial(_needed(found), 0)
 
 
-def _quickly(request: Request) -> list[Search]:
+def _quickly(request: MappingRequest) -> list[Search]:
     """The first placements that fit, with packed rows of weights where there are none without."""
     found = _quickly_in_some_way(request)
     if not _fits(found) and _may_pack(request):
@@ -505,7 +505,7 @@ def _quickly(request: Request) -> list[Search]:
     return found
 
 
-def _quickly_in_some_way(request: Request) -> list[Search]:
+def _quickly_in_some_way(request: MappingRequest) -> list[Search]:
     """The first placements that fit, with the shortest segments where there are none without recompute."""
     found = list(_each_quickly(request))
     for way in request.ways():

@@ -10,7 +10,7 @@ MOST: Final = 1 << 14
 """Things that are kept; then all are forgotten."""
 
 
-class Kept:
+class Memo:
     """Results by key."""
 
     def __init__(self) -> None:

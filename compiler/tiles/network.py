@@ -25,7 +25,7 @@ from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
 
 
 @dataclass(frozen=True)
-class Source:
+class BusSource:
     """A buffer that buses move: an input or an output port of a population.
 
     `width` counts values a sample and step; a static input is the same at every step. In a `windowed` one, only neurons that spiked or
@@ -58,7 +58,7 @@ class Link:
     """
 
     id: str
-    source: Source
+    source: BusSource
     target: str
     port: int
     dense: bool
@@ -128,7 +128,7 @@ class Layer:
     scalar_parameters: int
     learnable_neuron_parameters: int
     learnable_scalars: int
-    sent: tuple[Source, ...]
+    sent: tuple[BusSource, ...]
     records: int
     adjoint_outputs: frozenset[str]
     gradient: bool
@@ -142,11 +142,11 @@ class Layer:
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class MappedNetwork:
     """All layers in order, the inputs, and the data for training."""
 
     layers: tuple[Layer, ...]
-    inputs: tuple[Source, ...]
+    inputs: tuple[BusSource, ...]
     links: tuple[Link, ...]
     training: bool
     loss_layer: str | None
@@ -167,7 +167,7 @@ class Network:
         return tuple(link for link in self.links if link.indexed is not None)
 
     @property
-    def windowed(self) -> frozenset[Source]:
+    def windowed(self) -> frozenset[BusSource]:
         """Sources whose gradients can return in windows: those of dense connections; others add theirs from deltas.
 
         Excludes sources read by a maximum: the chosen entry is known from windows of spikes only.
@@ -176,7 +176,7 @@ class Network:
         return able - {link.source for link in self.links if link.chooses}
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[BusSource, ...]:
         """Every buffer that some link reads, inputs first."""
         return tuple(dict.fromkeys([*self.inputs, *(s for layer in self.layers for s in layer.sent)]))
 
@@ -191,7 +191,7 @@ def chooses_step(loss: str | None) -> bool:
     return loss == "ce_max_membrane"
 
 
-def describe(program: StepProgram, training: bool | None = None) -> Network:
+def describe(program: StepProgram, training: bool | None = None) -> MappedNetwork:
     """Read sizes and flags from `program`; `training` None means: if it has a loss and an optimizer."""
     if training is None:
         training = program.loss is not None and program.optimizer is not None
@@ -199,7 +199,7 @@ def describe(program: StepProgram, training: bool | None = None) -> Network:
     sources = {c.source_buffer: _source(program, c, inputs) for c in program.connections}
     links = tuple(_link(program, c, sources[c.source_buffer], training) for c in program.connections)
     loss = next((o for o in program.outputs if o.id == program.loss_output), None)
-    return Network(
+    return MappedNetwork(
         layers=tuple(_layer(program, p, links, training) for p in program.populations),
         inputs=tuple(s for s in sources.values() if s.external),
         links=links,
@@ -218,9 +218,9 @@ def _moments(program: StepProgram) -> int:
     return 2 if optimizer.name == "adam" else int(getattr(optimizer, "momentum", 0.0) > 0)
 
 
-def _source(program: StepProgram, connection: ConnectionInfo, inputs: Mapping[str, bool]) -> Source:
+def _source(program: StepProgram, connection: ConnectionInfo, inputs: Mapping[str, bool]) -> BusSource:
     buffer = program.buffers[connection.source_buffer]
-    return Source(
+    return BusSource(
         buffer.name,
         connection.source,
         math.prod(buffer.shape),
@@ -241,7 +241,7 @@ def _windowed(program: StepProgram, connection: ConnectionInfo) -> bool:
     return near_bounds(population, population.kernel.outputs[outputs.index(connection.source_buffer)]) is not None
 
 
-def _link(program: StepProgram, connection: ConnectionInfo, source: Source, training: bool) -> Link:
+def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, training: bool) -> Link:
     target = next(p for p in program.populations if p.id == connection.target)
     backward = program.backward if training else ()
     mine = [op for op in backward if getattr(op, "connection", None) == connection.id]
@@ -328,4 +328,4 @@ def learned_scalars(layer: Layer) -> int:
     return layer.learnable_scalars + sum(link.weight_gradient and link.one_to_one and link.weight_elements == 1 for link in layer.incoming)
 
 
-__all__ = ["Layer", "Link", "Network", "Source", "describe", "learned_elements", "learned_rows", "learned_scalars"]
+__all__ = ["BusSource", "Layer", "Link", "MappedNetwork", "describe", "learned_elements", "learned_rows", "learned_scalars"]

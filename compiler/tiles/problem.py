@@ -13,22 +13,22 @@ from snnc.compiler.ir.plan import Mode
 from snnc.compiler.ir.segments import Segments, Streamed
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.exchange.chip_links import Routes, find_routes
-from snnc.compiler.tiles.memo import Kept
-from snnc.compiler.tiles.network import Layer, Link, Network, Source
+from snnc.compiler.tiles.memo import Memo
+from snnc.compiler.tiles.network import BusSource, Layer, Link, MappedNetwork
 from snnc.compiler.tiles.placement.grouping import Floats
 from snnc.compiler.tiles.relays.buses import Bus, store_bytes, store_lives
-from snnc.compiler.tiles.schedule.schedule import Schedule
-from snnc.compiler.tiles.schedule.timeline import Timeline
+from snnc.compiler.tiles.schedule.schedule import Wavefront
+from snnc.compiler.tiles.schedule.timeline import EventTimeline
 from snnc.compiler.tiles.schedule.window_test import Direction
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class MappingProblem:
     """Input of placement, memory and prediction."""
 
-    network: Network
-    schedule: Schedule
+    network: MappedNetwork
+    schedule: Wavefront
     buses: tuple[Bus, ...]
     bus_of: Mapping[str, str]
     """Connection id to bus id."""
@@ -40,7 +40,7 @@ class Problem:
     mode: Mode
     near: Mapping[str, float] = field(default_factory=dict)
     """Neurons that take gradient, a value and step, by buffer."""
-    windowed: frozenset[Source] = frozenset()
+    windowed: frozenset[BusSource] = frozenset()
     """Sources whose gradient returns only for neurons that spiked or are near the threshold."""
     rates: Mapping[str, Array] = field(default_factory=dict)
     """Spikes a step of every single value of a buffer, if measured."""
@@ -52,7 +52,7 @@ class Problem:
     """The spiking values of a buffer, if measured: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
     segment: int = 0
     """As in :class:`snnc.compiler.ir.plan.Plan`."""
-    bits: frozenset[Source] = frozenset()
+    bits: frozenset[BusSource] = frozenset()
     """Sources of spikes for which relays keep a bit for each value and step instead of ids."""
     streamed: Streamed = "off"
     """As in :class:`snnc.compiler.ir.plan.Plan`."""
@@ -60,14 +60,14 @@ class Problem:
     """Populations whose weight gradients are dealt over the workers of a tile by the spikes of all its samples, behind their neurons."""
     packed: bool = False
     """Whether rows of weights are packed before they go to their sources, where that saves pieces."""
-    fused: Schedule | None = None
+    fused: Wavefront | None = None
     """Schedule of a forward pass whose relays and neurons share a superstep; None if they take turns."""
 
-    drawn: Kept = field(default_factory=Kept)
+    drawn: Memo = field(default_factory=Memo)
     """Drawn or measured data of single values: independent of the schedule and of the kind of gradients."""
 
     @cached_property
-    def forward(self) -> Problem:
+    def forward(self) -> MappingProblem:
         """The same with the schedule of the forward pass."""
         fused = self.fused
         if fused is None:
@@ -82,14 +82,14 @@ class Problem:
         return Segments(self.steps, self.schedule.interval, iterations, self.segment, self.streamed)
 
     @cached_property
-    def kept(self) -> Kept:
+    def kept(self) -> Memo:
         """Memo table shared by layouts."""
-        return Kept()
+        return Memo()
 
     @cached_property
-    def timeline(self) -> Timeline:
+    def timeline(self) -> EventTimeline:
         """The contents of every iteration."""
-        return Timeline(self)
+        return EventTimeline(self)
 
     def relative_rate(self, buffer: str) -> Floats | None:
         """Rate of each value of a buffer over their mean; None if it was not measured or nothing was sent."""
@@ -166,18 +166,18 @@ class Problem:
         return {bus.id: bus for bus in self.buses}
 
     @cached_property
-    def store_sizes(self) -> Mapping[Source, int]:
+    def store_sizes(self) -> Mapping[BusSource, int]:
         """Bytes a sample on a relay, by source."""
         sizes = {source: self.steps_stored(source) for source in self.network.sources}
         return {s: store_bytes(s, self.buses, steps, self.mode, self.windowed_buses, self.bits) for s, steps in sizes.items()}
 
     @cached_property
-    def store_lives(self) -> Mapping[Source, Mapping[str, int]]:
+    def store_lives(self) -> Mapping[BusSource, Mapping[str, int]]:
         """The same by lifetime."""
         steps = {source: self.steps_stored(source) for source in self.network.sources}
         return {s: store_lives(s, self.buses, n, self.mode, self.windowed_buses, self.bits) for s, n in steps.items()}
 
-    def steps_stored(self, source: Source) -> int:
+    def steps_stored(self, source: BusSource) -> int:
         """Steps that a relay can hold: for an input all, or those of a segment; for a population those of a segment and at boundaries."""
         lag = self.largest_lag(source)
         if source.external:
@@ -185,12 +185,12 @@ class Problem:
         return self.segments.steps_relayed(lag) + self.segments.boundaries_behind * self.segments.steps_behind(lag)
 
     @cached_property
-    def sources_behind(self) -> tuple[Source, ...]:
+    def sources_behind(self) -> tuple[BusSource, ...]:
         """Sources of which relays keep steps at boundaries."""
         inner = [source for source in self.network.sources if not source.external]
         return tuple(source for source in inner if self.segments.steps_behind(self.largest_lag(source)))
 
-    def largest_lag(self, source: Source) -> int:
+    def largest_lag(self, source: BusSource) -> int:
         """Number of iterations in which a step of a source is shown."""
         return max(bus.lag for bus in self.buses_of(source))
 
@@ -217,7 +217,7 @@ class Problem:
         """Layers by id."""
         return {layer.id: layer for layer in self.network.layers}
 
-    def buses_of(self, source: Source) -> tuple[Bus, ...]:
+    def buses_of(self, source: BusSource) -> tuple[Bus, ...]:
         """Buses that show a source, one for each lag."""
         return self._buses_by_buffer.get(source.buffer, ())
 
@@ -247,7 +247,7 @@ class Problem:
         room = {b.id: b.gradient_capacity if backward and b.id in self.windowed_buses else b.capacity for b in self.buses}
         return tuple(b for b in self.buses if b.events and room[b.id] < b.source.width) if self.mode == "exact" else ()
 
-    def events(self, source: Source) -> float:
+    def events(self, source: BusSource) -> float:
         """Expected events of a sample and step."""
         return source.width * self.activity.get(source.buffer, 0.0)
 
@@ -286,7 +286,7 @@ class Problem:
         """Those that every tile of `layer` reads completely."""
         return tuple(dict.fromkeys((link.target, link.port) for link in layer.outgoing if self.copies(link) and link.indexed is None))
 
-    def ring_slots(self, source: Source) -> int:
+    def ring_slots(self, source: BusSource) -> int:
         """Steps of output gradient pending at once: ``1 + (largest lag - 1) // R``; 0 when no connection sends one back."""
         return self._ring_slots.get(source.buffer, 0)
 

@@ -13,7 +13,7 @@ from snnc.compiler.machines.errors import UnreachableChipError
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.errors import Knob
 from snnc.compiler.tiles.exchange.chip_links import find_routes
-from snnc.compiler.tiles.request import Request
+from snnc.compiler.tiles.request import MappingRequest
 from snnc.compiler.tiles.schedule.capacity import window_capacity
 
 SECONDS: Final = 3.0
@@ -34,7 +34,7 @@ WORTH: Final = 0.05
 
 
 @dataclass(frozen=True)
-class Trial:
+class RemedyTrial:
     """Bytes on the fullest tile, and the chips used (0: does not fit)."""
 
     bytes: int
@@ -52,12 +52,12 @@ Options: TypeAlias = tuple[tuple[str, str], ...]
 class Attempt(Protocol):
     """Plans a request; quick: the first plan that fits, with little effort."""
 
-    def __call__(self, request: Request, *, quick: bool) -> Trial:
+    def __call__(self, request: MappingRequest, *, quick: bool) -> RemedyTrial:
         """Plan."""
         ...
 
 
-def find_knobs(request: Request, needed: int, attempt: Attempt) -> tuple[Knob, ...]:
+def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[Knob, ...]:
     """Return the best remedies: first those that make the network fit (preferring those that change no result), then those that save most.
 
     Each knob is first planned quickly, and the best then as in :func:`snnc.compiler.tiles.make_plan` while there is time.
@@ -73,7 +73,7 @@ def find_knobs(request: Request, needed: int, attempt: Attempt) -> tuple[Knob, .
     """
     tries = _Tries(request, needed, attempt, time.process_time() + SECONDS)
     enough = needed - WORTH * (needed - request.target.tile_bytes)
-    found: list[Turn] = []
+    found: list[RemedyInTrial] = []
     for turn in tries.all():
         found += [turn] if turn.trial.fits or turn.trial.bytes <= enough else []
         if tries.late and len(found) >= MOST_KNOBS:
@@ -86,12 +86,12 @@ def find_knobs(request: Request, needed: int, attempt: Attempt) -> tuple[Knob, .
 
 
 @dataclass(frozen=True)
-class Turn:
+class RemedyInTrial:
     """A knob under examination: its options, the resulting request, and the result of planning it."""
 
     options: tuple[tuple[str, str], ...]
-    request: Request
-    trial: Trial
+    request: MappingRequest
+    trial: RemedyTrial
     exact: bool = False
 
     @property
@@ -100,7 +100,7 @@ class Turn:
         return Knob(self.options, self.trial.bytes, self.trial.fits, self.trial.chips, self.exact)
 
 
-def _rank(turn: Turn) -> tuple[bool, int]:
+def _rank(turn: RemedyInTrial) -> tuple[bool, int]:
     """Fitting knobs by PREFERENCE, then combinations of several; of the rest, those that save most."""
     if not turn.trial.fits:
         return True, turn.trial.bytes
@@ -111,7 +111,7 @@ def _rank(turn: Turn) -> tuple[bool, int]:
 
 @dataclass(frozen=True)
 class _Tries:
-    request: Request
+    request: MappingRequest
     needed: int
     attempt: Attempt
     until: float
@@ -121,16 +121,16 @@ class _Tries:
         """Whether the time is over."""
         return time.process_time() > self.until
 
-    def planned(self, turn: Turn) -> Turn:
+    def planned(self, turn: RemedyInTrial) -> RemedyInTrial:
         """Plan once more with full effort, when there is time."""
         if self.late:
             return turn
         return replace(turn, trial=self.attempt(turn.request, quick=False), exact=True)
 
-    def _turn(self, request: Request, *options: tuple[str, str]) -> Turn:
-        return Turn(options, request, self.attempt(request, quick=True))
+    def _turn(self, request: MappingRequest, *options: tuple[str, str]) -> RemedyInTrial:
+        return RemedyInTrial(options, request, self.attempt(request, quick=True))
 
-    def all(self) -> Iterator[Turn]:
+    def all(self) -> Iterator[RemedyInTrial]:
         """Try every knob alone, those that are planned quickly first."""
         if self.request.recompute != "auto" and self.request.network.training:
             yield self._turn(replace(self.request, recompute="auto"), ("--recompute", "auto"))
@@ -143,14 +143,14 @@ class _Tries:
         yield from self._optimizer()
         yield from self._machine()
 
-    def together(self) -> Iterator[Turn]:
+    def together(self) -> Iterator[RemedyInTrial]:
         """Turn one after the other until the network fits: a larger machine, dropping, no moments, fewer samples, fewer steps."""
         request, options = self.request, list[tuple[str, str]]()
         machines = larger_targets(request.target)
         if machines:
             request = replace(request, target=machines[-1], chips=None)
             options.append(self._named(machines[-1]))
-        turned: Turn | None = None
+        turned: RemedyInTrial | None = None
         for change in (self._dropped, self._plain, partial(self._fewer, "batch"), partial(self._fewer, "steps")):
             found = change(request, tuple(options))
             if found is not None:
@@ -160,29 +160,29 @@ class _Tries:
         if turned is not None and len(options) > 1:
             yield turned
 
-    def _dropped(self, request: Request, before: Options) -> Turn | None:
+    def _dropped(self, request: MappingRequest, before: Options) -> RemedyInTrial | None:
         size = _usual_capacity(request)
         if request.mode == "drop" or size is None:
             return None
         return self._turn(replace(request, capacity=size, mode="drop"), *before, ("--mode", "drop"), ("--capacity", str(size)))
 
-    def _plain(self, request: Request, before: Options) -> Turn | None:
+    def _plain(self, request: MappingRequest, before: Options) -> RemedyInTrial | None:
         return self._turn(_without_moments(request), *before, ("--optimizer", "sgd")) if request.network.moments else None
 
-    def _fewer(self, name: str, request: Request, before: Options) -> Turn | None:
+    def _fewer(self, name: str, request: MappingRequest, before: Options) -> RemedyInTrial | None:
         now = getattr(request, name)
         if now == 1:
             return None
         value, trial = self._largest(request, name, now)
-        return Turn((*before, (f"--{name}", str(value))), _with(request, name, value), trial)
+        return RemedyInTrial((*before, (f"--{name}", str(value))), _with(request, name, value), trial)
 
-    def _number(self, name: str, now: int) -> Iterator[Turn]:
+    def _number(self, name: str, now: int) -> Iterator[RemedyInTrial]:
         """The largest number that fits, else 1."""
         if now > 1:
             value, trial = self._largest(self.request, name, now)
-            yield Turn(((f"--{name}", str(value)),), _with(self.request, name, value), trial)
+            yield RemedyInTrial(((f"--{name}", str(value)),), _with(self.request, name, value), trial)
 
-    def _largest(self, request: Request, name: str, now: int) -> tuple[int, Trial]:
+    def _largest(self, request: MappingRequest, name: str, now: int) -> tuple[int, RemedyTrial]:
         """Bisect; the first guess interpolates the bytes linearly between 1 and `now`."""
         there = request.target.tile_bytes
         value, best = 1, self.attempt(_with(request, name, 1), quick=True)
@@ -203,9 +203,9 @@ class _Tries:
             guess = guess if value < guess < high else (value + high) // 2
         return value, best
 
-    def _machine(self) -> Iterator[Turn]:
+    def _machine(self) -> Iterator[RemedyInTrial]:
         """The smallest machine of the kind on which the network fits, else the largest there is."""
-        last: Turn | None = None
+        last: RemedyInTrial | None = None
         for target in larger_targets(self.request.target):
             last = self._turn(replace(self.request, target=target, chips=None), self._named(target))
             if last.trial.fits or self.late:
@@ -217,13 +217,13 @@ class _Tries:
         """The option for a larger machine."""
         return (IN_FILE, str(target.chips)) if target.name == self.request.target.name else ("--target", target.name)
 
-    def _capacity(self) -> Iterator[Turn]:
+    def _capacity(self) -> Iterator[RemedyInTrial]:
         """Smaller windows in mode "exact"."""
         size = _usual_capacity(self.request)
         if self.request.mode == "exact" and size is not None:
             yield self._turn(replace(self.request, capacity=size), ("--capacity", str(size)))
 
-    def _dropping(self) -> Iterator[Turn]:
+    def _dropping(self) -> Iterator[RemedyInTrial]:
         """Smaller windows, which drop events beyond their capacity."""
         events = [bus.capacity for bus in next(self.request.problems()).buses if bus.events]
         if self.request.mode == "drop" or not events:
@@ -232,7 +232,7 @@ class _Tries:
         changed = replace(self.request, capacity=size, mode="drop")
         yield self._turn(changed, ("--mode", "drop"), ("--capacity", str(size)))
 
-    def _optimizer(self) -> Iterator[Turn]:
+    def _optimizer(self) -> Iterator[RemedyInTrial]:
         """Plain gradient descent keeps no moments."""
         if self.request.network.moments:
             yield self._turn(_without_moments(self.request), ("--optimizer", "sgd"))
@@ -260,15 +260,15 @@ def _is_joined(target: Target) -> bool:
     return True
 
 
-def _with(request: Request, name: str, value: int) -> Request:
+def _with(request: MappingRequest, name: str, value: int) -> MappingRequest:
     return replace(request, batch=value) if name == "batch" else replace(request, steps=value)
 
 
-def _without_moments(request: Request) -> Request:
+def _without_moments(request: MappingRequest) -> MappingRequest:
     return replace(request, network=replace(request.network, moments=0))
 
 
-def _usual_capacity(request: Request) -> int | None:
+def _usual_capacity(request: MappingRequest) -> int | None:
     """One capacity for all windows that the expected activity would rarely exceed; None if they are already no larger."""
     problem = next(request.problems())
     buses = [bus for bus in problem.buses if bus.events]

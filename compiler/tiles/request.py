@@ -10,12 +10,12 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Mode, Recompute, Streaming
 from snnc.compiler.ir.segments import Streamed
 from snnc.compiler.machines.target import Target
-from snnc.compiler.tiles.network import Network, Source
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.network import BusSource, MappedNetwork
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import make_buses
 from snnc.compiler.tiles.schedule.capacity import expected_activity, expected_near
 from snnc.compiler.tiles.schedule.recompute import segment_lengths
-from snnc.compiler.tiles.schedule.schedule import Schedule
+from snnc.compiler.tiles.schedule.schedule import Wavefront
 from snnc.compiler.tiles.vertices.cost import network_costs
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ Gradients: TypeAlias = Literal["auto", "dense", "windowed"]
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class MappingRequest:
     """The arguments of :func:`snnc.compiler.tiles.make_plan`, with the network and its schedule."""
 
-    network: Network
-    schedule: Schedule
+    network: MappedNetwork
+    schedule: Wavefront
     target: Target
     steps: int
     batch: int
@@ -57,7 +57,7 @@ class Request:
     looked: tuple[Search, ...] = ()
     """Searches of a quick estimate of the same program."""
 
-    def problems(self) -> Iterator[Problem]:
+    def problems(self) -> Iterator[MappingProblem]:
         """One problem for each way to size the windows, and for each way in which gradients return to sources of spikes.
 
         Small windows, by the measured activity, save bytes but cost a test for further ones in every iteration; so windows that hold
@@ -68,7 +68,7 @@ class Request:
         for windowed in self._windowed():
             for spikes, near in self._sizes(bool(windowed)):
                 buses, bus_of = make_buses(self.network, self.schedule, spikes, self.capacity, near, self.gradient_capacity)
-                yield Problem(
+                yield MappingProblem(
                     self.network,
                     self.schedule,
                     buses,
@@ -124,9 +124,9 @@ class Request:
             return (self.recompute,) if way != self._streamed() and self._segment() else ()
         return segment_lengths(self.network, self.schedule, self.steps, way)
 
-    def _windowed(self) -> tuple[frozenset[Source], ...]:
+    def _windowed(self) -> tuple[frozenset[BusSource], ...]:
         """Sets of sources whose gradients return in windows: none, and all possible ones."""
-        none, able = frozenset[Source](), self.network.windowed
+        none, able = frozenset[BusSource](), self.network.windowed
         return tuple(dict.fromkeys({"dense": (none,), "windowed": (able,), "auto": (none, able)}[self.gradients]))
 
     def _sizes(self, windowed: bool) -> Iterator[tuple[Mapping[str, float] | None, Mapping[str, float] | None]]:

@@ -8,7 +8,7 @@ from typing import Final
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.errors import HopelessError, MappingOptionError
 from snnc.compiler.tiles.gradients.balanced_rows import deals
-from snnc.compiler.tiles.network import Network
+from snnc.compiler.tiles.network import MappedNetwork
 
 FLOAT: Final = 4
 HOPELESS: Final = 4
@@ -36,7 +36,7 @@ def check_options(target: Target, *, steps: int, batch: int, chips: int | None, 
         raise MappingOptionError(f"recompute is {recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
 
 
-def check_dealt(network: Network, dealt: Collection[str]) -> None:
+def check_dealt(network: MappedNetwork, dealt: Collection[str]) -> None:
     """Check the populations whose weight gradients should be dealt.
 
     Raises
@@ -69,7 +69,7 @@ def check_streaming(target: Target, streaming: str) -> None:
         )
 
 
-def check_length(network: Network, target: Target, steps: int, batch: int) -> None:
+def check_length(network: MappedNetwork, target: Target, steps: int, batch: int) -> None:
     """Refuse sequences whose outputs alone, which tiles keep for all steps, are many times the tiles' memory.
 
     The time that a search takes grows with steps and samples, so this comes first.

@@ -9,13 +9,13 @@ from snnc.compiler.tiles.errors import BaselineTooBigError, Knob, TooBigError
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, received_bytes
 from snnc.compiler.tiles.memory.lifetimes import fullest, stages_of
-from snnc.compiler.tiles.memory.memory import Memory, largest_category
-from snnc.compiler.tiles.network import Layer, Source
+from snnc.compiler.tiles.memory.memory import TileMemory, largest_category
+from snnc.compiler.tiles.network import BusSource, Layer
 from snnc.compiler.tiles.placement.choices import all_within, choices
 from snnc.compiler.tiles.placement.placement import Placement, each_once, placements
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.remedies import Attempt, find_knobs
-from snnc.compiler.tiles.request import Request
+from snnc.compiler.tiles.request import MappingRequest
 from snnc.compiler.tiles.vertices.block_codelets import layer_code_bytes
 from snnc.compiler.tiles.vertices.codelets import codelet_bytes
 
@@ -33,7 +33,9 @@ _WHAT: Final = {
 }
 
 
-def too_big(problem: Problem, misfit: tuple[int, Layout, Memory] | None, again: tuple[Request, Attempt] | None = None) -> TooBigError:
+def too_big(
+    problem: MappingProblem, misfit: tuple[int, Layout, TileMemory] | None, again: tuple[MappingRequest, Attempt] | None = None
+) -> TooBigError:
     """Say the needed and available bytes, the place and the largest user; with a request and its planner, also the remedies."""
     there = problem.target.tile_bytes
     tile: int | None = None
@@ -68,12 +70,12 @@ def too_big(problem: Problem, misfit: tuple[int, Layout, Memory] | None, again: 
     )
 
 
-def bytes_at_least(problem: Problem) -> int:
+def bytes_at_least(problem: MappingProblem) -> int:
     """Bytes that tiles would need for some placement, if none exists."""
     return sum(_closest(problem)[3].values())
 
 
-def _advice(problem: Problem, knobs: tuple[Knob, ...]) -> str:
+def _advice(problem: MappingProblem, knobs: tuple[Knob, ...]) -> str:
     """The effect of each knob, in numbers."""
     if not knobs:
         return " No option helps; use a network with fewer neurons."
@@ -99,7 +101,7 @@ def _code(exchange: int) -> str:
     return f"code ({exchange:,} of them for what it reads from other tiles, piece by piece)"
 
 
-def _most_relayed(layout: Layout, tile: int) -> Source | None:
+def _most_relayed(layout: Layout, tile: int) -> BusSource | None:
     """The source whose samples take most of a tile."""
     sizes = layout.problem.store_sizes
     held = {source: sizes[source] * r.samples for source, relays in layout.relays.items() for r in relays if r.tile == tile}
@@ -115,7 +117,7 @@ def _relayed(layout: Layout, tile: int) -> str:
     return f" (relays of {'input ' + source.owner if layer is None else f'layer {layer.label!r}'})"
 
 
-def _closest(problem: Problem) -> tuple[Layer, int, str, dict[str, int]]:
+def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
     """Layer that needs most, its neurons on a tile, the stage of its peak and its bytes there.
 
     It belongs to the first placement that exists as tiles get larger.
@@ -136,7 +138,7 @@ def _closest(problem: Problem) -> tuple[Layer, int, str, dict[str, int]]:
     return max(needs, key=lambda item: sum(item[3].values()))
 
 
-def baseline_too_big(problem: Problem, strategy: str, misfit: tuple[int, Layout, Memory] | None) -> BaselineTooBigError:
+def baseline_too_big(problem: MappingProblem, strategy: str, misfit: tuple[int, Layout, TileMemory] | None) -> BaselineTooBigError:
     """Say how many bytes the closest form of a baseline needs."""
     assert misfit is not None, "a baseline has one form at least, and none fits"
     needed, layout, memory = misfit

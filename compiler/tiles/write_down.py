@@ -15,7 +15,7 @@ from snnc.compiler.tiles.network import Layer, Link
 from snnc.compiler.tiles.placement.grouping import column_groups, sample_groups, split, split_samples
 from snnc.compiler.tiles.placement.search import Priced
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus, sequence_bytes
 
 LABEL_BYTES: Final = 4
@@ -80,7 +80,7 @@ def write_look(name: str, best: Priced, activity_source: str) -> Plan:
     )
 
 
-def host_bytes(problem: Problem) -> int:
+def host_bytes(problem: MappingProblem) -> int:
     """Inputs of all steps, some of them more than once where the host sends segments, and a label for each sample when training."""
     each = 0
     for source in problem.network.inputs:
@@ -111,7 +111,7 @@ def _connection(layout: Layout, link: Link) -> ConnectionPlan:
     return ConnectionPlan(link.id, layout.problem.bus_of[link.id], link.delay, link.target, bundles)
 
 
-def _population(problem: Problem, layer: Layer, where: TileRange) -> PopulationPlan:
+def _population(problem: MappingProblem, layer: Layer, where: TileRange) -> PopulationPlan:
     return PopulationPlan(
         layer.id,
         layer.label,
@@ -123,7 +123,7 @@ def _population(problem: Problem, layer: Layer, where: TileRange) -> PopulationP
     )
 
 
-def _blocks(problem: Problem, where: TileRange) -> Iterator[Block]:
+def _blocks(problem: MappingProblem, where: TileRange) -> Iterator[Block]:
     """Cut each tile's neurons into column groups and these into sample groups."""
     groups = column_groups(where.neurons, where.columns).tolist()
     for replica, (sample, samples) in enumerate(where.samples):

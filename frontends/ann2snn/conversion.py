@@ -17,7 +17,7 @@ from snnc.frontends.ann2snn.convert import convert
 from snnc.frontends.ann2snn.errors import ConversionOptionError
 from snnc.frontends.ann2snn.measure import measure
 from snnc.frontends.ann2snn.read import read_relu_network
-from snnc.frontends.ann2snn.report import Layer, Report
+from snnc.frontends.ann2snn.report import ReluLayer, Report
 from snnc.frontends.ann2snn.samples import checked, split
 
 STEPS: Final = 64
@@ -63,7 +63,7 @@ def convert_file(
     graph = convert(network.graph, found, int(steps))
     measured = measure(network.graph, graph, measuring, int(steps), list(found))
     layers = tuple(
-        Layer(name, network.origins[name], size(p.shape), found[name], measured.rates[name])
+        ReluLayer(name, network.origins[name], size(p.shape), found[name], measured.rates[name])
         for name, p in network.graph.of_type(Population)
     )
     described = balancing.described if used == len(balancing) else f"the first {used} of {balancing.described}"
@@ -81,7 +81,7 @@ def convert_file(
     return Conversion(graph, report)
 
 
-def _notes(graph: Graph, layers: tuple[Layer, ...]) -> list[str]:
+def _notes(graph: Graph, layers: tuple[ReluLayer, ...]) -> list[str]:
     said = [
         f"Converted from a ReLU network: {len(layers)} ReLU layer{'s' if len(layers) > 1 else ''} became integrate-and-fire neurons of "
         "threshold 1 that start at 1/2. Inputs and biases are constant currents, the same at every step; outputs are means over the steps."

@@ -27,10 +27,10 @@ from snnc.compiler.ir.graph import (
     Array,
     Concat,
     Conv,
+    FileLayout,
     Flatten,
     Graph,
     Input,
-    Layout,
     Linear,
     OneToOne,
     Operation,
@@ -127,7 +127,7 @@ class _Conversion:
                 self.binary.add(name)
                 self._put(name, spiking(shape), self._rescaled(sources[0], self.scales[name]))
             case Output():
-                self._put(name, Output("mean", Layout(None, 0)), self._rescaled(sources[0], 1.0))
+                self._put(name, Output("mean", FileLayout(None, 0)), self._rescaled(sources[0], 1.0))
             case Linear() | Conv() | Scale():
                 self.scale[name] = self.demands[name] or 1.0
                 self._put(name, _scaled(operation, self.scale[sources[0]], self.scale[name]), self.last[sources[0]])

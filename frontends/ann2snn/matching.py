@@ -13,8 +13,8 @@ from snnc.compiler.ir.graph import (
     Array,
     Concat,
     Conv,
+    FileLayout,
     Input,
-    Layout,
     Linear,
     Operation,
     Pool,
@@ -35,7 +35,7 @@ _Windows: TypeAlias = tuple[str, Shape, Shape, Pairs, Shape, bool, bool]
 
 
 @dataclass(frozen=True)
-class Piece:
+class MatchedOperation:
     """An operation, the nodes that it reads, in order, a prefix for its name, and whether the second operand is subtracted."""
 
     operation: Operation
@@ -44,7 +44,7 @@ class Piece:
     minus: bool = False
 
 
-def match(n: Node, where: str, batch: int) -> Piece:
+def match(n: Node, where: str, batch: int) -> MatchedOperation:
     """Return the operation of `n`; `where` names it in messages, `batch` is the size of its first axis.
 
     Raises
@@ -59,25 +59,25 @@ def match(n: Node, where: str, batch: int) -> Piece:
     data = tuple(i for i in n.inputs if i.value is None)
     match n.op:
         case "input":
-            return Piece(Input(n.shape[1:], "values", Layout(None, 0)), (), "")
+            return MatchedOperation(Input(n.shape[1:], "values", FileLayout(None, 0)), (), "")
         case "linear":
             return _linear(n, where)
         case "conv":
             return _conv(n)
         case "pool":
             kind, kernel, stride, padding, dilation, ceil, count = cast("_Windows", n.attrs)
-            return Piece(Pool(cast("PoolKind", kind), kernel, stride, padding, dilation, ceil, count), data, "pool")
+            return MatchedOperation(Pool(cast("PoolKind", kind), kernel, stride, padding, dilation, ceil, count), data, "pool")
         case "reduce":
             return _reduce(n, where, batch)
         case "reshape":
-            return Piece(Reshape(n.shape[1:]), data, "shape")
+            return MatchedOperation(Reshape(n.shape[1:]), data, "shape")
         case "transpose":
             return _transpose(n, where, batch)
         case "slice":
             axis, start = cast("tuple[int, int]", n.attrs)
             if axis == 0:
                 raise _mixes(n, where, batch)
-            return Piece(Slice(axis - 1, start, start + n.shape[axis]), data, "slice")
+            return MatchedOperation(Slice(axis - 1, start, start + n.shape[axis]), data, "slice")
         case "concat":
             return _concat(n, where, batch)
         case "max" | "min":
@@ -96,30 +96,30 @@ def _mixes(n: Node, where: str, batch: int) -> BatchAxisError:
     )
 
 
-def _linear(n: Node, where: str) -> Piece:
+def _linear(n: Node, where: str) -> MatchedOperation:
     x, weight, *bias = n.inputs
     if math.prod(x.shape[1:-1]) != 1:
         raise NoSpikingFormError(
             f"{where}: it multiplies each of the {math.prod(x.shape[1:-1])} rows of a sample of shape {list(x.shape[1:])} by one matrix; "
             "write it as a convolution with a kernel of 1."
         )
-    return Piece(Linear(_array(weight), _array(bias[0]) if bias else None), (x,), "linear")
+    return MatchedOperation(Linear(_array(weight), _array(bias[0]) if bias else None), (x,), "linear")
 
 
-def _conv(n: Node) -> Piece:
+def _conv(n: Node) -> MatchedOperation:
     x, weight, *bias = n.inputs
     stride, padding, dilation, groups = cast("tuple[Shape, Pairs, Shape, int]", n.attrs)
-    return Piece(Conv(_array(weight), _array(bias[0]) if bias else None, stride, padding, dilation, groups), (x,), "conv")
+    return MatchedOperation(Conv(_array(weight), _array(bias[0]) if bias else None, stride, padding, dilation, groups), (x,), "conv")
 
 
-def _reduce(n: Node, where: str, batch: int) -> Piece:
+def _reduce(n: Node, where: str, batch: int) -> MatchedOperation:
     kind, axes = cast("tuple[str, tuple[int, ...]]", n.attrs)
     if 0 in axes:
         raise _mixes(n, where, batch)
-    return Piece(Reduce(cast("ReduceKind", kind), tuple(a - 1 for a in axes), True), n.inputs, "pool")
+    return MatchedOperation(Reduce(cast("ReduceKind", kind), tuple(a - 1 for a in axes), True), n.inputs, "pool")
 
 
-def _transpose(n: Node, where: str, batch: int) -> Piece:
+def _transpose(n: Node, where: str, batch: int) -> MatchedOperation:
     order = cast("tuple[int, ...]", n.attrs)
     if order[0] != 0:
         raise _mixes(n, where, batch)
@@ -128,19 +128,19 @@ def _transpose(n: Node, where: str, batch: int) -> Piece:
         raise NoSpikingFormError(
             f"{where}: it reorders the axes of a sample, {[k - 1 for k in order[1:]]}; export the model with channels in front (NCHW)."
         )
-    return Piece(Reshape(n.shape[1:]), n.inputs, "shape")
+    return MatchedOperation(Reshape(n.shape[1:]), n.inputs, "shape")
 
 
-def _concat(n: Node, where: str, batch: int) -> Piece:
+def _concat(n: Node, where: str, batch: int) -> MatchedOperation:
     axis = cast("int", n.attrs[0])
     if axis == 0:
         raise _mixes(n, where, batch)
     if any(i.value is not None for i in n.inputs):
         raise NoSpikingFormError(f"{where}: it puts constants beside values of the network; cut the model in front of it.")
-    return Piece(Concat(axis - 1), n.inputs, "concat")
+    return MatchedOperation(Concat(axis - 1), n.inputs, "concat")
 
 
-def _rectifier(n: Node, where: str) -> Piece:
+def _rectifier(n: Node, where: str) -> MatchedOperation:
     """``max(x, 0)``, and ``min(max(x, 0), c)`` in either order."""
     bounds: dict[str, float] = {}
     x = n
@@ -159,41 +159,41 @@ def _rectifier(n: Node, where: str) -> Piece:
         raise NoSpikingFormError(
             f"{where}: {shown}; an integrate-and-fire neuron computes max(x, 0) and min(max(x, 0), c). Train with ReLU or ReLU6."
         )
-    return Piece(rectifier(n.shape[1:], high), (x,), "relu")
+    return MatchedOperation(rectifier(n.shape[1:], high), (x,), "relu")
 
 
-def _arithmetic(n: Node, data: tuple[Node, ...], where: str) -> Piece:
+def _arithmetic(n: Node, data: tuple[Node, ...], where: str) -> MatchedOperation:
     if len(data) == 2 or (n.op != "neg" and len(data) == 1 and n.inputs[0] is n.inputs[-1]):
         return _of_two(n, where)
     (x,) = data
     if x.shape != n.shape:
         raise NoSpikingFormError(f"{where}: it spreads a value of shape {list(x.shape[1:])} over {list(n.shape[1:])}; write it without.")
     if n.op == "neg":
-        return Piece(Scale(np.array(-1.0, np.float32)), data, "scale")
+        return MatchedOperation(Scale(np.array(-1.0, np.float32)), data, "scale")
     (constant,) = (i for i in n.inputs if i.value is not None)
     c, first = _per_sample(constant, len(n.shape), where), n.inputs[0] is constant
     one = np.array(1.0, np.float32)
     match n.op:
         case "add":
-            return Piece(Scale(one, c), data, "scale")
+            return MatchedOperation(Scale(one, c), data, "scale")
         case "sub":
-            return Piece(Scale(-one, c) if first else Scale(one, -c), data, "scale")
+            return MatchedOperation(Scale(-one, c) if first else Scale(one, -c), data, "scale")
         case "mul":
-            return Piece(Scale(c), data, "scale")
+            return MatchedOperation(Scale(c), data, "scale")
     if first or (c == 0).any():
         raise NoSpikingFormError(f"{where}: it divides by values of the network, or by 0; cut the model in front of it.")
-    return Piece(Scale(np.asarray(1.0 / c, np.float32)), data, "scale")
+    return MatchedOperation(Scale(np.asarray(1.0 / c, np.float32)), data, "scale")
 
 
-def _of_two(n: Node, where: str) -> Piece:
+def _of_two(n: Node, where: str) -> MatchedOperation:
     a, b = n.inputs
     if n.op not in ("add", "sub"):
         raise NoSpikingFormError(f"{where}: it multiplies or divides values of the network by one another; sums of them can be converted.")
     if a.shape != b.shape:
         raise NoSpikingFormError(f"{where}: it adds values of the shapes {list(a.shape[1:])} and {list(b.shape[1:])}; make them equal.")
     if a is b:
-        return Piece(Scale(np.array(2.0 if n.op == "add" else 0.0, np.float32)), (a,), "scale")
-    return Piece(Add(), (a, b), "add", n.op == "sub")
+        return MatchedOperation(Scale(np.array(2.0 if n.op == "add" else 0.0, np.float32)), (a,), "scale")
+    return MatchedOperation(Add(), (a, b), "add", n.op == "sub")
 
 
 def _per_sample(constant: Node, rank: int, where: str) -> Array:

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from snnc.compiler.ir.graph import Array, Graph, Output
-from snnc.frontends.ann2snn.report import Point
+from snnc.frontends.ann2snn.report import AccuracyPoint
 from snnc.frontends.ann2snn.running import recording, runs
 from snnc.frontends.ann2snn.samples import Samples
 
 
 @dataclass(frozen=True)
-class Measured:
+class ConversionResults:
     """Results over the samples: accuracy of the ReLU network, the spiking one over steps, and spikes a neuron and step of each layer."""
 
     output: str
     accuracy: float | None
-    points: tuple[Point, ...]
+    points: tuple[AccuracyPoint, ...]
     rates: Mapping[str, float]
 
 
-def measure(ann: Graph, snn: Graph, samples: Samples, steps: int, layers: list[str]) -> Measured:
+def measure(ann: Graph, snn: Graph, samples: Samples, steps: int, layers: list[str]) -> ConversionResults:
     """Run both networks on all samples; points are at an eighth, a quarter and a half of `steps`, and at all of them."""
     output, _ = next(ann.of_type(Output))
     expected = np.concatenate([found[output] for _, now in runs(ann, samples.inputs, 1) for found in now])
@@ -42,14 +42,14 @@ def measure(ann: Graph, snn: Graph, samples: Samples, steps: int, layers: list[s
     ann_rows = expected.reshape(len(expected), -1)
     points = tuple(_point(t, np.concatenate(parts[t]).reshape(ann_rows.shape), ann_rows, samples.labels) for t in at)
     rates = {name: count / (steps * len(samples)) for name, count in spikes.items()}
-    return Measured(output, _accuracy(ann_rows, samples.labels), points, rates)
+    return ConversionResults(output, _accuracy(ann_rows, samples.labels), points, rates)
 
 
-def _point(steps: int, snn: Array, ann: Array, labels: Array | None) -> Point:
+def _point(steps: int, snn: Array, ann: Array, labels: Array | None) -> AccuracyPoint:
     length = np.linalg.norm(ann, axis=1)
     gap = np.linalg.norm(snn - ann, axis=1) / np.maximum(length, np.finfo(np.float32).tiny)
     agreement = None if ann.shape[1] < 2 else float((snn.argmax(axis=1) == ann.argmax(axis=1)).mean())
-    return Point(steps, _accuracy(snn, labels), agreement, float(gap.mean()), float(np.percentile(gap, 95)))
+    return AccuracyPoint(steps, _accuracy(snn, labels), agreement, float(gap.mean()), float(np.percentile(gap, 95)))
 
 
 def _accuracy(rows: Array, labels: Array | None) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from snnc.frontends.ann2snn.errors import NoSpikingFormError
-from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
+from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Node
 from snnc.frontends.onnx.flattening.operation import Subgraph
 from snnc.frontends.onnx.load import HANDLERS
@@ -59,7 +59,7 @@ def refusal(op: str, where: str) -> NoSpikingFormError:
 def handlers(graph: Subgraph, origins: dict[int, str]) -> Mapping[str, Handler]:
     """Return the kind of each operator of `graph`; `origins` is filled with the file's name for each node that holds data."""
 
-    def apply(call: Call) -> list[Value]:
+    def apply(call: OperatorCall) -> list[Value]:
         op = call.operation.op
         if not any(_is_data(a) for a in call.arguments):
             if op not in HANDLERS:
@@ -74,7 +74,7 @@ def handlers(graph: Subgraph, origins: dict[int, str]) -> Mapping[str, Handler]:
     return {operation.op: apply for operation in graph.operations}
 
 
-def _on_data(op: str, call: Call) -> list[Value]:
+def _on_data(op: str, call: OperatorCall) -> list[Value]:
     if op in FINAL:
         x = call.node(0)
         axis = call.axis(call.integer("axis", -1), len(x.shape))

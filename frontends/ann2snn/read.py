@@ -11,19 +11,19 @@ import numpy as np
 from onnx import ModelProto
 
 from snnc.compiler.errors import SnncError
-from snnc.compiler.ir.graph import Graph, Input, Layout, Linear, Operation, Output, Population, Reshape, Scale
+from snnc.compiler.ir.graph import FileLayout, Graph, Input, Linear, Operation, Output, Population, Reshape, Scale
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.passes.fold_scale import FoldScale
 from snnc.frontends.ann2snn.errors import AlreadySpikingError, Ann2SnnError, BatchAxisError, NoSpikingFormError
-from snnc.frontends.ann2snn.matching import Piece, match
+from snnc.frontends.ann2snn.matching import MatchedOperation, match
 from snnc.frontends.ann2snn.operators import handlers
 from snnc.frontends.ann2snn.running import check_affordable
-from snnc.frontends.common.execute import Runner
+from snnc.frontends.common.execute import GraphRunner
 from snnc.frontends.load import load
 from snnc.frontends.onnx.errors import MalformedGraphError, OnnxError, SelfCheckError, ShapeError
 from snnc.frontends.onnx.flattening.evaluate import Evaluator
 from snnc.frontends.onnx.flattening.flatten import Run
-from snnc.frontends.onnx.flattening.node import Node, Pool, Shape
+from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
 from snnc.frontends.onnx.flattening.operation import Subgraph, parse
 from snnc.frontends.onnx.flattening.shaping import cut
 from snnc.frontends.onnx.reading.guard import refusing
@@ -96,7 +96,7 @@ def _spikes(path: Path) -> bool:
         return False
 
 
-_Read: TypeAlias = tuple[ReluNetwork, Pool, dict[str, Node]]
+_Read: TypeAlias = tuple[ReluNetwork, NodePool, dict[str, Node]]
 """A network, and the file's own nodes for its outputs."""
 
 
@@ -144,7 +144,7 @@ def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _Read:
     batches = {shape[0] for shape in shapes.values()}
     if len(batches) > 1:
         raise BatchAxisError(f"the inputs have {sorted(batches)} samples on their first axes; export them with one number of samples.")
-    pool, origins = Pool(), dict[int, str]()
+    pool, origins = NodePool(), dict[int, str]()
     inputs = {n: pool.input(n, s) for n, s in shapes.items()}
     results = Run(pool, handlers(parsed, origins)).graph(parsed, dict(inputs))
     outputs: dict[str, Node] = {}
@@ -188,7 +188,7 @@ class _Builder:
 
     def output(self, name: str, node: Node) -> None:
         """Add an output and all nodes that lead to it."""
-        pieces: dict[int, tuple[Node, Piece]] = {}
+        pieces: dict[int, tuple[Node, MatchedOperation]] = {}
         failures: dict[int, Ann2SnnError] = {}
         waiting = [node]
         while waiting:
@@ -206,13 +206,13 @@ class _Builder:
             raise failures[min(failures, key=lambda id_: (id_ not in self.origins, id_))]
         for id_ in sorted(pieces):
             self._add(*pieces[id_])
-        self.graph.add(name, Output("all", Layout(None, 0)))
+        self.graph.add(name, Output("all", FileLayout(None, 0)))
         self.graph.connect(self._names[node.id], name)
 
     def _where(self, n: Node) -> str:
         return f"the input '{n.attrs[0]}'" if n.op == "input" else self.origins.get(n.id, f"a node of kind '{n.op}'")
 
-    def _add(self, n: Node, piece: Piece) -> None:
+    def _add(self, n: Node, piece: MatchedOperation) -> None:
         sources = [self._names[operand.id] for operand in piece.operands]
         if piece.minus:
             sources[1] = self._behind("minus", Scale(np.array(-1.0, np.float32)), sources[1])
@@ -238,7 +238,7 @@ class _Builder:
         return name
 
 
-def _compare(graph: Graph, pool: Pool, outputs: Mapping[str, Node]) -> None:
+def _compare(graph: Graph, pool: NodePool, outputs: Mapping[str, Node]) -> None:
     """Compare the graph with the file's own nodes on a random sample or two."""
     evaluate = Evaluator(0)
     batch = next(iter(outputs.values())).shape[0]
@@ -246,7 +246,7 @@ def _compare(graph: Graph, pool: Pool, outputs: Mapping[str, Node]) -> None:
     expected = {name: evaluate(cut(pool, node, 0, 0, rows)) for name, node in outputs.items()}
     shapes = {n: (rows, *o.shape) for n, o in graph.of_type(Input)}
     drawn = {n: evaluate.input(n, s) if rows == batch else evaluate.step(n, s, 0, 0) for n, s in shapes.items()}
-    found = Runner(graph, rows, {}).step(drawn)
+    found = GraphRunner(graph, rows, {}).step(drawn)
     for name, wanted in expected.items():
         gap, largest = np.abs(found[name].reshape(wanted.shape) - wanted).max(), np.abs(wanted).max()
         if not gap <= _TOLERANCE * largest:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Layer:
+class ReluLayer:
     """One ReLU layer: its name in the network, its node in the file, and its measurements.
 
     Attributes
@@ -26,7 +26,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Point:
+class AccuracyPoint:
     """Accuracy of the spiking network after a number of steps.
 
     Attributes
@@ -74,8 +74,8 @@ class Report:
     measured_on: tuple[int, str]
     source: str
     accuracy: float | None
-    layers: tuple[Layer, ...]
-    points: tuple[Point, ...]
+    layers: tuple[ReluLayer, ...]
+    points: tuple[AccuracyPoint, ...]
 
     @property
     def loss(self) -> float | None:
@@ -104,7 +104,7 @@ class Report:
                 f"{layer.rate:.3g} spikes a neuron and step."
             )
 
-    def _point(self, p: Point) -> str:
+    def _point(self, p: AccuracyPoint) -> str:
         parts = [] if p.accuracy is None else [f"accuracy {_percent(p.accuracy)}"]
         parts += [] if p.agreement is None else [f"same largest output in {_percent(p.agreement)} of the samples"]
         return ", ".join([*parts, f"error {_percent(p.error)} of the output (95th percentile {_percent(p.error_95)})"])

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from snnc.compiler.ir.graph import Array, Conv, Edge, Graph, Layout, Linear, Output, Pool, Population
+from snnc.compiler.ir.graph import Array, Conv, Edge, FileLayout, Graph, Linear, Output, Pool, Population
 from snnc.compiler.ir.shapes import PortMap, port_map, size
 from snnc.compiler.passes.edit import add_edge, fresh_name
-from snnc.frontends.common.execute import Runner
-from snnc.frontends.onnx.errors import TooLargeError
+from snnc.frontends.common.execute import GraphRunner
+from snnc.frontends.onnx.errors import OnnxLimitError
 
 _ROOM: Final = 2**24
 """Numbers that one array of a run is to hold, if more than one sample is in it."""
@@ -22,7 +22,7 @@ def recording(graph: Graph) -> tuple[Graph, dict[str, str]]:
     """Return the graph with an output behind each population, and population -> name of that output."""
     graph, names = graph.copy(), dict[str, str]()
     for name, population in list(graph.of_type(Population)):
-        names[name] = graph.add(fresh_name(graph, f"record.{name}"), Output("all", Layout(None, 0)))
+        names[name] = graph.add(fresh_name(graph, f"record.{name}"), Output("all", FileLayout(None, 0)))
         add_edge(graph, Edge(name, names[name], population.model.outputs[0], "in"))
     return graph, names
 
@@ -36,7 +36,7 @@ def runs(graph: Graph, inputs: Mapping[str, Array], steps: int) -> Iterator[tupl
 
 
 def _steps(graph: Graph, inputs: Mapping[str, Array], steps: int) -> Iterator[Mapping[str, Array]]:
-    runner = Runner(graph, len(next(iter(inputs.values()))), {})
+    runner = GraphRunner(graph, len(next(iter(inputs.values()))), {})
     for _ in range(steps):
         yield runner.step(inputs)
 
@@ -53,7 +53,7 @@ def check_affordable(graph: Graph, ports: PortMap) -> None:
     layers = [(o.weight.shape[1:], ports[n, "out"].shape) for n, o in graph.of_type(Linear, Conv)]
     work = sum(math.prod(weight) * size(out) for weight, out in layers)
     if widest > MAX_NUMBERS or work > MAX_WORK:
-        raise TooLargeError(
+        raise OnnxLimitError(
             f"one sample takes {work:,} multiplications and {widest:,} numbers at a time; a conversion runs the network in NumPy "
             f"and takes up to {MAX_WORK:,} and {MAX_NUMBERS:,}. Convert a smaller network, or one of smaller inputs."
         )

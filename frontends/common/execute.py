@@ -42,7 +42,7 @@ Term: TypeAlias = Callable[[Mapping[str, Array]], Array]
 Layer: TypeAlias = Callable[[Mapping[str, Array]], Array]
 
 
-class Runner:
+class GraphRunner:
     """One run of a graph over a batch, in float64.
 
     Parameters

@@ -18,7 +18,7 @@ from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.compiler.passes.edit import fresh_name
 from snnc.frontends.dsl.connections import Connection, Dense
 from snnc.frontends.dsl.errors import ConnectionKindError, EmptyNetworkError, ForeignNodeError, NetworkShapeError, PopulationOptionError
-from snnc.frontends.dsl.nodes import Group, Node, grouped
+from snnc.frontends.dsl.nodes import Group, NetworkNode, grouped
 from snnc.frontends.dsl.wiring import Wiring, build_chain, part_text, shape_after
 
 ShapeLike: TypeAlias = "int | Iterable[int]"
@@ -52,7 +52,7 @@ class Network:
         self._graph = Graph(name)
         self._connections = 0
 
-    def input(self, shape: ShapeLike, kind: Kind = "spikes", name: str | None = None) -> Node:
+    def input(self, shape: ShapeLike, kind: Kind = "spikes", name: str | None = None) -> NetworkNode:
         """Add an input.
 
         Parameters
@@ -79,7 +79,7 @@ class Network:
         parameters: Mapping[str, npt.ArrayLike] | None = None,
         initial: Mapping[str, npt.ArrayLike] | None = None,
         surrogate: Surrogate | None = None,
-    ) -> Node:
+    ) -> NetworkNode:
         """Add neurons of one model.
 
         Parameters
@@ -116,7 +116,7 @@ class Network:
         population = Population(model, size, _values(parameters, size, what), learn, _values(initial, size, what), surrogate)
         return self._node(self._graph.add(label, population), size)
 
-    def group(self, *nodes: Node, name: str | None = None) -> Group:
+    def group(self, *nodes: NetworkNode, name: str | None = None) -> Group:
         """Join nodes into one, to use as a source, a target or an output.
 
         As a source, a group concatenates the values of its nodes along their first axis; as a target, each of its nodes gets
@@ -151,7 +151,7 @@ class Network:
             self._own(node)
         return grouped(self, nodes, name)
 
-    def shape_after(self, source: Node, connection: Connection | Sequence[Connection]) -> Shape:
+    def shape_after(self, source: NetworkNode, connection: Connection | Sequence[Connection]) -> Shape:
         """Return the result shape of `connection` for `source`, for the population after it.
 
         Parameters
@@ -186,8 +186,8 @@ class Network:
 
     def connect(
         self,
-        source: Node,
-        target: Node,
+        source: NetworkNode,
+        target: NetworkNode,
         connection: Connection | Sequence[Connection] | None = None,
         *,
         delay: int = 0,
@@ -233,7 +233,7 @@ class Network:
         Wiring(self._graph, label).connect(stages, (source, source_port), (target, target_port), steps)
         self._connections += 1
 
-    def output(self, node: Node, port: str = "", readout: Readout = "all", name: str | None = None) -> str:
+    def output(self, node: NetworkNode, port: str = "", readout: Readout = "all", name: str | None = None) -> str:
         """Name a result.
 
         Parameters
@@ -290,23 +290,23 @@ class Network:
         """The representation in a notebook."""
         return graph_html(self._graph, "Network")
 
-    def _node(self, name: str, shape: Shape) -> Node:
-        return Node(name, shape, self)
+    def _node(self, name: str, shape: Shape) -> NetworkNode:
+        return NetworkNode(name, shape, self)
 
-    def _own(self, node: Node) -> None:
-        if not isinstance(node, Node) or node.network is not self:
+    def _own(self, node: NetworkNode) -> None:
+        if not isinstance(node, NetworkNode) or node.network is not self:
             raise ForeignNodeError(f"{node!r} is not a node of the network {self.name!r}; give what its input() or population() returned.")
 
     def _free(self, base: str) -> str:
         return fresh_name(self._graph, base)
 
-    def _check_port(self, node: Node, port: str) -> None:
+    def _check_port(self, node: NetworkNode, port: str) -> None:
         for leaf in node.leaves:
             ports = source_ports(self._graph.operation(leaf.name))
             if port and port not in ports:
                 raise PopulationOptionError(f"{leaf.name!r} has no output or state {port!r}; it has {', '.join(ports)}.")
 
-    def _check_target(self, node: Node, port: str, where: str) -> None:
+    def _check_target(self, node: NetworkNode, port: str, where: str) -> None:
         for leaf in node.leaves:
             operation = self._graph.operation(leaf.name)
             if not isinstance(operation, Population):
@@ -314,7 +314,7 @@ class Network:
             if port and port not in operation.model.inputs:
                 raise UnknownNodeError(f"{where}: {leaf.name!r} has no input port {port!r}; it has {', '.join(operation.model.inputs)}.")
 
-    def _check_cycle(self, source: Node, target: Node, delay: int) -> None:
+    def _check_cycle(self, source: NetworkNode, target: NetworkNode, delay: int) -> None:
         if delay:
             return
         starts = {leaf.name for leaf in source.leaves}

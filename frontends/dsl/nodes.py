@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class NetworkNode:
     """An end of connections; ``node[:80]`` is a part of it.
 
     Attributes
@@ -64,20 +64,20 @@ class Node:
         return re.sub(r"\W+", "_", self.name).strip("_") if isinstance(self, View) else self.name
 
     @property
-    def leaves(self) -> tuple[Node, ...]:
+    def leaves(self) -> tuple[NetworkNode, ...]:
         """The inputs and populations of which it consists."""
         return (self,)
 
 
 @dataclass(frozen=True, eq=False)
-class View(Node):
+class View(NetworkNode):
     """A part of a node: for each of `cuts`, (axis, start, stop)."""
 
-    parent: Node
+    parent: NetworkNode
     cuts: tuple[tuple[int, int, int], ...]
 
     @property
-    def leaves(self) -> tuple[Node, ...]:
+    def leaves(self) -> tuple[NetworkNode, ...]:
         """Those of the whole."""
         return self.parent.leaves
 
@@ -89,13 +89,13 @@ class View(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Group(Node):
+class Group(NetworkNode):
     """Nodes concatenated along their first axis."""
 
-    members: tuple[Node, ...]
+    members: tuple[NetworkNode, ...]
 
     @property
-    def leaves(self) -> tuple[Node, ...]:
+    def leaves(self) -> tuple[NetworkNode, ...]:
         """Those of all members."""
         return tuple(leaf for member in self.members for leaf in member.leaves)
 
@@ -109,7 +109,7 @@ class Group(Node):
         return tuple(found)
 
 
-def grouped(network: Network, members: tuple[Node, ...], name: str | None) -> Group:
+def grouped(network: Network, members: tuple[NetworkNode, ...], name: str | None) -> Group:
     """Return the group of `members`.
 
     Raises
@@ -130,7 +130,7 @@ def grouped(network: Network, members: tuple[Node, ...], name: str | None) -> Gr
     return Group(name or "_".join(member.name for member in members), shape, network, members)
 
 
-def _range(node: Node, part: Any, axis: int) -> tuple[int, int]:
+def _range(node: NetworkNode, part: Any, axis: int) -> tuple[int, int]:
     length = node.shape[axis]
     try:
         if isinstance(part, slice):

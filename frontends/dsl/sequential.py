@@ -9,7 +9,7 @@ from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.frontends.dsl.connections import Connection, Conv, Dense, OneToOne, Sparse
 from snnc.frontends.dsl.errors import SequenceError
 from snnc.frontends.dsl.network import Network, ShapeLike
-from snnc.frontends.dsl.nodes import Node
+from snnc.frontends.dsl.nodes import NetworkNode
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def _check_order(pending: list[Connection], layer: Connection, position: int) ->
         )
 
 
-def _layer(net: Network, source: Node, pending: list[Connection], model: NeuronModel, position: int) -> Node:
+def _layer(net: Network, source: NetworkNode, pending: list[Connection], model: NeuronModel, position: int) -> NetworkNode:
     chain = pending or [OneToOne()]
     for part in chain:
         unknown = isinstance(part, Dense | Sparse) and part.outputs is None and getattr(part, "matrix", None) is None

@@ -10,7 +10,7 @@ from snnc.compiler.passes.edit import fresh_name
 from snnc.frontends.dsl.connections import Connection
 from snnc.frontends.dsl.connections.base import Branch, check_target
 from snnc.frontends.dsl.connections.split import split_rows
-from snnc.frontends.dsl.nodes import Group, Node, View
+from snnc.frontends.dsl.nodes import Group, NetworkNode, View
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Wiring:
     graph: Graph
     label: str
 
-    def connect(self, stages: Sequence[Stage], source: tuple[Node, str], target: tuple[Node, str], delay: int) -> None:
+    def connect(self, stages: Sequence[Stage], source: tuple[NetworkNode, str], target: tuple[NetworkNode, str], delay: int) -> None:
         """Connect a port of `source` through all stages to a port of `target`."""
         tap = replace(self.fetch(*source), delay=delay)
         names = self._names(stages)
@@ -57,7 +57,7 @@ class Wiring:
         before = [sum(other.kind == stage.kind for other in stages[:number]) for number, stage in enumerate(stages)]
         return [f"{self.label}_{stage.kind}{count + 1 if count else ''}" for stage, count in zip(stages, before, strict=True)]
 
-    def _finish(self, tap: Tap, branches: Sequence[Branch], name: str, node: Node, port: str) -> None:
+    def _finish(self, tap: Tap, branches: Sequence[Branch], name: str, node: NetworkNode, port: str) -> None:
         """Connect the end of a chain to its target; each node of a group gets its own weights if possible."""
         parts = split_rows(branches, node.ranges) if isinstance(node, Group) else None
         if parts is not None and isinstance(node, Group):
@@ -68,7 +68,7 @@ class Wiring:
         for end in [self._total(taps, name)] if isinstance(node, View | Group) else taps:
             self.deliver(end, node, port)
 
-    def fetch(self, node: Node, port: str) -> Tap:
+    def fetch(self, node: NetworkNode, port: str) -> Tap:
         """Read a node, a part of one or a group."""
         match node:
             case View(parent=parent, cuts=cuts):
@@ -85,7 +85,7 @@ class Wiring:
             case _:
                 return Tap(node.name, port)
 
-    def deliver(self, tap: Tap, node: Node, port: str) -> None:
+    def deliver(self, tap: Tap, node: NetworkNode, port: str) -> None:
         """Connect values to a node, a part of one or a group."""
         match node:
             case View(parent=parent, padding=padding):

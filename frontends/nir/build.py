@@ -17,7 +17,7 @@ from snnc.frontends.nir.reading.fields import FIRING, NirNode
 from snnc.frontends.nir.reading.flatten import JUNCTION, Edge, Flat
 from snnc.frontends.nir.reading.infer import Shapes
 from snnc.frontends.nir.windows import window_operation
-from snnc.frontends.nir.wiring import Link, dissolve
+from snnc.frontends.nir.wiring import DelayedEdge, dissolve
 
 MAX_DELAY: Final = 65_535
 """Maximum steps of a delay."""
@@ -74,14 +74,14 @@ def build(
     """
     whole = {n: int(lag[0]) for n, lag in lags.items() if lag.size == 1}
     enter = {n: _fresh(f"{n}.in", flat.nodes) for n in lags if n not in whole}
-    links = [Link(s, enter.get(t, t), delays.get((s, t), 0) + whole.get(t, 0)) for s, t in flat.edges]
+    links = [DelayedEdge(s, enter.get(t, t), delays.get((s, t), 0) + whole.get(t, 0)) for s, t in flat.edges]
     operations = {n: _operation(node, n, shapes, dt, dialect) for n, node in flat.nodes.items()}
     for node, first in enter.items():
         operations[first] = Add()
         for lag, mask in _masks(lags[node].reshape(shapes.entering[node])):
             part = _fresh(f"{node}.{lag}", operations)
             operations[part] = OneToOne(mask)
-            links += [Link(first, part, lag), Link(part, node)]
+            links += [DelayedEdge(first, part, lag), DelayedEdge(part, node)]
     links, gone = dissolve(links, [n for n, operation in operations.items() if isinstance(operation, Add)])
     return _assembled(Graph(name), {n: o for n, o in operations.items() if n not in gone}, links)
 
@@ -92,7 +92,7 @@ def _masks(lags: Array) -> Iterator[tuple[int, Array]]:
         yield int(lag), (lags == lag).astype(np.float32)
 
 
-def _assembled(graph: Graph, operations: Mapping[str, Operation], links: list[Link]) -> Graph:
+def _assembled(graph: Graph, operations: Mapping[str, Operation], links: list[DelayedEdge]) -> Graph:
     """Add operations and links to `graph`, with a sum before operations that take one edge and get several."""
     sources = Counter(link.target for link in links)
     enter: dict[str, str] = {}
@@ -106,7 +106,7 @@ def _assembled(graph: Graph, operations: Mapping[str, Operation], links: list[Li
     return graph
 
 
-def _order(names: Iterable[str], links: Iterable[Link]) -> list[str]:
+def _order(names: Iterable[str], links: Iterable[DelayedEdge]) -> list[str]:
     """Return the nodes from the inputs on."""
     immediate: nx.DiGraph[str] = nx.DiGraph()
     immediate.add_nodes_from(names)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Link:
+class DelayedEdge:
     """A connection from one node to another, `delay` steps late."""
 
     source: str
@@ -16,7 +16,7 @@ class Link:
     delay: int = 0
 
 
-def dissolve(links: Iterable[Link], passing: Iterable[str]) -> tuple[list[Link], set[str]]:
+def dissolve(links: Iterable[DelayedEdge], passing: Iterable[str]) -> tuple[list[DelayedEdge], set[str]]:
     """Leave out nodes of `passing`, which hand on the sum of what arrives, and connect their sources with their targets.
 
     A node with several sources and several targets stays, so that the links never become more; so does one that leads to itself.
@@ -26,8 +26,8 @@ def dissolve(links: Iterable[Link], passing: Iterable[str]) -> tuple[list[Link],
     list of Link, set of str
         The links that are left, and the nodes left out.
     """
-    into: defaultdict[str, list[Link]] = defaultdict(list)
-    out_of: defaultdict[str, list[Link]] = defaultdict(list)
+    into: defaultdict[str, list[DelayedEdge]] = defaultdict(list)
+    out_of: defaultdict[str, list[DelayedEdge]] = defaultdict(list)
     for link in links:
         into[link.target].append(link)
         out_of[link.source].append(link)
@@ -37,7 +37,7 @@ def dissolve(links: Iterable[Link], passing: Iterable[str]) -> tuple[list[Link],
         if min(len(before), len(after)) != 1 or any(link.target == name for link in after):
             continue
         gone.add(name)
-        joined = [Link(b.source, a.target, b.delay + a.delay) for b in before for a in after]
+        joined = [DelayedEdge(b.source, a.target, b.delay + a.delay) for b in before for a in after]
         for link in before:
             out_of[link.source].remove(link)
         for link in after:

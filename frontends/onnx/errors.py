@@ -53,7 +53,7 @@ class MalformedGraphError(OnnxError):
     code = "SNNC-E207"
 
 
-class TooLargeError(OnnxError):
+class OnnxLimitError(OnnxError):
     """A tensor, a trip count or the unrolled graph exceeds a limit, which is checked before memory is allocated."""
 
     code = "SNNC-E208"

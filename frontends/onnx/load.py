@@ -29,7 +29,7 @@ from snnc.frontends.onnx.errors import (
 )
 from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.flatten import Handler, Run
-from snnc.frontends.onnx.flattening.node import Node, Pool, Shape
+from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
 from snnc.frontends.onnx.flattening.operation import Subgraph, parse
 from snnc.frontends.onnx.flattening.sample import Inputs
 from snnc.frontends.onnx.operators import (
@@ -66,11 +66,11 @@ from snnc.frontends.onnx.operators import (
     window as ops_window,
 )
 from snnc.frontends.onnx.proof.traces import Built, Imported
-from snnc.frontends.onnx.proof.verify import Wanted, verify
+from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
 from snnc.frontends.onnx.reading.bind import bind
 from snnc.frontends.onnx.reading.described import File, Seen, described
 from snnc.frontends.onnx.reading.guard import refusing
-from snnc.frontends.onnx.reading.packed import Parts, advised, joined, parts_of
+from snnc.frontends.onnx.reading.packed import UnpackedStates, advised, joined, parts_of
 from snnc.frontends.onnx.reading.pairing import Pairs, guess_said, pair_states
 from snnc.frontends.onnx.reading.reader import notes_of, opset_of, read_model
 from snnc.frontends.onnx.recovery.detaching import DEFAULT, Detach, sentence, strip
@@ -81,8 +81,8 @@ from snnc.frontends.onnx.reroll.rearrange import rearranged
 from snnc.frontends.onnx.reroll.retime import retime
 from snnc.frontends.onnx.reroll.roll import READINGS, Roller
 from snnc.frontends.onnx.reroll.static import static_timeline
-from snnc.frontends.onnx.reroll.step import Result, Step, check_operations
-from snnc.frontends.onnx.reroll.timeline import Timeline, alive_from, check_extent, extend, find_axes, timeline
+from snnc.frontends.onnx.reroll.step import RecoveredStep, Result, check_operations
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline, alive_from, check_extent, extend, find_axes, timeline
 
 HANDLERS: Final[Mapping[str, Handler]] = {
     **ops_elementwise.HANDLERS,
@@ -212,7 +212,7 @@ def _described(source: _Source, notes: object, digest: object) -> tuple[Imported
     if notes is None:
         return None, []
 
-    def execute(pool: Pool, shapes: Mapping[str, Shape], watched: frozenset[str]) -> tuple[dict[str, Node], Seen]:
+    def execute(pool: NodePool, shapes: Mapping[str, Shape], watched: frozenset[str]) -> tuple[dict[str, Node], Seen]:
         run = Run(pool, {**HANDLERS, **ops_described.HANDLERS}, watch=watched)
         results = run.graph(source.graph, {n: pool.input(n, s) for n, s in shapes.items()})
         return {n: v for n, v in zip(source.graph.outputs, results, strict=True) if isinstance(v, Node)}, run.seen
@@ -260,7 +260,7 @@ def _bound(source: _Source) -> Imported:
 
 def _recover(source: _Source, sizes: Mapping[str, int], dynamic: Mapping[str, int]) -> Imported:
     shapes = source.bound(sizes)
-    pool = Pool()
+    pool = NodePool()
     inputs = {n: pool.input(n, s) for n, s in shapes.items()}
     outputs = _run(source, pool, inputs)
     axes = find_axes(pool, alive_from(list(outputs.values())))
@@ -288,7 +288,7 @@ def _recover(source: _Source, sizes: Mapping[str, int], dynamic: Mapping[str, in
     return _unrolled(source, pool, line, shapes, line.steps, outputs)
 
 
-def _run(source: _Source, pool: Pool, inputs: Mapping[str, Node], step: int | None = None) -> dict[str, Node]:
+def _run(source: _Source, pool: NodePool, inputs: Mapping[str, Node], step: int | None = None) -> dict[str, Node]:
     results = Run(pool, HANDLERS if source.detach else MARKED, step).graph(source.graph, dict(inputs))
     found: dict[str, Node] = {}
     for name, value in zip(source.graph.outputs, results, strict=True):
@@ -299,7 +299,7 @@ def _run(source: _Source, pool: Pool, inputs: Mapping[str, Node], step: int | No
 
 
 def _unrolled(
-    source: _Source, pool: Pool, line: Timeline, shapes: Mapping[str, Shape], steps: int | None, outputs: Mapping[str, Node]
+    source: _Source, pool: NodePool, line: GraphTimeline, shapes: Mapping[str, Shape], steps: int | None, outputs: Mapping[str, Node]
 ) -> Imported:
     def finished(roller: Roller) -> Imported:
         extend(line, pool)
@@ -309,7 +309,7 @@ def _unrolled(
     return _read(line, finished)
 
 
-def _read(line: Timeline, finished: Callable[[Roller], Imported]) -> Imported:
+def _read(line: GraphTimeline, finished: Callable[[Roller], Imported]) -> Imported:
     """Roll up and finish; if no initial state explains the file, try another assignment of values to steps."""
     first = Roller(line)
     try:
@@ -329,7 +329,7 @@ def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dic
     return Pairs({})
 
 
-def _apart(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: Parts) -> Imported:
+def _apart(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates) -> Imported:
     """Read a single step with its states separated or whole, trying first the step's own structure."""
     first, second = (parts, None) if parts.packed else (None, parts)
     try:
@@ -340,9 +340,9 @@ def _apart(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str
         raise
 
 
-def _single(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: Parts | None = None) -> Imported:
+def _single(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates | None = None) -> Imported:
     """Replicate a single step with its states fed back, so that it resembles an unrolled file."""
-    pool = Pool()
+    pool = NodePool()
     data, count = {n: s for n, s in shapes.items() if n not in pairs}, max(source.replicas, _REPLICAS + (parts.depth if parts else 0))
     sequences = {n: pool.input(n, (count, *s)) for n, s in data.items()}
     states = parts.start(pool) if parts else {n: pool.input(n, shapes[n]) for n in pairs}
@@ -386,7 +386,7 @@ def _single(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, st
 
 def _finish(
     source: _Source,
-    pool: Pool,
+    pool: NodePool,
     rolled: tuple[Roller, list[Result]],
     shapes: Mapping[str, Shape],
     axes: Mapping[str, int],
@@ -403,9 +403,9 @@ def _finish(
     line = roller.line
     names = set(source.inputs) | set(source.graph.outputs)
     try:
-        built = _settled(source, Step(roller.classes, axes, results), shapes, steps, names)
+        built = _settled(source, RecoveredStep(roller.classes, axes, results), shapes, steps, names)
     except (StepGraphError, NotYetError) as error:
-        built = _unbatched(source, lambda: Step(roller.classes, axes, results, batched=False), shapes, steps, names, error)
+        built = _unbatched(source, lambda: RecoveredStep(roller.classes, axes, results, batched=False), shapes, steps, names, error)
     if line.steps < MIN_STEPS:
         raise NoTimeError(
             f"the file holds {line.steps} time steps; {MIN_STEPS} are needed to see how a step repeats. "
@@ -417,19 +417,19 @@ def _finish(
         graph.assumptions.extend(sentence(graph, source.detach))
     if source.given is not None:
         return found
-    wanted = [Wanted(r.name, outputs[r.name] if outputs else None, r.rows, r.time_axis) for r in results]
+    wanted = [CheckedOutput(r.name, outputs[r.name] if outputs else None, r.rows, r.time_axis) for r in results]
     graph.assumptions.extend(verify(graph, wanted, built.traces, found.inputs, pool.folded))
     return found
 
 
-def _settled(source: _Source, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str]) -> Built:
+def _settled(source: _Source, step: RecoveredStep, shapes: Mapping[str, Shape], steps: int | None, names: set[str]) -> Built:
     step = rearranged(broadcast_out(step))
     check_operations(step)
     return settle(source.title, step, shapes, steps, names, source.detach)
 
 
 def _unbatched(
-    source: _Source, make: Callable[[], Step], shapes: Mapping[str, Shape], steps: int | None, names: set[str], error: OnnxError
+    source: _Source, make: Callable[[], RecoveredStep], shapes: Mapping[str, Shape], steps: int | None, names: set[str], error: OnnxError
 ) -> Built:
     """Read a step with convolutions of one image as that of one sample; if that fails too, the first error is more informative."""
     step = make()

@@ -27,7 +27,7 @@ _OPSET: Final = {"TorchScript": OPSET, "dynamo": 18}
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class ExportedCall:
     """An export: a module that may be modified, the arguments of a call, the names of its inputs, and the exporters to try."""
 
     module: Any
@@ -52,7 +52,7 @@ def require_torch() -> Any:
     return torch
 
 
-def export(call: Call, file: Path) -> None:
+def export(call: ExportedCall, file: Path) -> None:
     """Export `call` into `file`; its module is copied for each exporter.
 
     Raises
@@ -118,7 +118,7 @@ def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder:
     arguments = tuple(torch.as_tensor(np.asarray(examples[name], np.float32)) for name in names)
     title = type(module).__name__
     file = folder / f"{title}.onnx"
-    export(Call(copy.deepcopy(module).eval(), title, arguments, tuple(argument_names(module, arguments))), file)
+    export(ExportedCall(copy.deepcopy(module).eval(), title, arguments, tuple(argument_names(module, arguments))), file)
     return file
 
 

@@ -14,7 +14,7 @@ from snnc.compiler.ir.graph import Graph
 from snnc.frontends.onnx.errors import OnnxError
 from snnc.frontends.onnx.load import load_onnx
 from snnc.frontends.onnx.writer.errors import TorchModuleError
-from snnc.frontends.torch.exporting import EXPORTERS, Call, argument_names, export, require_torch
+from snnc.frontends.torch.exporting import EXPORTERS, ExportedCall, argument_names, export, require_torch
 from snnc.frontends.torch.held import hold_back
 from snnc.frontends.torch.marking import clamped, write_marks
 from snnc.frontends.torch.naming import keep_shared, learnable_as_in, named_after
@@ -97,7 +97,7 @@ def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None) -> Gra
     def exported(part: Any, exporters: tuple[str, ...]) -> Graph:
         with temporary_folder() as folder:
             file = Path(folder) / f"{title}.onnx"
-            export(Call(sequence_module(part, found, arguments), title, leaves, names, exporters), file)
+            export(ExportedCall(sequence_module(part, found, arguments), title, leaves, names, exporters), file)
             write_marks(file)
             graph = load_onnx(file, steps=steps, marked=True)
             graph.assumptions.extend(unclamped(clamped(file), part))

@@ -13,7 +13,7 @@ from wide import sampled
 from windowed_nets import deep, tangled
 
 from snnc.backends.poplar.emit import assemble
-from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import connected
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
@@ -104,7 +104,7 @@ def mapped(seed, monkeypatch):
     if bits:
         monkeypatch.setattr(mapper, "with_bits", with_bits)
     plan = mapper.make_plan(program, target, steps=STEPS, batch=BATCH, quick=True, **options)
-    return Network(program, plan), layouts[-1]
+    return PoplarNetwork(program, plan), layouts[-1]
 
 
 @pytest.mark.parametrize("seed", sampled(range(60), 3))

@@ -24,14 +24,14 @@ from snnc.benchmarks.cpu.suite import measure
 from snnc.benchmarks.cpu.summary import summary, summary_lines
 from snnc.benchmarks.cpu.table import lines
 from snnc.benchmarks.cpu.worker import IN_A_ROW, Worker
-from snnc.benchmarks.cpu.workloads import WORKLOADS, Conv, Dense, Workload, workloads
+from snnc.benchmarks.cpu.workloads import WORKLOADS, ConvLayer, DenseLayer, Workload, workloads
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
 from snnc.cli import main as cli
 from snnc.errors import BenchError
 
-RECURRENT = Workload("recurrent", 0.2, 20, 5, (30,), (Dense(24, True), Dense(16)), 4)
-CONV = Workload("maps", 0.1, 12, 3, (2, 13, 13), (Conv(3, 3, 2), Conv(4, 2, 2)), 3, drive=0.3, gain=0.2)
-LONE = Workload("lone", 0.2, 20, 5, (40,), (Dense(40),), 0)
+RECURRENT = Workload("recurrent", 0.2, 20, 5, (30,), (DenseLayer(24, True), DenseLayer(16)), 4)
+CONV = Workload("maps", 0.1, 12, 3, (2, 13, 13), (ConvLayer(3, 3, 2), ConvLayer(4, 2, 2)), 3, drive=0.3, gain=0.2)
+LONE = Workload("lone", 0.2, 20, 5, (40,), (DenseLayer(40),), 0)
 KEYS = {"workload", "density", "engine", "mode", "ms_median", "ms_p10", "samples_per_s", "peak_mb", "loss"}
 
 

@@ -14,7 +14,7 @@ from snnc.benchmarks.benchmark import Benchmark
 from snnc.benchmarks.cpu import process
 from snnc.benchmarks.cpu.network import network
 from snnc.benchmarks.cpu.rows import ratios_by_turn
-from snnc.benchmarks.cpu.workloads import Conv, Dense, Workload, workloads
+from snnc.benchmarks.cpu.workloads import ConvLayer, DenseLayer, Workload, workloads
 from snnc.benchmarks.cuda import command, gpu, paper, paper_step
 from snnc.benchmarks.cuda.bound import bound, neurons, parameters, products, table
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
@@ -26,7 +26,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.errors import BenchError
 
 W1 = workloads("w1-5", CUDA_WORKLOADS, "cuda")[0]
-CONV = Workload("maps", 0.1, 12, 3, (2, 13, 13), (Conv(3, 3, 2), Conv(4, 2, 2)), 3)
+CONV = Workload("maps", 0.1, 12, 3, (2, 13, 13), (ConvLayer(3, 3, 2), ConvLayer(4, 2, 2)), 3)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_the_bound_is_that_of_counting_by_hand():
     assert (found.seconds, found.reason) == (found.steps, "steps")
 
 
-@pytest.mark.parametrize("workload", [W1, CONV, Workload("lone", 0.2, 3, 2, (30,), (Dense(30),), 0)], ids=lambda w: w.name)
+@pytest.mark.parametrize("workload", [W1, CONV, Workload("lone", 0.2, 3, 2, (30,), (DenseLayer(30),), 0)], ids=lambda w: w.name)
 def test_sizes_in_the_bound_are_those_of_the_network(workload):
     program = lower(network(workload).graph())
     learned = [p.value.size for p in program.parameters.values() if p.label.endswith((".weight", ".bias"))]
@@ -95,7 +95,7 @@ def test_workloads_are_w1_and_w2_at_three_batches_and_lone_layers():
     lone = [w for w in CUDA_WORKLOADS if w.name.startswith("open")]
     assert len(lone) == 18
     assert {(w.steps, w.batch, w.classes) for w in lone} == {(500, 16, 0)}
-    assert stand_in(lone[-1]).layers == (Dense(512),)
+    assert stand_in(lone[-1]).layers == (DenseLayer(512),)
     assert stand_in(W1).layers == W1.layers
     assert {e.engine for e in CUDA_ENTRIES} == {"snnc", "snntorch", "norse", "spikingjelly", "torch", "jax", "spyx"}
 
@@ -168,7 +168,7 @@ def measured(monkeypatch):
 def test_rows_of_a_device_tell_their_bound_and_those_of_a_stand_in_that_they_mean_nothing(monkeypatch, measured):
     monkeypatch.delenv(CHECK_ON_HOST, raising=False)
     found = {}
-    command.run_suite([W1], ["snnc", "torch"], command.Options(1, 1), lambda line: None, found)
+    command.run_suite([W1], ["snnc", "torch"], command.CudaBenchOptions(1, 1), lambda line: None, found)
     assert [row["times"] for row in found["rows"]] == ["measured"] * 2
     assert found["rows"][1]["bound_ms"] == pytest.approx(0.24)
     assert found["summary"][0]["times_best"] == 8.0
@@ -178,7 +178,7 @@ def test_rows_of_a_device_tell_their_bound_and_those_of_a_stand_in_that_they_mea
     assert "6.2 x" in text[1]
     assert "W1 5 %, torch exact: v by a trial; eager 60 ms, compiled left out (took longer than 60 s)" in text
     monkeypatch.setenv(CHECK_ON_HOST, "1")
-    command.run_suite([W1], ["snnc", "torch"], command.Options(1, 1), lambda line: None, found)
+    command.run_suite([W1], ["snnc", "torch"], command.CudaBenchOptions(1, 1), lambda line: None, found)
     assert all("mean nothing" in row["times"] for row in found["rows"])
     assert found["summary"] == []
     text = "\n".join(lines(found["rows"], [{**ROW, "engine": "jax", "reason": "not installed"}], found["machine"]))

@@ -15,9 +15,9 @@ import pytest
 from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.benchmarks.cpu.engine import Entry, entries
 from snnc.benchmarks.cpu.process import EngineError
-from snnc.benchmarks.cpu.workloads import Dense, Workload
+from snnc.benchmarks.cpu.workloads import DenseLayer, Workload
 from snnc.benchmarks.cuda import command, lines, ways
-from snnc.benchmarks.cuda.command import Options
+from snnc.benchmarks.cuda.command import CudaBenchOptions
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
 from snnc.benchmarks.cuda.lines import Line, Manner
 from snnc.benchmarks.cuda.resuming import read_rows
@@ -26,8 +26,8 @@ from snnc.benchmarks.cuda.warming import versions_of, warmed
 from snnc.cli import main as cli
 from snnc.errors import BenchError
 
-SMALL = Workload("small", 0.2, 5, 4, (12,), (Dense(10, True),), 3)
-LONE = Workload("lone", 0.2, 5, 4, (16,), (Dense(16),), 0)
+SMALL = Workload("small", 0.2, 5, 4, (12,), (DenseLayer(10, True),), 3)
+LONE = Workload("lone", 0.2, 5, 4, (16,), (DenseLayer(16),), 0)
 MANNER = Manner(2, 1, "cpu", ways.FASTEST, 60.0)
 
 
@@ -87,7 +87,7 @@ def test_a_way_whose_first_step_takes_too_long_is_left_out(stub, files):
 
 
 def test_a_choice_of_an_earlier_run_is_taken_without_a_trial_and_dropped_when_it_fails(stub, files):
-    kept = lambda way: ways.Choice(way, ways.KEPT_TRIAL, {way: 1.0}, {})  # noqa: E731
+    kept = lambda way: ways.FastestWay(way, ways.KEPT_TRIAL, {way: 1.0}, {})  # noqa: E731
     taken, failed = Line(stub("right", "slow"), kept("slow")), Line(stub("right", "dies", engine="other"), kept("dies"))
     rows, _ = measure(SMALL, files, [taken, failed], MANNER, lambda text: None)
     assert [(row["variant"], row["chosen"]["by"]) for row in rows] == [("slow", ways.KEPT_TRIAL), ("right", ways.TRIAL)]
@@ -131,7 +131,7 @@ def test_compilers_that_time_kernels_take_their_first_step_alone(stub, files, mo
 def test_choices_are_kept_for_what_they_hang_on(cache):
     entry = Entry("any", "exact", "module", ("eager", "graphed"))
     of = ways.identity(entry, SMALL, {"torch": "2.11"}, ["H100"], 60.0)
-    choice = ways.Choice("graphed", ways.TRIAL, {"graphed": 1.0, "eager": 9.0}, {"compiled": "slow"})
+    choice = ways.FastestWay("graphed", ways.TRIAL, {"graphed": 1.0, "eager": 9.0}, {"compiled": "slow"})
     assert ways.kept_choice(of) is None
     ways.keep_choice(of, choice)
     assert ways.kept_choice(of) == replace(choice, by=ways.KEPT_TRIAL)
@@ -149,7 +149,7 @@ def test_a_damaged_choice_is_ignored_and_written_anew(cache, damage):
     from snnc.compiler.files.cache import write_checked
 
     of = ways.identity(Entry("any", "exact", "module", ("eager",)), SMALL, {}, [], 60.0)
-    choice = ways.Choice("eager", ways.TRIAL, {"eager": 1.0}, {})
+    choice = ways.FastestWay("eager", ways.TRIAL, {"eager": 1.0}, {})
     ways.keep_choice(of, choice)
     (file,) = (cache / "ways").iterdir()
     for write in (file.write_bytes, lambda data: write_checked(file, data)):
@@ -165,7 +165,7 @@ def test_where_no_choice_can_be_kept_the_run_goes_on(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SNNC_CACHE", str(tmp_path / "file" / "cache"))
     of = ways.identity(Entry("any", "exact", "module", ("eager",)), SMALL, {}, [], 60.0)
-    ways.keep_choice(of, ways.Choice("eager", ways.TRIAL, {}, {}))
+    ways.keep_choice(of, ways.FastestWay("eager", ways.TRIAL, {}, {}))
     assert ways.kept_choice(of) is None
 
 
@@ -209,7 +209,7 @@ def suite(monkeypatch, stub, cache):
         found = {}
         save = lambda: path.write_text(json.dumps(found, allow_nan=False))  # noqa: E731
         said = [] if told is None else told
-        command.run_suite(chosen, engines, Options(rounds=1, threads=1, resumed=path, **options), said.append, found, save)
+        command.run_suite(chosen, engines, CudaBenchOptions(rounds=1, threads=1, resumed=path, **options), said.append, found, save)
         return found
 
     return run

@@ -15,7 +15,7 @@ from snnc.benchmarks.published import PublishedLayer, PublishedNet, PublishedOpt
 from snnc.benchmarks.published.backward import groups, stage_tiles
 from snnc.benchmarks.published.layout import lay_out
 from snnc.benchmarks.published.machine import Exchange, Machine
-from snnc.benchmarks.published.options import Loop, prologue
+from snnc.benchmarks.published.options import LoopCost, prologue
 from snnc.compiler.machines import load_target
 from snnc.compiler.tiles.errors import PublishedLayoutError, PublishedOptionError
 
@@ -178,7 +178,7 @@ def test_partial_sums_arrive_word_by_word():
 
 
 def test_loops_are_between_ideal_and_naive_code():
-    loop = Loop(loads=2, stores=1, arithmetic=4, integer=1, branches=1)
+    loop = LoopCost(loads=2, stores=1, arithmetic=4, integer=1, branches=1)
     assert loop.cycles("ideal") == 4  # arithmetic hides the rest
     assert loop.cycles("naive") == 10
     assert loop.cycles("naive", loops=False) == 9

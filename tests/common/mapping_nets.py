@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from snnc.compiler.ir.graph import Layout
+from snnc.compiler.ir.graph import FileLayout
 from snnc.compiler.ir.step_operations import (
     BiasGradient,
-    Dense,
+    BufferValue,
     DenseInputGradient,
+    DenseProduct,
     DenseWeightGradient,
     Fill,
     NeuronAdjoint,
@@ -20,7 +21,6 @@ from snnc.compiler.ir.step_operations import (
     OptimizerStep,
     Record,
     RecordAdjoint,
-    Value,
 )
 from snnc.compiler.ir.step_program import Buffer, ConnectionInfo, InputInfo, OutputInfo, Parameter, PopulationInfo, StepProgram
 from snnc.compiler.losses.ce_mean_membrane import CrossEntropyMeanMembrane
@@ -65,7 +65,7 @@ def program(
     for name, width in widths.items():
         if name.startswith("x"):
             add(name, "input", (width,), "sequence", input_kind)
-    inputs = tuple(InputInfo(n, n, (widths[n],), input_kind, Layout()) for n in widths if n.startswith("x"))
+    inputs = tuple(InputInfo(n, n, (widths[n],), input_kind, FileLayout()) for n in widths if n.startswith("x"))
     for name in populations:
         last = name == populations[-1]
         model = LI if last else LIF
@@ -85,8 +85,8 @@ def program(
             ident = f"c{len(connections)}"
             source = wire.source if wire.source.startswith("x") else f"{wire.source}_o0"
             weight = learn(f"{ident}_w", (n, widths[wire.source]))
-            value = Value(source, wire.delay)
-            forward.append(Dense(ident, value, weight, current))
+            value = BufferValue(source, wire.delay)
+            forward.append(DenseProduct(ident, value, weight, current))
             backward.append(DenseWeightGradient(ident, value, current, f"g_{weight}"))
             if not wire.source.startswith("x"):
                 backward.append(DenseInputGradient(ident, value, weight, current))
@@ -100,9 +100,9 @@ def program(
             PopulationInfo(name, f"layer {name}", (n,), model, kernel, parse_surrogate("atan"), (np.float32(0),), (current,), {"o": out})
         )
     record = add("y0_record", "record", (widths[populations[-1]],), "sequence")
-    forward.append(Record("y0", Value(out), record))
-    backward.append(RecordAdjoint("y0", Value(out), record))
-    outputs = (OutputInfo("y0", "out", Value(out), record, (widths[populations[-1]],), "all", Layout()),)
+    forward.append(Record("y0", BufferValue(out), record))
+    backward.append(RecordAdjoint("y0", BufferValue(out), record))
+    outputs = (OutputInfo("y0", "out", BufferValue(out), record, (widths[populations[-1]],), "all", FileLayout()),)
     return StepProgram(
         "hand",
         buffers,

@@ -11,7 +11,7 @@ from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import PoplarEngine, open_engine
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.files.temporary import HeldFolder
-from snnc.compiler.ir.graph import Flatten, Graph, Input, Layout, OneToOne, Output, Population
+from snnc.compiler.ir.graph import FileLayout, Flatten, Graph, Input, OneToOne, Output, Population
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import parse_loss
@@ -20,7 +20,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Host
 from snnc.compiler.neurons.library import LI, LIF, SLSTM
-from snnc.compiler.tiles.host_io.host_overlap import Wanted, plan_overlap
+from snnc.compiler.tiles.host_io.host_overlap import OverlapRequest, plan_overlap
 from snnc.compiler.tiles.mapper import make_plan
 from snnc.compiler.tiles.placement.search import EFFORT
 
@@ -78,7 +78,7 @@ def several_inputs(random):
     graph = Graph("several_inputs")
     graph.add("spikes", Input((6,), "spikes"))
     graph.add("image", Input((2, 3)))
-    graph.add("static", Input((5,), "values", Layout(None, 0)))
+    graph.add("static", Input((5,), "values", FileLayout(None, 0)))
     graph.add("flat", Flatten())
     graph.connect("image", "flat")
     for name in ("first", "second"):
@@ -100,7 +100,7 @@ def hostile(random):
     """Names that would be code; a static input, delayed and direct outputs; nothing is trained."""
     a, b, c, d, e = HOSTILE
     graph = Graph(a)
-    graph.add(a, Input((6,), "values", Layout(None, 0)))
+    graph.add(a, Input((6,), "values", FileLayout(None, 0)))
     graph.add(b, Population(LIF(0.9), (8,)))
     graph.add("z" + a, Input((8,), "spikes"))
     graph.add(d, Population(LI(0.9), (3,)))
@@ -155,5 +155,5 @@ def overlapped(name, tiles, rate=8e9):
         return make_plan(case.program, machine, steps=STEPS, batch=BATCH, effort=EFFORT, **options)
 
     larger = replace(target, tiles_per_chip=target.tiles_per_chip + tiles, host=Host(rate))
-    plan = plan_overlap(planned, case.program, larger, Wanted("on", tiles))
+    plan = plan_overlap(planned, case.program, larger, OverlapRequest("on", tiles))
     return Project(case.program, plan, emit_poplar(case.program, plan, workplace().path / f"{name}-{tiles}"))

@@ -7,10 +7,10 @@ from snnc.compiler.ir.graph import (
     Add,
     Concat,
     Conv,
+    FileLayout,
     Flatten,
     Graph,
     Input,
-    Layout,
     Linear,
     OneToOne,
     Output,
@@ -84,9 +84,9 @@ class _Draft:
         for k in range(self.draw(st.integers(1, 2))):
             shape = self.draw(st.sampled_from([(3,), (6,), (2, 5), (2, 4, 4)]))
             axes = self.draw(st.permutations(range(len(shape) + 1 + batched)))
-            layout = Layout(axes[0] if timed or k == 0 else None, axes[1] if batched else None)
+            layout = FileLayout(axes[0] if timed or k == 0 else None, axes[1] if batched else None)
             if layout.time_axis is None and batched:
-                layout = Layout(None, 0)
+                layout = FileLayout(None, 0)
             self.add(self.name("x"), Input(shape, self.draw(st.sampled_from(["spikes", "values"])), layout), shape)
         self.batched = batched
 
@@ -213,7 +213,7 @@ class _Draft:
             readout = self.draw(st.sampled_from(["all", "all", "last", "sum", "mean", "max"]))
             timed = readout == "all"
             axes = self.draw(st.permutations(range(len(shape) + timed + self.batched)))
-            layout = Layout(axes[0] if timed else None, axes[-1] if self.batched else None)
+            layout = FileLayout(axes[0] if timed else None, axes[-1] if self.batched else None)
             name = self.name("y")
             window = self.draw(st.sampled_from([(0, None), (0, None), (1, None), (1, 4)]))
             self.graph.add(name, Output(readout, layout, *window))

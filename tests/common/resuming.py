@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from snnc.backends.runtime.engine import OptimizerValues
-from snnc.backends.session import Session
+from snnc.backends.session import BackendSession
 
 
-def assert_goes_on(whole: Session, first: Session, second: Session, data, folder: Path, **fit) -> None:
+def assert_goes_on(whole: BackendSession, first: BackendSession, second: BackendSession, data, folder: Path, **fit) -> None:
     """Two epochs of `whole` are one of `first` and one of `second`, bit for bit, moments and number of updates too."""
     x, y = data
     losses = whole.fit(x, y, epochs=2, seed=5, **fit).batch_losses

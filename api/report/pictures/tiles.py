@@ -10,7 +10,7 @@ from snnc.compiler.ir.plan import Plan
 from snnc.report.limits import holder
 from snnc.report.pictures.machine_grid import Grid, grid_of
 from snnc.report.pictures.palette import EMPTY, RELAY, layer_colour, mixed
-from snnc.report.places import FREE, RELAYED, Places
+from snnc.report.places import FREE, RELAYED, LayerPlaces
 
 JOINED: Final = 6000
 """From this many tiles on, equal neighbours are drawn as one."""
@@ -27,7 +27,7 @@ class Cell:
     title: str
 
 
-def cells(plan: Plan, places: Places) -> tuple[list[Cell], Grid]:
+def cells(plan: Plan, places: LayerPlaces) -> tuple[list[Cell], Grid]:
     """Draw the tile map: colour by layer, strength by memory."""
     grid, memory = grid_of(plan.target), plan.tile_memory
     join = plan.target.tiles > JOINED

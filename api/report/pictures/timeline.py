@@ -33,7 +33,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Row:
+class TimelineRow:
     """A time axis.
 
     Attributes
@@ -57,7 +57,7 @@ class Row:
     host: tuple[Span, ...] = ()
 
 
-def whole_step(plan: Plan, emulated: Emulated | None = None) -> Row:
+def whole_step(plan: Plan, emulated: Emulated | None = None) -> TimelineRow:
     """Lay all phases of a step behind each other, each with all its runs; heads are the parts."""
     cursor, heads, spans = 0.0, list[Span](), list[Span]()
     for part, phases in groupby(plan.phases, key=lambda p: p.part):
@@ -68,7 +68,7 @@ def whole_step(plan: Plan, emulated: Emulated | None = None) -> Row:
         heads.append(Span(part, "", start, cursor - start, max(p.runs for p in mine)))
     host = _host(plan, heads)
     end = max((span.start + span.cycles for span in host), default=0.0)
-    return Row("training step" if plan.training else "forward pass", tuple(heads), tuple(spans), max(cursor, end), host)
+    return TimelineRow("training step" if plan.training else "forward pass", tuple(heads), tuple(spans), max(cursor, end), host)
 
 
 def _host(plan: Plan, heads: Sequence[Span]) -> tuple[Span, ...]:
@@ -91,7 +91,7 @@ def _host(plan: Plan, heads: Sequence[Span]) -> tuple[Span, ...]:
     return (Span("inputs of the next step", HOST, start, whole, 1),)
 
 
-def parts(plan: Plan, emulated: Emulated | None = None) -> tuple[Row, ...]:
+def parts(plan: Plan, emulated: Emulated | None = None) -> tuple[TimelineRow, ...]:
     """Return a row for each part with one run of each of its phases; heads are the phases."""
     rows = []
     for part, phases in groupby(plan.phases, key=lambda p: p.part):
@@ -103,7 +103,7 @@ def parts(plan: Plan, emulated: Emulated | None = None) -> tuple[Row, ...]:
             cursor = stop
         # Neurons compute once an iteration; further windows and decisions may come more often.
         runs = next((phase.runs for phase in mine if phase.name == f"{part}: neurons"), max(phase.runs for phase in mine))
-        rows.append(Row(f"{part}: one iteration of {runs:,}" if runs > 1 else part, tuple(heads), tuple(spans), cursor))
+        rows.append(TimelineRow(f"{part}: one iteration of {runs:,}" if runs > 1 else part, tuple(heads), tuple(spans), cursor))
     return tuple(rows)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from snnc.compiler.ir.plan import Plan
-from snnc.report.pictures.timeline import HOST, KINDS, Emulated, Row, parts, whole_step
+from snnc.report.pictures.timeline import HOST, KINDS, Emulated, TimelineRow, parts, whole_step
 
 LANES: Final = (*KINDS, HOST)
 
@@ -56,7 +56,7 @@ def _names(process: int, title: str) -> Iterator[dict[str, Any]]:
         yield {"ph": "M", "name": "thread_sort_index", "pid": process, "tid": thread, "args": {"sort_index": thread}}
 
 
-def _spans(plan: Plan, process: int, row: Row, offset: float, source: str) -> Iterator[dict[str, Any]]:
+def _spans(plan: Plan, process: int, row: TimelineRow, offset: float, source: str) -> Iterator[dict[str, Any]]:
     phases = {p.name: p for p in plan.phases}
     scale = 1e6 / plan.target.clock_hz
     for span in (*row.heads, *row.spans, *row.host):

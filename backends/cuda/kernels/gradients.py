@@ -11,6 +11,7 @@ from snnc.backends.cuda.schedule.whole import Whole
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
     BiasGradient,
+    BufferValue,
     ConvolveBiasGradient,
     ConvolveWeightGradient,
     NeuronAdjoint,
@@ -18,7 +19,6 @@ from snnc.compiler.ir.step_operations import (
     RescaleBiasGradient,
     RescaleWeightGradient,
     SparseWeightGradient,
-    Value,
 )
 
 LANES = 32
@@ -110,7 +110,7 @@ class Gradients:
     def _past(self, buffer: str) -> int:
         return self.steps.storage.kept(buffer).past
 
-    def _lead(self, source: Value) -> str:
+    def _lead(self, source: BufferValue) -> str:
         before = self._past(source.buffer) - source.delay
         return f"{before} * run.batch" if before else "0"
 

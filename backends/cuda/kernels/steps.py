@@ -13,24 +13,25 @@ from snnc.backends.codegen.names import comment_text
 from snnc.backends.cuda.kernels.copies import HALVES, Kind, WeightCopy
 from snnc.backends.cuda.kernels.equations import backward_lines, forward_lines
 from snnc.backends.cuda.kernels.neurons import NeuronStruct, Sum, backward_struct, forward_struct
-from snnc.backends.cuda.kernels.tables import FEW, Table, Tables, by, choices_by_source, columns
-from snnc.backends.cuda.schedule.schedule import Feedback, Schedule
+from snnc.backends.cuda.kernels.tables import FEW, ProgramTables, Table, by, choices_by_source, columns
+from snnc.backends.cuda.schedule.schedule import Feedback, KernelOrder
 from snnc.backends.native.adjoint import GivenAdjoint
-from snnc.backends.native.storage import Storage, is_maximum
+from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Wires, wires_of
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import (
+    AddScaled,
     Arrival,
+    BufferValue,
     Convolve,
     ConvolveInputGradient,
-    Dense,
     DenseInputGradient,
+    DenseProduct,
     Fill,
     InputGradient,
     NeuronAdjoint,
     NeuronStep,
-    OneToOne,
     OneToOneWeightGradient,
     Record,
     RecordAdjoint,
@@ -39,7 +40,6 @@ from snnc.compiler.ir.step_operations import (
     RescaleWeightGradient,
     SparseProduct,
     SparseWeightGradient,
-    Value,
 )
 from snnc.compiler.ir.step_program import PopulationInfo
 
@@ -47,7 +47,7 @@ WiredGradient: TypeAlias = OneToOneWeightGradient | SparseWeightGradient | Resca
 
 
 @dataclass(frozen=True)
-class Phase:
+class StepPhase:
     """A population's part of a step: `sums` for a tile of samples, then `lines` for each of them."""
 
     name: str
@@ -130,7 +130,7 @@ class NearWeight:
 
 
 @dataclass(frozen=True)
-class Connection:
+class ConnectionCode:
     """C++ of the tables of a connection: entries by target, weights ("": it has none), and each target's bias where biases are shared."""
 
     by_target: str
@@ -139,7 +139,7 @@ class Connection:
 
 
 @dataclass
-class Bound:
+class ConnectionMembers:
     """The kernels' data of connections: members of ``Net``, their initialisation, copies of dense weights by name."""
 
     fields: list[str] = field(default_factory=list)
@@ -160,16 +160,16 @@ class Steps:
         the past too.
     """
 
-    def __init__(self, storage: Storage, precision: Precision = "float32") -> None:
+    def __init__(self, storage: SequenceStorage, precision: Precision = "float32") -> None:
         self.storage = storage
         self.half = HALVES[precision]
         """C++ type of numbers of 16 bits."""
         self.rounds_forward = precision == "float16"
         """Whether forward products and the past are rounded too: with the 8 bits of a bfloat16 other neurons would fire."""
         self.program = storage.program
-        self.schedule = Schedule(storage.program)
-        self.tables = Tables()
-        self.bound = Bound()
+        self.schedule = KernelOrder(storage.program)
+        self.tables = ProgramTables()
+        self.bound = ConnectionMembers()
         self._wires: dict[str, Wires] = {}
         self._weights: dict[str, str] = {}
 
@@ -226,7 +226,7 @@ class Steps:
             lines += self._arrival(op, 0) if isinstance(op, Arrival) else self._guarded(op, 0)
         return WholeSum(name, self._comment(info), self.neurons(info.id), to, tuple(lines))
 
-    def feedback_forward(self, component: Feedback) -> list[Phase]:
+    def feedback_forward(self, component: Feedback) -> list[StepPhase]:
         """Phases of the populations of a feedback."""
         found = []
         for population in component.populations:
@@ -254,7 +254,7 @@ class Steps:
     def _arrival(self, op: Arrival, port: int) -> list[str]:
         each = f"for (int s = 0; s < item.samples; ++s) item.sum({port}, s) += "
         row = f"net.{op.source.buffer}.values({_step(op.source, back=False)}, item.sample + s)"
-        if isinstance(op, Dense):
+        if isinstance(op, DenseProduct):
             return self._dense(op, port)
         if isinstance(op, Convolve):
             bias = f" + net.{op.bias}[item.column / {_positions(op.windows)}]" if op.bias is not None else ""
@@ -268,7 +268,7 @@ class Steps:
         bias = f" + net.{op.bias}[{tables.bias_of}[item.column]]" if isinstance(op, Rescale) and tables.bias_of is not None else ""
         return [f"{each}wired_sum({tables.by_target}, item.column, {row}, {tables.weight}){bias};"]
 
-    def _dense(self, op: Dense, port: int) -> list[str]:
+    def _dense(self, op: DenseProduct, port: int) -> list[str]:
         outputs, inputs = self.program.buffers[op.weight].shape
         step = _step(op.source, back=False)
         row = f"net.{op.source.buffer}.row({step}, item.sample)"
@@ -312,7 +312,7 @@ class Steps:
         coming = self.returns(output, outside=True)
         return len(coming) > 1 or any(not isinstance(op, RecordAdjoint) for op in coming)
 
-    def feedback_backward(self, component: Feedback) -> list[Phase]:
+    def feedback_backward(self, component: Feedback) -> list[StepPhase]:
         """Phases of the populations of a feedback that have an adjoint."""
         found = []
         for population in component.populations:
@@ -402,19 +402,19 @@ class Steps:
             self._wires[op.connection] = wires_of(op, self.storage)
         return self._wires[op.connection]
 
-    def connection(self, op: Arrival) -> Connection:
+    def connection(self, op: Arrival) -> ConnectionCode:
         """The tables of a connection that has some."""
         wires, name = self.wires(op), f"{op.connection}_by_target"
         if is_maximum(op):
             self._bind_wires(name, lambda: f"{{{self.tables.add(wires.begin.reshape(-1, 1))}, {self.tables.add(wires.entries)}}}")
-            return Connection(f"net.{name}")
+            return ConnectionCode(f"net.{name}")
         source, target, weight = columns(wires)
         self._bind_wires(name, lambda: self.tables.wires(by(target, self.storage.size(op.target), source, weight)))
         bias_of = None
         if isinstance(op, Rescale) and op.bias is not None and wires.bias is not None:
             bias_of = f"net.{op.connection}_bias_of"
             self._bind_table(f"{op.connection}_bias_of", wires.bias)
-        return Connection(f"net.{name}", self._weight(op), bias_of)
+        return ConnectionCode(f"net.{name}", self._weight(op), bias_of)
 
     def by_source(self, op: Arrival) -> str:
         """The entries of a connection sorted by source; of a maximum the targets of each."""
@@ -465,7 +465,7 @@ class Steps:
         self.bound.copies[copy.name] = copy
         return f"net.{copy.name}"
 
-    def _near(self, op: Dense, inputs: int, outputs: int) -> str:
+    def _near(self, op: DenseProduct, inputs: int, outputs: int) -> str:
         """C++ expression of the columns of a weight [inputs][outputs], in shared memory or not; never outside the time loop."""
         if self.schedule.outside(op):
             return f"Columns{{net.{op.weight}, {outputs}, item.column}}"
@@ -487,8 +487,8 @@ class Steps:
             self.bound.fields.append(f"Near {near.name};")
         return near.seen
 
-    def _phase(self, info: PopulationInfo, sums: Sequence[str], lines: Sequence[str]) -> Phase:
-        return Phase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), tuple(lines))
+    def _phase(self, info: PopulationInfo, sums: Sequence[str], lines: Sequence[str]) -> StepPhase:
+        return StepPhase(info.id, self._comment(info), self.neurons(info.id), tuple(sums), tuple(lines))
 
     def _comment(self, info: PopulationInfo) -> str:
         return f"Population {comment_text(info.label)}: {comment_text(info.model.name)}"
@@ -498,7 +498,7 @@ class Steps:
         return math.prod(self.population(population).shape)
 
     def _weight(self, op: Arrival) -> str:
-        weight = op.weight if isinstance(op, SparseProduct | OneToOne | Rescale) else None
+        weight = op.weight if isinstance(op, SparseProduct | AddScaled | Rescale) else None
         if weight is not None:
             return f"net.{weight}"
         constants = self.wires(op).constants
@@ -541,7 +541,7 @@ def _positions(windows: Windows) -> int:
     return found
 
 
-def _step(source: Value, *, back: bool) -> str:
+def _step(source: BufferValue, *, back: bool) -> str:
     """The step that is read: an earlier one of a source, a later one of an adjoint."""
     return f"t {'+' if back else '-'} {source.delay}" if source.delay else "t"
 

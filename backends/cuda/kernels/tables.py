@@ -16,7 +16,7 @@ FEW: Final = 4
 
 
 @dataclass
-class Tables:
+class ProgramTables:
     """The tables of a program under construction; expressions of ``network.cu`` name them by number."""
 
     tables: list[Table] = field(default_factory=list)

@@ -15,8 +15,8 @@ from snnc.compiler.ir.step_operations import (
     Convolve,
     ConvolveInputGradient,
     ConvolveWeightGradient,
-    Dense,
     DenseInputGradient,
+    DenseProduct,
     DenseWeightGradient,
     InputGradient,
     RecordAdjoint,
@@ -119,7 +119,7 @@ class Launches:
     def coming(self, op: Arrival | InputGradient | RecordAdjoint, label: str) -> Launch:
         """The contribution of an operation to the sum from outside for the population of that name."""
         source, target = self._row_bytes(op.source.buffer), FLOAT * self._steps.storage.size(op.target)
-        if isinstance(op, Dense):
+        if isinstance(op, DenseProduct):
             return self._product(op.weight, label, "forward", source + target, 2 if self._steps.spikes(op.source.buffer) else 6)
         values = FLOAT * self._steps.storage.size(op.source.buffer)
         if isinstance(op, DenseInputGradient):

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from snnc.backends.codegen.assignments import needed
 from snnc.backends.cuda.kernels.neurons import NeuronStruct
-from snnc.backends.cuda.kernels.steps import NearWeight, Phase, Steps, WholeSum
+from snnc.backends.cuda.kernels.steps import NearWeight, StepPhase, Steps, WholeSum
 from snnc.backends.cuda.schedule.launches import FLOAT, Launch, Launches, Way
-from snnc.backends.cuda.schedule.schedule import Component, Feedback, Loop, Walk
+from snnc.backends.cuda.schedule.schedule import Component, Feedback, RecurrentLoop, Walk
 from snnc.backends.cuda.schedule.wavefront import Wavefront
 from snnc.backends.cuda.schedule.whole import Whole
-from snnc.compiler.ir.step_operations import Arrival, Dense, DenseInputGradient, InputGradient, NeuronAdjoint, RecordAdjoint
+from snnc.compiler.ir.step_operations import Arrival, DenseInputGradient, DenseProduct, InputGradient, NeuronAdjoint, RecordAdjoint
 from snnc.compiler.neurons.expression import Symbol
 
 Near = dict[str, list[str]]
@@ -24,8 +24,8 @@ class FeedbackKernels:
     """The kernels of a feedback, forward and backward, and their arguments."""
 
     name: str
-    forward_phases: tuple[Phase, ...]
-    backward_phases: tuple[Phase, ...]
+    forward_phases: tuple[StepPhase, ...]
+    backward_phases: tuple[StepPhase, ...]
     forward_turns: Wavefront
     backward_turns: Wavefront
     sizes: dict[str, int]
@@ -77,7 +77,7 @@ class Scratch:
     inference: int
 
 
-class Plan:
+class LaunchPlan:
     """The kernels of a program, in order.
 
     Parameters
@@ -126,7 +126,7 @@ class Plan:
         for component in reversed(steps.schedule.components if trains else ()):
             self._backward(component, most)
         for component in steps.schedule.components:
-            if isinstance(component, Feedback | Loop):
+            if isinstance(component, Feedback | RecurrentLoop):
                 self.feedbacks.append(self._feedback(component if isinstance(component, Feedback) else component.otherwise, trains))
         self.scratch = Scratch(most["training"], most["inference"])
 
@@ -149,7 +149,7 @@ class Plan:
                 self.neurons.append(struct)
                 self.launches.append(self._walk(population, "forward"))
                 self.forward.append(f"launch_walk(walk_forward<{struct.name}, Net>, {struct.size}, batch, net, run_of);")
-            case Loop(population, recurrence, feedback):
+            case RecurrentLoop(population, recurrence, feedback):
                 self.neurons.append(self._steps.forward_struct(population))
                 self.cores.append(self._core(component, recurrence, feedback, trains))
                 self.launches.append(self._loop(population, "forward", self.cores[-1].forward_parts))
@@ -178,11 +178,11 @@ class Plan:
         for output, population in outputs.items():
             self._sum(self.backward, output, population, f"a_{output}")
         match component:
-            case Loop(population, otherwise=feedback) if any(core.name == population and core.goes_back for core in self.cores):
+            case RecurrentLoop(population, otherwise=feedback) if any(core.name == population and core.goes_back for core in self.cores):
                 self.neurons.append(self._steps.backward_struct(population))
                 self.launches.append(self._loop(population, "backward", 1 if self._steps.half == "BFloat16" else 2))
                 self.backward.append(f"{population}_back.run(net, run_of, {feedback.name});")
-            case Walk(population) | Loop(population):
+            case Walk(population) | RecurrentLoop(population):
                 struct = self._steps.backward_struct(population)
                 self.neurons.append(struct)
                 self.launches.append(self._walk(population, "backward"))
@@ -229,7 +229,7 @@ class Plan:
         kernel = self._steps.population(population).kernel
         return FLOAT * self._steps.neurons(population) * (len(kernel.inputs) + max(1, len(kernel.history)))
 
-    def _core(self, loop: Loop, recurrence: Dense, feedback: Feedback, trains: bool) -> RecurrentCore:
+    def _core(self, loop: RecurrentLoop, recurrence: DenseProduct, feedback: Feedback, trains: bool) -> RecurrentCore:
         op = self._steps.neuron_step(loop.population)
         returning = [b for b in self._steps.program.backward if isinstance(b, DenseInputGradient) and b.connection == recurrence.connection]
         return RecurrentCore(
@@ -314,7 +314,9 @@ class Plan:
             op.connection for op in program.forward if isinstance(op, Arrival) and op.target in currents and not steps.schedule.outside(op)
         }
         dense = [
-            (op, program.parameters[op.weight].value.size) for op in program.forward if isinstance(op, Dense) and op.connection in inside
+            (op, program.parameters[op.weight].value.size)
+            for op in program.forward
+            if isinstance(op, DenseProduct) and op.connection in inside
         ]
         listed = sum(size for op, size in dense if steps.spikes(op.source.buffer))
         back = [op for op in program.backward if isinstance(op, DenseInputGradient) and op.connection in inside]

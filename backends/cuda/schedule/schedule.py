@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import networkx as nx
 
 from snnc.backends.cuda.schedule.wavefront import Edge, Wavefront, wavefront
-from snnc.compiler.ir.step_operations import Arrival, Dense, InputGradient, NeuronAdjoint, NeuronStep
+from snnc.compiler.ir.step_operations import Arrival, DenseProduct, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
 
 
@@ -49,7 +49,7 @@ class Walk:
 
 
 @dataclass(frozen=True)
-class Loop:
+class RecurrentLoop:
     """A population with one dense recurrence of its own spikes, whose weights stay on chip if they fit.
 
     Attributes
@@ -63,7 +63,7 @@ class Loop:
     """
 
     population: str
-    recurrence: Dense
+    recurrence: DenseProduct
     otherwise: Feedback
 
     @property
@@ -72,10 +72,10 @@ class Loop:
         return (self.population,)
 
 
-Component = Walk | Loop | Feedback
+Component = Walk | RecurrentLoop | Feedback
 
 
-class Schedule:
+class KernelOrder:
     """The components of a program, in an order in which each reads only those before it.
 
     Parameters
@@ -128,8 +128,8 @@ class Schedule:
         turned = [(after, before, delay) for before, after, delay in edges]
         feedback = Feedback(f"feedback{number}", members, wavefront(members, edges), wavefront(backward, turned))
         lone = own[0] if len(members) == len(own) == 1 else None
-        if isinstance(lone, Dense) and self._program.buffers[lone.source.buffer].kind == "spikes":
-            return Loop(members[0], lone, feedback)
+        if isinstance(lone, DenseProduct) and self._program.buffers[lone.source.buffer].kind == "spikes":
+            return RecurrentLoop(members[0], lone, feedback)
         return feedback
 
     def _is_within(self, op: Arrival, members: Collection[str]) -> bool:

@@ -10,7 +10,7 @@ Edge = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
-class Turn:
+class SkewedPopulation:
     """A population that runs in a stretch between two barriers, `skew` time steps late."""
 
     name: str
@@ -24,7 +24,7 @@ class Wavefront:
     A network of T steps takes T + `skew` rounds of all stretches; results are those without a skew.
     """
 
-    stretches: tuple[tuple[Turn, ...], ...]
+    stretches: tuple[tuple[SkewedPopulation, ...], ...]
     skew: int
 
 
@@ -52,7 +52,7 @@ def wavefront(names: Sequence[str], edges: Iterable[Edge]) -> Wavefront:
         found = _times(names, known, barriers)
         if found is not None:
             stretches = tuple(
-                tuple(Turn(name, time // barriers) for name, time in found.items() if time % barriers == number)
+                tuple(SkewedPopulation(name, time // barriers) for name, time in found.items() if time % barriers == number)
                 for number in range(barriers)
             )
             return Wavefront(stretches, max((time // barriers for time in found.values()), default=0))

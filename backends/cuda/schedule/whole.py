@@ -10,17 +10,17 @@ from snnc.backends.native.storage import is_maximum
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import (
     Arrival,
+    BufferValue,
     Convolve,
     ConvolveBiasGradient,
     ConvolveInputGradient,
     ConvolveWeightGradient,
-    Dense,
     DenseInputGradient,
+    DenseProduct,
     DenseWeightGradient,
     InputGradient,
     Rescale,
     RescaleBiasGradient,
-    Value,
 )
 
 Use = Literal["SPIKES", "NUMBERS", "BACK"]
@@ -111,7 +111,7 @@ class Whole:
             return None
         start = f"net.{biases[0]}" if biases else "nullptr"
         add = "false" if first else "true"
-        if isinstance(op, Dense):
+        if isinstance(op, DenseProduct):
             outputs, inputs = self.steps.program.buffers[op.weight].shape
             use: Use = "SPIKES" if self.steps.spikes(op.source.buffer) else "NUMBERS"
             weights = self._prepared(op.weight, use, _FORWARD[self.precision], inputs, outputs)
@@ -150,7 +150,7 @@ class Whole:
         ends, tables = self._ends(arrival), self.steps.connection(arrival)
         if is_maximum(op):
             # Which one was the largest is looked up in what was read then.
-            read, (apart, all_of_them) = self._rows(Value(op.source.buffer)), self.steps.windows_apart(arrival)
+            read, (apart, all_of_them) = self._rows(BufferValue(op.source.buffer)), self.steps.windows_apart(arrival)
             if apart:
                 size = self.steps.storage.size(op.source.buffer)
                 clear = f"device::clear(net.{to}.row(0, 0), sizeof(float) * {size} * static_cast<std::size_t>(rows)); "
@@ -204,11 +204,11 @@ class Whole:
         self.prepared[made.name] = made
         return made.given
 
-    def _first(self, source: Value) -> str:
+    def _first(self, source: BufferValue) -> str:
         """C++ of the row that step 0 of the first sample reads."""
         return f"net.{source.buffer}.row({-source.delay}, 0)"
 
-    def _rows(self, source: Value) -> str:
+    def _rows(self, source: BufferValue) -> str:
         first = self._first(source)
         return f"{{{first}, nullptr, 0}}" if self.steps.spikes(source.buffer) else f"{{nullptr, {first}, 0}}"
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from snnc.backends.codegen.assignments import needed, reads
-from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.parts import Assembly, Body, Field, integer, number, scalar, vector
+from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parts import Assembly, Body, CodeletField, integer, number, scalar, vector
 from snnc.backends.poplar.vertices.balanced_rows import AHEAD, add_dealt_gradients
 from snnc.backends.poplar.vertices.equations import ZERO, load, loads, statements, store
 from snnc.backends.poplar.vertices.forward import BlockVertex, clock_fields, first_field
@@ -33,13 +33,13 @@ ROUND: Final = BlockVertex(
 )
 
 
-def ring_size(net: Network, buffer: str) -> int:
+def ring_size(net: PoplarNetwork, buffer: str) -> int:
     """Number of steps for which gradients of an output are pending at once; 0 if none arrive over connections."""
     lags = [net.buses[c.id].lag for c in net.program.connections if c.source_buffer == buffer and net.input_gradient(c.id)]
     return 1 + (max(lags) - 1) // net.plan.interval if lags else 0
 
 
-def add_backward(net: Network, assembly: Assembly, population: PopulationInfo) -> None:
+def add_backward(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo) -> None:
     """Add the variables and vertices of ``B1 source gradients`` and ``B2 neurons`` for one population."""
     step = net.adjoint(population.id)
     if step is None:
@@ -50,7 +50,7 @@ def add_backward(net: Network, assembly: Assembly, population: PopulationInfo) -
     _add_weight_round(net, assembly, population, step)
 
 
-def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
+def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
     dealt = population.id in net.plan.dealt
     links = [link for link in incoming(net, population.id) if link.read_backward and not dealt]
     back = [link for link in incoming(net, population.id) if link.returned and not dealt]
@@ -112,7 +112,7 @@ def _add_adjoint(net: Network, assembly: Assembly, population: PopulationInfo, s
         add_dealt_gradients(net, assembly, population)
 
 
-def _zero_of(net: Network, index: int, connection: ConnectionInfo) -> Body:
+def _zero_of(net: PoplarNetwork, index: int, connection: ConnectionInfo) -> Body:
     if connection.id in net.indexed:
         return {"name": f"gradient{index}", "size": f"size{index}"}
     if connection.kind == "dense":
@@ -123,9 +123,14 @@ def _zero_of(net: Network, index: int, connection: ConnectionInfo) -> Body:
 
 
 def _state_adjoints(
-    net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint, fields: list[Field], places: dict[str, str],
+    net: PoplarNetwork,
+    assembly: Assembly,
+    population: PopulationInfo,
+    step: NeuronAdjoint,
+    fields: list[CodeletField],
+    places: dict[str, str],
     zeros: list[Body],
-) -> list[Body]:  # fmt: skip
+) -> list[Body]:
     """States whose adjoint is passed from step to step."""
     stores: list[Body] = []
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
@@ -139,7 +144,9 @@ def _state_adjoints(
     return stores
 
 
-def _parameter_sums(net: Network, population: PopulationInfo, step: NeuronAdjoint, fields: list[Field], zeros: list[Body]) -> list[Body]:
+def _parameter_sums(
+    net: PoplarNetwork, population: PopulationInfo, step: NeuronAdjoint, fields: list[CodeletField], zeros: list[Body]
+) -> list[Body]:
     """Gradients of parameters and biases: one value a neuron, or one for all."""
     sums: list[Body] = []
     learned = [(step.parameters[population.kernel.parameters.index(a)], f"d_{a}", f"d_{a}") for a in population.kernel.learnable]
@@ -161,13 +168,13 @@ def _add_sum(place: str, value: str) -> str:
     return f"{place} += sum_of({value});" if place.endswith("[0]") else store(place, f"load<Real>(&{place}) + {value}")
 
 
-def _delta_ports(net: Network, population: PopulationInfo) -> list[int]:
+def _delta_ports(net: PoplarNetwork, population: PopulationInfo) -> list[int]:
     links = net.incoming(population.id)
     return sorted({c.port for c in links if net.weight_gradient(c.id) or net.input_gradient(c.id)})
 
 
 def _stored(
-    net: Network, population: PopulationInfo, step: NeuronAdjoint, fields: list[Field], places: dict[str, str], used: set[str]
+    net: PoplarNetwork, population: PopulationInfo, step: NeuronAdjoint, fields: list[CodeletField], places: dict[str, str], used: set[str]
 ) -> list[str]:
     """States and saved values of the forward pass that the adjoint reads; return where they lie in this step."""
     pointers = []
@@ -187,7 +194,7 @@ def _stored(
 
 
 def _outputs(
-    net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint, fields: list[Field], used: set[str]
+    net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint, fields: list[CodeletField], used: set[str]
 ) -> list[Body]:
     outputs: list[Body] = []
     for index, buffer in enumerate(step.outputs):
@@ -206,7 +213,9 @@ def _outputs(
     return outputs
 
 
-def _record_lines(net: Network, assembly: Assembly, population: PopulationInfo, buffer: str, index: int, fields: list[Field]) -> list[str]:
+def _record_lines(
+    net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, buffer: str, index: int, fields: list[CodeletField]
+) -> list[str]:
     lines = []
     for op in net.program.backward:
         if not isinstance(op, RecordAdjoint) or op.source.buffer != buffer or op.output != net.program.loss_output:
@@ -222,7 +231,7 @@ def _record_lines(net: Network, assembly: Assembly, population: PopulationInfo, 
     return lines
 
 
-def _add_source_gradient(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
+def _add_source_gradient(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
     fields = [scalar("Input", "int", "k", "first_clock[b.tile]"), integer("interval", "INTERVAL"), integer("steps", "STEPS"),
               integer("last", "ITERATIONS - 1"), number("batch", f"{population.id}.replicas[b.replica].samples"),
               number("sample", f"b.sample - {population.id}.replicas[b.replica].sample"), number("samples", "b.samples"),
@@ -251,7 +260,7 @@ def _add_source_gradient(net: Network, assembly: Assembly, population: Populatio
     SOURCES.add(net, assembly, population, "backward", fields, {"rings": outputs, "outgoing": outgoing})
 
 
-def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> list[Field]:
+def _outgoing_fields(net: PoplarNetwork, index: int, connection: ConnectionInfo) -> list[CodeletField]:
     target = net.population(connection.target)
     delta = f"d_{target.ports[connection.port]}"
     fields = [integer(f"stage{index}", net.stages[target.id]), integer(f"delay{index}", connection.delay)]
@@ -272,7 +281,7 @@ def _outgoing_fields(net: Network, index: int, connection: ConnectionInfo) -> li
     return fields
 
 
-def _add_weight_round(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
+def _add_weight_round(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
     """Further windows: their contribution to weight gradients and partial products, and the gradients returned by the last one."""
     links = [link for link in incoming(net, population.id) if link.limited_back and link.read_backward]
     back = [link for link in incoming(net, population.id) if link.limited_back and link.returned]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
+from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parts import Assembly, Body, CodeletField, VertexLoop, integer, number, scalar, vector
 from snnc.backends.poplar.vertices.gradient_windows import cleared, partial_name
 from snnc.backends.poplar.vertices.links import Incoming, incoming
 from snnc.compiler.ir.step_program import PopulationInfo
@@ -17,7 +17,7 @@ TITLE: Final = "Deals what a tile adds to weight gradients over its workers, by 
 _BLOCKS: Final = "{p}.groups[h.begin].begin, {p}.groups[h.end - 1].end"
 
 
-def add_dealt_gradients(net: Network, assembly: Assembly, population: PopulationInfo) -> None:
+def add_dealt_gradients(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo) -> None:
     """Add the vertex of each tile of a population."""
     links = [link for link in incoming(net, population.id) if link.read_backward or link.returned]
     p, blocks = population.id, _BLOCKS.format(p=population.id)
@@ -58,7 +58,7 @@ def _body(link: Incoming) -> Body:
     return body | {"list": body["numbers"], "lengths": lengths, "learned": link.learned, "returned": link.returned}
 
 
-def _window_fields(net: Network, population: str, link: Incoming) -> list[Field]:
+def _window_fields(net: PoplarNetwork, population: str, link: Incoming) -> list[CodeletField]:
     bus, i = net.buses[link.connection.id], link.index
     store, replica = net.stores[bus.buffer], f"{population}.replicas[h.replica]"
     window, capacity = (f"{bus.id}_near", bus.gradient.capacity) if bus.gradient is not None else (bus.id, bus.capacity)
@@ -70,7 +70,7 @@ def _window_fields(net: Network, population: str, link: Incoming) -> list[Field]
     ]
 
 
-def _gradient_fields(population: str, link: Incoming) -> list[Field]:
+def _gradient_fields(population: str, link: Incoming) -> list[CodeletField]:
     """The sums of the first block of each group, and those of the others, in order."""
     i, sums = link.index, f"d_{link.connection.weight}"
     others = f"{sums}.others.range({population}.groups[h.begin].begin - h.begin, {population}.groups[h.end - 1].end - h.end)"
@@ -80,7 +80,7 @@ def _gradient_fields(population: str, link: Incoming) -> list[Field]:
     ]
 
 
-def _partial_fields(net: Network, population: str, link: Incoming) -> list[Field]:
+def _partial_fields(net: PoplarNetwork, population: str, link: Incoming) -> list[CodeletField]:
     gradient, i = net.buses[link.connection.id].gradient, link.index
     assert gradient is not None
     return [

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from snnc.backends.codegen.assignments import needed, reads
-from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, integer, number, scalar, vector
+from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parts import Assembly, Body, CodeletField, VertexLoop, integer, number, scalar, vector
 from snnc.backends.poplar.vertices.equations import ZERO, loads, statements, store
 from snnc.backends.poplar.vertices.gradient_windows import near_code
 from snnc.backends.poplar.vertices.indexed import zeroed
@@ -31,11 +31,11 @@ class BlockVertex:
 
     def add(
         self,
-        net: Network,
+        net: PoplarNetwork,
         assembly: Assembly,
         population: PopulationInfo,
         group: str,
-        fields: list[Field],
+        fields: list[CodeletField],
         body: Body,
         near: int = 0,
         *,
@@ -60,7 +60,7 @@ FORWARD: Final = BlockVertex(
 GATHER: Final = BlockVertex("gather", "Gather", "Adds a further window to the currents.", "forward_gather", "gather")
 
 
-def clock_fields(net: Network, population: str, *, forward: bool) -> list[Field]:
+def clock_fields(net: PoplarNetwork, population: str, *, forward: bool) -> list[CodeletField]:
     """The time and the data of a block's vertex."""
     return [
         scalar("Input", "int", "k", "second_clock[b.tile]"),
@@ -72,12 +72,12 @@ def clock_fields(net: Network, population: str, *, forward: bool) -> list[Field]
     ]
 
 
-def first_field(net: Network, population: str) -> list[Field]:
+def first_field(net: PoplarNetwork, population: str) -> list[CodeletField]:
     """The block's first neuron, where a connection needs it."""
     return [number("first", "b.first")] if any(c.kind == "one_to_one" for c in net.incoming(population)) else []
 
 
-def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) -> None:
+def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo) -> None:
     """Add the variables and vertices of ``F2 neurons`` for one population, and of its further windows."""
     step, kernel = net.step(population.id), population.kernel
     links = incoming(net, population.id)
@@ -122,7 +122,7 @@ def add_forward(net: Network, assembly: Assembly, population: PopulationInfo) ->
         _add_gather(net, assembly, population)
 
 
-def _bits(net: Network, population: PopulationInfo, step: NeuronStep, output: int) -> str:
+def _bits(net: PoplarNetwork, population: PopulationInfo, step: NeuronStep, output: int) -> str:
     """C++ statement that sets the bits of neuron c of sample s: of a spike, or of a neuron that takes gradient without one."""
     kind, words, spike = net.mask_kind(net.stores[step.outputs[output]]), f"mask{output}[s * words{output}", f"o{output} != 0.0f"
     if kind == "SPIKES":
@@ -133,15 +133,15 @@ def _bits(net: Network, population: PopulationInfo, step: NeuronStep, output: in
     return f"{words} + c / 32 * 2 + ({spike} ? 0 : 1)] |= ({spike} || ({near}) ? 0x80000000u : 0u) >> c % 32;"
 
 
-def _drop_unused_parameters(fields: list[Field], used: set[str], parameters: int) -> None:
+def _drop_unused_parameters(fields: list[CodeletField], used: set[str], parameters: int) -> None:
     """Remove the fields of parameters that the code does not read."""
     unread = {f"param{i}" for i in range(parameters) if f"a{i}" not in used}
     fields[:] = [f for f in fields if f.name not in unread]
 
 
-def _ports(net: Network, assembly: Assembly, population: PopulationInfo, rounds: bool) -> tuple[list[Body], list[Field]]:
+def _ports(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, rounds: bool) -> tuple[list[Body], list[CodeletField]]:
     ports: list[Body] = []
-    fields: list[Field] = []
+    fields: list[CodeletField] = []
     for index, port in enumerate(population.ports):
         cells = assembly.cells(population.id, port, "1", f"current {population.label}")
         fields.append(vector("InOut" if rounds else "Output", "float", f"current{index}", f"{cells}[b.index]"))
@@ -158,7 +158,7 @@ def _ports(net: Network, assembly: Assembly, population: PopulationInfo, rounds:
 
 
 def _states(
-    net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronStep, fields: list[Field], places: dict[str, str]
+    net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, fields: list[CodeletField], places: dict[str, str]
 ) -> tuple[list[str], list[Body]]:
     pointers, stores = [], []
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
@@ -177,7 +177,7 @@ def _states(
 
 
 def _saved(
-    net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronStep, fields: list[Field], pointers: list[str]
+    net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, fields: list[CodeletField], pointers: list[str]
 ) -> list[Body]:
     stores: list[Body] = []
     if not net.training or net.adjoint(population.id) is None:
@@ -191,7 +191,7 @@ def _saved(
 
 
 def _sent(
-    net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronStep, fields: list[Field]
+    net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, fields: list[CodeletField]
 ) -> tuple[list[int], list[Body]]:
     masks: list[int] = []
     stores: list[Body] = []
@@ -214,7 +214,9 @@ def _sent(
     return masks, stores
 
 
-def _records(net: Network, assembly: Assembly, population: PopulationInfo, step: NeuronStep, fields: list[Field]) -> list[Body]:
+def _records(
+    net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, fields: list[CodeletField]
+) -> list[Body]:
     records: list[Body] = []
     n = net.neurons[population.id]
     for index, output in enumerate(net.records(population.id)):
@@ -251,7 +253,7 @@ def _before_record(record: str, delay: int, first: str | None) -> list[str]:
     return [f"for (int d = 0; t == 0 && d < {delay} && d < steps; ++d)\n        {store(place.format('d'), first)}"]
 
 
-def _add_gather(net: Network, assembly: Assembly, population: PopulationInfo) -> None:
+def _add_gather(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo) -> None:
     links = [link for link in incoming(net, population.id) if link.limited]
     ports = sorted({link.connection.port for link in links})
     fields = [*clock_fields(net, population.id, forward=True), *first_field(net, population.id)]

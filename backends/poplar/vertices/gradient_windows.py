@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from snnc.backends.codegen.printing import c_literal
-from snnc.backends.poplar.network import Network, Store
-from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, connected, integer, number, vector
+from snnc.backends.poplar.network import PoplarNetwork, Store
+from snnc.backends.poplar.parts import Assembly, Body, CodeletField, VertexLoop, connected, integer, number, vector
 from snnc.compiler.ir.plan import BusPlan
 from snnc.compiler.ir.step_operations import NeuronAdjoint
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
@@ -18,7 +18,7 @@ REDUCE: Final = "reduce_gradients"
 """The compute set of stage one of the reduction."""
 
 
-def add_gradient_windows(net: Network, assembly: Assembly) -> None:
+def add_gradient_windows(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add, for every bus whose gradient comes back in windows, the partial products, their sums and the windows."""
     for bus in net.plan.buses:
         if bus.gradient is None:
@@ -37,7 +37,7 @@ def partial_name(connection: ConnectionInfo) -> str:
     return f"{connection.id}_partial"
 
 
-def partial_fields(net: Network, index: int, connection: ConnectionInfo) -> list[Field]:
+def partial_fields(net: PoplarNetwork, index: int, connection: ConnectionInfo) -> list[CodeletField]:
     """Fields of a block that makes a connection's partial products."""
     gradient = net.buses[connection.id].gradient
     assert gradient is not None
@@ -47,7 +47,7 @@ def partial_fields(net: Network, index: int, connection: ConnectionInfo) -> list
     ]
 
 
-def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo], net: Network) -> None:
+def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo], net: PoplarNetwork) -> None:
     assert bus.gradient is not None
     capacity = bus.gradient.capacity
     from_ = ", ".join(f"{{{c.target}, {partial_name(c)}}}" for c in links)
@@ -70,7 +70,7 @@ def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo]
     assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "PartialSum", "p", f"{bus.id}_sums", REDUCE, name, "p.tile", fields))
 
 
-def _stage_two(net: Network, assembly: Assembly, store: Store, bus: BusPlan) -> None:
+def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan) -> None:
     assert bus.gradient is not None
     relays = f"{store.buffer}_relays"
     counts = assembly.variable(
@@ -113,7 +113,7 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
     assembly.variable("Tensor", values, f'layout.window({relays}, poplar::FLOAT, "{values}", {capacity})', "the gradients")
 
 
-def shown_body(net: Network, index: int, bus: BusPlan) -> Body:
+def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
     """What the template needs to show the first window of a bus in the backward pass."""
     window = net.window(bus, forward=False)
     return {
@@ -167,13 +167,13 @@ def near_code(population: PopulationInfo, index: int) -> str:
 
 
 def returned(
-    net: Network, population: PopulationInfo, step: NeuronAdjoint, used: Collection[str], buses: Sequence[BusPlan], ahead: int
-) -> tuple[list[Field], list[Body], list[int]]:
+    net: PoplarNetwork, population: PopulationInfo, step: NeuronAdjoint, used: Collection[str], buses: Sequence[BusPlan], ahead: int
+) -> tuple[list[CodeletField], list[Body], list[int]]:
     """Fields and bodies of the gradients that come back to a block, and the outputs that they belong to; `used` is what its code reads.
 
     The gradients belong to the window that was shown `ahead` iterations before.
     """
-    fields: list[Field] = []
+    fields: list[CodeletField] = []
     bodies: list[Body] = []
     outputs: list[int] = []
     shown = "iteration k + 1" if ahead else "this iteration"
@@ -197,7 +197,7 @@ def returned(
     return fields, bodies, sorted(set(outputs))
 
 
-def cleared(net: Network, connection: ConnectionInfo) -> bool:
+def cleared(net: PoplarNetwork, connection: ConnectionInfo) -> bool:
     """Whether other targets read the same windows in iterations in which this one has no step."""
     bus = net.buses[connection.id]
     return len({(net.stages[c.target], c.delay) for c in net.program.connections if net.buses[c.id] == bus}) > 1

@@ -13,11 +13,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.parts import Assembly, Body, Field, VertexLoop, class_name, connected, number, vector
+from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parts import Assembly, Body, CodeletField, VertexLoop, class_name, connected, number, vector
 from snnc.backends.training.moments import moments
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
-from snnc.compiler.tiles.indexed.tables import Tables
+from snnc.compiler.tiles.indexed.tables import IndexTables
 from snnc.compiler.tiles.vertices.control_vertices import ZERO_VERTEX
 from snnc.compiler.tiles.vertices.parameter_vertices import sum_pieces, sum_private, update
 
@@ -31,7 +31,7 @@ _TYPES: Final = {2: ("unsigned short", "poplar::UNSIGNED_SHORT"), 4: ("unsigned"
 # ---- plan.bin --------------------------------------------------------------------------------------------------------
 
 
-def indexed_tables(net: Network) -> Iterator[npt.NDArray[Any]]:
+def indexed_tables(net: PoplarNetwork) -> Iterator[npt.NDArray[Any]]:
     """The tables of all indexed connections: target's side, source's side, then constants or owners and the order of the weights."""
     for found in net.indexed.values():
         yield from _side_tables(found.target)
@@ -46,7 +46,7 @@ def indexed_tables(net: Network) -> Iterator[npt.NDArray[Any]]:
             yield found.map.order.reshape(-1, 1)
 
 
-def _side_tables(tables: Tables) -> Iterator[npt.NDArray[Any]]:
+def _side_tables(tables: IndexTables) -> Iterator[npt.NDArray[Any]]:
     """What the ``Side`` of indexed.hpp reads; see there."""
     pad = np.zeros(1, np.int64)
     columns = (
@@ -65,12 +65,12 @@ def _count(found: IndexedConnection) -> int:
     return SIDE_TABLES * (1 + (found.source is not None)) + (1 if found.owners is None else 2)
 
 
-def table_count(net: Network) -> int:
+def table_count(net: PoplarNetwork) -> int:
     """Tables of plan.bin that belong to indexed connections."""
     return sum(_count(found) for found in net.indexed.values())
 
 
-def _first_table(net: Network, connection: str) -> int:
+def _first_table(net: PoplarNetwork, connection: str) -> int:
     """Index in plan.bin of the first table of a connection."""
     before = len(net.plan.populations) + len(net.stores) + sum(b.gradient is not None for b in net.plan.buses)
     for id_, found in net.indexed.items():
@@ -83,7 +83,7 @@ def _first_table(net: Network, connection: str) -> int:
 # ---- variables and the update ----------------------------------------------------------------------------------------
 
 
-def add_indexed(net: Network, assembly: Assembly) -> None:
+def add_indexed(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the members, copies and updates of all indexed connections."""
     for id_, found in net.indexed.items():
         at = _first_table(net, id_)
@@ -101,7 +101,7 @@ def add_indexed(net: Network, assembly: Assembly) -> None:
             _add_theta(net, assembly, found, after)
 
 
-def _add_choices(net: Network, assembly: Assembly, found: IndexedConnection) -> None:
+def _add_choices(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection) -> None:
     """What a maximum has seen of a step: of spikes, for each sample the first entry so far, counted from 1; of values, the best so far."""
     id_, target = found.connection.id, found.connection.target
     bus = net.buses[id_]
@@ -128,7 +128,7 @@ def _sides(found: IndexedConnection) -> list[str]:
     return [f"{id_}_in", *([f"{id_}_out"] if found.source is not None else [])]
 
 
-def _add_side(assembly: Assembly, name: str, population: str, tables: Tables, at: int) -> None:
+def _add_side(assembly: Assembly, name: str, population: str, tables: IndexTables, at: int) -> None:
     number_type, poplar_type = _TYPES[tables.index_bytes()]
     assembly.variable("Side", name, f"Side({population}, tables, {at})", f"runs with {population}")
     assembly.variable("Parts", f"{name}_rows", f"{name}.rows<{number_type}>(graph, {poplar_type})")
@@ -138,7 +138,7 @@ def _add_side(assembly: Assembly, name: str, population: str, tables: Tables, at
         assembly.variable("Parts", f"{name}_{what}", f"{name}.runs<{number_type}>(graph, {poplar_type}, {column})")
 
 
-def _add_theta(net: Network, assembly: Assembly, found: IndexedConnection, at: int) -> None:
+def _add_theta(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, at: int) -> None:
     connection, id_, target = found.connection, found.connection.id, found.connection.target
     owners = f"{id_}_owners"
     assembly.variable("std::vector<Owner>", owners, f"owners_of(tables[{at}])", "who updates which weights")
@@ -163,7 +163,7 @@ def _add_theta(net: Network, assembly: Assembly, found: IndexedConnection, at: i
     _add_update(net, assembly, found, f"learned_owners({owners})", at)
 
 
-def _add_sums(net: Network, assembly: Assembly, found: IndexedConnection, sums: str) -> None:
+def _add_sums(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, sums: str) -> None:
     """Add what sums the private gradients of groups, and then, for each owner, what groups hold of its gradient."""
     label, id_, target = found.connection.label, found.connection.id, found.connection.target
     private, total = sum_private(net.costs), sum_pieces(net.costs)
@@ -193,7 +193,7 @@ def _owned(assembly: Assembly, owners: str, name: str, comment: str, each: int =
     assembly.variable("Parts", name, f'parts_on(graph, {owners}, "{name}", [](const Owner &o) {{ return {size}; }})', comment)
 
 
-def _add_update(net: Network, assembly: Assembly, found: IndexedConnection, learned: str, at: int) -> None:
+def _add_update(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, learned: str, at: int) -> None:
     id_ = found.connection.id
     values: dict[str, object] = {
         "rates": "rates",
@@ -213,7 +213,7 @@ def _add_update(net: Network, assembly: Assembly, found: IndexedConnection, lear
 
 
 def _shown(
-    net: Network, assembly: Assembly, found: IndexedConnection, role: str, prefix: str, what: str, order: int, *, writable: bool
+    net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, role: str, prefix: str, what: str, order: int, *, writable: bool
 ) -> None:
     """Show weights and biases, or what belongs to them, to the host."""
     connection, weights, elements = found.connection, found.map.weights, found.map.elements
@@ -233,7 +233,7 @@ def _shown(
 # ---- vertices --------------------------------------------------------------------------------------------------------
 
 
-def table_fields(net: Network, connection: str, index: int, *, with_weights: bool) -> list[Field]:
+def table_fields(net: PoplarNetwork, connection: str, index: int, *, with_weights: bool) -> list[CodeletField]:
     """Fields of a target's vertex: the tables and, forward, the weights."""
     side, found = f"{connection}_in", net.indexed[connection]
     fields = _table_fields(side, index, found.target)
@@ -247,7 +247,7 @@ def table_fields(net: Network, connection: str, index: int, *, with_weights: boo
     return fields
 
 
-def gradient_field(connection: str, index: int) -> list[Field]:
+def gradient_field(connection: str, index: int) -> list[CodeletField]:
     """The block's private sums of weight gradients, and how many they are."""
     return [
         vector("InOut", "float", f"gradient{index}", f"d_{connection}_theta[b.index]"),
@@ -255,12 +255,12 @@ def gradient_field(connection: str, index: int) -> list[Field]:
     ]
 
 
-def choice_field(connection: str, index: int, what: str) -> Field:
+def choice_field(connection: str, index: int, what: str) -> CodeletField:
     """The state of a maximum."""
     return vector("InOut", "float", f"{what}{index}", f"{connection}_{what}[b.index]")
 
 
-def sent_choice_fields(connection: str, index: int, *, events: bool) -> list[Field]:
+def sent_choice_fields(connection: str, index: int, *, events: bool) -> list[CodeletField]:
     """The field that tells the source the chosen entry of a maximum."""
     return [
         choice_field(connection, index, "chosen"),
@@ -269,7 +269,7 @@ def sent_choice_fields(connection: str, index: int, *, events: bool) -> list[Fie
     ]
 
 
-def source_fields(net: Network, connection: str, index: int, delta: str) -> list[Field]:
+def source_fields(net: PoplarNetwork, connection: str, index: int, delta: str) -> list[CodeletField]:
     """Fields of a source's vertex: tables, weights, and the deltas of the targets that it reaches."""
     side, found = f"{connection}_out", net.indexed[connection]
     assert found.source is not None
@@ -282,13 +282,13 @@ def source_fields(net: Network, connection: str, index: int, delta: str) -> list
     ]
 
 
-def _table_fields(side: str, index: int, tables: Tables) -> list[Field]:
+def _table_fields(side: str, index: int, tables: IndexTables) -> list[CodeletField]:
     number_type, _ = _TYPES[tables.index_bytes()]
     names = ("rows", "place", "start") if tables.single else ("rows", "place", "start", "length")
     return [vector("Input", number_type, f"{name}{index}", f"{side}_{name}[b.group]") for name in names]
 
 
-def table_body(net: Network, connection: str, index: int, *, source: bool = False) -> Body:
+def table_body(net: PoplarNetwork, connection: str, index: int, *, source: bool = False) -> Body:
     """Template data of an indexed connection besides the fields."""
     found = net.indexed[connection]
     tables = found.source if source else found.target

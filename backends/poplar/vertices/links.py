@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from snnc.backends.poplar.network import Network
-from snnc.backends.poplar.parts import Body, Field, number, scalar, vector
+from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parts import Body, CodeletField, number, scalar, vector
 from snnc.backends.poplar.vertices.indexed import choice_field, gradient_field, sent_choice_fields, table_body, table_fields
 from snnc.compiler.ir.step_program import ConnectionInfo
 from snnc.compiler.lowering.sparse_values import is_quiet
@@ -91,7 +91,7 @@ class Incoming:
         return [self.bodies()[0] | {"begin": [], "end": []} | begin, *self.bodies()[1:]]
 
 
-def incoming(net: Network, population: str) -> tuple[Incoming, ...]:
+def incoming(net: PoplarNetwork, population: str) -> tuple[Incoming, ...]:
     """All connections into a population."""
     found = []
     for index, connection in enumerate(net.incoming(population)):
@@ -108,9 +108,9 @@ def incoming(net: Network, population: str) -> tuple[Incoming, ...]:
     return tuple(found)
 
 
-def bus_fields(net: Network, links: Iterable[Incoming], backward: bool = False) -> list[Field]:
+def bus_fields(net: PoplarNetwork, links: Iterable[Incoming], backward: bool = False) -> list[CodeletField]:
     """Windows that the connections read, and what finds their place in the block."""
-    fields: list[Field] = []
+    fields: list[CodeletField] = []
     for link in links:
         bus, i = net.buses[link.connection.id], link.index
         if link.events:
@@ -134,7 +134,7 @@ def bus_fields(net: Network, links: Iterable[Incoming], backward: bool = False) 
     return fields
 
 
-def weight_fields(net: Network, links: Iterable[Incoming]) -> list[Field]:
+def weight_fields(net: PoplarNetwork, links: Iterable[Incoming]) -> list[CodeletField]:
     """Weights that the connections use, as they lie with the target."""
     fields = []
     for link in links:
@@ -150,7 +150,7 @@ def weight_fields(net: Network, links: Iterable[Incoming]) -> list[Field]:
     return fields
 
 
-def gradient_fields(net: Network, links: Iterable[Incoming]) -> list[Field]:
+def gradient_fields(net: PoplarNetwork, links: Iterable[Incoming]) -> list[CodeletField]:
     """The block's private sums of weight gradients."""
     fields = []
     for link in links:
@@ -170,12 +170,12 @@ def _alignment(link: Incoming) -> int:
     return 8 if link.connection.kind == "dense" else 0
 
 
-def is_shared(net: Network, parameter: str, population: str) -> bool:
+def is_shared(net: PoplarNetwork, parameter: str, population: str) -> bool:
     """Whether one number serves all neurons of a population."""
     return net.size(parameter) == 1 and net.neurons[population] > 1
 
 
-def parameter_field(net: Network, population: str, parameter: str, name: str) -> tuple[Field, str]:
+def parameter_field(net: PoplarNetwork, population: str, parameter: str, name: str) -> tuple[CodeletField, str]:
     """Field of a parameter with one value a neuron or one for all, and how the code reads it at column c."""
     if is_shared(net, parameter, population):
         return scalar("Input", "float", name, f"{parameter}_copies[b.group][0]"), f"*{name}"

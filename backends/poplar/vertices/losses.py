@@ -7,7 +7,7 @@ from typing import Final
 
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
-from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
 from snnc.compiler.losses import Loss, MeanSquaredCount
 from snnc.compiler.tiles.network import chooses_step, takes_scores
@@ -20,13 +20,13 @@ _ONE: Final = ("", "", "")
 _TILE: Final = "0"
 
 
-def loss_sets(net: Network) -> tuple[str, ...]:
+def loss_sets(net: PoplarNetwork) -> tuple[str, ...]:
     """Compute sets of the loss of each sample, in order; a loss of every step needs no scores of the whole sequence."""
     loss = net.program.loss
     return ("loss_scores", "loss_samples") if takes_scores(loss.name if loss is not None else None) else ("loss_samples",)
 
 
-def add_loss(net: Network, assembly: Assembly) -> Body:
+def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     """Add loss and learning-rate vertices; return what the loss's template needs."""
     output = next(o for o in net.program.outputs if o.id == net.program.loss_output)
     population = next(p for p in net.program.populations if output.source.buffer in net.step(p.id).outputs)
@@ -52,7 +52,7 @@ def add_loss(net: Network, assembly: Assembly) -> Body:
     return loss
 
 
-def _add_vertices(net: Network, assembly: Assembly, population: str, record: str, classes: int, loss: Body) -> None:
+def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, record: str, classes: int, loss: Body) -> None:
     """All workers of the tile of a sample's loss share its classes, then its steps."""
 
     def on_tiles(kind: str, name: str, each: object, comment: str = "") -> None:

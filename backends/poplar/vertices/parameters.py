@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
 from snnc.backends.poplar.vertices.links import is_shared
 from snnc.backends.training.moments import moments
@@ -41,7 +41,7 @@ class Placed:
         return "weights" if self.form == "dense" else "rows"
 
 
-def placed_parameters(net: Network) -> Iterator[Placed]:
+def placed_parameters(net: PoplarNetwork) -> Iterator[Placed]:
     """All parameters that the program uses, once each."""
     learned = {op.parameter for op in net.program.update} if net.training else set()
     shown: set[str] = set()
@@ -60,12 +60,12 @@ def placed_parameters(net: Network) -> Iterator[Placed]:
                 yield _weight(net, connection, connection.weight, connection.weight in learned)
 
 
-def _placed(net: Network, name: str, population: str, form: str, order: str, rows: str, learned: bool) -> Placed:
+def _placed(net: PoplarNetwork, name: str, population: str, form: str, order: str, rows: str, learned: bool) -> Placed:
     parameter = net.program.parameters[name]
     return Placed(name, population, form, net.program.buffers[name].shape or (1,), order, rows, learned, parameter.label)
 
 
-def _weight(net: Network, connection: ConnectionInfo, name: str, learned: bool) -> Placed:
+def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: bool) -> Placed:
     target = connection.target
     if connection.kind == "dense":
         inputs = net.size(connection.source_buffer)
@@ -76,7 +76,7 @@ def _weight(net: Network, connection: ConnectionInfo, name: str, learned: bool) 
     return _placed(net, name, target, "wide", order, "1", learned)
 
 
-def add_parameters(net: Network, assembly: Assembly) -> None:
+def add_parameters(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add everything that belongs to parameters."""
     for placed in placed_parameters(net):
         _variables(assembly, placed)
@@ -110,7 +110,7 @@ def _variables(assembly: Assembly, placed: Placed) -> None:
     assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {_shape(placed)}, {whole}, {placed.order}, true);')
 
 
-def _gradient(net: Network, assembly: Assembly, placed: Placed) -> None:
+def _gradient(net: PoplarNetwork, assembly: Assembly, placed: Placed) -> None:
     name, p, order = placed.name, placed.population, placed.order
     if placed.form == "shared":
         sums = assembly.variable("Parts", f"d_{name}", f'layout.block_numbers({p}, "d_{name}")', f"private gradients of {placed.label}")
@@ -128,7 +128,7 @@ def _gradient(net: Network, assembly: Assembly, placed: Placed) -> None:
     assembly.tensors.append(f'tensor("d_{name}", SNNC_GRADIENT, {_shape(placed)}, {total}, {order}, false);')
 
 
-def _update(net: Network, assembly: Assembly, placed: Placed) -> None:
+def _update(net: PoplarNetwork, assembly: Assembly, placed: Placed) -> None:
     name, p = placed.name, placed.population
     shared = placed.form == "shared"
     others = f"d_{name}.range(1, {p}.blocks.size())" if shared else f"other_sums({p}, d_{name}, g)"
@@ -158,7 +158,7 @@ def _update(net: Network, assembly: Assembly, placed: Placed) -> None:
     assembly.loop("update", VertexLoop(placed.label, *loop, connected(vertex, values)))
 
 
-def _source_numbers(net: Network, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:
+def _source_numbers(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo, weight: str) -> None:
     """Copy the weights of a one-to-one connection to the tiles of their source, which forms the input gradient there."""
     source, target, rows = connection.source, connection.target, f"{weight}_rows"
     if net.size(weight) == 1:
@@ -170,7 +170,7 @@ def _source_numbers(net: Network, assembly: Assembly, connection: ConnectionInfo
         assembly.refresh.append(f"to_readers.add(Layout::pairs_of({source}, {target}, {weight}, {offset}), {rows}.all);")
 
 
-def _source_rows(net: Network, assembly: Assembly, connection: ConnectionInfo) -> None:
+def _source_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> None:
     """A tile of the source reads its rows of all column groups, each in one piece or two, or packed, and puts them in order."""
     source, target, rows = connection.source, connection.target, f"{connection.weight}_rows"
     inputs, outputs = net.size(connection.source_buffer), net.neurons[target]
@@ -190,7 +190,7 @@ def _source_rows(net: Network, assembly: Assembly, connection: ConnectionInfo) -
     assembly.loop("update", VertexLoop(connection.label, *loop, connected(vertex, values)))
 
 
-def _packed_rows(net: Network, assembly: Assembly, connection: ConnectionInfo) -> str:
+def _packed_rows(net: PoplarNetwork, assembly: Assembly, connection: ConnectionInfo) -> str:
     """Tiles of the target collect rows of their bundle and pack them; return what a tile of the source reads of them."""
     inputs, bundles = net.size(connection.source_buffer), net.packed_rows[connection.id]
     weight, name = connection.weight, f"{connection.weight}_packing"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from snnc.backends.poplar.clocks import clock
-from snnc.backends.poplar.network import Network, Store
+from snnc.backends.poplar.network import PoplarNetwork, Store
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, connected
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.tiles.vertices.boundary_vertices import boundary
@@ -24,12 +24,12 @@ RESTORE: Final = "restore_states"
 TITLES: Final = {SAVE: "keeps", RESTORE: "brings back"}
 
 
-def keeps_history(net: Network, population: PopulationInfo, index: int) -> bool:
+def keeps_history(net: PoplarNetwork, population: PopulationInfo, index: int) -> bool:
     """Whether a state is kept for every step, or for every step of a segment."""
     return net.adjoint(population.id) is not None and population.kernel.states[index] in population.kernel.history
 
 
-def state_cells(net: Network, assembly: Assembly, population: PopulationInfo, index: int, buffer: str) -> tuple[str, str]:
+def state_cells(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, index: int, buffer: str) -> tuple[str, str]:
     """Declare what holds a state; return the variable that begins with its initial values, and its slots."""
     history, shown = keeps_history(net, population, index), f"state {population.label}"
     if not net.plan.segment:
@@ -42,33 +42,33 @@ def state_cells(net: Network, assembly: Assembly, population: PopulationInfo, in
     return assembly.cells(population.id, f"{buffer}_boundary", slots, "the same at boundaries of segments"), slots
 
 
-def boundary_slots(net: Network) -> str:
+def boundary_slots(net: PoplarNetwork) -> str:
     """Slots of what is kept at boundaries, as C++."""
     return "SEGMENTS" if net.plan.streamed in ("off", "inputs") else str(net.plan.segments.boundaries)
 
 
-def _boundary_slot(net: Network) -> str:
+def _boundary_slot(net: PoplarNetwork) -> str:
     """C++ slot of the boundary that begins with iteration `start`."""
     return {"boundaries": "(start == 0 ? 0 : 1)", "history": "0"}.get(net.plan.streamed, "start / segment")
 
 
-def state_slots(net: Network, population: PopulationInfo, index: int) -> tuple[str, str]:
+def state_slots(net: PoplarNetwork, population: PopulationInfo, index: int) -> tuple[str, str]:
     """C++ offsets, in a state's array, of its values before and after step t."""
     if not keeps_history(net, population, index):
         return "0", "0"
     return _slot(net, "t", 1), _slot(net, "(t + 1)", 1)
 
 
-def saved_slot(net: Network) -> str:
+def saved_slot(net: PoplarNetwork) -> str:
     """C++ offset, in the array of a saved value, of its values in step t."""
     return _slot(net, "t", 0)
 
 
-def _slot(net: Network, step: str, more: int) -> str:
+def _slot(net: PoplarNetwork, step: str, more: int) -> str:
     return f"{step} % {net.plan.segments.steps_kept + more} * size" if net.plan.segment else f"{step} * size"
 
 
-def add_recompute(net: Network, assembly: Assembly) -> None:
+def add_recompute(net: PoplarNetwork, assembly: Assembly) -> None:
     """Add the vertices that keep states at the boundaries of segments and bring them back, and the clock that goes back with them."""
     if not net.plan.segment:
         return
@@ -79,7 +79,7 @@ def add_recompute(net: Network, assembly: Assembly) -> None:
     assembly.loop("clocks", clock(RESTORE, "second_clock", "first_clock", "-SEGMENT"))
 
 
-def boundary_values(net: Network, population: str, compute_set: str, item: str) -> dict[str, object]:
+def boundary_values(net: PoplarNetwork, population: str, compute_set: str, item: str) -> dict[str, object]:
     """C++ expressions that tell a vertex at which boundary it works, and whether it goes back to the one before, by field."""
     return {
         "k": f"{'second_clock' if compute_set == RESTORE else 'first_clock'}[{item}.tile]",
@@ -92,7 +92,7 @@ def boundary_values(net: Network, population: str, compute_set: str, item: str) 
     }
 
 
-def _add_boundary(net: Network, assembly: Assembly, population: PopulationInfo, compute_set: str) -> None:
+def _add_boundary(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, compute_set: str) -> None:
     values = {**boundary_values(net, population.id, compute_set, "b"), "count": "b.count"}
     sent: list[tuple[int, bool]] = []
     copies: list[Body] = []
@@ -128,7 +128,7 @@ def _both(name: str, kept: str, now: str) -> dict[str, object]:
     return {f"boundary_{name}": kept, name: now}
 
 
-def _sent(net: Network, assembly: Assembly, population: PopulationInfo, store: Store, index: int) -> tuple[dict[str, object], Body]:
+def _sent(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, store: Store, index: int) -> tuple[dict[str, object], Body]:
     """What a block sent last, which relays take in the first iteration of the next segment."""
     name, kept, label = store.buffer, f"{store.buffer}_boundary", f"what {population.label} sent last, at boundaries"
     if store.kind != "events":

@@ -5,14 +5,14 @@ The step that a source finished last is not among that: blocks keep the masks of
 
 from __future__ import annotations
 
-from snnc.backends.poplar.network import Network, Store
+from snnc.backends.poplar.network import PoplarNetwork, Store
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, connected
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, TITLES, boundary_values
 from snnc.compiler.tiles.relays.buses import bit_words
 from snnc.compiler.tiles.vertices.relay_vertices import relay_boundary
 
 
-def slots(net: Network, store: Store) -> str:
+def slots(net: PoplarNetwork, store: Store) -> str:
     """Slots of a store, as C++."""
     if store.static:
         return "1"
@@ -22,7 +22,7 @@ def slots(net: Network, store: Store) -> str:
     return "STEPS + 1" if before else "STEPS"
 
 
-def slot(net: Network, store: Store, step: str) -> str:
+def slot(net: PoplarNetwork, store: Store, step: str) -> str:
     """C++ slot of a step; a step before the first stands in slot 0."""
     if store.static:
         return "before"
@@ -30,47 +30,47 @@ def slot(net: Network, store: Store, step: str) -> str:
     return f"static_cast<unsigned long>({step} < 0 ? 0 : {step}{ring} + static_cast<int>(before))"
 
 
-def _in_ring(net: Network, store: Store) -> bool:
+def _in_ring(net: PoplarNetwork, store: Store) -> bool:
     return net.plan.segment > 0 and (not store.external or in_segments(net, store))
 
 
-def in_segments(net: Network, store: Store) -> bool:
+def in_segments(net: PoplarNetwork, store: Store) -> bool:
     """Whether the host sends an input segment after segment."""
     return net.plan.segment > 0 and store.external and not store.static and net.plan.streamed != "off"
 
 
-def _ring(net: Network, store: Store) -> int:
+def _ring(net: PoplarNetwork, store: Store) -> int:
     """Slots of a ring."""
     lags = [bus.lag for bus in net.stores[store.buffer].buses]
     cut = net.plan.segments
     return cut.steps_streamed(min(lags), max(lags)) if store.external else cut.steps_relayed(max(lags))
 
 
-def host_ring(net: Network, store: Store) -> str:
+def host_ring(net: PoplarNetwork, store: Store) -> str:
     """C++: what the host has to know of such an input beside its variables."""
     return f"Ring{{{_ring(net, store)}, {net.stages[store.owner] + _lag(net, store)}, &turns}}" if in_segments(net, store) else "Ring{}"
 
 
-def _lag(net: Network, store: Store) -> int:
+def _lag(net: PoplarNetwork, store: Store) -> int:
     """The largest lag of all buses of a source; a vertex may show some of them alone."""
     return max(bus.lag for bus in net.stores[store.buffer].buses)
 
 
-def keep_count(net: Network, assembly: Assembly, name: str) -> None:
+def keep_count(net: PoplarNetwork, assembly: Assembly, name: str) -> None:
     """Declare a copy of what the first run of the sequence counted."""
     if net.plan.segments.reruns:
         made = assembly.variables[name]
         assembly.variable(made.type, f"{name}_first", made.value.replace(f'"{name}"', f'"{name}_first"'), "as the first run left it")
 
 
-def counters(net: Network) -> list[tuple[str, str]]:
+def counters(net: PoplarNetwork) -> list[tuple[str, str]]:
     """Variables that the forward pass counts in, and what makes a tensor of each."""
     found = [(f"{name}_lost_near", ".all") for name, store in net.stores.items() if store.loses_near]
     found += [(f"{bus.id}_lost", ".all") for bus in net.plan.buses if bus.kind == "events" and bus.capacity < bus.width]
     return found + ([("forward_round_count", "")] if net.rounds else [])
 
 
-def add_relay_boundaries(net: Network, assembly: Assembly, store: Store) -> None:
+def add_relay_boundaries(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Add what the relays of a population keep at boundaries, and the vertices that copy it; nothing if all lags are 1."""
     name, behind = store.buffer, net.plan.segments.steps_behind(_lag(net, store))
     if not keeps_behind(net, store):
@@ -84,7 +84,7 @@ def add_relay_boundaries(net: Network, assembly: Assembly, store: Store) -> None
         _add_boundary(net, assembly, store, compute_set, behind)
 
 
-def keeps_behind(net: Network, store: Store) -> bool:
+def keeps_behind(net: PoplarNetwork, store: Store) -> bool:
     """Whether relays of a source keep something at boundaries."""
     return not store.external and net.plan.segments.steps_behind(_lag(net, store)) > 0
 
@@ -104,7 +104,7 @@ def kept_name(buffer: str, part: str) -> str:
     return f"{buffer}_kept_{part}"
 
 
-def _add_boundary(net: Network, assembly: Assembly, store: Store, compute_set: str, behind: int) -> None:
+def _add_boundary(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, behind: int) -> None:
     name, parts = store.buffer, held(store)
     vertex = relay_boundary(net.costs, store.steps if store.kind == "events" else None)
     values = boundary_values(net, store.owner, compute_set, "r")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from snnc.backends.poplar.network import Network, Store
+from snnc.backends.poplar.network import PoplarNetwork, Store
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
 from snnc.backends.poplar.vertices.gradient_windows import join_near, near_values, shown_body, window_variables
 from snnc.backends.poplar.vertices.relay_segments import add_relay_boundaries, held, host_ring, in_segments, keep_count, slot, slots
@@ -30,22 +30,22 @@ JOIN: Final = "relay_windows"
 """The compute set in which workers join their results."""
 
 
-def joins(net: Network) -> bool:
+def joins(net: PoplarNetwork) -> bool:
     """Whether any relay does, or shows windows there."""
     return net.fused or any(store.kind == "events" and not store.external for store in net.stores.values())
 
 
-def _forward_set(net: Network) -> str:
+def _forward_set(net: PoplarNetwork) -> str:
     """The compute set for windows that a relay shows without looking for spikes."""
     return JOIN if net.fused else "relay_forward"
 
 
-def _forward_clock(net: Network, store: Store) -> str:
+def _forward_clock(net: PoplarNetwork, store: Store) -> str:
     """The iteration that it reads: where relays and neurons are one superstep, what its tile was told in the one before."""
     return f"{store.buffer}_iteration[r.index][0]" if net.fused else "first_clock[r.tile]"
 
 
-def _masks_for_relays(net: Network, assembly: Assembly, store: Store) -> str:
+def _masks_for_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> str:
     """Declare the masks that relays look through while blocks write those of the next step, and the vertices that copy them before."""
     owner, mask, unit = store.owner, f"{store.buffer}_mask", net.mask_unit(store)
     made = f'layout.sent({owner}, poplar::UNSIGNED_INT, "{mask}_before", {unit} * {owner}.units())'
@@ -58,7 +58,7 @@ def _masks_for_relays(net: Network, assembly: Assembly, store: Store) -> str:
     return before
 
 
-def add_relays(net: Network, assembly: Assembly, store: Store) -> None:
+def add_relays(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Add one source's store, the windows of its buses, and its relay vertices in both directions."""
     _variables(net, assembly, store)
     if store.external:
@@ -81,7 +81,7 @@ def add_relays(net: Network, assembly: Assembly, store: Store) -> None:
         _next_window(net, assembly, store, "backward_next", backward=True)
 
 
-def _variables(net: Network, assembly: Assembly, store: Store) -> None:
+def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     name = store.buffer
     relays = f"{name}_relays"
     if store.bits:
@@ -147,17 +147,17 @@ def _variables(net: Network, assembly: Assembly, store: Store) -> None:
             keep_count(net, assembly, lost)
 
 
-def _of_workers(net: Network, relays: str, name: str) -> str:
+def _of_workers(net: PoplarNetwork, relays: str, name: str) -> str:
     """A count of each worker of each relay."""
     return f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{name}", {net.workers})'
 
 
-def counter_name(net: Network, bus: BusPlan) -> str:
+def counter_name(net: PoplarNetwork, bus: BusPlan) -> str:
     """ABI name of a bus's counter."""
     return f"{bus.id}_{'further' if net.limited(bus) else 'dropped'}"
 
 
-def _input(net: Network, assembly: Assembly, store: Store) -> None:
+def _input(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     name, shape = store.buffer, f"{{BATCH, {store.width}}}" if store.static else f"{{STEPS, BATCH, {store.width}}}"
     given = f"{host_ring(net, store)}, {'load_segment' if in_segments(net, store) else 'load_inputs'}"
     if store.bits:
@@ -170,7 +170,7 @@ def _input(net: Network, assembly: Assembly, store: Store) -> None:
         assembly.start.append(f'value_input("{store.owner}", {shape}, {name}_relays, {name}_store, {given});')
 
 
-def _initial(net: Network, assembly: Assembly, store: Store) -> None:
+def _initial(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     name = store.buffer
     if store.bits:
         given = f"{name}_relays, {name}_bits, {slots(net, store)}"
@@ -186,14 +186,14 @@ def _initial(net: Network, assembly: Assembly, store: Store) -> None:
         )
 
 
-def _common(net: Network, store: Store, buses: Sequence[BusPlan], clock: str, *, forward: bool) -> Values:
+def _common(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], clock: str, *, forward: bool) -> Values:
     values: Values = {"k": clock, "interval": "INTERVAL", "samples": "r.samples", "before": int(store.before)}
     for index, bus in enumerate(buses):
         values |= {f"offset{index}": net.offset_shown(bus, forward=forward), f"last{index}": net.last_step(bus)}
     return values
 
 
-def _tell_iteration(net: Network, assembly: Assembly, store: Store) -> None:
+def _tell_iteration(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Add the vertices that tell the tiles of relays the number of the next iteration, which show its windows before anything moves."""
     name = store.buffer
     made = f'layout.relay_numbers({name}_relays, poplar::INT, "{name}_iteration")'
@@ -204,7 +204,7 @@ def _tell_iteration(net: Network, assembly: Assembly, store: Store) -> None:
     assembly.loop("clocks", VertexLoop(comment, *loop, fields))
 
 
-def _compact(net: Network, assembly: Assembly, store: Store) -> None:
+def _compact(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Add the vertices that look through masks, and what they find: ids of spikes, and of neurons that only take gradient."""
     name, owner = store.buffer, store.owner
     relays, workers = f"{name}_relays", net.workers
@@ -238,7 +238,7 @@ def _compact(net: Network, assembly: Assembly, store: Store) -> None:
     _add(net, assembly, store, compute_set, relay_compact(net.costs, tells=bool(told)), title, values | told, body)
 
 
-def _join(net: Network, assembly: Assembly, store: Store) -> None:
+def _join(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
     """Add the vertices that put a step into the store and show windows; where it holds bits, steps shown later are read from it."""
     if not store.bits:
         _show(net, assembly, store, JOIN, store.buses, forward=True)
@@ -250,7 +250,7 @@ def _join(net: Network, assembly: Assembly, store: Store) -> None:
             _show_bits(net, assembly, store, bus, "relay_forward")
 
 
-def _show_bits(net: Network, assembly: Assembly, store: Store, bus: BusPlan, compute_set: str, *, again: bool = False) -> None:
+def _show_bits(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPlan, compute_set: str, *, again: bool = False) -> None:
     """Add the vertices that list the bits of a step in the window of a bus, or in its next window."""
     forward = "backward" not in compute_set
     clock = "second_clock[r.tile]" if again else _forward_clock(net, store) if forward else "first_clock[r.tile]"
@@ -280,12 +280,12 @@ def _show_bits(net: Network, assembly: Assembly, store: Store, bus: BusPlan, com
     _add(net, assembly, store, compute_set, vertex, title, values, body)
 
 
-def _lost(net: Network, bus: BusPlan, index: int) -> str:
+def _lost(net: PoplarNetwork, bus: BusPlan, index: int) -> str:
     """C++: the further windows that `all` events need, or the events that find no room."""
     return f"(all > n ? (all - 1) / capacity{index} : 0)" if net.limited(bus) else "(all - n)"
 
 
-def _show(net: Network, assembly: Assembly, store: Store, compute_set: str, buses: Sequence[BusPlan], *, forward: bool) -> None:
+def _show(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, buses: Sequence[BusPlan], *, forward: bool) -> None:
     """Add the vertices that show windows of `buses`; forward those of a population first put its step into the store."""
     joins = forward and not store.external
     if store.bits and not joins:
@@ -317,7 +317,7 @@ def _show(net: Network, assembly: Assembly, store: Store, compute_set: str, buse
 
 
 def _add(
-    net: Network, assembly: Assembly, store: Store, compute_set: str, vertex: VertexSpec, title: str, values: Values, body: Body
+    net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, vertex: VertexSpec, title: str, values: Values, body: Body
 ) -> None:
     label = {i.id: i.label for i in net.program.inputs} | {p.id: p.label for p in net.program.populations}
     shown, fields = f"{store.owner} {label.get(store.owner, '')}", connected(vertex, values)
@@ -326,7 +326,7 @@ def _add(
     assembly.loop(group, VertexLoop(f"{shown}: {title}", "Relay", "r", f"{store.buffer}_relays", compute_set, name, "r.tile", fields))
 
 
-def _event_values(net: Network, store: Store, buses: Sequence[BusPlan], joins: bool, forward: bool) -> tuple[Values, Body]:
+def _event_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], joins: bool, forward: bool) -> tuple[Values, Body]:
     name = store.buffer
     values: Values = {"stored": store.stored, "ids": f"{name}_ids[r.index]", "numbers": f"{name}_numbers[r.index]"}
     if store.bits:
@@ -393,7 +393,7 @@ def _window_values(store: Store, index: int, bus: BusPlan, window: Window, *, ag
     return values
 
 
-def _value_values(net: Network, store: Store, buses: Sequence[BusPlan], joins: bool) -> tuple[Values, Body]:
+def _value_values(net: PoplarNetwork, store: Store, buses: Sequence[BusPlan], joins: bool) -> tuple[Values, Body]:
     name, owner = store.buffer, store.owner
     values: Values = {"width": store.width, "store": f"{name}_store[r.index]"}
     if joins:
@@ -407,7 +407,7 @@ def _value_values(net: Network, store: Store, buses: Sequence[BusPlan], joins: b
     return values, {"slot": slot(net, store, "finished")}
 
 
-def _bus(net: Network, store: Store, index: int, bus: BusPlan, forward: bool, joins: bool) -> Body:
+def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bool, joins: bool) -> Body:
     """Data that the relay keeps besides the first window."""
     body: Body = {
         "index": index,
@@ -438,7 +438,7 @@ def _bus(net: Network, store: Store, index: int, bus: BusPlan, forward: bool, jo
     return body
 
 
-def _asked(net: Network, index: int, bus: BusPlan) -> list[Body]:
+def _asked(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
     """Who finds how many further windows follow: of the backward pass, where that shows what takes gradient too, another worker."""
     near = bus.gradient is not None
     spikes: Body = {
@@ -462,7 +462,7 @@ def _asked(net: Network, index: int, bus: BusPlan) -> list[Body]:
     return [spikes, entries]
 
 
-def _next_window(net: Network, assembly: Assembly, store: Store, compute_set: str, *, backward: bool) -> None:
+def _next_window(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str, *, backward: bool) -> None:
     limited = tuple(bus for bus in store.buses if net.limited(bus, backward=backward))
     if store.bits:
         for bus in limited:

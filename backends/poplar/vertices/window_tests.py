@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
 from snnc.backends.poplar.vertices.relay_segments import keep_count
 from snnc.compiler.tiles.schedule.window_test import ROOT, Direction
@@ -17,7 +17,7 @@ _TILE: Final = str(ROOT)
 _FOLLOWING: Final = {"left": "windows_left", "again": "again"}
 
 
-def add_window_test(net: Network, assembly: Assembly, first_table: int) -> None:
+def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) -> None:
     """Add the test for further windows; `first_table` is the place of its first table in ``plan.bin``."""
     test = net.window_test
     if test is None:
@@ -45,7 +45,7 @@ def add_window_test(net: Network, assembly: Assembly, first_table: int) -> None:
         assembly.loop("clocks", VertexLoop(f"{part}: a window less", *_ONE, f"{part}_next", class_name(vertex), _TILE, fields))
 
 
-def _levels(net: Network, assembly: Assembly, direction: Direction, first_table: int) -> None:
+def _levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_table: int) -> None:
     test = net.window_test
     assert test is not None
     each = ", ".join(f"&{bus.id}_more" for bus in net.asked)
@@ -68,21 +68,21 @@ def _levels(net: Network, assembly: Assembly, direction: Direction, first_table:
     assembly.loop("clocks", VertexLoop("further windows", *_ONE, f"{direction}_decide", class_name(vertex), _TILE, fields))
 
 
-def _answer(net: Network, assembly: Assembly, direction: Direction) -> None:
+def _answer(net: PoplarNetwork, assembly: Assembly, direction: Direction) -> None:
     vertex = answer(net.costs, looks_back=net.known)
     kept = {"k": f"second_clock[{_TILE}]", "back": "windows_back"} if net.known else {}
     fields = connected(vertex, {"asked": "asked", "rounds": f"{direction}_round_count[0]", **_FOLLOWING, **kept})
     assembly.loop("clocks", VertexLoop("further windows: the answer", *_ONE, f"{direction}_answer", class_name(vertex), _TILE, fields))
 
 
-def _known(net: Network, assembly: Assembly) -> None:
+def _known(net: PoplarNetwork, assembly: Assembly) -> None:
     """The backward pass reads what the forward pass found."""
     vertex, kept = known(net.costs), {"k": f"first_clock[{_TILE}]", "back": "windows_back", "rounds": "backward_round_count[0]"}
     fields = connected(vertex, {**kept, **_FOLLOWING})
     assembly.loop("clocks", VertexLoop("backward: windows that follow", *_ONE, "relay_backward", class_name(vertex), _TILE, fields))
 
 
-def window_test_tables(net: Network) -> Iterator[list[list[int]]]:
+def window_test_tables(net: PoplarNetwork) -> Iterator[list[list[int]]]:
     """Yield the tables of the test: bus and relay of every piece, in the order of reading; of each level tile, first and last word."""
     test = net.window_test
     if test is None:
@@ -94,12 +94,12 @@ def window_test_tables(net: Network) -> Iterator[list[list[int]]]:
         yield [[tile, ends[first], ends[last]] for tile, first, last in zip(level.tile, level.first, level.last, strict=True)]
 
 
-def window_test_table_count(net: Network) -> int:
+def window_test_table_count(net: PoplarNetwork) -> int:
     """How many tables these are."""
     return 0 if net.window_test is None else 1 + len(net.window_test.levels)
 
 
-def window_test_sets(net: Network, direction: Direction) -> dict[str, str]:
+def window_test_sets(net: PoplarNetwork, direction: Direction) -> dict[str, str]:
     """Compute sets of the test in that pass, with their titles."""
     test = net.window_test
     if test is None or test.direction != direction:
@@ -109,7 +109,7 @@ def window_test_sets(net: Network, direction: Direction) -> dict[str, str]:
     return {**levels, f"{direction}_decide": f"{code} further windows?", f"{direction}_answer": f"{code} answer"}
 
 
-def loop(net: Network, direction: Direction, body: str) -> list[str]:
+def loop(net: PoplarNetwork, direction: Direction, body: str) -> list[str]:
     """C++ that runs `body` for each further window of an iteration."""
     asks = "".join(f"{direction}_step.add(Execute({name}));" for name in window_test_sets(net, direction))
     return [

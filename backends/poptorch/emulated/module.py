@@ -9,7 +9,7 @@ import torch
 
 from snnc.backends.poptorch.emulated import options
 from snnc.backends.poptorch.emulated.executor import DataLoader, PoplarExecutor
-from snnc.backends.poptorch.emulated.operations import Block, Emulator
+from snnc.backends.poptorch.emulated.operations import EmulatedBlock, Emulator
 
 
 def make_poptorch(machine: str = "ipu2", tiles: int = 0) -> ModuleType:
@@ -38,7 +38,7 @@ def make_poptorch(machine: str = "ipu2", tiles: int = 0) -> ModuleType:
         "custom_op": emulator.custom_op,
         "identity_loss": emulator.identity_loss,
         "isRunningOnIpu": emulator.is_running,
-        "Block": partial(Block, emulator),
+        "Block": partial(EmulatedBlock, emulator),
         "BeginBlock": emulator.begin_block,
         "trainingModel": training_model,
         "inferenceModel": inference_model,

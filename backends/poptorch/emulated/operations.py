@@ -102,7 +102,7 @@ class _Custom(torch.autograd.Function):  # type: ignore[misc]  # torch is an ext
         return None, None, *found
 
 
-class Block:
+class EmulatedBlock:
     """See ``poptorch.Block``: what is inside lies on one IPU.
 
     Parameters
@@ -116,7 +116,7 @@ class Block:
     def __init__(self, emulator: Emulator, user_id: str | int | None = None, ipu_id: int | None = None) -> None:
         self._emulator, self._ipu = emulator, ipu_id
 
-    def __enter__(self) -> Block:
+    def __enter__(self) -> EmulatedBlock:
         self._emulator.enter(self._ipu)
         return self
 

@@ -10,8 +10,8 @@ import torch
 from torch.nn import functional
 
 from snnc.benchmarks.cpu.engines.torch_variants import GRAPHED
-from snnc.benchmarks.cpu.problem import Problem
-from snnc.benchmarks.cpu.workloads import LEARNING_RATE, Conv
+from snnc.benchmarks.cpu.problem import TrainingStepProblem
+from snnc.benchmarks.cpu.workloads import LEARNING_RATE, ConvLayer
 from snnc.compiler.ir.graph import Array
 
 Wrap = Callable[[Any], Any]
@@ -49,7 +49,7 @@ class TorchEngine(ABC):
     scale: float = 1.0
     readout_scale: float = 1.0
 
-    def __init__(self, problem: Problem, mode: str, variant: str, device: str = "cpu") -> None:
+    def __init__(self, problem: TrainingStepProblem, mode: str, variant: str, device: str = "cpu") -> None:
         torch.manual_seed(0)
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
         self.workload, self._device = problem.workload, device
@@ -142,7 +142,7 @@ class TorchEngine(ABC):
         spikes, steps, batch = self.x, self.x.shape[0], self.x.shape[1]
         for n, layer in enumerate(self.workload.layers, 1):
             weight, bias = self._scaled(f"hidden{n}.weight", self.scale), self._scaled(f"hidden{n}.bias", self.scale)
-            if isinstance(layer, Conv):
+            if isinstance(layer, ConvLayer):
                 maps = functional.max_pool2d(functional.conv2d(spikes.flatten(0, 1), weight, bias), layer.pool)
                 currents = maps.unflatten(0, (steps, batch))
             else:

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from snnc.benchmarks.cpu.problem import Problem
-from snnc.benchmarks.cpu.workloads import BETA, LEARNING_RATE, SLOPE, THRESHOLD, Conv, Workload
+from snnc.benchmarks.cpu.problem import TrainingStepProblem
+from snnc.benchmarks.cpu.workloads import BETA, LEARNING_RATE, SLOPE, THRESHOLD, ConvLayer, Workload
 from snnc.compiler.ir.graph import Array
 
 VERSIONS = ("jax", "jaxlib")
@@ -65,7 +65,7 @@ def _readout(currents: jax.Array, unroll: int) -> jax.Array:
     return total / len(currents)
 
 
-def _convolved(spikes: jax.Array, layer: Conv, weight: jax.Array, bias: jax.Array) -> jax.Array:
+def _convolved(spikes: jax.Array, layer: ConvLayer, weight: jax.Array, bias: jax.Array) -> jax.Array:
     steps, batch = spikes.shape[:2]
     maps = lax.conv(spikes.reshape(steps * batch, *spikes.shape[2:]), weight, (1, 1), "VALID") + bias[:, None, None]
     window = (1, 1, layer.pool, layer.pool)
@@ -87,7 +87,7 @@ def _adam(
 class Engine:
     """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
 
-    def __init__(self, problem: Problem, mode: str, variant: str, device: str = "cpu") -> None:
+    def __init__(self, problem: TrainingStepProblem, mode: str, variant: str, device: str = "cpu") -> None:
         workload = problem.workload
         self._unroll = UNROLL if variant == "unrolled" else 1
         self._x, self._y = jnp.asarray(problem.x), jnp.asarray(problem.y)
@@ -116,7 +116,7 @@ class Engine:
         spikes, steps, batch = x, x.shape[0], x.shape[1]
         for n, layer in enumerate(workload.layers, 1):
             weight, bias = weights[f"hidden{n}.weight"], weights[f"hidden{n}.bias"]
-            if isinstance(layer, Conv):
+            if isinstance(layer, ConvLayer):
                 currents = _convolved(spikes, layer, weight, bias)
             else:
                 currents = spikes.reshape(steps, batch, -1) @ weight.T + bias

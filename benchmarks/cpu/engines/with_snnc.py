@@ -8,8 +8,8 @@ from typing import Any, cast
 import snnc
 from snnc.backends.runtime.events import Events
 from snnc.benchmarks.cpu.network import labelled, labels, network, training
-from snnc.benchmarks.cpu.problem import Problem
-from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, Dense, Workload
+from snnc.benchmarks.cpu.problem import TrainingStepProblem
+from snnc.benchmarks.cpu.workloads import GRADIENT_WINDOW, LEARNING_RATE, DenseLayer, Workload
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Precision
@@ -23,7 +23,7 @@ VERSIONS = ("snnc",)
 
 def load() -> None:
     """Import the compiler: emit a network of a neuron."""
-    tiny = Workload("tiny", 1.0, 1, 1, (1,), (Dense(1, True),), 2)
+    tiny = Workload("tiny", 1.0, 1, 1, (1,), (DenseLayer(1, True),), 2)
     with temporary_folder("snnc-bench-") as folder:
         compile_to_folder(as_graph(network(tiny)), options("cpu", **training(tiny)), Path(folder) / "tiny")
 
@@ -31,7 +31,7 @@ def load() -> None:
 class Engine:
     """See :class:`~snnc.benchmarks.cpu.engine.Engine`."""
 
-    def __init__(self, problem: Problem, mode: str, variant: str, device: str = "cpu") -> None:
+    def __init__(self, problem: TrainingStepProblem, mode: str, variant: str, device: str = "cpu") -> None:
         workload = problem.workload
         self._session = session(workload, mode, variant)
         self._start = labelled(workload, problem.weights)

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from snnc.compiler.ir.arrays.channel_order import ChannelOrder
 from snnc.compiler.ir.arrays.window_taps import convolution_places, pooling_places
 from snnc.compiler.ir.graph import Array, Shape
-from snnc.compiler.ir.step_operations import Convolve, Cut, Pooling, Reduction, Rescale, SparseProduct, Surround
+from snnc.compiler.ir.step_operations import AddReduced, AddSlice, Convolve, Pooling, Rescale, SparseProduct, Surround
 from snnc.compiler.ir.step_program import Buffer
 
 Ints: TypeAlias = npt.NDArray[np.int64]
-IndexedOp: TypeAlias = SparseProduct | Convolve | Pooling | Rescale | Reduction | Cut | Surround
+IndexedOp: TypeAlias = SparseProduct | Convolve | Pooling | Rescale | AddReduced | AddSlice | Surround
 """Operations that have this form (a maximum: see :attr:`IndexedMap.maximum`)."""
 
 
@@ -191,7 +191,7 @@ def _elements(given: Shape | None, shape: Shape) -> Ints:
 
 
 @_map.register
-def _reduction(op: Reduction, sizes: _Sizes) -> IndexedMap:
+def _reduction(op: AddReduced, sizes: _Sizes) -> IndexedMap:
     kept = np.arange(sizes.outputs, dtype=np.int64).reshape(tuple(1 if a in op.axes else n for a, n in enumerate(op.shape)))
     target, source = np.broadcast_to(kept, op.shape).reshape(-1), np.arange(sizes.inputs, dtype=np.int64)
     if op.kind == "max":
@@ -199,7 +199,7 @@ def _reduction(op: Reduction, sizes: _Sizes) -> IndexedMap:
     return _constant(sizes, source, target, np.full(sizes.outputs, sizes.outputs / sizes.inputs if op.kind == "mean" else 1.0))
 
 
-def _reduced_place(op: Reduction) -> Ints:
+def _reduced_place(op: AddReduced) -> Ints:
     """Place of each value among those that are reduced to one."""
     places = np.unravel_index(np.arange(math.prod(op.shape)), op.shape)
     found: Ints = np.ravel_multi_index([places[a] for a in op.axes], [op.shape[a] for a in op.axes])
@@ -207,7 +207,7 @@ def _reduced_place(op: Reduction) -> Ints:
 
 
 @_map.register
-def _slice(op: Cut, sizes: _Sizes) -> IndexedMap:
+def _slice(op: AddSlice, sizes: _Sizes) -> IndexedMap:
     some = (slice(None),) * op.axis + (slice(op.start, op.stop),)
     source = np.arange(sizes.inputs, dtype=np.int64).reshape(op.shape)[some].reshape(-1)
     return _constant(sizes, source, np.arange(sizes.outputs, dtype=np.int64), np.ones(sizes.outputs))

@@ -17,7 +17,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class TapEntries:
     """Entries: the value that is read, the value that is added to, and the weight of the entry."""
 
     source: Ints
@@ -25,7 +25,7 @@ class Places:
     weight: Ints
 
 
-def _window_places(windows: Windows) -> Places:
+def _window_places(windows: Windows) -> TapEntries:
     """Every tap inside the input, of every window, for one channel; `weight` numbers the taps, all in C order."""
     parts = []
     for n, k, s, (before, _), d, count in zip(
@@ -36,7 +36,7 @@ def _window_places(windows: Windows) -> Places:
         inside = (position >= 0) & (position < n)
         parts.append((position[inside], window[inside], tap[inside]))
     sizes = (windows.size, windows.output, windows.kernel)
-    return Places(*(_outer([part[i] for part in parts], size) for i, size in enumerate(sizes)))
+    return TapEntries(*(_outer([part[i] for part in parts], size) for i, size in enumerate(sizes)))
 
 
 def _outer(axes: list[Ints], shape: tuple[int, ...]) -> Ints:
@@ -47,7 +47,7 @@ def _outer(axes: list[Ints], shape: tuple[int, ...]) -> Ints:
     return found
 
 
-def convolution_places(windows: Windows, channels: int, groups: int, grain: int = 1) -> tuple[Places, Ints]:
+def convolution_places(windows: Windows, channels: int, groups: int, grain: int = 1) -> tuple[TapEntries, Ints]:
     """Entries of a convolution with `channels` output channels, and the weight's element for each weight of theta.
 
     The last axis of the kernel is reversed if its taps are consecutive, because the windows that one value reaches then have
@@ -72,10 +72,10 @@ def convolution_places(windows: Windows, channels: int, groups: int, grain: int 
     source = (target // outputs * inputs + inner) * math.prod(windows.size) + window.source
     spread = np.broadcast_to(target * math.prod(windows.output) + window.target, source.shape)
     weight = ((target // grain * inputs + inner) * kernel + tap) * grain + target % grain
-    return Places(source.reshape(-1), spread.reshape(-1), weight.reshape(-1)), np.moveaxis(order, 1, -1).reshape(-1)
+    return TapEntries(source.reshape(-1), spread.reshape(-1), weight.reshape(-1)), np.moveaxis(order, 1, -1).reshape(-1)
 
 
-def pooling_places(windows: Windows, count_padding: bool) -> tuple[Places, Array]:
+def pooling_places(windows: Windows, count_padding: bool) -> tuple[TapEntries, Array]:
     """Entries of a pooling, and the divisor of each target's average; `weight` numbers the taps."""
     window = _window_places(windows)
     check_size((windows.channels, max(1, len(window.source))), "a pooling, written as one entry for each tap,")
@@ -85,4 +85,4 @@ def pooling_places(windows: Windows, count_padding: bool) -> tuple[Places, Array
     divisors = windows.taps_inside(count_padding)
     each = divisors[0] if len(divisors) == 1 else np.multiply.outer(*divisors)
     tap = np.broadcast_to(window.weight, source.shape)
-    return Places(source.reshape(-1), target.reshape(-1), tap.reshape(-1)), np.tile(each.reshape(-1), windows.channels)
+    return TapEntries(source.reshape(-1), target.reshape(-1), tap.reshape(-1)), np.tile(each.reshape(-1), windows.channels)

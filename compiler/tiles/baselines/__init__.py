@@ -14,6 +14,6 @@ No baseline replicates a layer, and each may use all tiles. If there are two for
 from __future__ import annotations
 
 from snnc.compiler.tiles.baselines.baselines import BASELINES, SNNC, check_strategy, deals, place
-from snnc.compiler.tiles.baselines.deal import Deal, Share
+from snnc.compiler.tiles.baselines.deal import Deal, LayerShare
 
-__all__ = ["BASELINES", "SNNC", "Deal", "Share", "check_strategy", "deals", "place"]
+__all__ = ["BASELINES", "SNNC", "Deal", "LayerShare", "check_strategy", "deals", "place"]

@@ -10,13 +10,13 @@ import numpy as np
 
 from snnc.compiler.tiles.baselines import at_random, linear, partition
 from snnc.compiler.tiles.baselines.deal import Deal
-from snnc.compiler.tiles.baselines.partition import Flow
+from snnc.compiler.tiles.baselines.partition import NeuronFlow
 from snnc.compiler.tiles.cycles.block_cycles import step_cycles
 from snnc.compiler.tiles.errors import StrategyError
 from snnc.compiler.tiles.placement.cut import Cut
 from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.placement.tile_range import ScatteredRange
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 
 SNNC: Final = "snnc"
 BASELINES: Final = ("linear", "random", "metis", "greedy")
@@ -36,7 +36,7 @@ def check_strategy(strategy: str) -> None:
         raise StrategyError(f"the strategy {strategy!r} is not known; it is {SNNC}, or a baseline: {', '.join(BASELINES)}.")
 
 
-def deals(problem: Problem, strategy: str, tiles: int) -> Iterator[Deal]:
+def deals(problem: MappingProblem, strategy: str, tiles: int) -> Iterator[Deal]:
     """Yield the forms of a baseline on `tiles` tiles, each a deal to be priced.
 
     Raises
@@ -62,26 +62,26 @@ def deals(problem: Problem, strategy: str, tiles: int) -> Iterator[Deal]:
 
 
 @lru_cache(maxsize=16)
-def _metis(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[Flow, ...], tiles: int, *, recursive: bool) -> Deal:
+def _metis(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[NeuronFlow, ...], tiles: int, *, recursive: bool) -> Deal:
     """Cached: METIS takes seconds, and other window sizes, or machines that differ only in their exchange, repeat the question."""
     return partition.metis(partition.make_runs(sizes, works, flows, tiles), flows, sizes, tiles, SEED, recursive=recursive)
 
 
-def place(problem: Problem, deal: Deal) -> Placement:
+def place(problem: MappingProblem, deal: Deal) -> Placement:
     """Make a placement of a deal."""
     workers, last = problem.target.workers, max(int(share.tiles[-1]) for share in deal)
     ranges = tuple(ScatteredRange.of_tiles(share.tiles, share.neurons, problem.batch, workers) for share in deal)
     return Placement(ranges, last // problem.target.tiles_per_chip + 1)
 
 
-def _works(problem: Problem) -> tuple[float, ...]:
+def _works(problem: MappingProblem) -> tuple[float, ...]:
     """Worker cycles of a neuron and step, by layer, when a tile holds as many neurons as it has workers."""
     workers = problem.target.workers
     whole = Cut(1, workers)
     return tuple(float(step_cycles(problem, layer, whole, np.array([workers])).sum()) / workers for layer in problem.network.layers)
 
 
-def _flows(problem: Problem) -> tuple[Flow, ...]:
+def _flows(problem: MappingProblem) -> tuple[NeuronFlow, ...]:
     """Ids of spikes (or values) sent forward and deltas sent back, spread over the pairs of neurons that they connect."""
     index = {layer.id: n for n, layer in enumerate(problem.network.layers)}
     found = []
@@ -91,5 +91,5 @@ def _flows(problem: Problem) -> tuple[Flow, ...]:
         bus = problem.bus[problem.bus_of[link.id]]
         forward = problem.events(link.source) * bus.id_bytes if bus.events else 4.0 * link.source.width
         backward = 4.0 * link.outputs if link.input_gradient else 0.0
-        found.append(Flow(index[link.source.owner], index[link.target], forward / link.inputs + backward / link.outputs))
+        found.append(NeuronFlow(index[link.source.owner], index[link.target], forward / link.inputs + backward / link.outputs))
     return tuple(found)

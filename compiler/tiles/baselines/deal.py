@@ -11,7 +11,7 @@ from snnc.compiler.tiles.placement.grouping import Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Share:
+class LayerShare:
     """Neurons of one layer: `tiles` in ascending order, and the neurons (1 or more) on each of them.
 
     Neurons of a layer are alike, so those of a tile are numbered consecutively.
@@ -21,14 +21,14 @@ class Share:
     neurons: Ints
 
 
-Deal: TypeAlias = tuple[Share, ...]
+Deal: TypeAlias = tuple[LayerShare, ...]
 """A share for each layer of the network, in order."""
 
 
-def share(tile_of_neuron: Ints) -> Share:
+def share(tile_of_neuron: Ints) -> LayerShare:
     """Count the neurons on each tile."""
     tiles, neurons = np.unique(tile_of_neuron, return_counts=True)
-    return Share(tiles.astype(np.int64), neurons.astype(np.int64))
+    return LayerShare(tiles.astype(np.int64), neurons.astype(np.int64))
 
 
 def cut(tile_of_neuron: Ints, sizes: tuple[int, ...]) -> Deal:

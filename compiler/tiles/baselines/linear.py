@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from snnc.compiler.tiles.baselines.deal import Deal, Share, cut
+from snnc.compiler.tiles.baselines.deal import Deal, LayerShare, cut
 from snnc.compiler.tiles.placement.grouping import Ints, neurons_per_tile
 
 
 def each_layer(sizes: tuple[int, ...], tiles: int) -> Deal:
     """Every layer over all tiles from tile 0 on, at least a neuron on each that it uses."""
-    return tuple(Share(np.arange(min(n, tiles), dtype=np.int64), neurons_per_tile(n, min(n, tiles))) for n in sizes)
+    return tuple(LayerShare(np.arange(min(n, tiles), dtype=np.int64), neurons_per_tile(n, min(n, tiles))) for n in sizes)
 
 
 def one_after_the_other(sizes: tuple[int, ...], tiles: int) -> Deal:

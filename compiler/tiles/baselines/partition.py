@@ -23,7 +23,7 @@ UNITS: Final = 1000
 
 
 @dataclass(frozen=True)
-class Flow:
+class NeuronFlow:
     """Bytes a step that one neuron of layer `target` reads of one neuron of layer `source`, forward and backward."""
 
     source: int
@@ -40,7 +40,7 @@ class Runs:
     work: Floats
 
 
-def make_runs(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[Flow, ...], tiles: int) -> Runs:
+def make_runs(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[NeuronFlow, ...], tiles: int) -> Runs:
     """Cut layers into runs: about :data:`NODES_A_TILE` for each tile, fewer if a graph would exceed :data:`MOST_EDGES`."""
     length = max(1.0, sum(sizes) / (NODES_A_TILE * tiles))
     while sum(math.ceil(sizes[f.source] / length) * math.ceil(sizes[f.target] / length) for f in flows) > MOST_EDGES:
@@ -55,7 +55,7 @@ def make_runs(sizes: tuple[int, ...], works: tuple[float, ...], flows: tuple[Flo
     return Runs(layer, count, count * np.asarray(works)[layer])
 
 
-def make_graph(runs: Runs, flows: tuple[Flow, ...]) -> tuple[Ints, Ints, Ints]:
+def make_graph(runs: Runs, flows: tuple[NeuronFlow, ...]) -> tuple[Ints, Ints, Ints]:
     """Return the neighbours of all nodes as (start of each node's list, neighbours, weights)."""
     from scipy.sparse import coo_array
 
@@ -78,7 +78,7 @@ def make_graph(runs: Runs, flows: tuple[Flow, ...]) -> tuple[Ints, Ints, Ints]:
     return both.indptr.astype(np.int64), both.indices.astype(np.int64), weights
 
 
-def metis(runs: Runs, flows: tuple[Flow, ...], sizes: tuple[int, ...], tiles: int, seed: int, *, recursive: bool) -> Deal:
+def metis(runs: Runs, flows: tuple[NeuronFlow, ...], sizes: tuple[int, ...], tiles: int, seed: int, *, recursive: bool) -> Deal:
     """Let METIS choose the tile of every node.
 
     Raises

@@ -14,10 +14,10 @@ from snnc.compiler.tiles.gradients.gradient_counts import near_counts, returned_
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, indexed_counts, keys_passed
 from snnc.compiler.tiles.memory.block_memory import FLOAT
 from snnc.compiler.tiles.network import Layer, Link, learned_elements
-from snnc.compiler.tiles.placement.block_shapes import Shape
+from snnc.compiler.tiles.placement.block_shapes import BlockShape
 from snnc.compiler.tiles.placement.cut import AnyCut
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.cost import (
     EVENT_SWEEP,
     SAMPLE_SWEEP,
@@ -33,7 +33,7 @@ PARTS: Final = ("forward", "backward", "source_gradient")
 
 
 def block_cycles(
-    problem: Problem,
+    problem: MappingProblem,
     layer: Layer,
     cut: AnyCut,
     neurons: Any,
@@ -67,7 +67,7 @@ def block_cycles(
     odd = (shares > 1) & (each % 2 == 1)
     held = holdings or estimated(n, column_groups(n, cut.columns))
     found = shape_cycles(
-        problem, layer, Shape(columns, each, 1, odd), samples, part, held, expected(problem) if even else busiest(problem, part, each)
+        problem, layer, BlockShape(columns, each, 1, odd), samples, part, held, expected(problem) if even else busiest(problem, part, each)
     )
     if part == "backward":
         cost = replace(problem.costs[f"backward.{layer.id}"], start=0)
@@ -77,7 +77,7 @@ def block_cycles(
 
 
 @dataclass(frozen=True)
-class Seen:
+class WindowContents:
     """Contents of the windows of a block's connections for a sample: spikes, and entries of backward windows."""
 
     events: Callable[[Link], Any]
@@ -86,13 +86,15 @@ class Seen:
     """Share of a table's keys that a search for the spikes passes."""
 
 
-def expected(problem: Problem) -> Seen:
+def expected(problem: MappingProblem) -> WindowContents:
     """Return the means."""
     events = problem.window_events
-    return Seen(events, lambda link: problem.near_events(problem.bus[problem.bus_of[link.id]]), lambda link: keys_passed(events(link)))
+    return WindowContents(
+        events, lambda link: problem.near_events(problem.bus[problem.bus_of[link.id]]), lambda link: keys_passed(events(link))
+    )
 
 
-def busiest(problem: Problem, part: str, samples: Any) -> Seen:
+def busiest(problem: MappingProblem, part: str, samples: Any) -> WindowContents:
     """Return the events of the slowest of all blocks with so many samples each."""
 
     def events(link: Link) -> Any:
@@ -102,10 +104,12 @@ def busiest(problem: Problem, part: str, samples: Any) -> Seen:
     def entries(link: Link) -> Any:
         return problem.timeline.busiest(problem.bus[problem.bus_of[link.id]], "entries", samples)
 
-    return Seen(events, entries, lambda link: keys_passed(events(link)))
+    return WindowContents(events, entries, lambda link: keys_passed(events(link)))
 
 
-def shape_cycles(problem: Problem, layer: Layer, shape: Shape, samples: Any, part: str, holdings: Holdings, seen: Seen) -> Any:
+def shape_cycles(
+    problem: MappingProblem, layer: Layer, shape: BlockShape, samples: Any, part: str, holdings: Holdings, seen: WindowContents
+) -> Any:
     """Worker cycles of a block with some of the tile's `samples`, including the start of its vertex; `holdings` describes the tile.
 
     Backward, without its own neurons in returning windows.
@@ -131,12 +135,14 @@ def added(counts: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     return {name: counts.get(name, 0) + more.get(name, 0) for name in {**counts, **more}}
 
 
-def read_links(problem: Problem, layer: Layer, part: str) -> list[Link]:
+def read_links(problem: MappingProblem, layer: Layer, part: str) -> list[Link]:
     """Connections whose windows a block reads: all forward; backward those with :attr:`Link.read_backward` that are not dealt."""
     return [link for link in layer.incoming if part != "backward" or (link.read_backward and not problem.deals(link))]
 
 
-def _neuron_counts(problem: Problem, links: Sequence[Link], columns: Any, samples: Any, events: Callable[[Link], float]) -> dict[str, Any]:
+def _neuron_counts(
+    problem: MappingProblem, links: Sequence[Link], columns: Any, samples: Any, events: Callable[[Link], float]
+) -> dict[str, Any]:
     dense = [link for link in links if link.dense]
     other = [link for link in links if link.one_to_one]
     event_sweeps, value_sweeps = column_sweeps(columns, EVENT_SWEEP), column_sweeps(columns, VALUE_SWEEP)
@@ -159,7 +165,7 @@ def _neuron_counts(problem: Problem, links: Sequence[Link], columns: Any, sample
     }
 
 
-def _source_counts(problem: Problem, layer: Layer, shape: Shape, of_tile: Any) -> dict[str, Any]:
+def _source_counts(problem: MappingProblem, layer: Layer, shape: BlockShape, of_tile: Any) -> dict[str, Any]:
     """Counts of a block with some of the `of_tile` samples that its tile has."""
     columns, samples = shape.columns, shape.samples
     back = [link for link in layer.outgoing if problem.copies(link)]
@@ -194,7 +200,7 @@ def _one_sample(outputs: Sequence[int], columns: Any) -> dict[str, Any]:
     }
 
 
-def step_cycles(problem: Problem, layer: Layer, cut: AnyCut, neurons: Ints, *, even: bool = False) -> Floats:
+def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints, *, even: bool = False) -> Floats:
     """Tile cycles of one time step, a row for each part of it; placement balances these.
 
     Rows: forward, backward, source gradients (computing and receiving), and the update's share of a step; of several cuts [rows, cuts,
@@ -213,7 +219,7 @@ def step_cycles(problem: Problem, layer: Layer, cut: AnyCut, neurons: Ints, *, e
     return np.stack(np.broadcast_arrays(*found, _update(problem, layer, cut, neurons))).astype(np.float64)
 
 
-def _received(problem: Problem, layer: Layer, samples: Any) -> dict[str, Any]:
+def _received(problem: MappingProblem, layer: Layer, samples: Any) -> dict[str, Any]:
     """Cycles of the exchange before each part, without fragments."""
     rate = problem.target.exchange_bytes_per_cycle
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) / rate
@@ -223,7 +229,7 @@ def _received(problem: Problem, layer: Layer, samples: Any) -> dict[str, Any]:
     return {"forward": windows, "backward": back / rate, "source_gradient": deltas}
 
 
-def _update(problem: Problem, layer: Layer, cut: AnyCut, neurons: Ints) -> Floats:
+def _update(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints) -> Floats:
     """Private gradients are summed, shares travel between replicas and are updated; one update serves all steps."""
     learned = sum(learned_elements(layer).values()) if problem.training else 0
     elements = learned * neurons

@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from snnc.compiler.tiles.cycles.block_cycles import Seen, read_links, shape_cycles
+from snnc.compiler.tiles.cycles.block_cycles import WindowContents, read_links, shape_cycles
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.gradient_counts import halvings, returned_buses
 from snnc.compiler.tiles.indexed.indexed_cycles import keys_passed, round_counts, target_counts
 from snnc.compiler.tiles.indexed.indexed_events import drawn_cycles, is_drawn
 from snnc.compiler.tiles.network import Layer, Link
-from snnc.compiler.tiles.placement.block_shapes import Shape
+from snnc.compiler.tiles.placement.block_shapes import BlockShape
 from snnc.compiler.tiles.placement.blocks import Blocks, cut_key
 from snnc.compiler.tiles.placement.grouping import Floats
 from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.schedule.timeline import Sums
 from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, VALUE_SWEEP, CodeletCost, column_sweeps, worker_cycles
 
-NOTHING = Seen(lambda link: 0.0, lambda link: 0.0, lambda link: 0.0)
+NOTHING = WindowContents(lambda link: 0.0, lambda link: 0.0, lambda link: 0.0)
 
 
 def add_blocks(layout: Layout, load: Load, part: str, layers: Iterable[Layer]) -> None:
@@ -67,8 +67,8 @@ def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     return found
 
 
-def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, seen: Seen) -> Any:
-    shape = Shape(blocks.columns, blocks.samples, 1, blocks.odd)
+def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, seen: WindowContents) -> Any:
+    shape = BlockShape(blocks.columns, blocks.samples, 1, blocks.odd)
     found = shape_cycles(layout.problem, layer, shape, blocks.of_tile, part, layout.kind_holdings(layer, blocks), seen)
     return np.broadcast_to(np.asarray(found, dtype=np.float64), blocks.columns.shape)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.tiles.placement.grouping import Bools, Floats, Ints
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 
 SUPERVISOR: Final = 11.0
 """Tile cycles in which the supervisor starts all workers on one vertex (docs/reference/emulator.md)."""
@@ -23,7 +23,7 @@ AT_ONCE: Final = 1 << 21
 class Work:
     """Summed worker cycles of vertices: tile cycles if all workers of a tile are busy, a lower bound for any distribution."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: MappingProblem) -> None:
         self.total: Floats = np.zeros(problem.target.tiles)
 
     def add(self, tiles: Ints | int, cycles: Any, number: Any = 1) -> None:
@@ -34,7 +34,7 @@ class Work:
 class Load:
     """Vertices of one compute set. Worker cycles are added; :attr:`cycles` and :attr:`busiest` return tile cycles."""
 
-    def __init__(self, problem: Problem, iterations: int | None = None) -> None:
+    def __init__(self, problem: MappingProblem, iterations: int | None = None) -> None:
         """Consider the first `iterations` of a sequence, all by default."""
         self.problem = problem
         self.whole = iterations is None

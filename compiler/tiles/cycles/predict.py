@@ -15,8 +15,8 @@ from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.loss_traffic import adjoints_to_blocks, losses_to_one_tile, records_to_loss
 from snnc.compiler.tiles.exchange.traffic import (
     FLOAT,
+    ExchangeTraffic,
     Layout,
-    Traffic,
     clock_to_boundaries,
     deltas_to_sources,
     masks_to_relays,
@@ -37,14 +37,14 @@ from snnc.compiler.tiles.gradients.parameter_copies import local_copy_cycles
 from snnc.compiler.tiles.gradients.update_steps import copy_steps, update_steps
 from snnc.compiler.tiles.host_io.streaming import row_copy
 from snnc.compiler.tiles.indexed.indexed_traffic import deltas_by_rows
-from snnc.compiler.tiles.network import Layer, Source
+from snnc.compiler.tiles.network import BusSource, Layer
 from snnc.compiler.tiles.placement.block_shapes import shapes
 from snnc.compiler.tiles.placement.grouping import Floats, ceil_div, mask_unit
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.relays.relay_cycles import MaskRows, boundary_cycles, mask_rows
 from snnc.compiler.tiles.relays.relay_workers import bits_cycles, relay_cycles
-from snnc.compiler.tiles.schedule.superstep import Step
+from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
 from snnc.compiler.tiles.schedule.timeline import Sums
 from snnc.compiler.tiles.schedule.window_test import ROOT, asked
 from snnc.compiler.tiles.vertices.cost import CLOCK, worker_cycles
@@ -53,7 +53,7 @@ CONTROL: Final = 30.0
 """Tile cycles of the control program for each superstep and copy [R]; the rest of ``Target.superstep_cycles`` sets up an exchange."""
 
 
-def supersteps(layout: Layout) -> tuple[Step, ...]:
+def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """All supersteps of a training step (of a forward pass without training), in order."""
     problem = layout.problem
     runs = problem.schedule.iterations(problem.steps)
@@ -74,11 +74,11 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
         *([_boundary_step(layout, "forward: save", "forward", segments.number - 1)] if segments.reruns else []),
         *([_row_step(layout, "forward: to streaming memory", "forward")] if segments.rows else []),
         *_loss_steps(layout),
-        Step("loss: sum", "loss", 1, _sum_load(layout), losses_to_one_tile(layout)),
+        SuperstepDraft("loss: sum", "loss", 1, _sum_load(layout), losses_to_one_tile(layout)),
         *([_row_step(layout, "backward: from streaming memory", "backward")] if segments.rows else []),
         *_again_steps(layout),
         _clock_copy(layout, "backward: start", "backward", segments.number if segments.reruns else 1),
-        Step("backward: relays and source gradients", "backward", runs, sources, into_relays),
+        SuperstepDraft("backward: relays and source gradients", "backward", runs, sources, into_relays),
         *_backward_neurons(layout, runs),
         *_reduction(layout, runs + _rounds(problem, runs, backward=True)),
         *_overflow_test(layout, "backward", runs),
@@ -87,7 +87,7 @@ def supersteps(layout: Layout) -> tuple[Step, ...]:
     )
 
 
-def _backward_neurons(layout: Layout, runs: int) -> tuple[Step, ...]:
+def _backward_neurons(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
     """Neurons and weight gradients; neurons of populations whose weight gradients are dealt over workers run first."""
     problem = layout.problem
     ahead = [layer for layer in problem.network.layers if layer.id in problem.dealt]
@@ -98,13 +98,13 @@ def _backward_neurons(layout: Layout, runs: int) -> tuple[Step, ...]:
         add_dealt(problem, layer, layout.range_of(layer), neurons)
     windows = windows_to_blocks(layout, backward=True)
     windows.merge(returned_to_blocks(layout, others))
-    whole = Step("backward: neurons", "backward", runs, neurons, with_clock(layout, windows, neurons.tiles))
+    whole = SuperstepDraft("backward: neurons", "backward", runs, neurons, with_clock(layout, windows, neurons.tiles))
     if not ahead:
         return (whole,)
     first = Load(problem)
     add_blocks(layout, first, "backward", ahead)
     returned = with_clock(layout, returned_to_blocks(layout, ahead), first.tiles)
-    return (Step("backward: neurons ahead", "backward", runs, first, returned), whole)
+    return (SuperstepDraft("backward: neurons ahead", "backward", runs, first, returned), whole)
 
 
 def backward_cycles(layout: Layout, layer: Layer) -> float:
@@ -114,7 +114,7 @@ def backward_cycles(layout: Layout, layer: Layer) -> float:
     return load.busiest
 
 
-def _initial_states(layout: Layout) -> tuple[Step, ...]:
+def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Copy the states before step 0 to where the first step reads them; with recompute, they are a restored boundary."""
     problem, held = layout.problem, np.zeros(layout.problem.target.tiles)
     for layer in problem.network.layers:
@@ -123,25 +123,25 @@ def _initial_states(layout: Layout) -> tuple[Step, ...]:
     if problem.segment or not held.any():
         return ()
     local = local_copy_cycles(float(held.max()))
-    return (Step("forward: initial states", "forward", 1, Load(problem), Traffic.none(problem), local=local),)
+    return (SuperstepDraft("forward: initial states", "forward", 1, Load(problem), ExchangeTraffic.none(problem), local=local),)
 
 
-def _forward_steps(layout: Layout, runs: int) -> tuple[Step, ...]:
+def _forward_steps(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
     """Relays, then neurons."""
     relays, neurons = relay_load(layout, "masks"), block_load(layout, "forward")
     return (
         *_initial_states(layout),
         _clock_copy(layout, "forward: start", "forward", 1 + (layout.problem.segments.rows > 0)),
-        Step("forward: relays", "forward", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
+        SuperstepDraft("forward: relays", "forward", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
         *_joined_windows(layout, runs),
         *_overflow_test(layout, "forward", runs),
-        Step("forward: neurons", "forward", runs, neurons, with_clock(layout, windows_to_blocks(layout), neurons.tiles)),
+        SuperstepDraft("forward: neurons", "forward", runs, neurons, with_clock(layout, windows_to_blocks(layout), neurons.tiles)),
     )
 
 
-def _fused_steps(layout: Layout) -> tuple[Step, ...]:
+def _fused_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Relays look for the spikes of the previous iteration while neurons compute, in one superstep; `layout` has the forward schedule."""
-    problem, nothing = layout.problem, Traffic.none(layout.problem)
+    problem, nothing = layout.problem, ExchangeTraffic.none(layout.problem)
     runs = problem.schedule.iterations(problem.steps)
     windows, both = relay_load(layout, "windows"), block_load(layout, "forward")
     add_relays(layout, windows, "shown")
@@ -150,7 +150,7 @@ def _fused_steps(layout: Layout) -> tuple[Step, ...]:
     add_relays(layout, both, "masks")
     relays = np.array([relay.tile for some in layout.relays.values() for relay in some])
     both.add(relays, problem.target.vertex_start_cycles + CLOCK)
-    moved, counted = with_clock(layout, masks_to_relays(layout), both.tiles), Traffic.none(problem)
+    moved, counted = with_clock(layout, masks_to_relays(layout), both.tiles), ExchangeTraffic.none(problem)
     moved.merge(windows_to_blocks(layout))
     homes = layout.clock_tiles
     tiles, number = np.unique(relays[~np.isin(relays, homes)], return_counts=True)
@@ -160,9 +160,9 @@ def _fused_steps(layout: Layout) -> tuple[Step, ...]:
     return (
         *_initial_states(layout),
         _clock_copy(layout, "forward: start", "forward"),
-        Step("forward: counters", "forward", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * at_home)),
-        Step("forward: windows", "forward", runs, windows, nothing),
-        Step("forward: neurons", "forward", runs, both, moved),
+        SuperstepDraft("forward: counters", "forward", 1, Load(problem), counted, local=local_copy_cycles(FLOAT * at_home)),
+        SuperstepDraft("forward: windows", "forward", runs, windows, nothing),
+        SuperstepDraft("forward: neurons", "forward", runs, both, moved),
     )
 
 
@@ -180,7 +180,7 @@ def _add_mask_copies(layout: Layout, load: Load) -> None:
         load.add_kinds(where.tiles, kind.reshape(-1), cycles[:, None], shared=True)
 
 
-def _again_steps(layout: Layout) -> tuple[Step, ...]:
+def _again_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Recompute: a segment's initial states are restored, and its forward pass runs a second time."""
     problem, runs = layout.problem, layout.problem.segments.again
     if problem.segment and not runs:
@@ -191,22 +191,22 @@ def _again_steps(layout: Layout) -> tuple[Step, ...]:
     return (
         *_counters_kept(layout),
         _boundary_step(layout, "recompute: restore", "recompute", problem.segments.number),
-        Step("recompute: relays", "recompute", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
+        SuperstepDraft("recompute: relays", "recompute", runs, relays, with_clock(layout, masks_to_relays(layout), relays.tiles)),
         *_joined_windows(layout, runs, "recompute"),
         *_overflow_test(layout, "recompute", runs),
-        Step("recompute: neurons", "recompute", runs, neurons, with_clock(layout, windows_to_blocks(layout), neurons.tiles)),
+        SuperstepDraft("recompute: neurons", "recompute", runs, neurons, with_clock(layout, windows_to_blocks(layout), neurons.tiles)),
     )
 
 
-def _row_step(layout: Layout, name: str, part: str) -> Step:
+def _row_step(layout: Layout, name: str, part: str) -> SuperstepDraft:
     """All segments except the last write a row to streaming memory or read it back; before that, the row number changes."""
     problem, load = layout.problem, Load(layout.problem)
     load.add(0, problem.target.vertex_start_cycles + CLOCK)
-    nothing, local = Traffic.none(problem), local_copy_cycles(FLOAT) + CONTROL
-    return Step(name, part, problem.segments.number - 1, load, nothing, local=local, row=row_copy(layout))
+    nothing, local = ExchangeTraffic.none(problem), local_copy_cycles(FLOAT) + CONTROL
+    return SuperstepDraft(name, part, problem.segments.number - 1, load, nothing, local=local, row=row_copy(layout))
 
 
-def _counters_kept(layout: Layout) -> tuple[Step, ...]:
+def _counters_kept(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Dropped spikes are counted in the first run only: a copy of the counters, and one back."""
     problem, held = layout.problem, np.zeros(layout.problem.target.tiles)
     for bus in problem.buses:
@@ -216,10 +216,10 @@ def _counters_kept(layout: Layout) -> tuple[Step, ...]:
     if not held.any():
         return ()
     local = local_copy_cycles(float(held.max()))
-    return (Step("recompute: counters", "recompute", 2, Load(problem), Traffic.none(problem), local=local),)
+    return (SuperstepDraft("recompute: counters", "recompute", 2, Load(problem), ExchangeTraffic.none(problem), local=local),)
 
 
-def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Step:
+def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> SuperstepDraft:
     """Blocks copy a segment's initial states to or from a boundary, and relays copy the stored steps that they still show."""
     problem, load = layout.problem, Load(layout.problem)
     for layer in problem.network.layers:
@@ -239,19 +239,19 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Step:
         load.add(np.array([relay.tile for relay in relays]), cycles)
     if name.endswith("restore"):
         load.add(layout.clock_tiles, problem.target.vertex_start_cycles + CLOCK)
-    return Step(name, part, runs, load, clock_to_boundaries(layout))
+    return SuperstepDraft(name, part, runs, load, clock_to_boundaries(layout))
 
 
-def _reduction(layout: Layout, runs: int) -> tuple[Step, ...]:
+def _reduction(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
     """Stage one of the sums of partial input gradients, if any."""
     if not layout.reductions:
         return ()
     load = Load(layout.problem)
     add_reduction(layout, load)
-    return (Step("backward: reduction", "backward", runs, load, partials_to_sums(layout)),)
+    return (SuperstepDraft("backward: reduction", "backward", runs, load, partials_to_sums(layout)),)
 
 
-def exchange_cycles(layout: Layout, traffic: Traffic) -> Floats:
+def exchange_cycles(layout: Layout, traffic: ExchangeTraffic) -> Floats:
     """Cycles that each tile receives or sends: its bytes, and a cost for each fragment that it receives."""
     target = layout.problem.target
     moved = np.maximum(traffic.received, traffic.sent) if traffic.received.any() else traffic.received
@@ -259,14 +259,14 @@ def exchange_cycles(layout: Layout, traffic: Traffic) -> Floats:
     return found
 
 
-def cycles_by_tile(layout: Layout, steps: tuple[Step, ...]) -> dict[str, tuple[int, ...]]:
+def cycles_by_tile(layout: Layout, steps: tuple[SuperstepDraft, ...]) -> dict[str, tuple[int, ...]]:
     """Cycles in which each tile computes and exchanges in a whole training step."""
     compute = np.sum([step.runs * step.load.cycles for step in steps], axis=0)
     exchange = np.sum([step.runs * exchange_cycles(layout, each) for step in steps for each in (step.traffic, *step.after)], axis=0)
     return {"compute": tuple(compute.astype(np.int64).tolist()), "exchange": tuple(exchange.astype(np.int64).tolist())}
 
 
-def phase(layout: Layout, step: Step, *, roughly: bool = False) -> Phase:
+def phase(layout: Layout, step: SuperstepDraft, *, roughly: bool = False) -> Phase:
     """Sum up one superstep; `roughly`: only its duration."""
     exchanges = [step.traffic, *step.after]
     return Phase(
@@ -286,18 +286,18 @@ def phase(layout: Layout, step: Step, *, roughly: bool = False) -> Phase:
     )
 
 
-def _row_sync(layout: Layout, step: Step) -> float:
+def _row_sync(layout: Layout, step: SuperstepDraft) -> float:
     """Each copy from or to streaming memory waits for all chips."""
     target = layout.problem.target
     return step.row.copies * (target.link_sync_cycles + target.superstep_cycles) if step.row else 0.0
 
 
-def _exchange(layout: Layout, traffic: Traffic) -> float:
+def _exchange(layout: Layout, traffic: ExchangeTraffic) -> float:
     over_links = layout.problem.routes.cycles(traffic.flows)
     return max(float(exchange_cycles(layout, traffic).max()), float(np.ceil(over_links)))
 
 
-def _barrier(layout: Layout, traffic: Traffic) -> float:
+def _barrier(layout: Layout, traffic: ExchangeTraffic) -> float:
     """The barrier and the set-up of an exchange; 0 if nothing moves."""
     target = layout.problem.target
     if not traffic.fragments.any():
@@ -362,44 +362,44 @@ def add_relays(layout: Layout, load: Load, part: str) -> None:
             load.add_kinds(tiles, kinds, load.looked_at(cycles), shared=True)
 
 
-def _listed(problem: Problem, source: Source, rows: MaskRows | None, part: str) -> tuple[Bus, ...]:
+def _listed(problem: MappingProblem, source: BusSource, rows: MaskRows | None, part: str) -> tuple[Bus, ...]:
     """Buses whose windows are listed from the bits that relays keep; those with a lag of 1 are joined from the latest results."""
     if source not in problem.bits or part == "windows":
         return ()
     return tuple(bus for bus in problem.buses_of(source) if part == "backward" or rows is None or bus.lag != 1)
 
 
-def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[Step, ...]:
+def _joined_windows(layout: Layout, runs: int, part: str = "forward") -> tuple[SuperstepDraft, ...]:
     """Join the results of the relays' workers into one list; nothing moves before it."""
     load = relay_load(layout, "windows", runs)
-    return (Step(f"{part}: windows", part, runs, load, Traffic.none(layout.problem)),) if load.vertices else ()
+    return (SuperstepDraft(f"{part}: windows", part, runs, load, ExchangeTraffic.none(layout.problem)),) if load.vertices else ()
 
 
-def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[Step, ...]:
+def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[SuperstepDraft, ...]:
     """In exact mode with limited windows, every iteration determines how many further windows are needed, and shows them."""
     problem, backward = layout.problem, part == "backward"
     if not problem.limited(backward=backward):
         return ()
     rounds = _rounds(problem, runs, backward=backward)
     test = tuple(_test_steps(layout, part, runs)) if problem.asks == ("backward" if backward else "forward") else ()
-    decided = Step(f"{part}: decisions", part, runs + rounds, Load(problem), Traffic.none(problem), decisions=1)
+    decided = SuperstepDraft(f"{part}: decisions", part, runs + rounds, Load(problem), ExchangeTraffic.none(problem), decisions=1)
     if rounds == 0:
         return (*test, decided)
     read, shown = _further(layout, part)
     return (
         *test,
         decided,
-        Step(f"{part}: further windows", part, rounds, *read),
-        Step(f"{part}: next windows", part, rounds, *shown),
+        SuperstepDraft(f"{part}: further windows", part, rounds, *read),
+        SuperstepDraft(f"{part}: next windows", part, rounds, *shown),
     )
 
 
-def _rounds(problem: Problem, runs: int, *, backward: bool) -> int:
+def _rounds(problem: MappingProblem, runs: int, *, backward: bool) -> int:
     """Expected further windows of so many iterations."""
     return round(problem.further_windows(backward=backward) * runs / problem.segments.iterations)
 
 
-def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[Step]:
+def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[SuperstepDraft]:
     """The test for further windows: tiles find the maximum of the others' numbers, level by level, and the last one decides."""
     problem, test = layout.problem, layout.window_test
     assert test is not None
@@ -408,21 +408,21 @@ def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[Step]:
     for number, level in enumerate(levels, 1):
         load = Load(problem)
         load.add(level.tile, start + worker_cycles(cost, elements=test.words * level.numbers))
-        yield Step(f"{part}: test, level {number}", part, runs, load, numbers_of_windows(layout, level))
+        yield SuperstepDraft(f"{part}: test, level {number}", part, runs, load, numbers_of_windows(layout, level))
     load, one = Load(problem), np.zeros(1, dtype=np.int64)
     slowest = start + worker_cycles(cost, elements=test.words * ceil_div(root.numbers[0], workers))
     load.add_kinds(one, one, np.array([[slowest]], dtype=np.float64), shared=True)
     answer = CONTROL + workers * (start + worker_cycles(problem.costs["answer"], elements=test.words * workers))
-    yield Step(f"{part}: test for further windows", part, runs, load, numbers_of_windows(layout, root), local=answer)
+    yield SuperstepDraft(f"{part}: test for further windows", part, runs, load, numbers_of_windows(layout, root), local=answer)
 
 
-def _further(layout: Layout, part: str) -> tuple[tuple[Load, Traffic], tuple[Load, Traffic]]:
+def _further(layout: Layout, part: str) -> tuple[tuple[Load, ExchangeTraffic], tuple[Load, ExchangeTraffic]]:
     """Blocks read further windows; relays show the next ones."""
     read, shown = round_load(layout, part), _next_load(layout, part)
     windows = windows_to_blocks(layout, backward=part == "backward")
     if part == "backward":
         windows.merge(returned_to_blocks(layout, layout.problem.network.layers))
-    moved = with_clock(layout, Traffic.none(layout.problem), shown.tiles)
+    moved = with_clock(layout, ExchangeTraffic.none(layout.problem), shown.tiles)
     if part == "backward":
         add_sums_to_relays(layout, moved, layout.problem.limited(backward=True))
     return (read, with_clock(layout, windows, read.tiles)), (shown, moved)
@@ -476,7 +476,7 @@ def _sum_load(layout: Layout) -> Load:
     return load
 
 
-def _loss_steps(layout: Layout) -> tuple[Step, ...]:
+def _loss_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Workers of the tile of a sample's loss share its classes, if it has scores, then its steps."""
     problem, arrive = layout.problem, records_to_loss(layout)
     tiles, workers, start = np.array(layout.loss_tiles), problem.target.workers, problem.target.vertex_start_cycles
@@ -487,13 +487,13 @@ def _loss_steps(layout: Layout) -> tuple[Step, ...]:
     scores.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), slowest, shared=True)
     slowest = np.array([[start + worker_cycles(cost["loss"], samples=width, rows=own_steps, elements=own_steps * width)]], dtype=np.float64)
     adjoints.add_kinds(tiles, np.zeros(len(tiles), dtype=np.int64), slowest, shared=True)
-    back, nothing = (adjoints_to_blocks(layout),), Traffic.none(problem)
+    back, nothing = (adjoints_to_blocks(layout),), ExchangeTraffic.none(problem)
     if problem.network.loss_of_steps:
-        return (Step("loss: adjoints", "loss", 1, adjoints, arrive, back),)
-    return (Step("loss: scores", "loss", 1, scores, arrive), Step("loss: adjoints", "loss", 1, adjoints, nothing, back))
+        return (SuperstepDraft("loss: adjoints", "loss", 1, adjoints, arrive, back),)
+    return (SuperstepDraft("loss: scores", "loss", 1, scores, arrive), SuperstepDraft("loss: adjoints", "loss", 1, adjoints, nothing, back))
 
 
-def _clock_copy(layout: Layout, name: str, part: str, runs: int = 1) -> Step:
+def _clock_copy(layout: Layout, name: str, part: str, runs: int = 1) -> SuperstepDraft:
     """The iteration counters are set by copies inside tiles."""
-    nothing = Traffic.none(layout.problem)
-    return Step(name, part, runs, Load(layout.problem), nothing, local=local_copy_cycles(FLOAT))
+    nothing = ExchangeTraffic.none(layout.problem)
+    return SuperstepDraft(name, part, runs, Load(layout.problem), nothing, local=local_copy_cycles(FLOAT))

@@ -7,13 +7,13 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.tiles.network import Link
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 
 SMALLEST: Final = 1e-12
 """A value's probability of being 0 counts as none below this."""
 
 
-def loud_rows(problem: Problem, link: Link) -> float:
+def loud_rows(problem: MappingProblem, link: Link) -> float:
     """Share of the pairs of rows of `link` that are not both 0: a value is 0 if none of its summed spikes occurs.
 
     Spikes are assumed to be independent, each with the rate of its value if that was measured.
@@ -21,7 +21,7 @@ def loud_rows(problem: Problem, link: Link) -> float:
     return problem.kept.get(("loud rows", link.source.buffer), lambda: _loud_rows(problem, link))
 
 
-def _loud_rows(problem: Problem, link: Link) -> float:
+def _loud_rows(problem: MappingProblem, link: Link) -> float:
     quiet = np.zeros(link.inputs + link.inputs % 2)
     for feeding in problem.by_id[link.source.owner].incoming:
         assert feeding.indexed is not None

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from snnc.compiler.tiles.exchange.traffic import FLOAT, Layout, Traffic
+from snnc.compiler.tiles.exchange.traffic import FLOAT, ExchangeTraffic, Layout
 from snnc.compiler.tiles.placement.grouping import column_groups, sample_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
 
 
-def records_to_loss(layout: Layout) -> Traffic:
+def records_to_loss(layout: Layout) -> ExchangeTraffic:
     """Before L1: the records of each sample go to the tile of its loss, one piece for each block that holds it."""
     return _samples_of_blocks(layout, to_loss=True)
 
 
-def adjoints_to_blocks(layout: Layout) -> Traffic:
+def adjoints_to_blocks(layout: Layout) -> ExchangeTraffic:
     """Behind L1: the adjoints of the records return to the blocks."""
     return _samples_of_blocks(layout, to_loss=False)
 
 
-def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> Traffic:
-    problem, traffic = layout.problem, Traffic.none(layout.problem)
+def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
+    problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     if problem.network.loss_layer is None:
         return traffic
     where = layout.range_by_id(problem.network.loss_layer)
@@ -48,7 +48,7 @@ def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> Traffic:
     return traffic
 
 
-def _losses_over_links(layout: Layout, traffic: Traffic, where: TileRange, *, to_loss: bool) -> None:
+def _losses_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRange, *, to_loss: bool) -> None:
     for replica, (first, count) in enumerate(where.samples):
         parts = layout.by_chip(where.of(replica), layout.problem.steps * FLOAT * where.neurons)
         for tile in layout.loss_tiles[first : first + count]:
@@ -57,9 +57,9 @@ def _losses_over_links(layout: Layout, traffic: Traffic, where: TileRange, *, to
                 traffic.flows.send(source, (receiver,), part)
 
 
-def losses_to_one_tile(layout: Layout) -> Traffic:
+def losses_to_one_tile(layout: Layout) -> ExchangeTraffic:
     """Before L2: the losses of all samples go to tile 0."""
-    traffic = Traffic.none(layout.problem)
+    traffic = ExchangeTraffic.none(layout.problem)
     tiles = np.array(layout.loss_tiles)
     away = int((tiles != 0).sum())
     size = FLOAT * layout.problem.loss_parts

@@ -21,16 +21,16 @@ import numpy as np
 from snnc.compiler.ir.plan import Relay
 from snnc.compiler.tiles.exchange.chip_links import Flows
 from snnc.compiler.tiles.gradients.gradient_counts import returned_buses
-from snnc.compiler.tiles.gradients.gradient_windows import Reduction, reductions
+from snnc.compiler.tiles.gradients.gradient_windows import BusReduction, reductions
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated
 from snnc.compiler.tiles.indexed.indexed_owners import Ownership
-from snnc.compiler.tiles.network import Layer, Source, learned_rows, learned_scalars
+from snnc.compiler.tiles.network import BusSource, Layer, learned_rows, learned_scalars
 from snnc.compiler.tiles.placement.blocks import Blocks, blocks_of, cut_key
 from snnc.compiler.tiles.placement.cut import Cut
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.relays.relay_cycles import mask_rows
 from snnc.compiler.tiles.schedule.window_test import Asked, WindowTest, window_test
@@ -43,7 +43,7 @@ Origin: TypeAlias = tuple[int, tuple[int, int], float]
 
 
 @dataclass(eq=False)
-class Traffic:
+class ExchangeTraffic:
     """The data of one exchange: arrays over tiles, and traffic between chips."""
 
     received: Floats
@@ -52,12 +52,12 @@ class Traffic:
     flows: Flows = field(default_factory=Flows)
 
     @classmethod
-    def none(cls, problem: Problem) -> Traffic:
+    def none(cls, problem: MappingProblem) -> ExchangeTraffic:
         """No traffic."""
         tiles = problem.target.tiles
         return cls(np.zeros(tiles), np.zeros(tiles), np.zeros(tiles))
 
-    def merge(self, other: Traffic) -> None:
+    def merge(self, other: ExchangeTraffic) -> None:
         """Add the data of `other` to the same exchange."""
         self.received += other.received
         self.fragments += other.fragments
@@ -74,9 +74,9 @@ class Traffic:
 class Layout:
     """The places of all data: the problem, the tile ranges, relays and the tile of each sample's loss."""
 
-    problem: Problem
+    problem: MappingProblem
     placement: Placement
-    relays: Mapping[Source, tuple[Relay, ...]]
+    relays: Mapping[BusSource, tuple[Relay, ...]]
     loss_tiles: tuple[int, ...]
     exact: bool = True
     """Whether tables of indexed connections are counted exactly; while placements are compared, they are estimated."""
@@ -92,7 +92,7 @@ class Layout:
         return window_test(problem.asks, 1 + problem.asked_for_both, tiles, numbers, problem.target, problem.costs["most"])
 
     @cached_property
-    def reductions(self) -> Mapping[str, Reduction]:
+    def reductions(self) -> Mapping[str, BusReduction]:
         """The windowed gradients of sources, by bus id."""
         return reductions(self.problem, self.ranges, {source.buffer: relays for source, relays in self.relays.items()})
 
@@ -192,9 +192,9 @@ def common(a: tuple[int, int], b: tuple[int, int]) -> int:
     return max(0, min(a[0] + a[1], b[0] + b[1]) - max(a[0], b[0]))
 
 
-def clock_to_boundaries(layout: Layout) -> Traffic:
+def clock_to_boundaries(layout: Layout) -> ExchangeTraffic:
     """Every tile with blocks, or with relays that keep steps at boundaries, reads the iteration number."""
-    traffic, used = Traffic.none(layout.problem), np.zeros(layout.problem.target.tiles, dtype=bool)
+    traffic, used = ExchangeTraffic.none(layout.problem), np.zeros(layout.problem.target.tiles, dtype=bool)
     for where in layout.placement.ranges:
         used[where.tiles] = True
     for source in layout.problem.sources_behind:
@@ -202,7 +202,7 @@ def clock_to_boundaries(layout: Layout) -> Traffic:
     return with_clock(layout, traffic, np.flatnonzero(used))
 
 
-def with_clock(layout: Layout, traffic: Traffic, readers: Ints) -> Traffic:
+def with_clock(layout: Layout, traffic: ExchangeTraffic, readers: Ints) -> ExchangeTraffic:
     """Vertices on the tiles `readers` read the iteration number: the counter of each chip goes to those of its tiles."""
     per_chip, homes = layout.problem.target.tiles_per_chip, layout.clock_tiles
     tiles = readers[readers % per_chip != 0]
@@ -211,7 +211,7 @@ def with_clock(layout: Layout, traffic: Traffic, readers: Ints) -> Traffic:
     return traffic
 
 
-def send_to_all(layout: Layout, traffic: Traffic, home: int, tiles: Ints, size: int) -> None:
+def send_to_all(layout: Layout, traffic: ExchangeTraffic, home: int, tiles: Ints, size: int) -> None:
     """Each of `tiles` receives the same `size` bytes from the tile `home`."""
     traffic.add(tiles, size, 1)
     traffic.sent[home] += size * (len(tiles) > 0)
@@ -219,9 +219,9 @@ def send_to_all(layout: Layout, traffic: Traffic, home: int, tiles: Ints, size: 
         traffic.flows.send(layout.chip_of(home), set((tiles // layout.problem.target.tiles_per_chip).tolist()), size)
 
 
-def masks_to_relays(layout: Layout) -> Traffic:
+def masks_to_relays(layout: Layout) -> ExchangeTraffic:
     """Before F1: spike masks (values) of populations go to the relays of their samples."""
-    traffic = Traffic.none(layout.problem)
+    traffic = ExchangeTraffic.none(layout.problem)
     for layer in layout.problem.network.layers:
         where = layout.range_of(layer)
         for source in layer.sent:
@@ -231,7 +231,7 @@ def masks_to_relays(layout: Layout) -> Traffic:
     return traffic
 
 
-def _gather(layout: Layout, traffic: Traffic, where: TileRange, relays: Sequence[Relay], row: int) -> None:
+def _gather(layout: Layout, traffic: ExchangeTraffic, where: TileRange, relays: Sequence[Relay], row: int) -> None:
     """Relays receive their samples, `row` bytes each, of all tiles of `where` but their own: one piece from each."""
     homes, first, count = np.array([(r.tile, r.sample, r.samples) for r in relays], dtype=np.int64).T
     overlap = in_common(tuple(zip(first, count, strict=True)), where.samples)
@@ -246,9 +246,9 @@ def _gather(layout: Layout, traffic: Traffic, where: TileRange, relays: Sequence
                 traffic.flows.send(chip, (layout.chip_of(int(homes[place])),), int(overlap[place, replica]) * row * tiles)
 
 
-def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
+def windows_to_blocks(layout: Layout, *, backward: bool = False) -> ExchangeTraffic:
     """Before F2 and B2: windows go to every tile that reads them (backward: tiles that form weight gradients)."""
-    problem, traffic = layout.problem, Traffic.none(layout.problem)
+    problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     for bus in problem.buses:
         readers = problem.readers(bus, backward=backward)
         if readers:
@@ -257,16 +257,16 @@ def windows_to_blocks(layout: Layout, *, backward: bool = False) -> Traffic:
     return traffic
 
 
-def returned_to_blocks(layout: Layout, layers: Iterable[Layer]) -> Traffic:
+def returned_to_blocks(layout: Layout, layers: Iterable[Layer]) -> ExchangeTraffic:
     """Before the neurons of `layers`, backward: windows of gradients return to them."""
-    traffic = Traffic.none(layout.problem)
+    traffic = ExchangeTraffic.none(layout.problem)
     for layer in layers:
         for bus in returned_buses(layout.problem, layer):
             _multicast(layout, traffic, bus, [layout.range_of(layer)], (bus.returned_bytes, 3))
     return traffic
 
 
-def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRange], window: tuple[int, int]) -> None:
+def _multicast(layout: Layout, traffic: ExchangeTraffic, bus: Bus, ranges: list[TileRange], window: tuple[int, int]) -> None:
     """Each tile reads its own samples of a bus once, however many of its populations do; `window`: bytes of a sample, pieces of a relay."""
     size, pieces = window
     problem, relays = layout.problem, layout.relays[bus.source]
@@ -288,7 +288,7 @@ def _multicast(layout: Layout, traffic: Traffic, bus: Bus, ranges: list[TileRang
         _over_links(layout, traffic, origins, ranges)
 
 
-def _over_links(layout: Layout, traffic: Traffic, origins: Iterable[Origin], readers: Iterable[TileRange]) -> None:
+def _over_links(layout: Layout, traffic: ExchangeTraffic, origins: Iterable[Origin], readers: Iterable[TileRange]) -> None:
     """Chips send samples to all chips on which tiles of `readers` handle them."""
     handled = [(held, layout.chips_of(where.of(replica))) for where in readers for replica, held in enumerate(where.samples)]
     edges = sorted({edge for (first, count), _ in handled for edge in (first, first + count)})
@@ -304,9 +304,9 @@ def _over_links(layout: Layout, traffic: Traffic, origins: Iterable[Origin], rea
             part += 1
 
 
-def deltas_to_sources(layout: Layout) -> Traffic:
+def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
     """Before B1: every tile of a source reads the deltas of its targets for its samples."""
-    problem, traffic = layout.problem, Traffic.none(layout.problem)
+    problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     readers: dict[tuple[str, int], list[TileRange]] = {}
     for layer in problem.network.layers:
         for target, port in problem.whole_deltas_into(layer):
@@ -323,7 +323,7 @@ def deltas_to_sources(layout: Layout) -> Traffic:
     return traffic
 
 
-def _read_all(layout: Layout, traffic: Traffic, reader: TileRange, writer: TileRange) -> None:
+def _read_all(layout: Layout, traffic: ExchangeTraffic, reader: TileRange, writer: TileRange) -> None:
     """Each tile of `reader` reads what all tiles of `writer` hold for its samples, but for what it holds itself."""
     overlap = in_common(reader.samples, writer.samples)
     whole = overlap == np.array([count for _, count in writer.samples])
@@ -357,9 +357,9 @@ def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
     return both, first, second
 
 
-def gradients_to_shares(layout: Layout) -> Traffic:
+def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
     """Before U1: each replica gathers its share of the gradients from all others; every tile reads the learning rate."""
-    problem, traffic = layout.problem, Traffic.none(layout.problem)
+    problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     updates = np.zeros(problem.target.tiles, dtype=bool)
     for layer in problem.network.layers:
         if learned_rows(layer):
@@ -381,7 +381,7 @@ def gradients_to_shares(layout: Layout) -> Traffic:
     return traffic
 
 
-def between_replicas(layout: Layout, traffic: Traffic, where: TileRange, rows: int, *, gathers: bool) -> None:
+def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool) -> None:
     """Shares of one parameter travel between the replicas of a population: each gathers its own, or sends it to all others."""
     if where.replicas == 1:
         return
@@ -412,7 +412,7 @@ def shares_of(where: TileRange, elements: Ints) -> Ints:
     return found
 
 
-def _replicas_over_links(layout: Layout, traffic: Traffic, where: TileRange, share: Floats, *, gathers: bool) -> None:
+def _replicas_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRange, share: Floats, *, gathers: bool) -> None:
     """Tile i of each replica sends another share to tile i of every other replica, or its own share to all of them."""
     held, shares = np.zeros((2, layout.problem.target.chips, where.width))
     for replica in range(where.replicas):
@@ -434,9 +434,9 @@ def _replicas_over_links(layout: Layout, traffic: Traffic, where: TileRange, sha
             traffic.flows.send(chip, receivers, float(shares[chip, part].sum()))
 
 
-def numbers_of_windows(layout: Layout, asked: Asked) -> Traffic:
+def numbers_of_windows(layout: Layout, asked: Asked) -> ExchangeTraffic:
     """Before a level of the test for further windows: the data received by its tiles."""
-    traffic = Traffic.none(layout.problem)
+    traffic = ExchangeTraffic.none(layout.problem)
     traffic.add(asked.tile, asked.received, asked.fragments)
     np.add.at(traffic.sent, asked.from_tile, asked.sent)
     if len(asked.tile) == 1:

@@ -17,7 +17,7 @@ from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.network import Layer, Link
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.timeline import Sums
 from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, VALUE_SWEEP, column_sweeps, worker_cycles
 
@@ -34,12 +34,12 @@ class _List:
     sweep: int
 
 
-def dealt_links(problem: Problem, layer: Layer) -> list[Link]:
+def dealt_links(problem: MappingProblem, layer: Layer) -> list[Link]:
     """Connections whose work is dealt."""
     return [link for link in layer.incoming if problem.deals(link) and (link.weight_gradient or problem.returns(link))]
 
 
-def _lists(problem: Problem, layer: Layer) -> Iterator[_List]:
+def _lists(problem: MappingProblem, layer: Layer) -> Iterator[_List]:
     for link in dealt_links(problem, layer):
         if link.weight_gradient:
             yield _List(link, "events", EVENT_SWEEP)
@@ -47,7 +47,7 @@ def _lists(problem: Problem, layer: Layer) -> Iterator[_List]:
             yield _List(link, "entries", VALUE_SWEEP)
 
 
-def dealt_estimate(problem: Problem, layer: Layer, columns: Any, shares: Any, samples: Any, *, even: bool) -> Any:
+def dealt_estimate(problem: MappingProblem, layer: Layer, columns: Any, shares: Any, samples: Any, *, even: bool) -> Any:
     """Expected worker cycles on a tile with the busiest samples (`even`: with any samples) if gradients are dealt, else 0."""
     lists = list(_lists(problem, layer))
     if not lists:
@@ -66,7 +66,7 @@ def dealt_estimate(problem: Problem, layer: Layer, columns: Any, shares: Any, sa
     return problem.target.vertex_start_cycles + worker_cycles(cost, columns=columns, **counts)
 
 
-def _expected(problem: Problem, each: _List, samples: Any, *, even: bool) -> Any:
+def _expected(problem: MappingProblem, each: _List, samples: Any, *, even: bool) -> Any:
     """Spikes or entries of a sample."""
     bus = problem.bus[problem.bus_of[each.link.id]]
     if even:
@@ -77,7 +77,7 @@ def _expected(problem: Problem, each: _List, samples: Any, *, even: bool) -> Any
 # ---- exactly, in every iteration -------------------------------------------------------------------------------------------------
 
 
-def add_dealt(problem: Problem, layer: Layer, where: TileRange, load: Load) -> None:
+def add_dealt(problem: MappingProblem, layer: Layer, where: TileRange, load: Load) -> None:
     """Add a vertex on each tile of a population, shared by all its workers."""
     lists = list(_lists(problem, layer))
     if not lists:
@@ -88,7 +88,7 @@ def add_dealt(problem: Problem, layer: Layer, where: TileRange, load: Load) -> N
     load.add_kinds(where.tiles, kind, load.looked_at(cycles), shared=True)
 
 
-def _busiest(problem: Problem, layer: Layer, where: TileRange, lists: list[_List], neurons: int, place: tuple[int, int]) -> Floats:
+def _busiest(problem: MappingProblem, layer: Layer, where: TileRange, lists: list[_List], neurons: int, place: tuple[int, int]) -> Floats:
     """[iterations]: cycles of the slowest worker of a tile with so many neurons for the samples (first, number)."""
     cost, start = problem.costs[f"dealt.{layer.id}"], problem.target.vertex_start_cycles
     groups = int(column_groups(neurons, where.columns))
@@ -107,7 +107,7 @@ def _busiest(problem: Problem, layer: Layer, where: TileRange, lists: list[_List
     return cycles
 
 
-def _seen(problem: Problem, each: _List) -> Sums:
+def _seen(problem: MappingProblem, each: _List) -> Sums:
     """Spikes or entries of the first window of each sample and iteration."""
     timeline, bus = problem.timeline, problem.bus[problem.bus_of[each.link.id]]
     if each.counted == "events":
@@ -134,7 +134,7 @@ def deals(layer: Layer) -> bool:
     return layer.gradient and bool(learned or back) and all(link.deals for link in (*learned, *back))
 
 
-def may_deal(problem: Problem, layer: Layer, where: TileRange) -> bool:
+def may_deal(problem: MappingProblem, layer: Layer, where: TileRange) -> bool:
     """The same if several workers of a tile share its samples."""
     shares = sample_groups(where.neurons.max(), where.columns, problem.target.workers, where.most_samples)
     return bool(dealt_links(replace(problem, dealt=frozenset((layer.id,))), layer)) and deals(layer) and int(shares) > 1

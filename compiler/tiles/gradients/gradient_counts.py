@@ -10,12 +10,12 @@ import numpy as np
 
 from snnc.compiler.tiles.network import Layer, Link
 from snnc.compiler.tiles.placement.grouping import Ints
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.vertices.cost import VALUE_SWEEP, column_sweeps
 
 
-def returned_buses(problem: Problem, layer: Layer) -> tuple[Bus, ...]:
+def returned_buses(problem: MappingProblem, layer: Layer) -> tuple[Bus, ...]:
     """Buses over which gradients return to `layer` in windows."""
     mine = dict.fromkeys(problem.bus_of[link.id] for link in layer.outgoing if problem.returns(link))
     return tuple(problem.bus[b] for b in mine)
@@ -30,7 +30,7 @@ def near_counts(columns: Any, samples: Any, entries: Callable[[Link], float], li
     }
 
 
-def returned_counts(problem: Problem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
+def returned_counts(problem: MappingProblem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
     """Expected counts of a block's own neurons in returning windows."""
     found: dict[str, Any] = {"samples": 0, "searches": 0.0, "ids": 0.0}
     for bus in returned_buses(problem, layer):

@@ -8,18 +8,18 @@ from functools import partial
 import numpy as np
 
 from snnc.compiler.tiles.cycles.load import Load
-from snnc.compiler.tiles.exchange.traffic import FLOAT, Layout, Traffic
+from snnc.compiler.tiles.exchange.traffic import FLOAT, ExchangeTraffic, Layout
 from snnc.compiler.tiles.placement.grouping import Floats, Ints
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.relays.relay_workers import Shares
 from snnc.compiler.tiles.schedule.timeline import Rounds
 from snnc.compiler.tiles.vertices.cost import worker_cycles
 
 
-def partials_to_sums(layout: Layout) -> Traffic:
+def partials_to_sums(layout: Layout) -> ExchangeTraffic:
     """Before B3: partial products go to the tiles that add them; a tile takes one fragment from each producer of each part."""
-    traffic = Traffic.none(layout.problem)
+    traffic = ExchangeTraffic.none(layout.problem)
     for reduction in layout.reductions.values():
         table = reduction.table
         for (sample, samples), tiles in reduction.producers.items():
@@ -29,7 +29,7 @@ def partials_to_sums(layout: Layout) -> Traffic:
     return traffic
 
 
-def _partials(layout: Layout, traffic: Traffic, table: Mapping[str, Ints], tiles: Ints) -> None:
+def _partials(layout: Layout, traffic: ExchangeTraffic, table: Mapping[str, Ints], tiles: Ints) -> None:
     """Partial products of the producers on `tiles`, for one range of samples."""
     at = _runs(table["tile"], table["part"])
     tile, first, count = table["tile"][at], table["first"][at], table["producers"][at]
@@ -43,7 +43,7 @@ def _partials(layout: Layout, traffic: Traffic, table: Mapping[str, Ints], tiles
     _over_links(layout, traffic, source, tile[rows], size[rows])
 
 
-def add_sums_to_relays(layout: Layout, traffic: Traffic, buses: Collection[Bus] | None = None) -> None:
+def add_sums_to_relays(layout: Layout, traffic: ExchangeTraffic, buses: Collection[Bus] | None = None) -> None:
     """Before B1, or a further window of some `buses`: the sums of stage one go to the relays of their samples."""
     for bus_id, reduction in layout.reductions.items():
         if buses is not None and layout.problem.bus[bus_id] not in buses:
@@ -68,7 +68,7 @@ def _runs(*columns: Ints) -> Ints:
     return found
 
 
-def _over_links(layout: Layout, traffic: Traffic, source: Ints, to: Ints, size: Floats) -> None:
+def _over_links(layout: Layout, traffic: ExchangeTraffic, source: Ints, to: Ints, size: Floats) -> None:
     """Bytes that cross chips between tiles, element by element."""
     if not layout.several_chips:
         return
@@ -127,7 +127,7 @@ def add_sums_of_rounds(layout: Layout, load: Load, buses: Collection[Bus], round
             load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles, shared=True)
 
 
-def last_sums(problem: Problem, shown: Ints, relays: tuple[tuple[int, int], ...], parts: int) -> Floats:
+def last_sums(problem: MappingProblem, shown: Ints, relays: tuple[tuple[int, int], ...], parts: int) -> Floats:
     """[relays, iterations]: worker cycles of the slowest worker; of each relay its first sample and their number.
 
     `shown` are the pairs of entries of each sample and iteration.
@@ -145,7 +145,7 @@ def last_sums(problem: Problem, shown: Ints, relays: tuple[tuple[int, int], ...]
     return found
 
 
-def _pairs_shown(problem: Problem, bus: Bus) -> Ints:
+def _pairs_shown(problem: MappingProblem, bus: Bus) -> Ints:
     """[samples, iterations]: pairs of entries shown in the previous iteration, which is k + 1."""
     timeline = problem.timeline
     found: Ints = timeline.placed((timeline.entries(bus) + 1) // 2, timeline.first(bus) - 1).T

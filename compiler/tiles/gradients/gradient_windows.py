@@ -21,7 +21,7 @@ from snnc.compiler.ir.plan import GradientPlan, PartialSum, Relay
 from snnc.compiler.tiles.network import Link
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, split
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
@@ -32,7 +32,7 @@ COLUMNS: Final = tuple(PartialSum.__dataclass_fields__)
 
 
 @dataclass(frozen=True, eq=False)
-class Reduction:
+class BusReduction:
     """Stage one for one bus: the columns of :class:`~snnc.compiler.ir.plan.PartialSum`, a row for each vertex.
 
     `producers` are the tiles whose partial products are added, for each range of samples (first, count) that is computed together.
@@ -64,12 +64,12 @@ class Job:
     """Worker cycles of its sums."""
 
 
-def returning(problem: Problem, bus: Bus) -> tuple[Link, ...]:
+def returning(problem: MappingProblem, bus: Bus) -> tuple[Link, ...]:
     """Links that read `bus` and send its source's gradient back in windows."""
     return problem.returned.get(bus.id, ())
 
 
-def producer_tiles(problem: Problem, bus: Bus, ranges: Mapping[str, TileRange]) -> dict[tuple[int, int], Ints]:
+def producer_tiles(problem: MappingProblem, bus: Bus, ranges: Mapping[str, TileRange]) -> dict[tuple[int, int], Ints]:
     """Tile of every column group that makes partial products for `bus`, in the order connection, tile, neuron.
 
     Returned by range of samples, the largest ranges that no replica of a target cuts.
@@ -83,7 +83,7 @@ def producer_tiles(problem: Problem, bus: Bus, ranges: Mapping[str, TileRange]) 
     return found
 
 
-def reductions(problem: Problem, ranges: Mapping[str, TileRange], relays: Mapping[str, Sequence[Relay]]) -> dict[str, Reduction]:
+def reductions(problem: MappingProblem, ranges: Mapping[str, TileRange], relays: Mapping[str, Sequence[Relay]]) -> dict[str, BusReduction]:
     """Plan the reduction of every bus whose gradient comes back in windows, by bus id."""
     buses = [bus for bus in problem.buses if bus.id in problem.windowed_buses]
     producers = {bus.id: producer_tiles(problem, bus, ranges) for bus in buses}
@@ -103,12 +103,12 @@ def reductions(problem: Problem, ranges: Mapping[str, TileRange], relays: Mappin
         rows[job.bus.id].append(_vertices(job, first, stop, problem.target.workers))
     tables = {name: np.concatenate(found, axis=1) for name, found in rows.items()}
     return {
-        bus.id: Reduction(bus.gradient_capacity, parts[bus.id], dict(zip(COLUMNS, tables[bus.id], strict=True)), producers[bus.id])
+        bus.id: BusReduction(bus.gradient_capacity, parts[bus.id], dict(zip(COLUMNS, tables[bus.id], strict=True)), producers[bus.id])
         for bus in buses
     }
 
 
-def _work_by_chip(problem: Problem, buses: Sequence[Bus], producers: Mapping[str, Mapping[tuple[int, int], Ints]]) -> Floats:
+def _work_by_chip(problem: MappingProblem, buses: Sequence[Bus], producers: Mapping[str, Mapping[tuple[int, int], Ints]]) -> Floats:
     work = np.zeros(problem.target.chips)
     for bus in buses:
         for (_, samples), tiles in producers[bus.id].items():
@@ -116,13 +116,13 @@ def _work_by_chip(problem: Problem, buses: Sequence[Bus], producers: Mapping[str
     return work
 
 
-def _work(problem: Problem, bus: Bus, producers: int, samples: int) -> float:
+def _work(problem: MappingProblem, bus: Bus, producers: int, samples: int) -> float:
     """Worker cycles of adding up the windows of `samples` samples, rows of few producers being mostly set-up."""
     cost = problem.costs["reduce_partials"]
     return samples * bus.gradient_capacity / 2 * (cost.row + cost.product * producers)
 
 
-def choose_parts(problem: Problem, bus: Bus, producers: int, samples: int, tiles: float, relay_samples: int) -> int:
+def choose_parts(problem: MappingProblem, bus: Bus, producers: int, samples: int, tiles: float, relay_samples: int) -> int:
     """Number of parts with the least predicted time of both stages, with `tiles` tiles for stage one of `samples` samples."""
     target, capacity = problem.target, bus.gradient_capacity
     parts = np.arange(1, producers + 1)
@@ -135,7 +135,7 @@ def choose_parts(problem: Problem, bus: Bus, producers: int, samples: int, tiles
     return int(parts[int(np.argmin(one + two))])
 
 
-def _stage(problem: Problem, cost: CodeletCost, inner: Ints | Floats, elements: Floats) -> Floats:
+def _stage(problem: MappingProblem, cost: CodeletCost, inner: Ints | Floats, elements: Floats) -> Floats:
     """Cycles in which a tile receives and adds `inner` rows of `elements` floats."""
     target = problem.target
     exchange = inner * elements * FLOAT / target.exchange_bytes_per_cycle + target.fragment_cycles * inner
@@ -143,7 +143,7 @@ def _stage(problem: Problem, cost: CodeletCost, inner: Ints | Floats, elements: 
     return found
 
 
-def _jobs(problem: Problem, bus: Bus, producers: Mapping[tuple[int, int], Ints], parts: int) -> list[Job]:
+def _jobs(problem: MappingProblem, bus: Bus, producers: Mapping[tuple[int, int], Ints], parts: int) -> list[Job]:
     """Cut the producers into `parts`, where their chip changes if that gives every range of samples as many."""
     per_chip = problem.target.tiles_per_chip
     cuts = {samples: list(_cut(tiles // per_chip, parts)) for samples, tiles in producers.items()}
@@ -163,7 +163,7 @@ def _cut(chips: Ints, parts: int) -> Iterator[tuple[int, int]]:
         yield from ((start + first, count) for first, count in split(stop - start, share))
 
 
-def _dealt(problem: Problem, jobs: Sequence[Job]) -> Iterator[tuple[Job, int, int]]:
+def _dealt(problem: MappingProblem, jobs: Sequence[Job]) -> Iterator[tuple[Job, int, int]]:
     """Give each job tiles ``[first, stop)`` of its chip in proportion to its work."""
     per_chip = problem.target.tiles_per_chip
     by_chip: dict[int, list[Job]] = defaultdict(list)

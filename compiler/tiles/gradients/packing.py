@@ -17,11 +17,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.tiles.cycles.load import Load
-from snnc.compiler.tiles.exchange.traffic import FLOAT, Layout, Traffic
+from snnc.compiler.tiles.exchange.traffic import FLOAT, ExchangeTraffic, Layout
 from snnc.compiler.tiles.network import Link
 from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups, split
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.cost import worker_cycles
 
 WORTH: Final = 2
@@ -140,7 +140,7 @@ def _ends(edges: Ints) -> tuple[list[int], list[int]]:
     return edges[:-1].tolist(), edges[1:].tolist()
 
 
-def saves_room(problem: Problem) -> bool:
+def saves_room(problem: MappingProblem) -> bool:
     """Whether code for the rows that a tile reads, a piece for each neuron or tile of its targets, may take room that matters."""
     read = [
         sum(min(link.outputs, problem.target.tiles) for link in layer.outgoing if link.dense and problem.copies(link))
@@ -168,7 +168,7 @@ def packing_of(layout: Layout, link: Link) -> Packing | None:
     return Packing(link.inputs, source, target, bundles) if bundles else None
 
 
-def bundles_of(problem: Problem, source: TileRange, target: TileRange) -> int:
+def bundles_of(problem: MappingProblem, source: TileRange, target: TileRange) -> int:
     """Bundles with which the code of the exchange and the packed rows take the least room; 0 where they save few pieces."""
     each, sizes = row_pieces(target).mean(), np.arange(1, min(source.width, target.width) + 1)
     bundles = np.unique(ceil_div(target.width, sizes))
@@ -206,12 +206,12 @@ def row_pieces(target: TileRange) -> Ints:
 # ---- what is exchanged and computed ----------------------------------------------------------------------------------------------
 
 
-def rows_to_bundles(layout: Layout) -> tuple[Traffic, Load] | None:
+def rows_to_bundles(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
     """Tiles collect the rows of their part from their bundle and pack them; None where nothing is packed."""
     found = list(packings(layout))
     if not found:
         return None
-    traffic, load = Traffic.none(layout.problem), Load(layout.problem)
+    traffic, load = ExchangeTraffic.none(layout.problem), Load(layout.problem)
     for _, packing in found:
         for replica in packing.readers:
             _collect(layout, traffic, packing, replica)
@@ -224,7 +224,7 @@ def rows_to_bundles(layout: Layout) -> tuple[Traffic, Load] | None:
     return traffic, load
 
 
-def _collect(layout: Layout, traffic: Traffic, packing: Packing, replica: int) -> None:
+def _collect(layout: Layout, traffic: ExchangeTraffic, packing: Packing, replica: int) -> None:
     """What a bundle's tiles send each other."""
     tiles, neurons, pieces = packing.target.of(replica), packing.target.neurons, row_pieces(packing.target)
     of_bundle = np.add.reduceat(pieces, packing.edges[:-1])[packing.bundle_of]
@@ -243,7 +243,7 @@ def _collect(layout: Layout, traffic: Traffic, packing: Packing, replica: int) -
                 traffic.flows.send(home, (chip,), FLOAT * columns * rows)
 
 
-def _cycles(problem: Problem, widths: tuple[int, ...], runs: Runs) -> float:
+def _cycles(problem: MappingProblem, widths: tuple[int, ...], runs: Runs) -> float:
     """Worker cycles of the vertex that packs rows: its busiest worker, as the codelet deals out the elements."""
     workers, cost = problem.target.workers, problem.costs["pack_rows"]
     width, (number, count) = np.array(widths, dtype=np.int64), np.array(runs, dtype=np.int64).T
@@ -261,7 +261,7 @@ def _cycles(problem: Problem, widths: tuple[int, ...], runs: Runs) -> float:
     return problem.target.vertex_start_cycles + float(found.max())
 
 
-def packed_to_source(layout: Layout, traffic: Traffic, packing: Packing) -> None:
+def packed_to_source(layout: Layout, traffic: ExchangeTraffic, packing: Packing) -> None:
     """Each tile of the source reads its rows from every bundle, in one piece; what it packed itself is not moved."""
     source, width = packing.source, packing.source.width
     sizes, columns = np.diff(packing.edges), packing.columns
@@ -284,7 +284,7 @@ def packed_to_source(layout: Layout, traffic: Traffic, packing: Packing) -> None
             traffic.sent[tiles] += FLOAT * packing.elements * moved
 
 
-def _over_links(layout: Layout, traffic: Traffic, ends: tuple[Ints, Ints], sizes: Ints) -> None:
+def _over_links(layout: Layout, traffic: ExchangeTraffic, ends: tuple[Ints, Ints], sizes: Ints) -> None:
     """Bytes go from tiles to others, pair by pair."""
     each = layout.problem.target.tiles_per_chip
     home, chip = (end // each for end in ends)

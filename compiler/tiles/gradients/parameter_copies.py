@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.tiles.cycles.load import Load
-from snnc.compiler.tiles.exchange.traffic import FLOAT, Layout, Traffic, between_replicas, send_to_all, shared_tiles
+from snnc.compiler.tiles.exchange.traffic import FLOAT, ExchangeTraffic, Layout, between_replicas, send_to_all, shared_tiles
 from snnc.compiler.tiles.gradients.packing import group_sizes, nearest, packed_to_source, packing_of, row_pieces
 from snnc.compiler.tiles.indexed.indexed_traffic import weights_from_owners
 from snnc.compiler.tiles.network import Link, learned_rows
@@ -27,13 +27,13 @@ LOCAL_BYTES: Final = 8.0
 class Move:
     """One copy: its exchange, and the bytes that stay on each tile."""
 
-    traffic: Traffic
+    traffic: ExchangeTraffic
     stays: Floats
 
     @classmethod
     def none(cls, layout: Layout) -> Move:
         """Nothing is copied."""
-        return cls(Traffic.none(layout.problem), np.zeros(layout.problem.target.tiles))
+        return cls(ExchangeTraffic.none(layout.problem), np.zeros(layout.problem.target.tiles))
 
     @property
     def local(self) -> float:
@@ -46,12 +46,12 @@ def local_copy_cycles(size: float) -> float:
     return LOCAL_START + math.ceil(size / LOCAL_BYTES) if size > 0 else 0.0
 
 
-def weights_to_replicas(layout: Layout) -> Traffic | None:
+def weights_to_replicas(layout: Layout) -> ExchangeTraffic | None:
     """Copy updated shares of learned parameters to all other replicas, in one copy; None if there are none."""
     replicated = [(layer, where) for layer in layout.problem.network.layers if (where := layout.range_of(layer)).replicas > 1]
     if not any(learned_rows(layer) for layer, _ in replicated):
         return None
-    traffic = Traffic.none(layout.problem)
+    traffic = ExchangeTraffic.none(layout.problem)
     for layer, where in replicated:
         for rows in learned_rows(layer):
             between_replicas(layout, traffic, where, rows, gathers=False)
@@ -112,7 +112,7 @@ def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange) -> 
 # ---- dense weights, by rows, with their source -----------------------------------------------------------------------
 
 
-def weights_to_sources(layout: Layout) -> tuple[Traffic, Load] | None:
+def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
     """Each tile of a source that needs its gradient reads its rows of the weights and writes them in the order of the targets.
 
     Rows of neighbouring neurons follow each other in a column group of the target, the paired columns and the last of an odd number
@@ -123,7 +123,7 @@ def weights_to_sources(layout: Layout) -> tuple[Traffic, Load] | None:
     links = [link for link in problem.network.links if link.dense and problem.copies(link)] if problem.training else []
     if not links:
         return None
-    traffic, load = Traffic.none(problem), Load(problem)
+    traffic, load = ExchangeTraffic.none(problem), Load(problem)
     for link in links:
         source, target = layout.range_by_id(link.source.owner), layout.range_by_id(link.target)
         packing = packing_of(layout, link)
@@ -156,7 +156,7 @@ def _runs(target: TileRange) -> list[tuple[int, int]]:
     return [(len(part), int(part[0])) for part in np.split(target.neurons, edges)]
 
 
-def _rows(layout: Layout, traffic: Traffic, link: Link, source: TileRange, target: TileRange) -> None:
+def _rows(layout: Layout, traffic: ExchangeTraffic, link: Link, source: TileRange, target: TileRange) -> None:
     """What a tile of the source holds of the target itself is not moved."""
     kept, key = layout.problem.kept, (target.neurons.tobytes(), target.columns, link.inputs)
     pieces, whole = kept.get(("row pieces", *key), lambda: (row_pieces(target), _whole_pieces(target, link.inputs)))

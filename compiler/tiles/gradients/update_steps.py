@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from snnc.compiler.tiles.cycles.load import Load, Work
-from snnc.compiler.tiles.exchange.traffic import Layout, Traffic, gradients_to_shares, parameter_groups, shares_of
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, gradients_to_shares, parameter_groups, shares_of
 from snnc.compiler.tiles.gradients.packing import rows_to_bundles
 from snnc.compiler.tiles.gradients.parameter_copies import numbers_to_readers, weights_to_replicas, weights_to_sources
 from snnc.compiler.tiles.indexed.indexed_traffic import gradients_to_owners, owned_by, owned_work
@@ -19,38 +19,40 @@ from snnc.compiler.tiles.placement.block_shapes import shapes
 from snnc.compiler.tiles.placement.blocks import cut_key
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, sample_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.problem import Problem
-from snnc.compiler.tiles.schedule.superstep import Step
+from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
 from snnc.compiler.tiles.vertices.cost import SUMMANDS, worker_cycles
 
 
-def update_steps(layout: Layout) -> tuple[Step, ...]:
+def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Private gradients of replicated populations are summed first, those of shared weights by their owners; then the optimiser."""
-    nothing, layers = Traffic.none(layout.problem), layout.problem.network.layers
+    nothing, layers = ExchangeTraffic.none(layout.problem), layout.problem.network.layers
     replicated = any(where.replicas > 1 for where in layout.placement.ranges)
-    found = [Step("update: optimiser", "update", 1, _loaded(_add_update, layout), gradients_to_shares(layout))]
+    found = [SuperstepDraft("update: optimiser", "update", 1, _loaded(_add_update, layout), gradients_to_shares(layout))]
     if layout.owned:
-        found.insert(0, Step("update: shared gradients", "update", 1, _loaded(_add_owners, layout), gradients_to_owners(layout, layers)))
+        found.insert(
+            0, SuperstepDraft("update: shared gradients", "update", 1, _loaded(_add_owners, layout), gradients_to_owners(layout, layers))
+        )
     if layout.owned or replicated:
-        found.insert(0, Step("update: private gradients", "update", 1, _loaded(_add_private, layout), nothing))
+        found.insert(0, SuperstepDraft("update: private gradients", "update", 1, _loaded(_add_private, layout), nothing))
     return tuple(found)
 
 
-def copy_steps(layout: Layout) -> Iterator[Step]:
+def copy_steps(layout: Layout) -> Iterator[SuperstepDraft]:
     """New weights go to all replicas, then to all that read them, rows perhaps packed; copies of one kind are one exchange."""
     replicas, numbers = weights_to_replicas(layout), numbers_to_readers(layout)
     if replicas is not None:
-        yield Step("update: replicas", "update", 1, Load(layout.problem), replicas)
+        yield SuperstepDraft("update: replicas", "update", 1, Load(layout.problem), replicas)
     if numbers is not None:
-        yield Step("update: shared numbers", "update", 1, Load(layout.problem), numbers.traffic, local=numbers.local)
+        yield SuperstepDraft("update: shared numbers", "update", 1, Load(layout.problem), numbers.traffic, local=numbers.local)
     packed = rows_to_bundles(layout)
     if packed is not None:
         traffic, load = packed
-        yield Step(PACKED, "update", 1, load, traffic)
+        yield SuperstepDraft(PACKED, "update", 1, load, traffic)
     rows = weights_to_sources(layout)
     if rows is not None:
         traffic, load = rows
-        yield Step("update: weight copies", "update", 1, load, traffic)
+        yield SuperstepDraft("update: weight copies", "update", 1, load, traffic)
 
 
 def least_update(layout: Layout, layer: Layer) -> Floats:
@@ -116,13 +118,13 @@ def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> N
         load.add(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
 
 
-def _summed(problem: Problem, elements: Any, parts: Any) -> dict[str, Any]:
+def _summed(problem: MappingProblem, elements: Any, parts: Any) -> dict[str, Any]:
     """Counts of a worker that adds up `parts` gradients of so many elements."""
     pairs = _pairs_of_worker(problem, elements)
     return {"rows": pairs * ceil_div(parts - 1, SUMMANDS), "products": pairs * (parts - 1)}
 
 
-def _pairs_of_worker(problem: Problem, elements: Any) -> Any:
+def _pairs_of_worker(problem: MappingProblem, elements: Any) -> Any:
     """Pairs of elements of one worker, if all workers of a tile share them."""
     return ceil_div(ceil_div(elements, 2), problem.target.workers)
 
@@ -131,13 +133,13 @@ Vertices: TypeAlias = list[tuple[Any, Any]]
 """Cycles and numbers of vertices on every tile of a population, for each kind of its learned parameters."""
 
 
-def _of_layer(layout: Layout, layer: Layer, name: str, make: Callable[[Problem, TileRange, Sequence[int]], Vertices]) -> Vertices:
+def _of_layer(layout: Layout, layer: Layer, name: str, make: Callable[[MappingProblem, TileRange, Sequence[int]], Vertices]) -> Vertices:
     """Vertices of the learned parameters with values of each neuron, once for all populations that are cut alike."""
     rows, where = tuple(learned_rows(layer)), layout.range_of(layer)
     return layout.problem.kept.get((name, rows, cut_key(where)), partial(make, layout.problem, where, rows))
 
 
-def _private(problem: Problem, where: TileRange, rows: Sequence[int]) -> Vertices:
+def _private(problem: MappingProblem, where: TileRange, rows: Sequence[int]) -> Vertices:
     shares, found = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples), []
     for groups, elements in _updated(where, rows):
         cost = worker_cycles(problem.costs["update"], **_summed(problem, np.tile(elements, where.replicas), shares))
@@ -146,7 +148,7 @@ def _private(problem: Problem, where: TileRange, rows: Sequence[int]) -> Vertice
     return found
 
 
-def _updates(problem: Problem, where: TileRange, rows: Sequence[int]) -> Vertices:
+def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[int]) -> Vertices:
     shares, found = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples), []
     for groups, elements in _updated(where, rows):
         mine = shares_of(where, elements).ravel()

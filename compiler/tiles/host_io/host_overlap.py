@@ -37,14 +37,14 @@ CANDIDATES: Final = 12
 
 
 @dataclass(frozen=True)
-class Wanted:
+class OverlapRequest:
     """The request: whether streams overlap, and on how many tiles of each chip (None: the number that is predicted to be best)."""
 
     overlap: Overlap = "auto"
     io_tiles: int | None = None
 
 
-def check_wanted(wanted: Wanted, target: Target) -> None:
+def check_wanted(wanted: OverlapRequest, target: Target) -> None:
     """Refuse numbers of tiles that the target does not have.
 
     Raises
@@ -60,7 +60,7 @@ def check_wanted(wanted: Wanted, target: Target) -> None:
         )
 
 
-def plan_overlap(planned: Callable[[Target], Plan], program: StepProgram, target: Target, wanted: Wanted) -> Plan:
+def plan_overlap(planned: Callable[[Target], Plan], program: StepProgram, target: Target, wanted: OverlapRequest) -> Plan:
     """Plan with `planned`, on `target` or on its tiles that are not reserved.
 
     Parameters

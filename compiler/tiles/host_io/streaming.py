@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.tiles.exchange.traffic import Layout
-from snnc.compiler.tiles.network import Layer, Source
+from snnc.compiler.tiles.network import BusSource, Layer
 from snnc.compiler.tiles.placement.block_shapes import shapes
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, mask_words
 from snnc.compiler.tiles.relays.buses import COUNT_BYTES, id_bytes, sequence_bytes
@@ -25,14 +25,14 @@ ROW_BYTES: Final = 1 << 27
 
 
 @dataclass(frozen=True, eq=False)
-class Share:
+class TileRowShare:
     """Bytes and contiguous pieces of each tile in a row."""
 
     bytes: Floats
     pieces: Floats
 
     @classmethod
-    def none(cls, tiles: int) -> Share:
+    def none(cls, tiles: int) -> TileRowShare:
         """Nothing."""
         return cls(np.zeros(tiles), np.zeros(tiles))
 
@@ -74,10 +74,10 @@ def row_copy(layout: Layout) -> RowCopy:
     return RowCopy(copies, cycles, np.sum([share.pieces for share in shares], axis=0))
 
 
-def row_shares(layout: Layout) -> tuple[Share, Share]:
+def row_shares(layout: Layout) -> tuple[TileRowShare, TileRowShare]:
     """Each tile's contribution to a row: words, and half words."""
     tiles = layout.problem.target.tiles
-    words, halves = Share.none(tiles), Share.none(tiles)
+    words, halves = TileRowShare.none(tiles), TileRowShare.none(tiles)
     history = layout.problem.segments.streamed == "history"
     for layer in layout.problem.network.layers:
         (_add_history if history else _add_boundary)(layout, layer, words)
@@ -88,7 +88,7 @@ def row_shares(layout: Layout) -> tuple[Share, Share]:
     return words, halves
 
 
-def _add_history(layout: Layout, layer: Layer, words: Share) -> None:
+def _add_history(layout: Layout, layer: Layer, words: TileRowShare) -> None:
     """States before and after every step of a segment, and the values that the adjoint reads."""
     where, cut = layout.range_of(layer), layout.problem.segments
     states, saved = (len(layer.kernel.history), len(layer.kernel.saved)) if layer.gradient else (0, 0)
@@ -96,7 +96,7 @@ def _add_history(layout: Layout, layer: Layer, words: Share) -> None:
     words.add(where.tiles, each * where.tile_neurons * where.tile_samples, states + saved)
 
 
-def _add_boundary(layout: Layout, layer: Layer, words: Share) -> None:
+def _add_boundary(layout: Layout, layer: Layer, words: TileRowShare) -> None:
     """States and the last sent values, separately for each block: its boundary comes after the start of the sequence."""
     where, problem = layout.range_of(layer), layout.problem
     spikes = [source for source in layer.sent if source.kind == "spikes"]
@@ -107,7 +107,7 @@ def _add_boundary(layout: Layout, layer: Layer, words: Share) -> None:
     words.add(where.tiles, FLOAT * where.tile_samples * (lists * where.tile_neurons + masks), pieces)
 
 
-def _relayed(layout: Layout, source: Source, *, history: bool) -> Iterator[tuple[int, bool]]:
+def _relayed(layout: Layout, source: BusSource, *, history: bool) -> Iterator[tuple[int, bool]]:
     """Bytes of a sample in each array of a relay that belongs to a row, and whether its elements are half words."""
     problem = layout.problem
     if source.static or (source.external and not history):

@@ -9,11 +9,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from snnc.compiler.tiles.indexed.tables import Tables
+from snnc.compiler.tiles.indexed.tables import IndexTables
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
-Cutter: TypeAlias = Callable[[Ints, Ints], Tables]
+Cutter: TypeAlias = Callable[[Ints, Ints], IndexTables]
 """Cuts a map along the groups (first, count) of one side."""
 
 AMOUNTS: Final = (
@@ -42,7 +42,7 @@ SAMPLED: Final = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class TableAmounts:
     """Amounts by name, numbers or one for each tile: of the largest group of a tile, and of all its groups.
 
     span: rows; keys: those that are found by key; reach: sources from the first to the last that has one; searched, ended: 1 where sources
@@ -55,7 +55,7 @@ class Held:
     total: dict[str, Any]
 
 
-def amounts(tables: Tables, rate: Floats | None = None) -> dict[str, Any]:
+def amounts(tables: IndexTables, rate: Floats | None = None) -> dict[str, Any]:
     """Return the amounts of every group; with `rate`, a number for each source, these count by it: reach, rows, runs and values."""
     runs, values = tables.runs, tables.elements
     bias_runs = bias_values = np.zeros_like(runs)
@@ -93,7 +93,7 @@ def amounts(tables: Tables, rate: Floats | None = None) -> dict[str, Any]:
     }
 
 
-def _by_rate(tables: Tables, rate: Floats) -> tuple[Floats, Floats, Floats]:
+def _by_rate(tables: IndexTables, rate: Floats) -> tuple[Floats, Floats, Floats]:
     """Rows, runs and values of every group, without biases, each times the rate of its source."""
     groups = len(tables.span)
     group = np.repeat(np.arange(groups), tables.span)
@@ -107,10 +107,10 @@ def _by_rate(tables: Tables, rate: Floats) -> tuple[Floats, Floats, Floats]:
     return rows, runs, values
 
 
-def held_exactly(found: dict[str, Any], groups: Ints) -> Held:
+def held_exactly(found: dict[str, Any], groups: Ints) -> TableAmounts:
     """What tiles hold of which tile i has the next ``groups[i]`` groups, from the :func:`amounts` of all groups."""
     start = np.concatenate([[0], np.cumsum(groups)[:-1]])
-    return Held(
+    return TableAmounts(
         {name: np.maximum.reduceat(values, start) for name, values in found.items()},
         {name: np.add.reduceat(values, start) for name, values in found.items()},
     )
@@ -125,7 +125,7 @@ class Profile:
     _known: dict[tuple[bytes, tuple[int, ...]], Floats] = field(default_factory=dict)
     """The last few answers: the search asks for the same groups again and again."""
 
-    def held(self, neurons: Any, groups: Any) -> Held:
+    def held(self, neurons: Any, groups: Any) -> TableAmounts:
         """Estimate what tiles hold whose `neurons` are cut into `groups`."""
         each = np.asarray(-(-np.asarray(neurons) // np.maximum(groups, 1)), np.int64)
         key = each.tobytes(), each.shape
@@ -134,7 +134,7 @@ class Profile:
                 del self._known[next(iter(self._known))]
             self._known[key] = self._between(each)
         values = self._known[key]
-        return Held(dict(zip(AMOUNTS, values, strict=True)), dict(zip(AMOUNTS, values * groups, strict=True)))
+        return TableAmounts(dict(zip(AMOUNTS, values, strict=True)), dict(zip(AMOUNTS, values * groups, strict=True)))
 
     def _between(self, each: Ints) -> Floats:
         """Amounts in groups of `each` neurons, between those of the sizes that were measured."""

@@ -8,15 +8,15 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.tiles.gradients.gradient_counts import expected_halvings
-from snnc.compiler.tiles.indexed.holdings import Held
+from snnc.compiler.tiles.indexed.holdings import TableAmounts
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
 from snnc.compiler.tiles.network import Layer, Link
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 
 FLOAT: Final = 4
 TABLES: Final = "tables"
 """The category of memory that tables are counted in."""
-Holdings: TypeAlias = Callable[[IndexedLink, Side], Held]
+Holdings: TypeAlias = Callable[[IndexedLink, Side], TableAmounts]
 """What the tables of a connection hold on each tile."""
 
 
@@ -131,7 +131,7 @@ def rows_read(layer: Layer, holdings: Holdings) -> Any:
 
 
 def indexed_bytes(
-    problem: Problem, layer: Layer, neurons: Any, samples: Any, shares: Any, holdings: Holdings
+    problem: MappingProblem, layer: Layer, neurons: Any, samples: Any, shares: Any, holdings: Holdings
 ) -> dict[tuple[str, str], Any]:
     """Bytes by category and lifetime: tables, copies of weights, private gradients for each of `shares`; without what it owns."""
     tables, weights, gradients = ((name, "always") for name in (TABLES, "weights", "gradients"))
@@ -161,7 +161,7 @@ def indexed_bytes(
     return {name: np.ceil(value).astype(np.int64) for name, value in found.items()}
 
 
-def owned_estimate(problem: Problem, layer: Layer, neurons: Any, replicas: Any) -> dict[tuple[str, str], Any]:
+def owned_estimate(problem: MappingProblem, layer: Layer, neurons: Any, replicas: Any) -> dict[tuple[str, str], Any]:
     """Bytes by category and lifetime of weights that a tile owns, when all tiles of `layer` own alike."""
     links = [(link, link.indexed.owned * neurons / (layer.neurons * replicas)) for link in layer.incoming if link.indexed is not None]
     learned = sum(owned for link, owned in links if link.weight_gradient)
@@ -169,7 +169,7 @@ def owned_estimate(problem: Problem, layer: Layer, neurons: Any, replicas: Any) 
     return {kept: np.ceil(FLOAT * number).astype(np.int64) for kept, number in numbers.items()}
 
 
-def owned_numbers(problem: Problem, owned: Any, learned: Any) -> dict[tuple[str, str], Any]:
+def owned_numbers(problem: MappingProblem, owned: Any, learned: Any) -> dict[tuple[str, str], Any]:
     """Numbers by category and lifetime for `owned` weights of which `learned` are updated: every worker sums a share of the gradients."""
     return {
         ("weights", "always"): owned,

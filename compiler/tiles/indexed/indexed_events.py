@@ -19,14 +19,14 @@ import numpy as np
 
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.tiles.exchange.traffic import Layout
-from snnc.compiler.tiles.indexed.tables import Tables
+from snnc.compiler.tiles.indexed.tables import IndexTables
 from snnc.compiler.tiles.network import Link
 from snnc.compiler.tiles.placement.blocks import Blocks, cut_key
 from snnc.compiler.tiles.placement.grouping import Floats, Ints
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.schedule.events import fitted
-from snnc.compiler.tiles.schedule.timeline import Rounds, Timeline
+from snnc.compiler.tiles.schedule.timeline import EventTimeline, Rounds
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 Windows: TypeAlias = Literal["whole", "first", "last", "further forward", "further backward"]
@@ -52,7 +52,7 @@ def is_drawn(layout: Layout, link: Link, further: Rounds | None = None) -> bool:
 def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, *, backward: bool, further: bool = False) -> Floats:
     """[kinds, iterations]: worker cycles in which blocks look up what is drawn, and add up the runs that follow.
 
-    Of `further` windows [kinds, rounds], as :meth:`Timeline.further_rounds` has them.
+    Of `further` windows [kinds, rounds], as :meth:`EventTimeline.further_rounds` has them.
     """
     where = layout.range_by_id(link.target)
     prices = cost.found, cost.single, cost.run, cost.choice if link.chooses else cost.value
@@ -76,7 +76,7 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
     return found
 
 
-def _looked_up(tables: Tables, read: _Read, first: Ints, count: Ints) -> Iterator[tuple[Ints, Any, Floats]]:
+def _looked_up(tables: IndexTables, read: _Read, first: Ints, count: Ints) -> Iterator[tuple[Ints, Any, Floats]]:
     """Ranges of samples ``[first, first + count)`` that have none in common, what they send, and how much of it groups look up."""
     for apart in _apart(first, count):
         range_of = np.full(read.samples, -1)
@@ -144,7 +144,7 @@ class _Read:
         return csr_array((data, column[self.spikes.indices], self.spikes.indptr), shape=shape)
 
 
-def _read(problem: Problem, bus: Bus, windows: Windows) -> _Read:
+def _read(problem: MappingProblem, bus: Bus, windows: Windows) -> _Read:
     """What blocks read of each iteration, or of each round: all that a step sends, or what a window holds."""
     from scipy.sparse import csc_array
 
@@ -172,7 +172,7 @@ def _read(problem: Problem, bus: Bus, windows: Windows) -> _Read:
     return _Read(kept, samples, np.arange(len(column)))
 
 
-def _rounds(timeline: Timeline, windows: Windows) -> Rounds:
+def _rounds(timeline: EventTimeline, windows: Windows) -> Rounds:
     """Iteration and number of every window that is read."""
     if windows in ("further forward", "further backward"):
         return timeline.further_rounds(backward=windows == "further backward")
@@ -180,7 +180,7 @@ def _rounds(timeline: Timeline, windows: Windows) -> Rounds:
     return Rounds(every, timeline.rounds(backward=False) if windows == "last" else np.zeros_like(every))
 
 
-def _walked(tables: Tables, prices: Sequence[int]) -> Any:
+def _walked(tables: IndexTables, prices: Sequence[int]) -> Any:
     """Sparse [groups, sources]: cycles of the row of a source, without biases."""
     from scipy.sparse import csr_array
 
@@ -196,13 +196,13 @@ def _walked(tables: Tables, prices: Sequence[int]) -> Any:
     return csr_array((cycles.astype(np.float64), (group, source)), shape=(groups, tables.inputs))
 
 
-def _spikes(problem: Problem, bus: Bus) -> Any:
+def _spikes(problem: MappingProblem, bus: Bus) -> Any:
     """Sparse [values, batches x steps x samples]: 1 where a value spikes, measured or drawn."""
     measured = problem.patterns.get(bus.source.buffer)
     return _drawn(problem, bus) if measured is None else _measured(problem, bus, measured)
 
 
-def _measured(problem: Problem, bus: Bus, bits: Array) -> Any:
+def _measured(problem: MappingProblem, bus: Bus, bits: Array) -> Any:
     from scipy.sparse import csr_array
 
     counts = problem.timeline.kept(bus)
@@ -212,7 +212,7 @@ def _measured(problem: Problem, bus: Bus, bits: Array) -> Any:
     return csr_array(found.T.astype(np.int32))
 
 
-def _drawn(problem: Problem, bus: Bus) -> Any:
+def _drawn(problem: MappingProblem, bus: Bus) -> Any:
     """As many values as were counted, each by its rate."""
     source, relative = bus.source, problem.relative_rate(bus.source.buffer)
     counts = np.ascontiguousarray(problem.timeline.kept(bus).reshape(-1), dtype=np.int64)

@@ -11,8 +11,8 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.indexed_maps import IndexedMap, IndexedOp, indexed_map
 from snnc.compiler.ir.step_program import Buffer
-from snnc.compiler.tiles.indexed.holdings import Held, Profile, amounts, held_exactly, measure
-from snnc.compiler.tiles.indexed.tables import Tables, source_tables, target_tables
+from snnc.compiler.tiles.indexed.holdings import Profile, TableAmounts, amounts, held_exactly, measure
+from snnc.compiler.tiles.indexed.tables import IndexTables, source_tables, target_tables
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, column_groups, split
 from snnc.compiler.tiles.placement.tile_range import TileRange
 
@@ -29,7 +29,7 @@ class IndexedLink:
     buffers: Mapping[str, Buffer]
     weight_learns: bool
     bias_learns: bool
-    _tables: dict[tuple[Side, bytes, int], Tables] = field(default_factory=dict)
+    _tables: dict[tuple[Side, bytes, int], IndexTables] = field(default_factory=dict)
     _measured: dict[tuple[Side, bytes, int, bytes | None], dict[str, Any]] = field(default_factory=dict)
 
     @cached_property
@@ -55,11 +55,11 @@ class IndexedLink:
     def _source(self) -> Profile:
         return _profile(self.map, "source")
 
-    def estimated(self, side: Side, neurons: Any, groups: Any) -> Held:
+    def estimated(self, side: Side, neurons: Any, groups: Any) -> TableAmounts:
         """What tiles with `neurons` in `groups` column groups hold, about."""
         return (self._target if side == "target" else self._source).held(neurons, groups)
 
-    def tables(self, side: Side, where: TileRange) -> Tables:
+    def tables(self, side: Side, where: TileRange) -> IndexTables:
         """The tables of one replica of a population that lies there."""
         key = (side, where.neurons.tobytes(), where.columns)
         if key not in self._tables:
@@ -69,15 +69,15 @@ class IndexedLink:
             self._tables[key] = (target_tables if side == "target" else source_tables)(self.map, first, count)
         return self._tables[key]
 
-    def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> Held:
+    def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> TableAmounts:
         """What every tile of `where` holds, replica after replica; `rate`: of each source, where not all send events alike."""
         one = held_exactly(self._amounts(side, where, rate), column_groups(where.neurons, where.columns))
-        return Held(*({name: np.tile(v, where.replicas) for name, v in some.items()} for some in (one.largest, one.total)))
+        return TableAmounts(*({name: np.tile(v, where.replicas) for name, v in some.items()} for some in (one.largest, one.total)))
 
-    def held_by(self, side: Side, where: TileRange, rate: Floats | None, groups: Ints) -> Held:
+    def held_by(self, side: Side, where: TileRange, rate: Floats | None, groups: Ints) -> TableAmounts:
         """What each of some column groups of a replica holds."""
         found = {name: values[groups] for name, values in self._amounts(side, where, rate).items()}
-        return Held(found, found)
+        return TableAmounts(found, found)
 
     def _amounts(self, side: Side, where: TileRange, rate: Floats | None) -> dict[str, Any]:
         """Amounts of each column group of a replica."""

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.tiles.exchange.traffic import Layout, Traffic, common
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, common
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
 from snnc.compiler.tiles.indexed.indexed_owners import Ownership
 from snnc.compiler.tiles.indexed.owners import owner_count
@@ -19,7 +19,7 @@ from snnc.compiler.tiles.placement.tile_range import TileRange
 FLOAT: Final = 4
 
 
-def deltas_by_rows(layout: Layout, traffic: Traffic) -> None:
+def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:
     """Before B1: add what tiles of sources read of the deltas of the targets that they reach."""
     for layer in layout.problem.network.layers:
         for link in layer.outgoing:
@@ -33,7 +33,7 @@ def deltas_by_rows(layout: Layout, traffic: Traffic) -> None:
                 traffic.add(reader.tiles, FLOAT * reader.tile_samples * held["read"], held["pieces"])
 
 
-def _read_rows(layout: Layout, traffic: Traffic, link: Link, indexed: IndexedLink, reader: TileRange, writer: TileRange) -> None:
+def _read_rows(layout: Layout, traffic: ExchangeTraffic, link: Link, indexed: IndexedLink, reader: TileRange, writer: TileRange) -> None:
     tile, row = _tile_rows(indexed, reader, link.outputs)
     home = np.searchsorted(np.cumsum(writer.neurons), row, side="right")
     begins = np.ones(len(row), bool)  # rows that follow one another on a tile travel as one piece
@@ -74,7 +74,7 @@ def _spread(pieces: Pieces) -> tuple[Ints, Ints]:
     return np.repeat(group, pieces.count), element
 
 
-def _rows_over_links(layout: Layout, traffic: Traffic, to: Ints, origin: Ints, row: Ints, size: float) -> None:
+def _rows_over_links(layout: Layout, traffic: ExchangeTraffic, to: Ints, origin: Ints, row: Ints, size: float) -> None:
     """Each row crosses to each other chip once."""
     if not layout.several_chips:
         return
@@ -91,9 +91,9 @@ def owned_by(layout: Layout, layers: Sequence[Layer]) -> list[Ownership]:
     return [found for found in layout.owned if found.link.target in ids]
 
 
-def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> Traffic:
+def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> ExchangeTraffic:
     """Before U1: owners gather the sums of the groups of `layers` that use their weights."""
-    traffic = Traffic.none(layout.problem)
+    traffic = ExchangeTraffic.none(layout.problem)
     for found in owned_by(layout, layers) if not layout.exact else ():
         tiles, _, pieces, values = _estimated_work(layout, found)
         traffic.add(tiles, FLOAT * values, pieces)
@@ -106,7 +106,7 @@ def gradients_to_owners(layout: Layout, layers: Sequence[Layer]) -> Traffic:
     return traffic
 
 
-def weights_from_owners(layout: Layout, traffic: Traffic, stays: Floats) -> None:
+def weights_from_owners(layout: Layout, traffic: ExchangeTraffic, stays: Floats) -> None:
     """Behind U1: add what groups of both sides copy from owners, and the bytes that each tile copies from itself."""
     for found in layout.copied if layout.exact else ():
         sides: tuple[Side, ...] = ("target", "source") if found.link.input_gradient else ("target",)
@@ -118,7 +118,7 @@ def weights_from_owners(layout: Layout, traffic: Traffic, stays: Floats) -> None
         np.add.at(traffic.sent, found.owners.tile, FLOAT * found.owners.count * len(sides))
 
 
-def _move(layout: Layout, traffic: Traffic, origin: Ints, to: Ints, size: Ints) -> None:
+def _move(layout: Layout, traffic: ExchangeTraffic, origin: Ints, to: Ints, size: Ints) -> None:
     traffic.received += np.bincount(to, size, len(traffic.received))
     traffic.fragments += np.bincount(to, minlength=len(traffic.received))
     if not layout.several_chips:

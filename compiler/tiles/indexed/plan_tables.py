@@ -13,7 +13,7 @@ from snnc.compiler.ir.plan import Plan, PopulationPlan
 from snnc.compiler.ir.step_operations import InputGradient
 from snnc.compiler.ir.step_program import ConnectionInfo, StepProgram
 from snnc.compiler.tiles.indexed.owners import Owners, find_owners
-from snnc.compiler.tiles.indexed.tables import Tables, source_tables, target_tables
+from snnc.compiler.tiles.indexed.tables import IndexTables, source_tables, target_tables
 from snnc.compiler.tiles.placement.grouping import Ints
 
 
@@ -23,8 +23,8 @@ class IndexedConnection:
 
     connection: ConnectionInfo
     map: IndexedMap
-    target: Tables
-    source: Tables | None
+    target: IndexTables
+    source: IndexTables | None
     """With the source, where its gradient is formed."""
     owners: Owners | None
     """None if theta holds constants."""

@@ -37,7 +37,7 @@ class Pieces:
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class IndexTables:
     """Runs of all groups, ordered by group, row and place.
 
     Attributes
@@ -140,7 +140,7 @@ class _Entries:
     length: Ints
 
 
-def target_tables(found: IndexedMap, first: Ints, count: Ints) -> Tables:
+def target_tables(found: IndexedMap, first: Ints, count: Ints) -> IndexTables:
     """Cut `found` along the target's groups ``[first, first + count)``, which lie in order and do not overlap."""
     entries = _clipped(found, first, count)
     plain = entries.row < found.inputs
@@ -158,7 +158,7 @@ def target_tables(found: IndexedMap, first: Ints, count: Ints) -> Tables:
     return _tables(found, merged, (low, span, keys), always=found.biases > 0, targets=_nothing(len(first)))
 
 
-def source_tables(found: IndexedMap, first: Ints, count: Ints) -> Tables:
+def source_tables(found: IndexedMap, first: Ints, count: Ints) -> IndexTables:
     """Cut `found` along the source's groups ``[first, first + count)``, which lie in order and do not overlap; biases are omitted."""
     group = np.searchsorted(first, found.source, side="right") - 1
     inside = (group >= 0) & (found.source < (first + count)[group]) & (found.source < found.inputs)
@@ -213,7 +213,7 @@ def _merged(entries: _Entries) -> _Entries:
     return _Entries(e.group[first], e.row[first], e.target[first], e.weight[first], np.add.reduceat(e.length, first))
 
 
-def _tables(found: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, targets: Pieces) -> Tables:
+def _tables(found: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *, always: bool, targets: Pieces) -> IndexTables:
     """Count runs by row; `shape` is (low, span, keys)."""
     low, span, keys = shape
     groups = len(low)
@@ -224,7 +224,7 @@ def _tables(found: IndexedMap, runs: _Entries, shape: tuple[Ints, Ints, Ints], *
     wide = int(span.max(initial=0)) + 2
     rows = np.searchsorted(runs.group * wide + runs.row, of_group * wide + wanted, side="left") - run_start[of_group]
     local, used = (runs.weight, _nothing(groups)) if found.maximum else _used(runs, groups, found.elements)
-    return Tables(low, span, keys, rows, row_start, run_start, runs.target, local, runs.length, used, targets, always, found.inputs)
+    return IndexTables(low, span, keys, rows, row_start, run_start, runs.target, local, runs.length, used, targets, always, found.inputs)
 
 
 def _used(runs: _Entries, groups: int, elements: int) -> tuple[Ints, Pieces]:

@@ -27,7 +27,7 @@ from snnc.compiler.tiles.placement.blocks import cut_key
 from snnc.compiler.tiles.placement.cut import AnyCut, Cut
 from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups, mask_words, sample_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.block_codelets import layer_code_bytes
 
 FLOAT = 4
@@ -36,7 +36,7 @@ Kept: TypeAlias = tuple[str, str]
 
 
 def block_bytes(
-    problem: Problem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any, holdings: Holdings | None = None, *, owned: bool = True
+    problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any, holdings: Holdings | None = None, *, owned: bool = True
 ) -> dict[Kept, Ints]:
     """Return (category, lifetime) -> bytes on a tile with `neurons` of `layer` for `samples` samples (numbers or arrays).
 
@@ -76,7 +76,7 @@ def block_bytes(
     return found
 
 
-def estimated_bytes(problem: Problem, layer: Layer, where: TileRange) -> dict[Kept, Ints]:
+def estimated_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> dict[Kept, Ints]:
     """The same on each tile of a placed population, with estimated tables; cached, must not be modified."""
 
     def make() -> dict[Kept, Ints]:
@@ -85,13 +85,13 @@ def estimated_bytes(problem: Problem, layer: Layer, where: TileRange) -> dict[Ke
     return problem.kept.get(("bytes", layer.id, cut_key(where)), make)
 
 
-def masks_bytes(problem: Problem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any) -> Any:
+def masks_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any) -> Any:
     """Bytes of the spike masks that a tile sends in a step."""
     words = sum(mask_words(neurons, cut.columns, near=source in problem.windowed) for source in layer.sent if source.kind == "spikes")
     return FLOAT * samples * words
 
 
-def most_bytes(problem: Problem, held: Held, more: Mapping[str, Any] | None = None) -> Ints:
+def most_bytes(problem: MappingProblem, held: Held, more: Mapping[str, Any] | None = None) -> Ints:
     """Return the maximum of `held` that is live in any stage of a step, with the additions of `more` in some stages."""
     return most(held, stages_of(training=problem.training, segment=problem.segment), more)
 
@@ -101,12 +101,12 @@ def _weights(layer: Layer) -> int:
     return layer.neuron_parameters + sum(link.inputs if link.dense else int(link.weight_elements > 1) for link in layer.incoming)
 
 
-def _copies(problem: Problem, layer: Layer) -> int:
+def _copies(problem: MappingProblem, layer: Layer) -> int:
     """Floats a neuron: the source-side copies of weights."""
     return sum((link.outputs if link.dense else int(link.weight_elements > 1)) for link in layer.outgoing if problem.copies(link))
 
 
-def _states(problem: Problem, layer: Layer) -> dict[Kept, int]:
+def _states(problem: MappingProblem, layer: Layer) -> dict[Kept, int]:
     """Floats a neuron and sample: history, other states, saved values, initial values, states at boundaries, currents, sent values."""
     kernel, segments = layer.kernel, problem.segments
     states, sent = len(kernel.states), sum(source.kind != "spikes" for source in layer.sent)
@@ -125,7 +125,7 @@ def _states(problem: Problem, layer: Layer) -> dict[Kept, int]:
     return found | {current: found.get(current, 0) + len(kernel.inputs)}
 
 
-def _adjoints(problem: Problem, layer: Layer) -> dict[Kept, int]:
+def _adjoints(problem: MappingProblem, layer: Layer) -> dict[Kept, int]:
     """Floats a neuron and sample: adjoints of the states, pending output gradients, sent deltas, deltas of the currents."""
     if not (problem.training and layer.gradient):
         return {}
@@ -139,7 +139,7 @@ def _adjoints(problem: Problem, layer: Layer) -> dict[Kept, int]:
     }
 
 
-def received_bytes(problem: Problem, layer: Layer, cut: AnyCut, neurons: Any) -> dict[str, Any]:
+def received_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any) -> dict[str, Any]:
     """Return stage -> bytes that a superstep there brings to each tile of `layer`, at most, packed rows of weights among them."""
     samples = cut.samples(problem.batch)
     windows = sum(samples * bus.window_bytes for bus in problem.buses_into(layer)) + 0 * neurons
@@ -158,7 +158,7 @@ def received_bytes(problem: Problem, layer: Layer, cut: AnyCut, neurons: Any) ->
     return found
 
 
-def code_bytes_estimate(problem: Problem, layer: Layer, cut: Cut, neurons: Any) -> Ints:
+def code_bytes_estimate(problem: MappingProblem, layer: Layer, cut: Cut, neurons: Any) -> Ints:
     """Code of a tile of `layer`, before relays and tiles are known: codelets, and a fragment for each relay and each column group.
 
     Of targets whose rows are packed, a fragment for each tile: with as many neurons as this one has, and rows from square roots of them.

@@ -21,8 +21,8 @@ from snnc.compiler.tiles.memory.vertex_memory import constant_bytes
 from snnc.compiler.tiles.network import Layer, chooses_step
 from snnc.compiler.tiles.placement.grouping import Ints
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.problem import Problem
-from snnc.compiler.tiles.schedule.superstep import Step
+from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
 from snnc.compiler.tiles.schedule.window_test import ROOT, asked
 from snnc.compiler.tiles.vertices.codelets import codelet_bytes
 
@@ -30,7 +30,7 @@ CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "
 
 
 @dataclass(frozen=True, eq=False)
-class Memory:
+class TileMemory:
     """The contents of tiles over a step.
 
     Attributes
@@ -103,7 +103,7 @@ class Memory:
             yield MemoryPhase(name, part, one, every)
 
 
-def memory_of(layout: Layout, steps: Sequence[Step]) -> Memory:
+def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> TileMemory:
     """Return the contents of every tile: exchange is the data that a superstep receives, code grows with all fragments."""
     problem = layout.problem
     found: dict[Kept, Ints] = {}
@@ -142,7 +142,7 @@ def memory_of(layout: Layout, steps: Sequence[Step]) -> Memory:
     of_fragments: Ints = (fragments * problem.target.fragment_code_bytes).astype(np.int64)
     add(("code", "always"), every, code + used * problem.target.fixed_tile_bytes + of_fragments)
     add(("vertices", "always"), every, vertices + constant_bytes(layout))
-    return Memory(found, tuple((step.name, step.part, _buffers(step)) for step in steps))
+    return TileMemory(found, tuple((step.name, step.part, _buffers(step)) for step in steps))
 
 
 def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[Kept, Ints]:
@@ -154,7 +154,7 @@ def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[Kept, I
     return block_bytes(problem, layer, layout.cut_of(layer), *of_tile, layout.holdings(layer), owned=False)
 
 
-def _buffers(step: Step) -> Ints:
+def _buffers(step: SuperstepDraft) -> Ints:
     """Data that vertices read or write on other tiles is buffered; copies go directly to their destination."""
     if not step.vertices:
         return np.zeros(step.traffic.received.shape, dtype=np.int64)
@@ -170,7 +170,7 @@ def _owned(layout: Layout) -> Iterator[tuple[Kept, Ints, Ints]]:
         yield from ((kept, one.owners.tile, number * size) for kept, number in numbers.items())
 
 
-def _loss_bytes(problem: Problem) -> dict[str, int]:
+def _loss_bytes(problem: MappingProblem) -> dict[str, int]:
     """The place of each class, its score (and step), the label and the loss of a sample; records and adjoints are buffered."""
     scores = 0 if problem.network.loss_of_steps else 1 + chooses_step(problem.network.loss)
     width = problem.network.loss_width

@@ -13,7 +13,7 @@ from snnc.compiler.tiles.partition.split import Ints, Split
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class PlaceInWhole:
     """A place in the whole program: the name there, and the elements, counted as in a vector (None: all)."""
 
     whole: str
@@ -40,10 +40,10 @@ class Correspondence:
 
     whole: StepProgram
     split: StepProgram
-    parameters: Mapping[str, Place]
-    outputs: Mapping[str, Place]
-    populations: Mapping[str, Place]
-    buffers: Mapping[str, Place]
+    parameters: Mapping[str, PlaceInWhole]
+    outputs: Mapping[str, PlaceInWhole]
+    populations: Mapping[str, PlaceInWhole]
+    buffers: Mapping[str, PlaceInWhole]
     inputs: Mapping[str, Ints] = field(default_factory=dict)
 
     @property
@@ -116,12 +116,12 @@ class Correspondence:
         return found
 
 
-def _taken(values: Array, place: Place, shape: tuple[int, ...]) -> Array:
+def _taken(values: Array, place: PlaceInWhole, shape: tuple[int, ...]) -> Array:
     found: Array = values if place.index is None else values.reshape(-1)[place.index].reshape(shape)
     return found
 
 
-def _put(whole: Array, values: Array, place: Place) -> None:
+def _put(whole: Array, values: Array, place: PlaceInWhole) -> None:
     whole.reshape(-1)[slice(None) if place.index is None else place.index] = values.reshape(-1)
 
 
@@ -142,15 +142,17 @@ def correspond(whole: StepProgram, split: StepProgram, found: Split) -> Correspo
     parameters, outputs, populations, buffers = {}, {}, {}, {}
     for parameter in split.parameters.values():
         piece = found.parameters.get(parameter.label)
-        place = Place(by_label[parameter.label], None) if piece is None else Place(by_label[piece.whole], piece.index)
+        place = PlaceInWhole(by_label[parameter.label], None) if piece is None else PlaceInWhole(by_label[piece.whole], piece.index)
         parameters[parameter.name] = place
     for output in split.outputs:
         piece = found.outputs.get(output.label)
-        outputs[output.id] = Place(output_ids[output.label], None) if piece is None else Place(output_ids[piece.whole], piece.index)
+        outputs[output.id] = (
+            PlaceInWhole(output_ids[output.label], None) if piece is None else PlaceInWhole(output_ids[piece.whole], piece.index)
+        )
     for info in split.populations:
         piece = found.populations.get(info.label)
         of, index = (ids[info.label], None) if piece is None else (ids[piece.whole], piece.index)
-        populations[info.id] = Place(of.id, index)
-        buffers.update({own: Place(of.output_buffers[port], index) for port, own in info.output_buffers.items()})
-    buffers.update({f"{i.id}_in": Place(f"{i.id}_in", None) for i in split.inputs})
+        populations[info.id] = PlaceInWhole(of.id, index)
+        buffers.update({own: PlaceInWhole(of.output_buffers[port], index) for port, own in info.output_buffers.items()})
+    buffers.update({f"{i.id}_in": PlaceInWhole(f"{i.id}_in", None) for i in split.inputs})
     return Correspondence(whole, split, parameters, outputs, populations, buffers)

@@ -16,9 +16,9 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.channel_order import ChannelOrder, Ints
 from snnc.compiler.ir.graph import Array, Shape
-from snnc.compiler.ir.step_operations import Convolve, Dense, Fill, NeuronStep, OneToOne, Pooling
+from snnc.compiler.ir.step_operations import AddScaled, Convolve, DenseProduct, Fill, NeuronStep, Pooling
 from snnc.compiler.ir.step_program import Parameter, PopulationInfo, StepProgram
-from snnc.compiler.tiles.partition.correspondence import Correspondence, Place
+from snnc.compiler.tiles.partition.correspondence import Correspondence, PlaceInWhole
 
 
 def movable(program: StepProgram) -> dict[str, Shape]:
@@ -28,7 +28,7 @@ def movable(program: StepProgram) -> dict[str, Shape]:
     numbers.
     """
     joined = {op.connection for op in program.forward if isinstance(op, Convolve | Pooling)}
-    fixed = {op.connection for op in program.forward if isinstance(op, OneToOne)}
+    fixed = {op.connection for op in program.forward if isinstance(op, AddScaled)}
     wanted, kept = set(), set()
     for connection in program.connections:
         ends = {connection.source, connection.target}
@@ -64,10 +64,10 @@ def reorder(program: StepProgram, chosen: Mapping[str, ChannelOrder]) -> Corresp
     return Correspondence(
         whole=program,
         split=made,
-        parameters={name: Place(name, places.get(name)) for name in program.parameters},
-        outputs={o.id: Place(o.id, values.get(owners.get(o.source.buffer, ""))) for o in program.outputs},
-        populations={p.id: Place(p.id, values.get(p.id)) for p in program.populations},
-        buffers={name: Place(name, values.get(owner)) for name, owner in owners.items() if _shown(program, name)},
+        parameters={name: PlaceInWhole(name, places.get(name)) for name in program.parameters},
+        outputs={o.id: PlaceInWhole(o.id, values.get(owners.get(o.source.buffer, ""))) for o in program.outputs},
+        populations={p.id: PlaceInWhole(p.id, values.get(p.id)) for p in program.populations},
+        buffers={name: PlaceInWhole(name, values.get(owner)) for name, owner in owners.items() if _shown(program, name)},
         inputs={info.id: values[info.id] for info in program.inputs if info.id in values},
     )
 
@@ -93,7 +93,7 @@ def _parameter_places(program: StepProgram, of: Mapping[str, ChannelOrder], chos
     """For each parameter that changes, the author's element at each of its places."""
     found: dict[str, Ints] = {}
     for op in program.forward:
-        if isinstance(op, Dense) and (op.source.buffer in of or op.target in of):
+        if isinstance(op, DenseProduct) and (op.source.buffer in of or op.target in of):
             rows, columns = program.parameters[op.weight].value.shape
             every = np.arange(rows * columns).reshape(rows, columns)
             every = every[of[op.target].values()] if op.target in of else every

@@ -37,7 +37,7 @@ class Parting:
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class ArrayPiece:
     """Elements of the author's `whole`, counted as in a vector."""
 
     whole: str
@@ -59,9 +59,9 @@ class Split:
     """
 
     graph: Graph
-    populations: Mapping[str, Piece]
-    outputs: Mapping[str, Piece]
-    parameters: Mapping[str, Piece]
+    populations: Mapping[str, ArrayPiece]
+    outputs: Mapping[str, ArrayPiece]
+    parameters: Mapping[str, ArrayPiece]
 
 
 def split(graph: Graph, parting: Parting) -> Split:
@@ -93,9 +93,9 @@ def split(graph: Graph, parting: Parting) -> Split:
 class _Work:
     graph: Graph
     parting: Parting
-    populations: dict[str, Piece] = field(default_factory=dict)
-    outputs: dict[str, Piece] = field(default_factory=dict)
-    parameters: dict[str, Piece] = field(default_factory=dict)
+    populations: dict[str, ArrayPiece] = field(default_factory=dict)
+    outputs: dict[str, ArrayPiece] = field(default_factory=dict)
+    parameters: dict[str, ArrayPiece] = field(default_factory=dict)
     parts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Names of the parts of each population."""
     joined: set[str] = field(default_factory=set)
@@ -146,10 +146,10 @@ class _Work:
 
         parameters = taken(operation.parameters)
         self.made.add(part, replace(operation, shape=(len(index),), parameters=parameters, initial=taken(operation.initial)))
-        self.populations[part] = Piece(whole, index)
+        self.populations[part] = ArrayPiece(whole, index)
         for name in operation.model.parameters:
             wide = np.ndim(operation.parameters.get(name, 0.0)) > 0
-            self.parameters[f"{part}.{name}"] = Piece(f"{whole}.{name}", index if wide else np.zeros(1, np.int64))
+            self.parameters[f"{part}.{name}"] = ArrayPiece(f"{whole}.{name}", index if wide else np.zeros(1, np.int64))
 
     def _outputs(self, name: str, operation: Output, source: str, port: str, delay: int) -> None:
         for part, index in zip(self.parts[source], self.members[source], strict=True):
@@ -157,7 +157,7 @@ class _Work:
             new = self.made.add(fresh_name(self.made, f"{name} of {part}") if several else name, operation)
             self.edges.append(Edge(part, new, port, "in", delay))
             self.joined.add(new)
-            self.outputs[new] = Piece(name, index)
+            self.outputs[new] = ArrayPiece(name, index)
 
     def _connection(self, name: str, operation: Between) -> None:
         (before,), (after,) = self.graph.incoming(name), self.graph.outgoing(name)
@@ -174,10 +174,10 @@ class _Work:
                 new = self.made.add(
                     fresh_name(self.made, " ".join([name, *where])) if where else name, piece if not biased else replace(piece, bias=None)
                 )
-                self.parameters[f"{new}.weight"] = Piece(f"{name}.weight", index)
+                self.parameters[f"{new}.weight"] = ArrayPiece(f"{name}.weight", index)
                 if not biased:
                     every = np.arange(operation.weight.shape[0] if isinstance(operation, Linear) else operation.shape[0])
-                    self.parameters[f"{new}.bias"] = Piece(f"{name}.bias", every if rows is None else rows)
+                    self.parameters[f"{new}.bias"] = ArrayPiece(f"{name}.bias", every if rows is None else rows)
                 biased = True
                 source = before.source if columns is None else self.parts[before.source][s]
                 target = after.target if rows is None else self.parts[after.target][t]

@@ -38,7 +38,7 @@ AT_ONCE: Final = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Ordered:
+class OrderedTakes:
     """Every take of a population, ordered by tiles, then by cycles: one for every width required by some number of neurons on a tile."""
 
     some: Sequence[Choice]
@@ -55,17 +55,17 @@ class Ordered:
         return found
 
     @cached_property
-    def worth(self) -> Ordered:
+    def worth(self) -> OrderedTakes:
         """Those than which no other needs as few tiles and as few cycles in all parts."""
         rows = _not_worse(self.parts.T)
-        return Ordered(self.some, self.tiles[rows], self.parts[:, rows], self.choice[rows], self.width[rows])
+        return OrderedTakes(self.some, self.tiles[rows], self.parts[:, rows], self.choice[rows], self.width[rows])
 
     def take(self, row: int) -> Take:
         """Return the take in a row."""
         return Take(self.some[int(self.choice[row])], int(self.width[row]))
 
     @classmethod
-    def of(cls, some: Sequence[Choice]) -> Ordered:
+    def of(cls, some: Sequence[Choice]) -> OrderedTakes:
         """Tabulate the takes of a population."""
         tiles, parts, index, widths = [], [], [], []
         for number, choice in enumerate(some):
@@ -93,16 +93,16 @@ def _not_worse(busiest: Floats) -> list[int]:
     return kept
 
 
-class Tables:
+class TakeTables:
     """Takes of populations; those of one structure share a list of choices, and a table."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Ordered] = {}
+        self._known: dict[int, OrderedTakes] = {}
 
-    def of(self, some: Sequence[Choice]) -> Ordered:
+    def of(self, some: Sequence[Choice]) -> OrderedTakes:
         """Return the takes of a population, tabulated once."""
         if id(some) not in self._known:
-            self._known[id(some)] = Ordered.of(some)
+            self._known[id(some)] = OrderedTakes.of(some)
         return self._known[id(some)]
 
 
@@ -119,7 +119,7 @@ class _Takes:
     """Where each structure begins."""
 
     @classmethod
-    def of(cls, ordered: Sequence[Ordered]) -> _Takes:
+    def of(cls, ordered: Sequence[OrderedTakes]) -> _Takes:
         """Concatenate the takes of structures."""
         starts = np.cumsum([0, *(len(one.tiles) for one in ordered[:-1])])
         each = [(one.tiles, one.parts, one.choice, one.width) for one in ordered]
@@ -145,8 +145,8 @@ class _Takes:
 class Balance:
     """Populations that share some tiles; those of one structure share a list of choices, and a take."""
 
-    def __init__(self, options: Sequence[Sequence[Choice]], tables: Tables | None = None) -> None:
-        self._options, known = options, tables or Tables()
+    def __init__(self, options: Sequence[Sequence[Choice]], tables: TakeTables | None = None) -> None:
+        self._options, known = options, tables or TakeTables()
         self._place = {key: place for place, key in enumerate(dict.fromkeys(id(some) for some in options))}
         structures = {id(some): some for some in options}
         self._takes = _Takes.of([known.of(structures[key]).worth for key in self._place])

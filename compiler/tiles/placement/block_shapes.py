@@ -13,7 +13,7 @@ from snnc.compiler.tiles.placement.grouping import Ints, column_groups, sample_g
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class BlockShape:
     """Numbers, or arrays over tiles: blocks of `columns` neurons and `samples` samples, `number` of them on each tile.
 
     `odd` says whether their first sample is an odd one of the tile's.
@@ -25,14 +25,14 @@ class Shape:
     odd: Any = 0
 
 
-def shapes(cut: Cut, neurons: Ints, samples: Ints, workers: int) -> Iterator[Shape]:
+def shapes(cut: Cut, neurons: Ints, samples: Ints, workers: int) -> Iterator[BlockShape]:
     """Sizes of the blocks of tiles that hold `neurons` for `samples` samples; only sizes that occur."""
     groups = np.maximum(column_groups(neurons, cut.columns), 1)
     shares = np.maximum(sample_groups(neurons, cut.columns, workers, samples), 1)
     twos = sample_step(samples, shares, paired=cut.paired)
     for columns, wide in _parts(neurons, groups):
         for count, many in _parts(samples // twos, shares):
-            found = Shape(columns, twos * count, wide * many)
+            found = BlockShape(columns, twos * count, wide * many)
             if (found.number > 0).any():
                 yield found
 

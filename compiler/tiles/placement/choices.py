@@ -16,7 +16,7 @@ from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_esti
 from snnc.compiler.tiles.network import Layer, Link
 from snnc.compiler.tiles.placement.cut import Cut, Cuts
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_limits, largest_share
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus
 
 TYPICAL_NEURONS: Final = 6
@@ -90,7 +90,7 @@ class Choice:
         return replace(self, limit=limit)
 
 
-def cuts(problem: Problem, layer: Layer) -> tuple[Cut, ...]:
+def cuts(problem: MappingProblem, layer: Layer) -> tuple[Cut, ...]:
     """Return the ways to cut a population, the undivided batch first."""
     replicas = dict.fromkeys(int(ceil_div(problem.batch, s)) for s in _sample_counts(problem.batch))
     room, workers = problem.target.tiles_per_chip, problem.target.workers
@@ -117,7 +117,7 @@ def all_within(limit: float, some: Sequence[Choice]) -> list[Choice]:
     return [choice.within(limit) for choice in some]
 
 
-def choices(problem: Problem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:
+def choices(problem: MappingProblem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:
     """Tabulate every population and every way to cut it, for tiles that blocks may fill; populations of one structure share a table.
 
     Blocks wait for the one with the busiest samples; `even`: assume that every sample sees the mean.
@@ -129,7 +129,7 @@ def choices(problem: Problem, *, even: bool = False) -> tuple[tuple[Choice, ...]
     return tuple(found[_structure(problem, layer)] for layer in problem.network.layers)
 
 
-def _structure(problem: Problem, layer: Layer) -> object:
+def _structure(problem: MappingProblem, layer: Layer) -> object:
     """The properties of a population that determine its tables, without names."""
     names = {"id", "label", "kernel", "incoming", "outgoing", "sent", "adjoint_outputs"}
     kernel = (len(layer.kernel.states), len(layer.kernel.inputs), len(layer.kernel.history), len(layer.kernel.saved))
@@ -148,7 +148,7 @@ def _structure(problem: Problem, layer: Layer) -> object:
     )
 
 
-def _returned(problem: Problem, bus: Bus) -> object:
+def _returned(problem: MappingProblem, bus: Bus) -> object:
     return bus.gradient_capacity, bus.source.width, _about(problem.near_events(bus)), _about(problem.events(bus.source))
 
 
@@ -162,7 +162,7 @@ def _link(link: Link) -> object:
     return (*sizes, link.quiet, link.source.kind)
 
 
-def _choices(problem: Problem, layer: Layer, *, even: bool) -> tuple[Choice, ...]:
+def _choices(problem: MappingProblem, layer: Layer, *, even: bool) -> tuple[Choice, ...]:
     """Ways to cut a population; cuts with one replica, and those with several, are computed together.
 
     Tables cover the numbers of neurons of the largest of equal shares.
@@ -188,13 +188,13 @@ def _row(table: Callable[[], Floats], row: int, of_neurons: Ints) -> Floats:
     return table()[:, row, of_neurons]
 
 
-def _parts(problem: Problem, layer: Layer, several: Cuts, neurons: Ints, *, even: bool) -> Floats:
+def _parts(problem: MappingProblem, layer: Layer, several: Cuts, neurons: Ints, *, even: bool) -> Floats:
     """[parts, cuts, neurons]: cycles of a step, never falling."""
     found: Floats = np.maximum.accumulate(step_cycles(problem, layer, several, neurons, even=even), axis=2)
     return found
 
 
-def _used(problem: Problem, layer: Layer, some: Sequence[Cut], neurons: Ints) -> Ints:
+def _used(problem: MappingProblem, layer: Layer, some: Sequence[Cut], neurons: Ints) -> Ints:
     """[cuts, neurons]: bytes of a tile, never falling."""
     several = Cuts.of(some)
     held = block_bytes(problem, layer, several, neurons, several.samples(problem.batch))

@@ -15,11 +15,11 @@ from snnc.compiler.tiles.placement.blocks import cut_key
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, split
 from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.relays import Room, deal_relays
 
 
-def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
+def lay_out(problem: MappingProblem, placement: Placement, *, near: bool) -> Layout:
     """Deal relays and losses over tiles; `near`: relays lie on the chips of their source (of its first reader, for an input)."""
     held = np.zeros(problem.target.tiles, dtype=np.int64)
     ranges = {layer.id: where for layer, where in zip(problem.network.layers, placement.ranges, strict=True)}
@@ -34,12 +34,12 @@ def lay_out(problem: Problem, placement: Placement, *, near: bool) -> Layout:
     return Layout(problem, placement, relays, _loss_tiles(problem, held, ranges))
 
 
-def most_bytes_of(problem: Problem, layer: Layer, where: TileRange) -> Ints:
+def most_bytes_of(problem: MappingProblem, layer: Layer, where: TileRange) -> Ints:
     """Peak bytes of a population's blocks on each of its tiles, with estimated tables."""
     return problem.kept.get(("most bytes", layer.id, cut_key(where)), lambda: most_bytes(problem, estimated_bytes(problem, layer, where)))
 
 
-def _forward_cycles(problem: Problem, ranges: Mapping[str, TileRange]) -> Floats:
+def _forward_cycles(problem: MappingProblem, ranges: Mapping[str, TileRange]) -> Floats:
     """Cycles in which blocks compute on each tile while relays look for spikes; 0 if they take turns."""
     found = np.zeros(problem.target.tiles)
     for layer in problem.network.layers if problem.fused is not None else ():
@@ -50,7 +50,7 @@ def _forward_cycles(problem: Problem, ranges: Mapping[str, TileRange]) -> Floats
     return found
 
 
-def _rooms(problem: Problem, placement: Placement, where: TileRange, *, near: bool) -> list[Room]:
+def _rooms(problem: MappingProblem, placement: Placement, where: TileRange, *, near: bool) -> list[Room]:
     """Tiles for the relays of each group of chips: all of them, or those of the chips of `where`."""
     per_chip, copies = problem.target.tiles_per_chip, placement.copies
     group = -(-placement.chips // copies) * per_chip
@@ -65,7 +65,7 @@ def _rooms(problem: Problem, placement: Placement, where: TileRange, *, near: bo
     return found
 
 
-def _loss_tiles(problem: Problem, held: Ints, ranges: Mapping[str, TileRange]) -> tuple[int, ...]:
+def _loss_tiles(problem: MappingProblem, held: Ints, ranges: Mapping[str, TileRange]) -> tuple[int, ...]:
     """Losses go, one sample after the other, to the emptiest tiles on the chips that compute their outputs."""
     if not problem.training or problem.network.loss_layer is None:
         return ()

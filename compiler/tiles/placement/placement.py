@@ -17,13 +17,13 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from snnc.compiler.tiles.placement.balance import Balance, Ordered, Tables
+from snnc.compiler.tiles.placement.balance import Balance, OrderedTakes, TakeTables
 from snnc.compiler.tiles.placement.choices import Choice
 from snnc.compiler.tiles.placement.cut import Cut
 from snnc.compiler.tiles.placement.grouping import neurons_by_pairs, neurons_per_tile, split
 from snnc.compiler.tiles.placement.take import Take
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 
 ROOMY: Final = 0.3
 """Tiles filled less than this fraction are not worth spreading over further tiles."""
@@ -32,7 +32,7 @@ CLOSE: Final = 1.002
 """Bounds on a tile's cycles that differ by less count as equal."""
 
 
-ShareTiles: TypeAlias = Callable[[list[Take], Sequence[Sequence[Choice]], int, Tables], list[Take]]
+ShareTiles: TypeAlias = Callable[[list[Take], Sequence[Sequence[Choice]], int, TakeTables], list[Take]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Placement:
     shared: bool = False
 
 
-def chip_counts(problem: Problem, chips: int | None) -> tuple[int, ...]:
+def chip_counts(problem: MappingProblem, chips: int | None) -> tuple[int, ...]:
     """Numbers of chips to try: `chips`, or powers of two up to all."""
     if chips is not None:
         return (chips,)
@@ -57,14 +57,14 @@ def chip_counts(problem: Problem, chips: int | None) -> tuple[int, ...]:
     return tuple(sorted({*(1 << k for k in range(problem.target.chips.bit_length())), problem.target.chips}))
 
 
-def copy_counts(problem: Problem, chips: int) -> tuple[int, ...]:
+def copy_counts(problem: MappingProblem, chips: int) -> tuple[int, ...]:
     """Numbers of groups of chips that may share the batch: divisors of both."""
     if problem.target.tiles < len(problem.network.layers):
         return (1,)
     return tuple(n for n in range(1, chips + 1) if chips % n == 0 and problem.batch % n == 0)
 
 
-def placements(problem: Problem, options: Sequence[Sequence[Choice]], chips: int, copies: int = 1) -> Iterator[Placement]:
+def placements(problem: MappingProblem, options: Sequence[Sequence[Choice]], chips: int, copies: int = 1) -> Iterator[Placement]:
     """Placements on at most `chips` chips: with tiles left free for relays, and without.
 
     Parameters
@@ -81,7 +81,7 @@ def placements(problem: Problem, options: Sequence[Sequence[Choice]], chips: int
         return
     if any(all(choice.fit < 1 for choice in some) for some in options):
         return
-    fitting, tables = each_once(options, lambda some: [choice for choice in some if choice.fit >= 1]), Tables()
+    fitting, tables = each_once(options, lambda some: [choice for choice in some if choice.fit >= 1]), TakeTables()
     relays = len(problem.network.sources) * problem.batch
     for spare in dict.fromkeys((min(relays, problem.target.tiles_per_chip // 3), min(relays // 4, problem.target.tiles_per_chip // 8), 0)):
         for share in SHARES:
@@ -96,7 +96,7 @@ def each_once(options: Sequence[Sequence[Choice]], change: Callable[[Sequence[Ch
     return [found[id(some)] for some in options]
 
 
-def copied(problem: Problem, placed: Placement, chips: int, copies: int) -> Placement:
+def copied(problem: MappingProblem, placed: Placement, chips: int, copies: int) -> Placement:
     """Repeat a placement on `chips` chips for `copies` groups of chips that share the batch."""
     tiles = chips * problem.target.tiles_per_chip
     used = placed.chips if copies == 1 else (copies - 1) * chips + placed.chips
@@ -104,7 +104,7 @@ def copied(problem: Problem, placed: Placement, chips: int, copies: int) -> Plac
 
 
 def _place(
-    problem: Problem, fitting: Sequence[Sequence[Choice]], tables: Tables, chips: int, spare: int, share: ShareTiles
+    problem: MappingProblem, fitting: Sequence[Sequence[Choice]], tables: TakeTables, chips: int, spare: int, share: ShareTiles
 ) -> Placement | None:
     """Place on `chips` chips, leaving `spare` tiles of each free for relays; None if the memory does not suffice.
 
@@ -132,7 +132,7 @@ def _place(
     return Placement(tuple(ranges), first_chip)
 
 
-def _shared_out(options: Sequence[Sequence[Choice]], tables: Tables, tiles: int, share: ShareTiles) -> list[Take] | None:
+def _shared_out(options: Sequence[Sequence[Choice]], tables: TakeTables, tiles: int, share: ShareTiles) -> list[Take] | None:
     """Tiles of each of some populations; None if their memory needs more than `tiles`."""
     takes = _allot(options, tables, tiles)
     return None if takes is None else _spread(share(takes, options, tiles, tables), tiles)
@@ -145,7 +145,7 @@ def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int, *, pai
     return TileRange(starts, shares, tuple(split(batch, cut.replicas)), cut.columns, paired=cut.paired)
 
 
-def _allot(options: Sequence[Sequence[Choice]], tables: Tables, tiles: int) -> list[Take] | None:
+def _allot(options: Sequence[Sequence[Choice]], tables: TakeTables, tiles: int) -> list[Take] | None:
     """Tiles of each layer: the fewest for the smallest bound on a tile's cycles; None if memory needs more than `tiles`."""
     each, members = [tables.of(some) for some in {id(some): some for some in options}.values()], Counter(map(id, options))
     number = [members[id(one.some)] for one in each]
@@ -167,7 +167,7 @@ def _allot(options: Sequence[Sequence[Choice]], tables: Tables, tiles: int) -> l
     return [takes[id(some)] for some in options]
 
 
-def _within(each: Sequence[Ordered], number: Sequence[int], bound: float, tiles: int) -> list[int] | None:
+def _within(each: Sequence[OrderedTakes], number: Sequence[int], bound: float, tiles: int) -> list[int] | None:
     """Row of the take of each structure with the fewest tiles and at most `bound` cycles a tile; None if `tiles` do not suffice.
 
     `number` is the number of populations of each structure.
@@ -183,12 +183,12 @@ def _within(each: Sequence[Ordered], number: Sequence[int], bound: float, tiles:
     return rows
 
 
-def _as_taken(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int, tables: Tables) -> list[Take]:
+def _as_taken(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int, tables: TakeTables) -> list[Take]:
     """No change."""
     return takes
 
 
-def _balance(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int, tables: Tables) -> list[Take]:
+def _balance(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int, tables: TakeTables) -> list[Take]:
     """Choose tiles again so that the sum of the step's parts is short, then continue as :func:`_quicken`."""
     return _quicken(Balance(options, tables).improve(takes, tiles), tiles)
 
@@ -271,7 +271,7 @@ def _cut(
     return groups
 
 
-def _shared(problem: Problem, options: Sequence[Choice]) -> Placement:
+def _shared(problem: MappingProblem, options: Sequence[Choice]) -> Placement:
     """Fewer tiles than populations: consecutive populations share a tile, with even work."""
     tiles = problem.target.tiles
     total, done = sum(option.weight for option in options), 0.0

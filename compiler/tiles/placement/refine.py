@@ -18,14 +18,14 @@ from snnc.compiler.tiles.placement.cut import Cut
 from snnc.compiler.tiles.placement.grouping import ceil_div
 from snnc.compiler.tiles.placement.placement import Placement, lay_range
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 
 ALIKE: Final = 0.1
 """Populations whose sizes differ by no more than this fraction are moved together."""
 
 
 @dataclass(frozen=True)
-class Shape:
+class ReplicaShape:
     """A population in one group of chips that share the batch."""
 
     cut: Cut
@@ -41,18 +41,18 @@ class Shape:
         return self.cut.replicas * self.width
 
 
-def shapes_of(problem: Problem, placement: Placement) -> tuple[Shape, ...]:
+def shapes_of(problem: MappingProblem, placement: Placement) -> tuple[ReplicaShape, ...]:
     """Read the shapes of all populations from a placement."""
     found = []
     for where in placement.ranges:
         cut = replace(where.cut, replicas=where.replicas // placement.copies)
         found.append(
-            Shape(cut, where.width, where.starts[0] // problem.target.tiles_per_chip, where.starts[0] if placement.shared else None)
+            ReplicaShape(cut, where.width, where.starts[0] // problem.target.tiles_per_chip, where.starts[0] if placement.shared else None)
         )
     return tuple(found)
 
 
-def placed(problem: Problem, shapes: Sequence[Shape], chips: int, copies: int) -> Placement | None:
+def placed(problem: MappingProblem, shapes: Sequence[ReplicaShape], chips: int, copies: int) -> Placement | None:
     """Place shapes consecutively from the first tile of their chip; None if they do not fit there."""
     per_chip, group = problem.target.tiles_per_chip, chips // copies * problem.target.tiles_per_chip
     batch = problem.batch // copies
@@ -77,7 +77,9 @@ def placed(problem: Problem, shapes: Sequence[Shape], chips: int, copies: int) -
     )
 
 
-def changes(problem: Problem, shapes: Sequence[Shape], options: Sequence[Sequence[Choice]]) -> Iterator[tuple[Shape, ...]]:
+def changes(
+    problem: MappingProblem, shapes: Sequence[ReplicaShape], options: Sequence[Sequence[Choice]]
+) -> Iterator[tuple[ReplicaShape, ...]]:
     """Shapes changed in the populations of one structure, most work first; before that, in populations that are nearly alike."""
     classes: dict[int, list[int]] = {}
     for index, some in enumerate(options):
@@ -89,7 +91,9 @@ def changes(problem: Problem, shapes: Sequence[Shape], options: Sequence[Sequenc
             yield from _changed(shapes, options, members)
 
 
-def _changed(shapes: Sequence[Shape], options: Sequence[Sequence[Choice]], members: Sequence[int]) -> Iterator[tuple[Shape, ...]]:
+def _changed(
+    shapes: Sequence[ReplicaShape], options: Sequence[Sequence[Choice]], members: Sequence[int]
+) -> Iterator[tuple[ReplicaShape, ...]]:
     """Move some populations together, to the same number of neurons on a tile; those that cannot move stay."""
     for choice, width in _moves(shapes[members[0]], options[members[0]]):
         neurons, found = int(ceil_div(choice.neurons, width)), list(shapes)
@@ -100,7 +104,7 @@ def _changed(shapes: Sequence[Shape], options: Sequence[Sequence[Choice]], membe
         yield tuple(found)
 
 
-def _families(problem: Problem) -> list[list[int]]:
+def _families(problem: MappingProblem) -> list[list[int]]:
     """Populations with irregular connections and nearly the same size: usually parts of one population."""
     found: dict[int, list[int]] = {}
     for index, layer in enumerate(problem.network.layers):
@@ -110,12 +114,12 @@ def _families(problem: Problem) -> list[list[int]]:
     return list(found.values())
 
 
-def _near(problem: Problem, one: int, other: int) -> bool:
+def _near(problem: MappingProblem, one: int, other: int) -> bool:
     a, b = (problem.network.layers[index] for index in (one, other))
     return a.kernel.states == b.kernel.states and abs(a.neurons - b.neurons) <= ALIKE * a.neurons
 
 
-def _moves(shape: Shape, some: Sequence[Choice]) -> Iterator[tuple[Choice, int]]:
+def _moves(shape: ReplicaShape, some: Sequence[Choice]) -> Iterator[tuple[Choice, int]]:
     """Other neurons on a tile, other column groups, fewer and more replicas."""
     by_cut = {choice.cut: choice for choice in sorted(some, key=lambda choice: (choice.cut.columns, not choice.cut.paired))}
     replicas = sorted({choice.cut.replicas for choice in some})

@@ -19,7 +19,7 @@ from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.parameter_copies import weights_to_replicas
 from snnc.compiler.tiles.gradients.update_steps import least_update
 from snnc.compiler.tiles.host_io.streaming import streaming_bytes
-from snnc.compiler.tiles.memory.memory import Memory, bytes_before_pricing, memory_of
+from snnc.compiler.tiles.memory.memory import TileMemory, bytes_before_pricing, memory_of
 from snnc.compiler.tiles.network import Layer, learned_rows, learned_scalars
 from snnc.compiler.tiles.placement.blocks import cut_key
 from snnc.compiler.tiles.placement.choices import Choice, all_within, choices
@@ -30,7 +30,7 @@ from snnc.compiler.tiles.placement.placement import Placement, chip_counts, copy
 from snnc.compiler.tiles.placement.refine import changes, placed, shapes_of
 from snnc.compiler.tiles.placement.sharing import sharing_tiles
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 
 NONE: Final = Streaming(0, 1.0)
 """Streaming memory of a machine that defines none."""
@@ -70,7 +70,7 @@ class Priced:
     """A layout that fits, with its memory and its predicted phases, which contain only their duration."""
 
     layout: Layout
-    memory: Memory
+    memory: TileMemory
     phases: tuple[Phase, ...]
 
     @cached_property
@@ -82,14 +82,14 @@ class Priced:
 class Search:
     """The fastest placement so far that fits, and the one that misses by least."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: MappingProblem) -> None:
         self.problem = problem
         self.limit = math.inf
         """Placements that certainly take as many cycles are not priced."""
         self._known: dict[tuple[int, bool], tuple[tuple[Choice, ...], ...]] = {}
         self.best: Priced | None = None
         self.priced = 0
-        self.misfit: tuple[int, Layout, Memory] | None = None
+        self.misfit: tuple[int, Layout, TileMemory] | None = None
         self._estimates: list[Priced] = []
         self._prices: dict[object, Priced | None] = {}
         self._exact: dict[int, Priced | None] = {}
@@ -97,7 +97,7 @@ class Search:
         self._least_known = math.inf
         """Bytes of the best placement that misses before its supersteps are known; others like it are not priced."""
 
-    def again(self, problem: Problem) -> Search:
+    def again(self, problem: MappingProblem) -> Search:
         """Search for another schedule of the same, with the same tables."""
         found = Search(problem)
         found._known = self._known
@@ -265,7 +265,7 @@ class Search:
         for even in (False, True) if self.problem.counts else (False,):
             self._run_options(part, self._options(part, even=even), chips, copies)
 
-    def _run_options(self, part: Problem, options: Sequence[Sequence[Choice]], chips: int, copies: int) -> None:
+    def _run_options(self, part: MappingProblem, options: Sequence[Sequence[Choice]], chips: int, copies: int) -> None:
         for share in TIGHT_SHARES if part.packed else BLOCK_SHARES:
             limit = share * part.target.tile_bytes
             tight = each_once(options, partial(all_within, limit))
@@ -296,7 +296,7 @@ class Search:
         """Tile cycles of a step of all populations, their batches undivided."""
         return sum(some[0].weight for some in self._options(self.problem))
 
-    def _least_cycles(self, part: Problem, options: Sequence[Sequence[Choice]], placement: Placement) -> float:
+    def _least_cycles(self, part: MappingProblem, options: Sequence[Sequence[Choice]], placement: Placement) -> float:
         """Lower bound of a placement's cost: in each part of a step, the cycles of the slowest population, without relays."""
         if part.target.tiles < len(options):
             return 0.0
@@ -327,7 +327,7 @@ class Search:
         traffic = weights_to_replicas(Layout(self.problem, placement, {}, ()))
         return 0.0 if traffic is None else 2 * self.problem.routes.cycles(traffic.flows)
 
-    def _options(self, part: Problem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:
+    def _options(self, part: MappingProblem, *, even: bool = False) -> tuple[tuple[Choice, ...], ...]:
         if (part.batch, even) not in self._known:
             self._known[part.batch, even] = choices(part, even=even)
         return self._known[part.batch, even]

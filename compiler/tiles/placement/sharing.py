@@ -22,12 +22,12 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.tiles.placement.balance import Ordered
+from snnc.compiler.tiles.placement.balance import OrderedTakes
 from snnc.compiler.tiles.placement.choices import Choice
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div
 from snnc.compiler.tiles.placement.placement import Placement, copied, lay_range
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 
 POWERS: Final = (2, 3, 4)
 """The exponents n are powers of 2 with these exponents: repeated squares are fast."""
@@ -86,7 +86,7 @@ class _Take:
 
 
 def sharing_tiles(
-    problem: Problem, options: Sequence[Sequence[Choice]], apart: Iterable[Placement], chips: int, copies: int
+    problem: MappingProblem, options: Sequence[Sequence[Choice]], apart: Iterable[Placement], chips: int, copies: int
 ) -> list[Placement]:
     """Return placements in which populations share tiles, none for groups of several chips.
 
@@ -114,7 +114,7 @@ def sharing_tiles(
     return found + [_placement(problem, state, copies) for state in _everywhere(options, tiles)]
 
 
-def _placement(problem: Problem, state: Sequence[tuple[_Take, int]], copies: int) -> Placement:
+def _placement(problem: MappingProblem, state: Sequence[tuple[_Take, int]], copies: int) -> Placement:
     ranges = [
         lay_range(problem.batch, take.choice.neurons, take.choice.cut, take.width, first, pairs=take.choice.pairs) for take, first in state
     ]
@@ -139,7 +139,7 @@ def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[lis
 
 def _takes(some: Sequence[Choice], tiles: int) -> list[_Take]:
     """What a population may take: no other needs as few tiles and as few cycles in all parts."""
-    found = Ordered.of(some).worth
+    found = OrderedTakes.of(some).worth
     return [_Take(some[int(found.choice[row])], int(found.width[row])) for row in np.flatnonzero(found.tiles <= tiles)]
 
 

@@ -22,7 +22,7 @@ GRAINS: Final = (8, 1 << 30)
 
 
 @dataclass(frozen=True, eq=False)
-class Ordered:
+class ChannelOrders:
     """The order of each input and population that has another than the author's, and what the program's numbers stand for."""
 
     orders: Mapping[str, ChannelOrder]
@@ -34,9 +34,9 @@ class Common:
 
     def __init__(self) -> None:
         self.clocks = Clocks()
-        self._ways: list[tuple[StepProgram, Mapping[str, Ordered | None]]] = []
+        self._ways: list[tuple[StepProgram, Mapping[str, ChannelOrders | None]]] = []
 
-    def ways(self, program: StepProgram) -> Mapping[str, Ordered | None]:
+    def ways(self, program: StepProgram) -> Mapping[str, ChannelOrders | None]:
         """Return the orders of a program that are tried, by name; "" is the author's."""
         known = next((ways for one, ways in self._ways if one is program), None)
         if known is None:
@@ -45,11 +45,11 @@ class Common:
         return known
 
 
-def _ways(program: StepProgram) -> Mapping[str, Ordered | None]:
-    ways: dict[str, Ordered | None] = {"": None}
+def _ways(program: StepProgram) -> Mapping[str, ChannelOrders | None]:
+    ways: dict[str, ChannelOrders | None] = {"": None}
     for grain in GRAINS:
         chosen = orders(program, grain)
-        ways.setdefault(str(chosen), Ordered(chosen, reorder(program, chosen)))
+        ways.setdefault(str(chosen), ChannelOrders(chosen, reorder(program, chosen)))
     return ways
 
 
@@ -63,7 +63,7 @@ def map_orders(program: StepProgram, mapper: Mapper, activity: Activity | None, 
     """
     if not movable(program):
         return Mapped(mapper(program, activity))
-    looks: list[tuple[float, Ordered | None]] = []
+    looks: list[tuple[float, ChannelOrders | None]] = []
     # Whichever lies channels side by side is the fastest in most cases; others are looked at no longer than they may be faster.
     for way in reversed(list(common.ways(program).values())):
         with suppress(TooBigError):
@@ -72,13 +72,13 @@ def map_orders(program: StepProgram, mapper: Mapper, activity: Activity | None, 
     return min((Mapped(_plan(program, mapper, activity, way), way) for way in worth), key=lambda found: found.plan.cycles)
 
 
-def _plan(program: StepProgram, mapper: Mapper, activity: Activity | None, way: Ordered | None, *, quick: bool = False) -> Plan:
+def _plan(program: StepProgram, mapper: Mapper, activity: Activity | None, way: ChannelOrders | None, *, quick: bool = False) -> Plan:
     if way is None:
         return mapper(program, activity, quick=quick)
     return mapper(way.between.split, activity_of(way, activity), quick=quick)
 
 
-def activity_of(way: Ordered, activity: Activity | None) -> Activity | None:
+def activity_of(way: ChannelOrders, activity: Activity | None) -> Activity | None:
     """Return the activity of the program in that order."""
     if activity is None:
         return None

@@ -15,7 +15,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.errors import TooBigError
-from snnc.compiler.tiles.host_io.host_overlap import Wanted, plan_overlap
+from snnc.compiler.tiles.host_io.host_overlap import OverlapRequest, plan_overlap
 from snnc.compiler.tiles.partition import prepare
 from snnc.compiler.tiles.placement.looks import Looks
 from snnc.compiler.tiles.planning.activity import Activity
@@ -116,7 +116,7 @@ def map_program(
     # PopTorch streams what its operations read; baselines and quick looks compare placements.
     if quick or strategy != "snnc" or chosen.embedded:
         return planned(machine)
-    return plan_overlap(planned, program, machine, Wanted(chosen.overlap_host_io, chosen.num_io_tiles))
+    return plan_overlap(planned, program, machine, OverlapRequest(chosen.overlap_host_io, chosen.num_io_tiles))
 
 
 def _map_onto(

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from snnc.compiler.ir.plan import Mode
-from snnc.compiler.tiles.network import Network, Source
+from snnc.compiler.tiles.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.schedule.capacity import gradient_capacity, window_capacity
-from snnc.compiler.tiles.schedule.schedule import Schedule
+from snnc.compiler.tiles.schedule.schedule import Wavefront
 
 COUNT_BYTES = 4
 
@@ -18,7 +18,7 @@ class Bus:
     """A source read with one lag, before its relays are placed."""
 
     id: str
-    source: Source
+    source: BusSource
     lag: int
     capacity: int
     gradient_capacity: int = 0
@@ -50,7 +50,7 @@ class Bus:
         return self.near_bytes + 4 * self.gradient_capacity
 
 
-def id_bytes(source: Source) -> int:
+def id_bytes(source: BusSource) -> int:
     """Bytes of an id: 16 bits as long as they suffice."""
     return 2 if source.width <= 1 << 16 else 4
 
@@ -61,8 +61,8 @@ def whole_words(ids: int, width: int) -> int:
 
 
 def make_buses(
-    network: Network,
-    schedule: Schedule,
+    network: MappedNetwork,
+    schedule: Wavefront,
     activity: Mapping[str, float] | None,
     capacity: Mapping[str, int] | int | None,
     near: Mapping[str, float] | None = None,
@@ -84,12 +84,12 @@ def make_buses(
 
 
 def store_bytes(
-    source: Source,
+    source: BusSource,
     buses: Sequence[Bus],
     steps: int,
     mode: Mode,
     windowed: frozenset[str] = frozenset(),
-    bits: Collection[Source] = (),
+    bits: Collection[BusSource] = (),
 ) -> int:
     """Bytes of one sample on a relay: its sequence, its workers' results from the masks of a step, and the windows of its buses.
 
@@ -99,12 +99,12 @@ def store_bytes(
 
 
 def store_lives(
-    source: Source,
+    source: BusSource,
     buses: Sequence[Bus],
     steps: int,
     mode: Mode,
     windowed: frozenset[str] = frozenset(),
-    bits: Collection[Source] = (),
+    bits: Collection[BusSource] = (),
 ) -> dict[str, int]:
     """Return the same by lifetime (:data:`snnc.compiler.tiles.memory.lifetimes.LIVES`)."""
     mine = [bus for bus in buses if bus.source == source]
@@ -122,12 +122,12 @@ def bit_words(width: int) -> int:
 
 
 def sequence_bytes(
-    source: Source,
+    source: BusSource,
     buses: Sequence[Bus],
     steps: int,
     mode: Mode,
     windowed: frozenset[str] = frozenset(),
-    bits: Collection[Source] = (),
+    bits: Collection[BusSource] = (),
 ) -> int:
     """Bytes of one sample's values or spikes of all steps (one step for a static input); for an input, these are the bytes that the host
     streams.
@@ -144,7 +144,7 @@ def sequence_bytes(
     return slots * (ids_stored(source, buses, mode, windowed) * id_bytes(source) + COUNT_BYTES * (2 if near else 1))
 
 
-def ids_stored(source: Source, buses: Sequence[Bus], mode: Mode, windowed: Collection[str]) -> int:
+def ids_stored(source: BusSource, buses: Sequence[Bus], mode: Mode, windowed: Collection[str]) -> int:
     """Ids that relays have room for in a step of `source`; `mode` and `windowed` as :func:`sequence_bytes` takes them."""
     mine = [bus for bus in buses if bus.source == source]
     near = [bus.gradient_capacity for bus in mine if bus.id in windowed]

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from snnc.compiler.tiles.network import Source
+from snnc.compiler.tiles.network import BusSource
 from snnc.compiler.tiles.placement.grouping import ceil_div, mask_unit, mask_units
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus, bit_words
 from snnc.compiler.tiles.vertices.cost import WINDOWS_LEFT, CodeletCost, worker_cycles
 
@@ -46,7 +46,7 @@ class MaskRows:
         return self.row * self.unit
 
 
-def mask_rows(problem: Problem, source: Source, where: TileRange) -> MaskRows:
+def mask_rows(problem: MappingProblem, source: BusSource, where: TileRange) -> MaskRows:
     """The way in which `source`, placed on `where`, sends a sample to its relay."""
     most = int(where.neurons.max())
     if source.kind != "spikes":
@@ -83,7 +83,7 @@ def _pieces(samples: Any, workers: int) -> Any:
     return np.array([_most_pieces(int(n), workers) for n in samples])
 
 
-def compact_work(problem: Problem, source: Source, rows: MaskRows, samples: Any) -> RelayWork:
+def compact_work(problem: MappingProblem, source: BusSource, rows: MaskRows, samples: Any) -> RelayWork:
     """Searching masks, with `samples` samples (a number or an array), including the start of the vertex."""
     cost, workers, start = problem.costs["relay_compact"], problem.target.workers, problem.target.vertex_start_cycles
     units, pieces = ceil_div(samples * rows.all, workers), _pieces(samples, workers)
@@ -99,12 +99,12 @@ def compact_work(problem: Problem, source: Source, rows: MaskRows, samples: Any)
     return RelayWork(start + cost.idle, worker_cycles(cost, **counts) - cost.idle, {})
 
 
-def _found(problem: Problem, source: Source) -> float:
+def _found(problem: MappingProblem, source: BusSource) -> float:
     """Fraction of all values found in a step."""
     return problem.near[source.buffer] if source in problem.windowed else problem.activity.get(source.buffer, 0.0)
 
 
-def windows_work(problem: Problem, source: Source, rows: MaskRows | None, samples: Any, *, forward: bool) -> RelayWork:
+def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Any, *, forward: bool) -> RelayWork:
     """Showing windows; forward, with the rows that a population sends, its step is stored first."""
     if source.kind != "spikes":
         return _values_work(problem, source, rows if forward else None, samples)
@@ -137,7 +137,7 @@ def windows_work(problem: Problem, source: Source, rows: MaskRows | None, sample
     return RelayWork(always, joining, shown)
 
 
-def bits_work(problem: Problem, buses: Sequence[Bus], samples: Any) -> RelayWork:
+def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> RelayWork:
     """Listing the bits of a step in the windows of `buses`, one vertex for each of them."""
     cost, workers, start = problem.costs["relay_bits"], problem.target.workers, problem.target.vertex_start_cycles
     pieces = _pieces(samples, workers)
@@ -152,7 +152,7 @@ def bits_work(problem: Problem, buses: Sequence[Bus], samples: Any) -> RelayWork
     return RelayWork(always, 0.0, shown)
 
 
-def _copying(problem: Problem, cost: CodeletCost, bus: Bus, samples: Any, *, forward: bool) -> Any:
+def _copying(problem: MappingProblem, cost: CodeletCost, bus: Bus, samples: Any, *, forward: bool) -> Any:
     """Words of ids that the slowest worker copies into the windows of a bus; backward, neurons that take gradient and returned ones."""
     workers, width = problem.target.workers, bus.source.width
     near = bus.id in problem.windowed_buses and not forward
@@ -164,7 +164,7 @@ def _copying(problem: Problem, cost: CodeletCost, bus: Bus, samples: Any, *, for
     return (2 if near else 1) * (cost.element * copied + cost.run * runs)
 
 
-def _values_work(problem: Problem, source: Source, rows: MaskRows | None, samples: Any) -> RelayWork:
+def _values_work(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Any) -> RelayWork:
     cost, workers, buses = problem.costs["relay_values"], problem.target.workers, problem.buses_of(source)
     size = ceil_div(samples * source.width, workers)
     late = sum(rows is None or bus.lag != 1 for bus in buses)
@@ -181,7 +181,7 @@ def copied_words(ids: float, width: int) -> float:
     return ids if width > 1 << 16 else (ids + 0.5) / 2 if ids > 0.5 else ids
 
 
-def boundary_cycles(problem: Problem, source: Source, samples: Any) -> Any:
+def boundary_cycles(problem: MappingProblem, source: BusSource, samples: Any) -> Any:
     """Expected worker cycles of a relay that copies the stored steps that it still shows to or from a boundary."""
     steps, start = (problem.largest_lag(source) - 1) / problem.schedule.interval, problem.target.vertex_start_cycles
     if source.kind != "spikes" or source in problem.bits:

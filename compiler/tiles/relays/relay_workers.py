@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from snnc.compiler.tiles.network import Source
+from snnc.compiler.tiles.network import BusSource
 from snnc.compiler.tiles.placement.grouping import Floats, Ints
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus, bit_words
 from snnc.compiler.tiles.relays.relay_cycles import TOGETHER, MaskRows, windows_work
 from snnc.compiler.tiles.schedule.schedule import INPUT_STAGE
@@ -59,7 +59,7 @@ class Shares:
         return found
 
 
-def relay_cycles(problem: Problem, source: Source, rows: MaskRows | None, relays: Sequence[tuple[int, int]], part: str) -> Floats:
+def relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, relays: Sequence[tuple[int, int]], part: str) -> Floats:
     """[relays, iterations]: worker cycles of the slowest worker, including the start of the vertex.
 
     `relays` are the first sample and the number of samples of each; `part` is "masks" (relays of populations search masks,
@@ -73,7 +73,7 @@ def relay_cycles(problem: Problem, source: Source, rows: MaskRows | None, relays
     return found
 
 
-def _alike(problem: Problem, source: Source, rows: MaskRows | None, first: Ints, samples: int, part: str) -> Any:
+def _alike(problem: MappingProblem, source: BusSource, rows: MaskRows | None, first: Ints, samples: int, part: str) -> Any:
     """Relays with the same number of samples each."""
     stage, workers = problem.schedule.stages.get(source.owner, INPUT_STAGE), problem.target.workers
     finished = problem.timeline.active(stage + (problem.schedule.latency if part == "windows" else 1))
@@ -103,7 +103,9 @@ def _alike(problem: Problem, source: Source, rows: MaskRows | None, first: Ints,
     return start + cycles.max(axis=1)
 
 
-def _found(problem: Problem, source: Source, rows: MaskRows, shares: Shares, chosen: Ints, later: int) -> Iterator[tuple[str, Ints]]:
+def _found(
+    problem: MappingProblem, source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints, later: int
+) -> Iterator[tuple[str, Ints]]:
     """Numbers of spikes, then of neurons that only take gradient, that each worker finds in each sample, [relays, workers, iterations].
 
     They belong to the step that the source had `later` iterations before.
@@ -112,7 +114,9 @@ def _found(problem: Problem, source: Source, rows: MaskRows, shares: Shares, cho
     yield from problem.kept.get(key, lambda: list(_find(problem, source, rows, shares, chosen, later)))
 
 
-def _find(problem: Problem, source: Source, rows: MaskRows, shares: Shares, chosen: Ints, later: int) -> Iterator[tuple[str, Ints]]:
+def _find(
+    problem: MappingProblem, source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints, later: int
+) -> Iterator[tuple[str, Ints]]:
     timeline, after = problem.timeline, problem.schedule.stages[source.owner] + later
     spikes = timeline.placed(timeline.spikes(source), after)
     parts = _before(problem, source)(_looked_through(rows, shares))
@@ -123,7 +127,7 @@ def _find(problem: Problem, source: Source, rows: MaskRows, shares: Shares, chos
         yield from (("near", found) for found in _drawn(f"{source.buffer} near", source.width, near, chosen, np.diff(parts)))
 
 
-def _before(problem: Problem, source: Source) -> Callable[[Floats], Floats]:
+def _before(problem: MappingProblem, source: BusSource) -> Callable[[Floats], Floats]:
     """Fraction of a sample's events within such a leading fraction of its values."""
     rate = problem.relative_rate(source.buffer)
     if rate is None:
@@ -140,7 +144,7 @@ def _looked_through(rows: MaskRows, shares: Shares) -> Floats:
     return np.stack([found[:, :-1], found[:, 1:]], axis=-1)
 
 
-def _listed(problem: Problem, source: Source, shares: Shares) -> Floats:
+def _listed(problem: MappingProblem, source: BusSource, shares: Shares) -> Floats:
     """[samples, workers]: part of the events of each sample among the bits that a worker lists: whole words."""
     edges = 32 * (bit_words(source.width) * np.arange(shares.workers + 1) // shares.workers)
     return shares.part_of(np.diff(_before(problem, source)(np.minimum(edges / source.width, 1.0))))
@@ -176,7 +180,7 @@ def _drawn_once(
     return tuple(found_all)
 
 
-def bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]], *, forward: bool) -> Floats:
+def bits_cycles(problem: MappingProblem, bus: Bus, relays: Sequence[tuple[int, int]], *, forward: bool) -> Floats:
     """[relays, iterations]: the same for the vertex that lists the bits of a step in the windows of a bus, the first or a further one.
 
     Only `forward`, and in the first window, it computes the number of further ones.
@@ -190,7 +194,7 @@ def bits_cycles(problem: Problem, bus: Bus, relays: Sequence[tuple[int, int]], *
     return found + WINDOWS_LEFT * (problem.passes_asked_for(bus, forward=True) if forward else 0)
 
 
-def _listing(problem: Problem, bus: Bus, shares: Shares, chosen: Ints) -> Any:
+def _listing(problem: MappingProblem, bus: Bus, shares: Shares, chosen: Ints) -> Any:
     timeline, cost, words = problem.timeline, problem.costs["relay_bits"], bit_words(bus.source.width)
     at = np.flatnonzero(shares.begins)
     first, span = shares.word[at], np.diff(np.append(at, len(shares.word)))
@@ -204,7 +208,7 @@ def _listing(problem: Problem, bus: Bus, shares: Shares, chosen: Ints) -> Any:
     return cycles.max(axis=1)
 
 
-def _looking(problem: Problem, rows: MaskRows, shares: Shares, ids: Ints) -> Any:
+def _looking(problem: MappingProblem, rows: MaskRows, shares: Shares, ids: Ints) -> Any:
     """[relays, workers, iterations]: searching masks for `ids`."""
     cost = problem.costs["relay_compact"]
     pieces, runs, groups, singles = (found[:, None] for found in _walked(rows, shares))
@@ -227,7 +231,7 @@ def _walked(rows: MaskRows, shares: Shares) -> Floats:
     return found
 
 
-def _joining(problem: Problem, source: Source, rows: MaskRows, shares: Shares, chosen: Ints) -> Any:
+def _joining(problem: MappingProblem, source: BusSource, rows: MaskRows, shares: Shares, chosen: Ints) -> Any:
     """[relays, workers, iterations]: joining the results of all workers."""
     cost, wide, later = problem.costs["relay_windows"], source.width > 1 << 16, problem.schedule.latency
     parts = np.diff(_looked_through(rows, shares))[..., 0]
@@ -247,7 +251,7 @@ def _joining(problem: Problem, source: Source, rows: MaskRows, shares: Shares, c
     return pieces[:, None] + cost.word * words
 
 
-def _copying(problem: Problem, bus: Bus, shares: Shares, chosen: Ints, *, forward: bool) -> Any:
+def _copying(problem: MappingProblem, bus: Bus, shares: Shares, chosen: Ints, *, forward: bool) -> Any:
     """[relays, workers, iterations]: copying ids of windows; backward, for neurons that take gradient, also of the previous window."""
     timeline, cost, first = problem.timeline, problem.costs["relay_windows"], problem.timeline.first(bus)
     near = bus.id in problem.windowed_buses and not forward

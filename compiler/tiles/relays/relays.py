@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.ir.plan import Relay
-from snnc.compiler.tiles.network import Source
+from snnc.compiler.tiles.network import BusSource
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, split
 from snnc.compiler.tiles.placement.tile_range import TileRange
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.relay_cycles import MaskRows, compact_work, mask_rows, windows_work
 
 FLOAT: Final = 4
@@ -20,7 +20,7 @@ _TRIED: Final = tuple(sorted({n for k in range(16) for n in (1 << k, 3 << k)}))
 """Samples of a relay that are tried: 1, 2, 3, 4, 6, 8, 12 …"""
 
 
-def _relay_cycles(problem: Problem, source: Source, rows: MaskRows | None, samples: Ints) -> Floats:
+def _relay_cycles(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Ints) -> Floats:
     """Tile cycles of a relay with so many samples in one iteration, both directions: computing, and receiving the source's data."""
     target = problem.target
     works = [windows_work(problem, source, rows, samples, forward=True)]
@@ -34,7 +34,7 @@ def _relay_cycles(problem: Problem, source: Source, rows: MaskRows | None, sampl
     return found
 
 
-def _share(problem: Problem, source: Source, ranges: Mapping[str, TileRange], most: int, batch: int) -> int:
+def _share(problem: MappingProblem, source: BusSource, ranges: Mapping[str, TileRange], most: int, batch: int) -> int:
     """Samples of one relay, at most `most` of `batch`: the number that minimises the time of relays and their readers together."""
     rows = None if source.external else mask_rows(problem, source, ranges[source.owner])
     each = np.array(sorted({most, *(n for n in _TRIED if n <= most)}))
@@ -65,8 +65,8 @@ class Room:
 
 
 def deal_relays(
-    problem: Problem, held: Ints, rooms: Mapping[Source, Sequence[Room]], ranges: Mapping[str, TileRange], computing: Floats
-) -> dict[Source, tuple[Relay, ...]]:
+    problem: MappingProblem, held: Ints, rooms: Mapping[BusSource, Sequence[Room]], ranges: Mapping[str, TileRange], computing: Floats
+) -> dict[BusSource, tuple[Relay, ...]]:
     """Distribute the samples of every source over the emptiest tiles; adds their bytes to `held`.
 
     A relay takes the number of samples that makes the step fastest, or fewer if they would fill more than half of a tile's free memory.
@@ -86,7 +86,7 @@ def deal_relays(
     computing
         Cycles of each tile's other computation in the meantime.
     """
-    found: dict[Source, tuple[Relay, ...]] = {}
+    found: dict[BusSource, tuple[Relay, ...]] = {}
     busy = np.zeros(problem.target.tiles)
     busy[:: problem.target.tiles_per_chip] = problem.target.vertex_start_cycles
     for source, size in sorted(problem.store_sizes.items(), key=lambda item: (-item[1], item[0].buffer)):

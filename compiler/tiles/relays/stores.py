@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.tiles.network import Source
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.network import BusSource
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import sequence_bytes
 from snnc.compiler.tiles.relays.relay_cycles import windows_work
 
@@ -17,7 +17,7 @@ PART: Final = 0.5
 """Fraction of a tile that ids of one sample may fill."""
 
 
-def with_bits(problem: Problem) -> Iterator[Problem]:
+def with_bits(problem: MappingProblem) -> Iterator[MappingProblem]:
     """The problem with the profitable stores, then with bits wherever they are smaller, for networks that do not fit otherwise.
 
     Sources whose gradients come back in windows keep ids, as relays need those of neurons near the threshold too.
@@ -30,16 +30,16 @@ def with_bits(problem: Problem) -> Iterator[Problem]:
         yield replace(problem, bits=able)
 
 
-def _bytes(problem: Problem, source: Source, *, bits: bool = False) -> int:
-    some = {source} if bits else set[Source]()
+def _bytes(problem: MappingProblem, source: BusSource, *, bits: bool = False) -> int:
+    some = {source} if bits else set[BusSource]()
     return sequence_bytes(source, problem.buses, problem.steps_stored(source), problem.mode, problem.windowed_buses, some)
 
 
-def _must(problem: Problem, source: Source) -> bool:
+def _must(problem: MappingProblem, source: BusSource) -> bool:
     return _bytes(problem, source) > PART * problem.target.tile_bytes
 
 
-def _pays(problem: Problem, source: Source) -> bool:
+def _pays(problem: MappingProblem, source: BusSource) -> bool:
     """Whether the host saves more time by sending bits than relays with one sample each need to list them."""
     if problem.target.host is None:
         return False

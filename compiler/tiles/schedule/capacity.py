@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from snnc.compiler.tiles.errors import CapacityError
-from snnc.compiler.tiles.network import Network, Source
+from snnc.compiler.tiles.network import BusSource, MappedNetwork
 
 ASSUMED_ACTIVITY: Final = 0.05
 """Spikes a value and step without measurement (the middle of the published benchmark grid)."""
@@ -20,7 +20,7 @@ GRAIN: Final = 4
 """Capacities are multiples of this: four 16-bit ids fill a 64-bit load."""
 
 
-def expected_near(network: Network, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
+def expected_near(network: MappedNetwork, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
     """Return neurons that take gradient, a value and step, of each source with a gradient window and an activity.
 
     The measurement, else :data:`NEAR_RATIO` times the activity.
@@ -38,7 +38,7 @@ def expected_near(network: Network, given: Mapping[str, float] | None, activity:
     return {name: max(float(likely[name]), activity.get(name, 0.0)) for name in known}
 
 
-def expected_activity(network: Network, given: Mapping[str, float] | None) -> dict[str, float]:
+def expected_activity(network: MappedNetwork, given: Mapping[str, float] | None) -> dict[str, float]:
     """Return spikes a value and step of each spike source: the measurement, else :data:`ASSUMED_ACTIVITY`.
 
     Raises
@@ -53,7 +53,7 @@ def expected_activity(network: Network, given: Mapping[str, float] | None) -> di
     return {name: float((given or {}).get(name, ASSUMED_ACTIVITY)) for name in sorted(known)}
 
 
-def window_capacity(source: Source, activity: float | None, given: Mapping[str, int] | int | None) -> int:
+def window_capacity(source: BusSource, activity: float | None, given: Mapping[str, int] | int | None) -> int:
     """Events a sample that one window of `source` holds.
 
     All values of a source of values. For a source of spikes: the user's number; else, from measured activity, the mean and
@@ -70,7 +70,7 @@ def window_capacity(source: Source, activity: float | None, given: Mapping[str, 
     return source.width if activity is None else _room(source, activity)
 
 
-def gradient_capacity(source: Source, capacity: int, near: float | None, given: Mapping[str, int] | int | None) -> int:
+def gradient_capacity(source: BusSource, capacity: int, near: float | None, given: Mapping[str, int] | int | None) -> int:
     """Entries a sample that one window of the backward pass holds: spikes, at least `capacity`, and neurons near the threshold.
 
     0 for a source without a gradient window; else as :func:`window_capacity`, with the fraction `near` that takes gradient.
@@ -84,13 +84,13 @@ def gradient_capacity(source: Source, capacity: int, near: float | None, given: 
     return min(max(int(room), capacity), source.width)
 
 
-def _room(source: Source, share: float) -> int:
+def _room(source: BusSource, share: float) -> int:
     mean = source.width * share
     bound = math.ceil(mean + MARGIN * math.sqrt(mean * (1 - share)) + 1)
     return min(source.width, GRAIN * math.ceil(bound / GRAIN))
 
 
-def check_names(network: Network, *given: Mapping[str, object] | int | None) -> None:
+def check_names(network: MappedNetwork, *given: Mapping[str, object] | int | None) -> None:
     """Refuse activities and capacities of buffers that send no spikes."""
     known = sorted(s.buffer for s in network.sources if s.kind == "spikes")
     for mapping in given:

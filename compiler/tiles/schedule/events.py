@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.ir.graph import Array
-from snnc.compiler.tiles.network import Source
+from snnc.compiler.tiles.network import BusSource
 from snnc.compiler.tiles.placement.grouping import Ints
 
 STEPS: Final = 512
@@ -23,14 +23,14 @@ DRAWN: Final = 100
 """Minimum number of drawn steps, so that the mean of their largest counts is reliable."""
 
 
-def batches(sources: Iterable[Source], measured: Mapping[str, Array], steps: int, batch: int) -> int:
+def batches(sources: Iterable[BusSource], measured: Mapping[str, Array], steps: int, batch: int) -> int:
     """Batches with known counts: all measured ones, or enough drawn ones."""
     samples = [measured[s.buffer].shape[1] // batch for s in sources if s.buffer in measured]
     most = max(1, STEPS // steps)
     return max(1, min([most, *samples])) if samples else max(1, min(most, -(-DRAWN // steps)))
 
 
-def spikes_of(source: Source, rate: float, measured: Array | None, shape: tuple[int, int, int]) -> Ints:
+def spikes_of(source: BusSource, rate: float, measured: Array | None, shape: tuple[int, int, int]) -> Ints:
     """[batches, steps, samples]: events of a source; without measurement, every value fires independently with `rate`."""
     if measured is not None:
         return fitted(measured, shape).astype(np.int64)
@@ -38,7 +38,7 @@ def spikes_of(source: Source, rate: float, measured: Array | None, shape: tuple[
     return np.broadcast_to(found, shape)
 
 
-def near_of(source: Source, rates: tuple[float, float], measured: Array | None, spikes: Ints) -> Ints:
+def near_of(source: BusSource, rates: tuple[float, float], measured: Array | None, spikes: Ints) -> Ints:
     """[batches, steps, samples]: neurons that take gradient, those of `spikes` among them; `rates` of spiking and of taking gradient."""
     if measured is not None:
         return np.maximum(fitted(measured, spikes.shape), spikes)
@@ -59,6 +59,6 @@ def fitted(measured: Array, shape: tuple[int, ...]) -> Array:
     return found.reshape(shape[1], shape[0], shape[2], *measured.shape[2:]).swapaxes(0, 1)
 
 
-def _random(source: Source, what: str) -> np.random.Generator:
+def _random(source: BusSource, what: str) -> np.random.Generator:
     """The same numbers for the same source."""
     return np.random.default_rng(zlib.crc32(f"{source.buffer} {what}".encode()))

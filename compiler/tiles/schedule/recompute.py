@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 
 from snnc.compiler.ir.segments import Segments, Streamed
-from snnc.compiler.tiles.network import Network, Source
+from snnc.compiler.tiles.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.placement.grouping import Ints
 from snnc.compiler.tiles.relays.buses import COUNT_BYTES, id_bytes
-from snnc.compiler.tiles.schedule.schedule import Schedule
+from snnc.compiler.tiles.schedule.schedule import Wavefront
 
 MOST_DOUBLINGS: Final = 16
 MOST_LENGTHS: Final = 4096
@@ -19,7 +19,7 @@ MOST_LENGTHS: Final = 4096
 FLOAT: Final = 4
 
 
-def segment_lengths(network: Network, schedule: Schedule, steps: int, streamed: Streamed = "off") -> tuple[int, ...]:
+def segment_lengths(network: MappedNetwork, schedule: Wavefront, steps: int, streamed: Streamed = "off") -> tuple[int, ...]:
     """Return lengths of segments, in iterations, the longest first: with fewer segments, less runs a second time.
 
     The numbers of segments are 2, 3, 4, 6, 8, 12, …; the last length is the one that minimises the memory of the whole network. Empty if no
@@ -39,12 +39,12 @@ def segment_lengths(network: Network, schedule: Schedule, steps: int, streamed: 
     return (*(length for length in found if length > least), least)
 
 
-def _bytes(network: Network, schedule: Schedule, steps: int, cuts: Sequence[Segments]) -> Ints:
+def _bytes(network: MappedNetwork, schedule: Wavefront, steps: int, cuts: Sequence[Segments]) -> Ints:
     """Bytes of a sample that blocks and relays keep over time, for each way to cut the iterations."""
     kept = np.array([cut.steps_kept for cut in cuts])
     boundaries, sent = np.array([cut.boundaries for cut in cuts]), np.array([cut.boundaries_sent for cut in cuts])
     found: Ints = np.zeros(len(cuts), dtype=np.int64)
-    lags: dict[Source, list[int]] = {}
+    lags: dict[BusSource, list[int]] = {}
     for link in network.links:
         lags.setdefault(link.source, []).append(schedule.lags[link.id])
     for layer in network.layers:
@@ -60,6 +60,6 @@ def _bytes(network: Network, schedule: Schedule, steps: int, cuts: Sequence[Segm
     return found
 
 
-def _step_bytes(source: Source) -> int:
+def _step_bytes(source: BusSource) -> int:
     """Bytes of a sample and step on a relay, with room for all ids."""
     return FLOAT * source.width if source.kind != "spikes" else id_bytes(source) * source.width + COUNT_BYTES

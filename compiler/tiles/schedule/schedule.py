@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from snnc.compiler.tiles.errors import NoScheduleError
-from snnc.compiler.tiles.network import Network
+from snnc.compiler.tiles.network import MappedNetwork
 
 INPUT_STAGE: Final = -1
 """Inputs present step t from iteration ``interval * t`` on: one stage before the first population."""
@@ -23,7 +23,7 @@ class Arc:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Wavefront:
     """Population p runs step t in iteration ``interval * t + stages[p]``; `lags` count iterations on each connection, by its id."""
 
     interval: int
@@ -81,17 +81,17 @@ def stages_of(names: Sequence[str], arcs: Sequence[Arc], interval: int, latency:
     return None
 
 
-def make_schedule(network: Network) -> Schedule:
+def make_schedule(network: MappedNetwork) -> Wavefront:
     """Find the schedule of a network; inputs have stage -1."""
     interval, stages = find_stages(*_graph(network))
-    return Schedule(interval, stages, _lags(network, interval, stages))
+    return Wavefront(interval, stages, _lags(network, interval, stages))
 
 
 FUSED: Final = 2
 """Latency of a forward pass in which relays look for the spikes of one iteration while neurons compute the next."""
 
 
-def fused_schedule(network: Network, schedule: Schedule) -> Schedule | None:
+def fused_schedule(network: MappedNetwork, schedule: Wavefront) -> Wavefront | None:
     """Return the forward pass of `network` with the latency :data:`FUSED`.
 
     None if a cycle would need a larger interval, or if connections that share a bus no longer have one lag.
@@ -103,15 +103,15 @@ def fused_schedule(network: Network, schedule: Schedule) -> Schedule | None:
     shared = {(link.source, schedule.lags[link.id]): lags[link.id] for link in network.links}
     if any(shared[link.source, schedule.lags[link.id]] != lags[link.id] for link in network.links):
         return None
-    return Schedule(schedule.interval, stages, lags, FUSED)
+    return Wavefront(schedule.interval, stages, lags, FUSED)
 
 
-def _graph(network: Network) -> tuple[list[str], list[Arc]]:
+def _graph(network: MappedNetwork) -> tuple[list[str], list[Arc]]:
     """Populations and the connections between them."""
     arcs = [Arc(link.source.owner, link.target, link.delay) for link in network.links if not link.source.external]
     return [layer.id for layer in network.layers], arcs
 
 
-def _lags(network: Network, interval: int, stages: Mapping[str, int]) -> dict[str, int]:
+def _lags(network: MappedNetwork, interval: int, stages: Mapping[str, int]) -> dict[str, int]:
     """Iterations between a source's step and its use, by connection."""
     return {link.id: interval * link.delay + stages[link.target] - stages.get(link.source.owner, INPUT_STAGE) for link in network.links}

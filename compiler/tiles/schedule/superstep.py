@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from snnc.compiler.tiles.cycles.load import Load
-from snnc.compiler.tiles.exchange.traffic import Traffic
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic
 from snnc.compiler.tiles.host_io.streaming import RowCopy
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class SuperstepDraft:
     """A superstep before its costs are summed."""
 
     name: str
     part: str
     runs: int
     load: Load
-    traffic: Traffic
+    traffic: ExchangeTraffic
     """The exchange before it."""
-    after: tuple[Traffic, ...] = ()
+    after: tuple[ExchangeTraffic, ...] = ()
     """Further exchanges, each with its own barrier."""
     local: float = 0.0
     """Cycles of copies inside tiles."""

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from snnc.compiler.tiles.memo import Kept
-from snnc.compiler.tiles.network import Source
+from snnc.compiler.tiles.memo import Memo
+from snnc.compiler.tiles.network import BusSource
 from snnc.compiler.tiles.placement.grouping import Floats, Ints
 from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.schedule.events import batches, near_of, spikes_of
 from snnc.compiler.tiles.schedule.schedule import INPUT_STAGE
 
 if TYPE_CHECKING:
-    from snnc.compiler.tiles.problem import Problem
+    from snnc.compiler.tiles.problem import MappingProblem
 
 T = TypeVar("T")
 MOST: Final = 512
@@ -52,15 +52,15 @@ class Rounds:
     window: Ints
 
 
-class Timeline:
+class EventTimeline:
     """Counts of a problem by iteration, those of all batches in a row.
 
     Windows of a bus show the source's step t in iteration ``stage + lag + R t``, forward and backward.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: MappingProblem) -> None:
         self.problem = problem
-        self._kept = Kept()
+        self._kept = Memo()
 
     @cached_property
     def _batches(self) -> int:
@@ -83,20 +83,20 @@ class Timeline:
         """The chosen ones among the first `iterations` of a sequence."""
         return np.flatnonzero(self.chosen % self._each < (iterations or self._each))
 
-    def spikes(self, source: Source) -> Ints:
+    def spikes(self, source: BusSource) -> Ints:
         """[batches, steps, samples]: events that a source sends."""
         return self._keep("spikes", source.buffer, lambda: self._spikes(source))
 
-    def _spikes(self, source: Source) -> Ints:
+    def _spikes(self, source: BusSource) -> Ints:
         p = self.problem
         rate = p.activity.get(source.buffer, 0.0)
         return spikes_of(source, rate, p.counts.get(source.buffer), (self._batches, p.steps, p.batch))
 
-    def near(self, source: Source) -> Ints:
+    def near(self, source: BusSource) -> Ints:
         """[batches, steps, samples]: neurons of a windowed source that take gradient, with those that spiked."""
         return self._keep("near", source.buffer, lambda: self._near(source))
 
-    def _near(self, source: Source) -> Ints:
+    def _near(self, source: BusSource) -> Ints:
         p = self.problem
         rates = p.activity.get(source.buffer, 0.0), p.near[source.buffer]
         return near_of(source, rates, p.near_counts.get(source.buffer), self.spikes(source))

@@ -47,7 +47,7 @@ class Numbers:
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class MaximumLevel:
     """Tiles that read some pieces each and report their maximum.
 
     Attributes
@@ -90,7 +90,7 @@ class WindowTest:
     words: int
     order: Ints
     told: Numbers
-    levels: tuple[Level, ...]
+    levels: tuple[MaximumLevel, ...]
 
     @property
     def last(self) -> Numbers:
@@ -110,7 +110,7 @@ def window_test(
     where = np.asarray(tiles, dtype=np.int64)
     order: Ints = np.argsort(where, kind="stable")
     told = Numbers(where[order], np.asarray(numbers, dtype=np.int64)[order])
-    levels: list[Level] = []
+    levels: list[MaximumLevel] = []
     now = told
     while True:
         most = _groups(now, words, target, cost)
@@ -144,7 +144,7 @@ def _weights(now: Numbers, words: int, target: Target, cost: CodeletCost) -> Flo
     return found
 
 
-def _level(now: Numbers, weight: Floats, most: int, tiles_per_chip: int) -> Level:
+def _level(now: Numbers, weight: Floats, most: int, tiles_per_chip: int) -> MaximumLevel:
     """Cut the pieces of each chip into groups of about one weight, the pieces of a tile together; `most` on the busiest chip."""
     chip = now.tile // tiles_per_chip
     of_chip = np.bincount(chip, weights=weight)
@@ -155,7 +155,7 @@ def _level(now: Numbers, weight: Floats, most: int, tiles_per_chip: int) -> Leve
     first_of_tile = np.searchsorted(now.tile, now.tile, side="left")
     group = np.floor((middle[first_of_tile] - before_chip[chip]) * groups[chip] / of_chip[chip]).astype(np.int64)
     begins = np.flatnonzero(np.diff(chip * (most + 1) + group, prepend=-1))
-    return Level(now.tile[begins], begins, np.append(begins[1:], len(now.tile)))
+    return MaximumLevel(now.tile[begins], begins, np.append(begins[1:], len(now.tile)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,11 +172,11 @@ class Asked:
 
 def asked(test: WindowTest) -> tuple[Asked, ...]:
     """Return the reads of each level, and finally of the deciding tile: bytes and fragments from other tiles."""
-    root = Level(np.array([ROOT]), np.array([0]), np.array([len(test.last.tile)]))
+    root = MaximumLevel(np.array([ROOT]), np.array([0]), np.array([len(test.last.tile)]))
     return tuple(_asked(test.words, below, level) for below, level in zip((*test.below, test.last), (*test.levels, root), strict=True))
 
 
-def _asked(words: int, below: Numbers, level: Level) -> Asked:
+def _asked(words: int, below: Numbers, level: MaximumLevel) -> Asked:
     reader = np.repeat(level.tile, level.last - level.first)
     size = words * WORD * below.numbers * (reader != below.tile)
     return Asked(

@@ -8,14 +8,14 @@ from dataclasses import replace
 from snnc.compiler.tiles.gradients.balanced_rows import dealt_links
 from snnc.compiler.tiles.gradients.gradient_counts import returned_buses
 from snnc.compiler.tiles.network import Layer, Link
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.boundary_vertices import boundary
 from snnc.compiler.tiles.vertices.control_vertices import ZERO_VERTEX
 from snnc.compiler.tiles.vertices.cost import CodeletCost, partial_products
 from snnc.compiler.tiles.vertices.relay_codelets import relay_codelets
 
 
-def block_codelets(problem: Problem, layer: Layer) -> Iterator[tuple[str, CodeletCost, int, int]]:
+def block_codelets(problem: MappingProblem, layer: Layer) -> Iterator[tuple[str, CodeletCost, int, int]]:
     """Name, cost, fields and vertices of a block of each class that its compute sets have."""
     limited = {backward: {bus.id for bus in problem.limited(backward=backward)} for backward in (False, True)}
     further = [link for link in layer.incoming if problem.bus_of[link.id] in limited[False]]
@@ -48,7 +48,7 @@ def block_codelets(problem: Problem, layer: Layer) -> Iterator[tuple[str, Codele
         yield "weight_round", cost.calling(partial_products(cost)) if both else cost, fields, 1
 
 
-def dealt_codelet(problem: Problem, layer: Layer) -> tuple[CodeletCost, int]:
+def dealt_codelet(problem: MappingProblem, layer: Layer) -> tuple[CodeletCost, int]:
     """Cost and fields of the vertex that deals the weight gradients of a tile."""
     links, cost = dealt_links(problem, layer), problem.costs[f"dealt.{layer.id}"]
     back = [link for link in links if problem.returns(link)]
@@ -93,14 +93,14 @@ def _parameters(layer: Layer) -> int:
     return layer.neuron_parameters + layer.scalar_parameters
 
 
-def _forward_fields(problem: Problem, layer: Layer) -> int:
+def _forward_fields(problem: MappingProblem, layer: Layer) -> int:
     kernel, kept = layer.kernel, problem.training and layer.gradient
     own = len(kernel.inputs) + len(kernel.states) + _parameters(layer) + (len(kernel.saved) if kept else 0)
     sent = sum(2 if source.kind == "spikes" else 1 for source in layer.sent)
     return 6 + _first(layer) + _read(layer.incoming) + _weights(layer.incoming) + own + sent + layer.records
 
 
-def _backward_fields(problem: Problem, layer: Layer, back: list[Link]) -> int:
+def _backward_fields(problem: MappingProblem, layer: Layer, back: list[Link]) -> int:
     kernel = layer.kernel
     learned = [link for link in layer.incoming if link.read_backward and not problem.deals(link)]
     both = [link for link in layer.incoming if link in learned or link in back]
@@ -114,7 +114,7 @@ def _backward_fields(problem: Problem, layer: Layer, back: list[Link]) -> int:
     return 6 + _read(both) + _gradients(learned) + _weights(back) + 2 * len(back) + own
 
 
-def _source_fields(problem: Problem, layer: Layer) -> int:
+def _source_fields(problem: MappingProblem, layer: Layer) -> int:
     links = [link for link in layer.outgoing if problem.copies(link)]
     found = 8 + 2 * len({link.source for link in links})
     for link in links:
@@ -125,12 +125,12 @@ def _source_fields(problem: Problem, layer: Layer) -> int:
 # ---- an estimate --------------------------------------------------------------------------------------------------------------
 
 
-def layer_code_bytes(problem: Problem, layer: Layer) -> int:
+def layer_code_bytes(problem: MappingProblem, layer: Layer) -> int:
     """Bytes of codelets on a tile of `layer` that also has a relay of its output, before anything is placed."""
     return problem.kept.get(("code of a layer", layer.id), lambda: _code_of(problem, layer))
 
 
-def _code_of(problem: Problem, layer: Layer) -> int:
+def _code_of(problem: MappingProblem, layer: Layer) -> int:
     costs = [cost for _, cost, _, _ in block_codelets(problem, layer)]
     costs += [vertex.cost for source in layer.sent for _, vertex, _ in relay_codelets(problem, source)]
     costs += [problem.costs[name] for name in ("update", "weight_rows", *(["pack_rows"] if problem.packed else [])) if problem.training]

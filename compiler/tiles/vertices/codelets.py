@@ -16,9 +16,9 @@ import numpy as np
 
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.packing import packings
-from snnc.compiler.tiles.network import Layer, Source, learned_rows, learned_scalars
+from snnc.compiler.tiles.network import BusSource, Layer, learned_rows, learned_scalars
 from snnc.compiler.tiles.placement.grouping import Ints, column_groups, sample_groups
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.window_test import ROOT
 from snnc.compiler.tiles.vertices.block_codelets import block_codelets, dealt_codelet, tables_of
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, answer, count_down, known, most, most_of_workers
@@ -86,7 +86,7 @@ def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
         yield Use(("dealt", cost, fields, structure), cost, where.tiles, 1, fields)
 
 
-def _of_relays(problem: Problem, source: Source) -> tuple[Codelet, ...]:
+def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...]:
     return tuple(relay_codelets(problem, source))
 
 

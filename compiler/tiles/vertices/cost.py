@@ -98,7 +98,7 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.tiles.network import Layer, Link, Network, chooses_step, describe
+from snnc.compiler.tiles.network import Layer, Link, MappedNetwork, chooses_step, describe
 from snnc.compiler.tiles.vertices.operations import pair_cycles
 
 EVENT_SWEEP: Final = 6
@@ -250,7 +250,7 @@ def codelet_costs(program: StepProgram, training: bool | None = None, dealt: Col
     return network_costs(describe(program, training), dealt)
 
 
-def network_costs(network: Network, dealt: Collection[str] = ()) -> dict[str, CodeletCost]:
+def network_costs(network: MappedNetwork, dealt: Collection[str] = ()) -> dict[str, CodeletCost]:
     """As :func:`codelet_costs`, for an existing description of a network; `dealt` as in :class:`snnc.compiler.ir.plan.Plan`."""
     costs = dict(_shared(network))
     for layer in network.layers:
@@ -465,7 +465,7 @@ def _source_gradient(layer: Layer) -> CodeletCost:
 # ---- codelets that all populations share -----------------------------------------------------------------------------
 
 
-def _loss(network: Network) -> dict[str, CodeletCost]:
+def _loss(network: MappedNetwork) -> dict[str, CodeletCost]:
     """Scores of classes, then adjoints of steps; a loss of every step needs no scores."""
     if network.loss_of_steps:
         # a step: set-up of three loops, logarithm, sum; a class: load, compare; load, subtract, exp (3), add, store; divide, scale, store
@@ -479,7 +479,7 @@ def _loss(network: Network) -> dict[str, CodeletCost]:
     }
 
 
-def _shared(network: Network) -> dict[str, CodeletCost]:
+def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
     copy_ids = 3  # load, store and branch for a word of two 16-bit ids
     next_ids = 7  # load an id; store 16 bits: load the word, mask, shift, or, store; branch
     copy_floats = 2  # load, store and branch for two floats, rounded up

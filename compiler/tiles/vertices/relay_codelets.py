@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TypeAlias
 
-from snnc.compiler.tiles.network import Source
-from snnc.compiler.tiles.problem import Problem
+from snnc.compiler.tiles.network import BusSource
+from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus, ids_stored
 from snnc.compiler.tiles.vertices.relay_vertices import (
     Steps,
@@ -25,7 +25,7 @@ Codelet: TypeAlias = tuple[Hashable, VertexSpec, int]
 """What tells the class apart, its description, and vertices of a relay."""
 
 
-def relay_codelets(problem: Problem, source: Source) -> Iterator[Codelet]:
+def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codelet]:
     """The classes that each relay of `source` has a vertex of."""
     buses, bits, joins, costs = problem.buses_of(source), source in problem.bits, not source.external, problem.costs
     if source.kind == "values":
@@ -56,25 +56,27 @@ def relay_codelets(problem: Problem, source: Source) -> Iterator[Codelet]:
         yield _codelet(problem, vertex, source, buses, forward=True, number=2)
 
 
-def steps_of(problem: Problem, source: Source) -> Steps:
+def steps_of(problem: MappingProblem, source: BusSource) -> Steps:
     """What relays keep of a source of spikes."""
     near = source in problem.windowed
     stored = ids_stored(source, problem.buses_of(source), problem.mode, problem.windowed_buses)
     return Steps(id_type(source.width), source in problem.bits, near, near and stored < source.width)
 
 
-def window_of(problem: Problem, bus: Bus, *, forward: bool) -> Window:
+def window_of(problem: MappingProblem, bus: Bus, *, forward: bool) -> Window:
     """What a vertex shows of a bus in a pass."""
     near = bus.id in problem.windowed_buses and not forward
     asked, lost = problem.passes_asked_for(bus, forward=forward), forward and bus.capacity < bus.source.width
     return Window(near, _limited(problem, bus, backward=near), asked, lost)
 
 
-def _limited(problem: Problem, bus: Bus, *, backward: bool) -> bool:
+def _limited(problem: MappingProblem, bus: Bus, *, backward: bool) -> bool:
     return bus in problem.limited(backward=backward)
 
 
-def _codelet(problem: Problem, vertex: VertexSpec, source: Source, buses: Sequence[Bus], *, forward: bool, number: int = 1) -> Codelet:
+def _codelet(
+    problem: MappingProblem, vertex: VertexSpec, source: BusSource, buses: Sequence[Bus], *, forward: bool, number: int = 1
+) -> Codelet:
     """A class that shows windows in the forward pass or backward."""
     asked = tuple((problem.passes_asked_for(bus, forward=forward), problem.asked_for_both) for bus in buses)
     shown = tuple((_limited(problem, bus, backward=not forward), bus.id in problem.windowed_buses and not forward) for bus in buses)
@@ -83,14 +85,14 @@ def _codelet(problem: Problem, vertex: VertexSpec, source: Source, buses: Sequen
     return key, vertex, number
 
 
-def _windows(problem: Problem, source: Source, buses: Sequence[Bus], *, joins: bool, forward: bool) -> Codelet:
+def _windows(problem: MappingProblem, source: BusSource, buses: Sequence[Bus], *, joins: bool, forward: bool) -> Codelet:
     """Puts together what workers found, or shows windows; those of the backward pass may hold neurons near the threshold."""
     windows = [window_of(problem, bus, forward=forward) for bus in buses]
     vertex = relay_windows(problem.costs, steps_of(problem, source), windows, joins=joins, backward=not forward)
     return _codelet(problem, vertex, source, buses, forward=forward)
 
 
-def _next(problem: Problem, source: Source, limited: Sequence[Bus], *, backward: bool) -> Iterator[Codelet]:
+def _next(problem: MappingProblem, source: BusSource, limited: Sequence[Bus], *, backward: bool) -> Iterator[Codelet]:
     """Further windows: one vertex for all buses, where relays keep bits one for each."""
     kept, windows = steps_of(problem, source), [window_of(problem, bus, forward=not backward) for bus in limited]
     if source in problem.bits:

@@ -19,7 +19,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.frontends.nir.errors import NirSimulationError, NirTimeStepError
 from snnc.frontends.nir.interpreter.node_functions import (
     Function,
-    Neuron,
+    NirNeuron,
     Reading,
     function,
     leaving_shape,
@@ -46,7 +46,7 @@ MAX_DELAY: Final = 65_535
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation:
+class InterpretedRun:
     """The results of a file's network.
 
     Parameters
@@ -70,7 +70,7 @@ class Simulation:
     late: tuple[Edge, ...] = ()
 
 
-def simulate(path: str | Path, arrays: Mapping[str, Array], *, dt: float | None = None, dialect: str = "nir") -> Simulation:
+def simulate(path: str | Path, arrays: Mapping[str, Array], *, dt: float | None = None, dialect: str = "nir") -> InterpretedRun:
     """Run the network of a NIR file.
 
     Parameters
@@ -112,13 +112,13 @@ class _Machine:
         self.shapes = entering_shapes(unfolded, own_shape, leaving_shape, readable_shape)
         self.lags = {name: spread(lag.astype(np.float64), self.shapes[name]).astype(np.int64) for name, lag in self.lags.items()}
 
-    def run(self, arrays: Mapping[str, Array]) -> Simulation:
+    def run(self, arrays: Mapping[str, Array]) -> InterpretedRun:
         inputs = {n: self._input(n, arrays) for n, node in self.nodes.items() if node.type == "Input"}
         if len({x.shape[:2] for x in inputs.values()}) != 1:
             raise NirSimulationError(f"the inputs have {len({x.shape[:2] for x in inputs.values()})} lengths and batches; they share one.")
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._begin(batch)
-        found = Simulation(late=tuple(edge for edge, lag in self.edges.items() if lag))
+        found = InterpretedRun(late=tuple(edge for edge, lag in self.edges.items() if lag))
         for t in range(steps):
             self._step({name: x[t] for name, x in inputs.items()})
             self._note(found, t, steps)
@@ -136,7 +136,7 @@ class _Machine:
         self.now: dict[str, Array] = {}
         self.before: dict[str, Array] = {}
         self.batch = batch
-        self.neurons = {n: Neuron(v, self.shapes[n], batch, self.dt, self.how) for n, v in self.nodes.items() if v.type in INTEGRATING}
+        self.neurons = {n: NirNeuron(v, self.shapes[n], batch, self.dt, self.how) for n, v in self.nodes.items() if v.type in INTEGRATING}
         self.functions: dict[str, Function] = {
             n: function(node, self.shapes[n], self.how) for n, node in self.nodes.items() if n not in self.neurons
         }
@@ -185,7 +185,7 @@ class _Machine:
                 found = np.where(lag == steps, past[-steps - arrived], found)
         return found
 
-    def _note(self, found: Simulation, t: int, steps: int) -> None:
+    def _note(self, found: InterpretedRun, t: int, steps: int) -> None:
         """Store the results of the step."""
 
         def keep(into: dict[str, Array], name: str, value: Array) -> None:

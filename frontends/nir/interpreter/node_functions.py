@@ -232,7 +232,7 @@ def spread(value: Array, shape: Shape) -> Array:
 # ---- neurons ----------------------------------------------------------------------------------------------------------
 
 
-class Neuron:
+class NirNeuron:
     """Membranes of [B, *shape], and the synaptic currents of the current-based types, which start at 0.
 
     Parameters

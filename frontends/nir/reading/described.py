@@ -14,7 +14,7 @@ import numpy as np
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population, Sparse
 from snnc.compiler.ir.verify import verify
-from snnc.frontends.common.execute import Runner
+from snnc.frontends.common.execute import GraphRunner
 from snnc.frontends.common.notes import describe, read_description
 from snnc.frontends.common.work import MAX_WORK, too_much, work_of
 from snnc.frontends.nir.dialects import Dialect
@@ -121,7 +121,7 @@ def _compare(one: Graph, other: Graph, names: Mapping[str, str]) -> None:
 
 def _run(one: Graph, other: Graph, names: Mapping[str, str], steps: int, seed: int) -> None:
     random = np.random.default_rng(seed)
-    runners = [Runner(graph, _BATCH, {}) for graph in (one, other)]
+    runners = [GraphRunner(graph, _BATCH, {}) for graph in (one, other)]
     both = [n for n, _ in one.of_type(Population) if n in names and names[n] in dict(other.of_type(Population))]
     for t in range(steps):
         given = {n: 1.5 * random.standard_normal((_BATCH, *op.shape)) for n, op in one.of_type(Input)}

@@ -22,7 +22,7 @@ from snnc.frontends.nir.errors import (
     UnreadableNirError,
 )
 from snnc.frontends.nir.reading.fields import IGNORED, POSITIVE, TYPES, WHOLE, NirGraph, NirNode
-from snnc.frontends.nir.reading.storage import Storage
+from snnc.frontends.nir.reading.storage import HdfFile
 
 MAX_DEPTH: Final = 32
 """Maximum nesting depth of graphs."""
@@ -38,7 +38,7 @@ def read_nir(path: Path) -> NirGraph:
     NirError
         Some part of the file is wrong; the error's class says which.
     """
-    storage = Storage(path)
+    storage = HdfFile(path)
     try:
         return _Reader(storage).root(path)
     except SnncError:
@@ -50,7 +50,7 @@ def read_nir(path: Path) -> NirGraph:
 
 
 class _Reader:
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: HdfFile) -> None:
         self.storage = storage
 
     def root(self, path: Path) -> NirGraph:

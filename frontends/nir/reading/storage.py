@@ -31,7 +31,7 @@ _EXPANSION: Final = 1_100
 """A byte of deflated data holds at most 1032 bytes; a dataset that claims more was never written."""
 
 
-class Storage:
+class HdfFile:
     """An open HDF5 file, with the remaining read limits.
 
     Parameters

@@ -9,10 +9,10 @@ from snnc.frontends.nir.cycles import closing_edges
 from snnc.frontends.nir.errors import NirCycleError
 from snnc.frontends.nir.reading.fields import NirNode
 from snnc.frontends.nir.reading.flatten import Flat
-from snnc.frontends.nir.wiring import Link
+from snnc.frontends.nir.wiring import DelayedEdge
 
 
-def plain_links(links: Iterable[Link], nodes: Mapping[str, Any]) -> set[Link]:
+def plain_links(links: Iterable[DelayedEdge], nodes: Mapping[str, Any]) -> set[DelayedEdge]:
     """Return the one-step links to which a reader assigns their delay if they are written as plain edges.
 
     Parameters

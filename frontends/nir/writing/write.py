@@ -38,7 +38,7 @@ from snnc.frontends.common.notes import KEY
 from snnc.frontends.nir.errors import NirTimeStepError, NirWriteError, NotInNirError
 from snnc.frontends.nir.load import load_nir
 from snnc.frontends.nir.reading.described import describe_nir
-from snnc.frontends.nir.wiring import Link, dissolve
+from snnc.frontends.nir.wiring import DelayedEdge, dissolve
 from snnc.frontends.nir.writing.closing import plain_links
 from snnc.frontends.nir.writing.invert import nir_fields
 
@@ -101,7 +101,7 @@ class _Writer:
         passing = [n for n in self.graph.names if self._hands_on(n)]
         for edge in self.graph.edges:
             self._check_port(edge)
-        links, gone = dissolve((Link(e.source, e.target, e.delay) for e in self.graph.edges), passing)
+        links, gone = dissolve((DelayedEdge(e.source, e.target, e.delay) for e in self.graph.edges), passing)
         kept = [n for n in self.graph.names if n not in gone]
         for name in kept:
             self.names[name] = self._fresh(name)
@@ -180,7 +180,7 @@ class _Writer:
 
     # ---- edges -------------------------------------------------------------------------------------------------------
 
-    def _reshaped(self, links: list[Link]) -> list[Link]:
+    def _reshaped(self, links: list[DelayedEdge]) -> list[DelayedEdge]:
         """Put a Flatten where an array is read as a vector."""
         found = []
         for link in links:
@@ -189,14 +189,14 @@ class _Writer:
             entering = target.weight.shape[1:] if isinstance(target, Linear) else entering
             entering = target.shape[1:] if isinstance(target, Sparse) else entering
             if leaving == entering or not isinstance(target, Linear | Sparse | Population | Add | OneToOne | Scale):
-                found.append(Link(self.names[link.source], self.names[link.target], link.delay))
+                found.append(DelayedEdge(self.names[link.source], self.names[link.target], link.delay))
                 continue
             joined = _joined_axes(leaving, entering)
             if joined is None:
                 raise NotInNirError(f"{link.target!r} reads {leaving} of {link.source!r} as {entering}; NIR can only join axes. {_ADVICE}")
             name = self._fresh(f"{link.source}.flat")
             self.nodes[name] = nir.Flatten({"input": np.array(leaving)}, *joined)
-            found += [Link(self.names[link.source], name, link.delay), Link(name, self.names[link.target])]
+            found += [DelayedEdge(self.names[link.source], name, link.delay), DelayedEdge(name, self.names[link.target])]
         return found
 
     def _leaving(self, name: str) -> Shape:
@@ -204,7 +204,7 @@ class _Writer:
         port = operation.model.outputs[0] if isinstance(operation, Population) else "out"
         return self.ports[name, port].shape
 
-    def _edges(self, links: list[Link]) -> list[tuple[str, str]]:
+    def _edges(self, links: list[DelayedEdge]) -> list[tuple[str, str]]:
         """Return the edges; a delay that closing a cycle does not mean, and a second edge between two nodes, become Delay nodes."""
         plain = plain_links(links, self.nodes)
         edges: dict[tuple[str, str], None] = {}

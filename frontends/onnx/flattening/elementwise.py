@@ -7,10 +7,10 @@ import numpy as np
 from snnc.compiler.neurons.expression import FUNCTIONS
 from snnc.frontends.common.functions import COMPARISONS, apply
 from snnc.frontends.onnx.errors import MalformedGraphError, ShapeError
-from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Node, Pool, Shape, check_size
+from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Node, NodePool, Shape, check_size
 
 
-def elementwise(pool: Pool, op: str, *inputs: Node) -> Node:
+def elementwise(pool: NodePool, op: str, *inputs: Node) -> Node:
     """Return ``op(*inputs)`` with NumPy broadcasting; constants are evaluated and keep their structure.
 
     Raises

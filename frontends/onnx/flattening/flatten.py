@@ -9,9 +9,9 @@ from collections.abc import Callable, Container, Mapping
 from typing import Final, TypeAlias
 
 from snnc.compiler.errors import SnncError
-from snnc.frontends.onnx.errors import DataDependentError, MalformedGraphError, TooLargeError, UnsupportedOperatorError
-from snnc.frontends.onnx.flattening.node import Array, Level, Node, Pool, Shape, Tensor
-from snnc.frontends.onnx.flattening.operation import Operation, Subgraph
+from snnc.frontends.onnx.errors import DataDependentError, MalformedGraphError, OnnxLimitError, UnsupportedOperatorError
+from snnc.frontends.onnx.flattening.node import Array, Node, NodePool, Shape, SubgraphRun, Tensor
+from snnc.frontends.onnx.flattening.operation import OnnxOperation, Subgraph
 
 Value: TypeAlias = "Node | tuple[Node, ...] | None"
 """A tensor, a sequence of tensors, or an optional input that is not given."""
@@ -37,16 +37,18 @@ class Run:
         Names of tensors of nested graphs to remember, in `seen`, by name and trip.
     """
 
-    def __init__(self, pool: Pool, handlers: Mapping[str, Handler], step: int | None = None, watch: Container[str] = frozenset()) -> None:
+    def __init__(
+        self, pool: NodePool, handlers: Mapping[str, Handler], step: int | None = None, watch: Container[str] = frozenset()
+    ) -> None:
         self.pool = pool
         self._handlers = handlers
         self._left = MAX_OPERATIONS
-        self._levels: tuple[Level, ...] = ()
+        self._levels: tuple[SubgraphRun, ...] = ()
         self._time = step
         self._watch = watch
         self.seen: dict[tuple[str, int], Node] = {}
 
-    def inside(self, level: Level, graph: Subgraph, arguments: Scope, outer: Scope) -> list[Value]:
+    def inside(self, level: SubgraphRun, graph: Subgraph, arguments: Scope, outer: Scope) -> list[Value]:
         """Run a graph that is an attribute of a node; see :meth:`graph`."""
         self._levels = (*self._levels, level)
         results = self.graph(graph, arguments, outer)
@@ -71,10 +73,10 @@ class Run:
             raise MalformedGraphError(f"the output '{missing[0]}' of graph '{graph.name}' is computed by no node.")
         return [scope[name] for name in graph.outputs]
 
-    def _step(self, operation: Operation, scope: Scope) -> None:
+    def _step(self, operation: OnnxOperation, scope: Scope) -> None:
         self._left -= 1
         if self._left < 0:
-            raise TooLargeError(f"unrolling the loops takes more than {MAX_OPERATIONS:,} operations; export a single step instead.")
+            raise OnnxLimitError(f"unrolling the loops takes more than {MAX_OPERATIONS:,} operations; export a single step instead.")
         handler = self._handlers.get(operation.op)
         if handler is None:
             raise UnsupportedOperatorError(
@@ -86,7 +88,7 @@ class Run:
         except KeyError as error:
             raise MalformedGraphError(f"{operation.where} reads {error}, which no node, input or initializer defines.") from None
         try:
-            results = handler(Call(self, operation, arguments, scope))
+            results = handler(OperatorCall(self, operation, arguments, scope))
         except SnncError:
             raise
         except (ValueError, TypeError, IndexError, AttributeError, ArithmeticError) as error:
@@ -102,19 +104,19 @@ class Run:
                     self.seen[name, self._levels[-1].trip] = value
 
 
-class Call:
+class OperatorCall:
     """One application of an operator, as a handler sees it."""
 
     __slots__ = ("arguments", "operation", "run", "scope")
 
-    def __init__(self, run: Run, operation: Operation, arguments: list[Value], scope: Scope) -> None:
+    def __init__(self, run: Run, operation: OnnxOperation, arguments: list[Value], scope: Scope) -> None:
         self.run = run
         self.operation = operation
         self.arguments = arguments
         self.scope = scope
 
     @property
-    def pool(self) -> Pool:
+    def pool(self) -> NodePool:
         """The pool for new nodes."""
         return self.run.pool
 
@@ -217,4 +219,4 @@ class Call:
         return axis % rank
 
 
-Handler: TypeAlias = Callable[[Call], list[Value]]
+Handler: TypeAlias = Callable[[OperatorCall], list[Value]]

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from snnc.frontends.onnx.errors import TooLargeError
+from snnc.frontends.onnx.errors import OnnxLimitError
 
 Array: TypeAlias = npt.NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
@@ -56,7 +56,7 @@ class Node:
         return (self.op, self.attrs, self.shape, len(self.inputs))
 
 
-class Level(NamedTuple):
+class SubgraphRun(NamedTuple):
     """One run of a node's nested graph: the node by one of its outputs, the attribute, and the number of the run."""
 
     node: str
@@ -68,11 +68,11 @@ class Tensor(NamedTuple):
     """A tensor of the file: its name, in which runs of nested graphs, and in which step where the file itself is one step."""
 
     name: str
-    levels: tuple[Level, ...]
+    levels: tuple[SubgraphRun, ...]
     step: int | None
 
 
-class Pool:
+class NodePool:
     """All nodes of one flattened graph."""
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class Pool:
         self, op: str, attrs: tuple[Hashable, ...], inputs: tuple[Node, ...], shape: Shape, value: Array | None, depth: int
     ) -> Node:
         if len(self.nodes) >= MAX_NODES:
-            raise TooLargeError(
+            raise OnnxLimitError(
                 f"the unrolled graph has more than {MAX_NODES} nodes; export a single step, or the same model with fewer steps."
             )
         node = Node(len(self.nodes), op, attrs, inputs, shape, value, depth)
@@ -143,4 +143,4 @@ def check_size(shape: Shape, what: str, limit: int = MAX_ELEMENTS) -> None:
         More than `limit` elements.
     """
     if math.prod(shape) > limit:
-        raise TooLargeError(f"{what} has the shape {list(shape)}, {math.prod(shape):,} elements; at most {limit:,} are read.")
+        raise OnnxLimitError(f"{what} has the shape {list(shape)}, {math.prod(shape):,} elements; at most {limit:,} are read.")

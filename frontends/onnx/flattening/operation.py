@@ -14,7 +14,7 @@ from snnc.frontends.onnx.flattening.node import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Operation:
+class OnnxOperation:
     """One ONNX node: its attributes are Python values, arrays or :class:`Subgraph`."""
 
     op: str
@@ -37,7 +37,7 @@ class Subgraph:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     constants: dict[str, Array]
-    operations: tuple[Operation, ...]
+    operations: tuple[OnnxOperation, ...]
     opset: int = field(default=0)
 
 
@@ -70,9 +70,9 @@ def parse(graph: GraphProto, opset: int) -> Subgraph:
     )
 
 
-def _operation(node: NodeProto, opset: int) -> Operation:
+def _operation(node: NodeProto, opset: int) -> OnnxOperation:
     attributes = {a.name: _attribute(a, node, opset) for a in node.attribute}
-    return Operation(node.op_type, node.name, tuple(node.input), tuple(node.output), attributes)
+    return OnnxOperation(node.op_type, node.name, tuple(node.input), tuple(node.output), attributes)
 
 
 def _attribute(a: AttributeProto, node: NodeProto, opset: int) -> Any:

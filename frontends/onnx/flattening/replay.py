@@ -12,7 +12,7 @@ from snnc.frontends.onnx.flattening.node import Array, Node
 from snnc.frontends.onnx.flattening.sample import Feed
 
 
-class Replay:
+class FileReplay:
     """One run of a file's own operations in float64.
 
     Parameters

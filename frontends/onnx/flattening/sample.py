@@ -60,7 +60,7 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class GivenInputs:
     """Inputs given by the caller."""
 
     arrays: Mapping[str, Array]

@@ -14,13 +14,13 @@ import numpy as np
 from snnc.frontends.common.functions import ELEMENTWISE, summary
 from snnc.frontends.onnx.errors import ShapeError
 from snnc.frontends.onnx.flattening.elementwise import elementwise
-from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, Pool, Shape, check_size
+from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, NodePool, Shape, check_size
 from snnc.frontends.onnx.flattening.windowed import push_window
 
 _MAX_PUSH: Final = 150
 
 
-def reshape(pool: Pool, x: Node, shape: Shape) -> Node:
+def reshape(pool: NodePool, x: Node, shape: Shape) -> Node:
     """Return `x` with another shape of as many elements.
 
     Raises
@@ -39,17 +39,17 @@ def reshape(pool: Pool, x: Node, shape: Shape) -> Node:
     return pool.make("reshape", (x,), shape, value=None if x.value is None else x.value.reshape(shape))
 
 
-def drop_axis(pool: Pool, x: Node, axis: int) -> Node:
+def drop_axis(pool: NodePool, x: Node, axis: int) -> Node:
     """Remove an axis of size 1."""
     return reshape(pool, x, x.shape[:axis] + x.shape[axis + 1 :])
 
 
-def take(pool: Pool, x: Node, axis: int, index: int) -> Node:
+def take(pool: NodePool, x: Node, axis: int, index: int) -> Node:
     """Return `x` at one index of `axis`, without that axis."""
     return drop_axis(pool, cut(pool, x, axis, index, 1), axis)
 
 
-def concat(pool: Pool, parts: tuple[Node, ...], axis: int) -> Node:
+def concat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
     """Return `parts` concatenated.
 
     Raises
@@ -71,7 +71,7 @@ def concat(pool: Pool, parts: tuple[Node, ...], axis: int) -> Node:
     return pool.make("concat", parts, shape, (axis, equal))
 
 
-def transpose(pool: Pool, x: Node, order: tuple[int, ...]) -> Node:
+def transpose(pool: NodePool, x: Node, order: tuple[int, ...]) -> Node:
     """Return `x` with its axes in another order."""
     if order == tuple(range(len(order))):
         return x
@@ -83,7 +83,7 @@ def transpose(pool: Pool, x: Node, order: tuple[int, ...]) -> Node:
     return pool.make("transpose", (x,), tuple(x.shape[k] for k in order), order)
 
 
-def expand(pool: Pool, x: Node, shape: Shape) -> Node:
+def expand(pool: NodePool, x: Node, shape: Shape) -> Node:
     """Broadcast `x` to `shape`."""
     try:
         shape = np.broadcast_shapes(x.shape, shape)
@@ -98,14 +98,14 @@ def expand(pool: Pool, x: Node, shape: Shape) -> Node:
     return pool.make("expand", (x,), shape)
 
 
-def put(pool: Pool, base: Node, value: Node, axis: int, start: int) -> Node:
+def put(pool: NodePool, base: Node, value: Node, axis: int, start: int) -> Node:
     """Return `base` with `value` written at `start` of `axis`."""
     if value.shape == base.shape:
         return value
     return pool.make("put", (base, value), base.shape, (axis, start))
 
 
-def reduce(pool: Pool, x: Node, kind: str, axes: tuple[int, ...], keep: bool) -> Node:
+def reduce(pool: NodePool, x: Node, kind: str, axes: tuple[int, ...], keep: bool) -> Node:
     """Return the "sum", "mean", "max" or "min" of `x` over `axes`."""
     kept = tuple(1 if k in axes else d for k, d in enumerate(x.shape))
     shape = kept if keep else tuple(d for k, d in enumerate(x.shape) if k not in axes)
@@ -114,7 +114,7 @@ def reduce(pool: Pool, x: Node, kind: str, axes: tuple[int, ...], keep: bool) ->
     return reshape(pool, pool.make("reduce", (x,), kept, (kind, axes)), shape)
 
 
-def cut(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int = 0) -> Node:
+def cut(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int = 0) -> Node:
     """Return ``x[start:start+size]`` on `axis`, pushed down as far as possible."""
     if start == 0 and size == x.shape[axis]:
         return x
@@ -130,7 +130,7 @@ def cut(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int = 0) -
     return known
 
 
-def _push(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
     if x.op in ELEMENTWISE:
         return elementwise(pool, x.op, *(_operand(pool, n, len(x.shape), axis, start, size, depth) for n in x.inputs))
     match x.op:
@@ -163,7 +163,7 @@ def _push(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> 
     return None
 
 
-def _push_slice(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+def _push_slice(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
     """Swap two slices on different axes if that brings the outer one closer to the input."""
     source = x.inputs[0]
     own, own_start = (int(k) for k in x.attrs)  # type: ignore[call-overload]
@@ -174,20 +174,20 @@ def _push_slice(pool: Pool, x: Node, axis: int, start: int, size: int, depth: in
     return cut(pool, inner, own, own_start, x.shape[own], depth)
 
 
-def _operand(pool: Pool, n: Node, rank: int, axis: int, start: int, size: int, depth: int) -> Node:
+def _operand(pool: NodePool, n: Node, rank: int, axis: int, start: int, size: int, depth: int) -> Node:
     own = axis - (rank - len(n.shape))
     if own < 0 or n.shape[own] == 1:
         return n
     return cut(pool, n, own, start, size, depth)
 
 
-def _push_linear(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> Node:
+def _push_linear(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node:
     if axis < len(x.shape) - 1:
         return linear(pool, cut(pool, x.inputs[0], axis, start, size, depth), *x.inputs[1:])
     return linear(pool, x.inputs[0], *(cut(pool, n, 0, start, size, depth) for n in x.inputs[1:]))
 
 
-def _push_reshape(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+def _push_reshape(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
     source = x.inputs[0]
     outer, block = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
     target = (*x.shape[:axis], size, *x.shape[axis + 1 :])
@@ -200,7 +200,7 @@ def _push_reshape(pool: Pool, x: Node, axis: int, start: int, size: int, depth: 
     return None
 
 
-def _push_concat(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+def _push_concat(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
     own, equal = x.attrs
     if own != axis:
         return concat(pool, tuple(cut(pool, p, axis, start, size, depth) for p in x.inputs), int(own))  # type: ignore[call-overload]
@@ -219,7 +219,7 @@ def _push_concat(pool: Pool, x: Node, axis: int, start: int, size: int, depth: i
     return concat(pool, tuple(parts), axis)
 
 
-def _push_put(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+def _push_put(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
     while x.op == "put" and x.attrs[0] == axis:
         base, value = x.inputs
         at, width = int(x.attrs[1]), value.shape[axis]  # type: ignore[call-overload]
@@ -231,7 +231,7 @@ def _push_put(pool: Pool, x: Node, axis: int, start: int, size: int, depth: int)
     return None if x.op == "put" else cut(pool, x, axis, start, size, depth)
 
 
-def linear(pool: Pool, x: Node, weight: Node, bias: Node | None = None) -> Node:
+def linear(pool: NodePool, x: Node, weight: Node, bias: Node | None = None) -> Node:
     """Return ``x @ weight.T + bias`` over the last axis; weight [outputs, inputs] and bias are constants.
 
     Raises

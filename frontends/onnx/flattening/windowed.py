@@ -8,7 +8,7 @@ from typing import cast
 from snnc.frontends.common import windows
 from snnc.frontends.common.windows import MAX_DIMENSIONS, Pairs
 from snnc.frontends.onnx.errors import NotYetError, ShapeError
-from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, Pool, Shape, check_size
+from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, NodePool, Shape, check_size
 
 
 def _check_rank(x: Node, kernel: Shape, what: str) -> None:
@@ -18,7 +18,9 @@ def _check_rank(x: Node, kernel: Shape, what: str) -> None:
         raise NotYetError(f"{what} over {len(kernel)} dimensions is not read yet; snnc reads 1 and 2.")
 
 
-def convolution(pool: Pool, x: Node, weight: Node, bias: Node | None, stride: Shape, padding: Pairs, dilation: Shape, groups: int) -> Node:
+def convolution(
+    pool: NodePool, x: Node, weight: Node, bias: Node | None, stride: Shape, padding: Pairs, dilation: Shape, groups: int
+) -> Node:
     """Return the convolution of `x` [batch, channels, *size] with a constant weight [out, channels / groups, *kernel].
 
     Raises
@@ -44,7 +46,7 @@ def convolution(pool: Pool, x: Node, weight: Node, bias: Node | None, stride: Sh
 
 
 def pooling(
-    pool: Pool, x: Node, kind: str, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, ceil: bool, count_padding: bool
+    pool: NodePool, x: Node, kind: str, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, ceil: bool, count_padding: bool
 ) -> Node:
     """Return the "average", "sum" or "max" over windows of `x` [batch, channels, *size]."""
     _check_rank(x, kernel, "a pooling")
@@ -67,7 +69,7 @@ def evaluate_window(op: str, attrs: tuple[object, ...], arrays: list[Array]) -> 
 
 
 def push_window(
-    pool: Pool, x: Node, axis: int, start: int, size: int, cut: Callable[[Pool, Node, int, int, int, int], Node], depth: int
+    pool: NodePool, x: Node, axis: int, start: int, size: int, cut: Callable[[NodePool, Node, int, int, int, int], Node], depth: int
 ) -> Node | None:
     """Return a slice of a convolution or pooling as a convolution or pooling of a slice; None if the axis is spatial."""
     source = x.inputs[0]

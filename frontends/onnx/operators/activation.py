@@ -11,7 +11,7 @@ import numpy as np
 
 from snnc.frontends.onnx.errors import NotYetError, UnsupportedOperatorError
 from snnc.frontends.onnx.flattening.elementwise import elementwise
-from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
+from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Node
 
 _LEVELS: Final = 64
@@ -21,7 +21,7 @@ _LEVELS: Final = 64
 class _Writer:
     """Elementwise operations on nodes and numbers."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: OperatorCall) -> None:
         self._pool = call.pool
 
     def __call__(self, op: str, *operands: Node | float) -> Node:
@@ -29,11 +29,11 @@ class _Writer:
         return elementwise(self._pool, op, *nodes)
 
 
-def _number(call: Call, name: str, default: float) -> float:
+def _number(call: OperatorCall, name: str, default: float) -> float:
     return float(call.attribute(name, default))  # type: ignore[arg-type]
 
 
-def _softplus(call: Call) -> list[Value]:
+def _softplus(call: OperatorCall) -> list[Value]:
     return [_softplus_of(_Writer(call), call.node(0))]
 
 
@@ -42,18 +42,18 @@ def _softplus_of(w: _Writer, x: Node) -> Node:
     return w("add", w("mul", w("add", x, w("abs", x)), 0.5), w("log", w("add", w("exp", w("neg", w("abs", x))), 1.0)))
 
 
-def _softsign(call: Call) -> list[Value]:
+def _softsign(call: OperatorCall) -> list[Value]:
     w, x = _Writer(call), call.node(0)
     return [w("div", x, w("add", w("abs", x), 1.0))]
 
 
-def _leaky_relu(call: Call) -> list[Value]:
+def _leaky_relu(call: OperatorCall) -> list[Value]:
     w, x = _Writer(call), call.node(0)
     slope = call.node(1) if call.operation.op == "PRelu" else _number(call, "alpha", 0.01)
     return [w("add", w("max", 0.0, x), w("mul", w("min", x, 0.0), slope))]
 
 
-def _elu(call: Call) -> list[Value]:
+def _elu(call: OperatorCall) -> list[Value]:
     w, x = _Writer(call), call.node(0)
     celu, selu = call.operation.op == "Celu", call.operation.op == "Selu"
     alpha = _number(call, "alpha", 1.67326319217681884765625 if selu else 1.0)
@@ -67,16 +67,16 @@ def _hard_sigmoid_of(w: _Writer, x: Node, alpha: float, beta: float) -> Node:
     return w("min", w("max", w("add", w("mul", x, alpha), beta), 0.0), 1.0)
 
 
-def _hard_sigmoid(call: Call) -> list[Value]:
+def _hard_sigmoid(call: OperatorCall) -> list[Value]:
     return [_hard_sigmoid_of(_Writer(call), call.node(0), _number(call, "alpha", 0.2), _number(call, "beta", 0.5))]
 
 
-def _hard_swish(call: Call) -> list[Value]:
+def _hard_swish(call: OperatorCall) -> list[Value]:
     w, x = _Writer(call), call.node(0)
     return [w("mul", x, _hard_sigmoid_of(w, x, 1 / 6, 0.5))]
 
 
-def _gelu(call: Call) -> list[Value]:
+def _gelu(call: OperatorCall) -> list[Value]:
     w, x = _Writer(call), call.node(0)
     if call.attribute("approximate", "none") == "tanh":
         cubed = w("mul", w("mul", x, x), x)
@@ -86,18 +86,18 @@ def _gelu(call: Call) -> list[Value]:
     return [w("mul", w("mul", x, 0.5), w("add", inner, 1.0))]
 
 
-def _mish(call: Call) -> list[Value]:
+def _mish(call: OperatorCall) -> list[Value]:
     w, x = _Writer(call), call.node(0)
     return [w("mul", x, w("tanh", _softplus_of(w, x)))]
 
 
-def _swish(call: Call) -> list[Value]:
+def _swish(call: OperatorCall) -> list[Value]:
     w, x = _Writer(call), call.node(0)
     alpha = _number(call, "alpha", 1.0)
     return [w("mul", x, w("sigmoid", x if alpha == 1.0 else w("mul", x, alpha)))]
 
 
-def _thresholded_relu(call: Call) -> list[Value]:
+def _thresholded_relu(call: OperatorCall) -> list[Value]:
     w, x = _Writer(call), call.node(0)
     return [w("where", w("gt", x, _number(call, "alpha", 1.0)), x, 0.0)]
 
@@ -107,7 +107,7 @@ def _thresholded_relu(call: Call) -> list[Value]:
 _ROUNDING: Final[Mapping[str, Callable[..., Any]]] = {"Floor": np.floor, "Ceil": np.ceil, "Round": np.round}
 
 
-def _round(call: Call) -> list[Value]:
+def _round(call: OperatorCall) -> list[Value]:
     x, kind = call.node(0), call.operation.op
     if x.value is not None:
         return [call.pool.const(_ROUNDING[kind](x.value).astype(x.value.dtype))]
@@ -135,7 +135,7 @@ def _range(x: Node) -> tuple[float, float]:
     return low, high
 
 
-def clipped_round(call: Call, x: Node, low: Node | None, high: Node | None) -> Node | None:
+def clipped_round(call: OperatorCall, x: Node, low: Node | None, high: Node | None) -> Node | None:
     """Return a rounded value that is clipped to whole numbers as a sum of steps; None if `x` is something else."""
     kind = x.op.capitalize()
     if kind not in _ROUNDING or low is None or high is None or low.value is None or high.value is None:
@@ -146,7 +146,7 @@ def clipped_round(call: Call, x: Node, low: Node | None, high: Node | None) -> N
     return _levels(call, kind, x.inputs[0], int(bounds[0]), int(bounds[1]))
 
 
-def _levels(call: Call, kind: str, x: Node, first: int, last: int) -> Node:
+def _levels(call: OperatorCall, kind: str, x: Node, first: int, last: int) -> Node:
     """Write rounding as a sum of steps: ``floor(x) = first + (x >= first + 1) + …``; halves are rounded to even numbers."""
     if last - first > _LEVELS:
         raise NotYetError(f"{call.where}: it rounds to {last - first + 1} levels; at most {_LEVELS} are read. Clip to fewer.")
@@ -162,7 +162,7 @@ def _levels(call: Call, kind: str, x: Node, first: int, last: int) -> Node:
     return w("add", total, float(first)) if first else total
 
 
-def _refused(call: Call) -> list[Value]:
+def _refused(call: OperatorCall) -> list[Value]:
     raise UnsupportedOperatorError(
         f"{call.where}: {call.operation.op} ties the neurons of a layer together, or is no function of the equation language; snnc reads "
         "neurons that compute elementwise. Leave it out of the exported model, or apply it to what snnc returns."

@@ -11,14 +11,14 @@ import numpy as np
 from snnc.frontends.onnx.errors import MalformedGraphError, ShapeError, UnsupportedOperatorError
 from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.elementwise import elementwise
-from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
-from snnc.frontends.onnx.flattening.node import Array, Node, Pool
+from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
+from snnc.frontends.onnx.flattening.node import Array, Node, NodePool
 
 _MAX_BLOCKS: Final = 256
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def _einsum(call: Call) -> list[Value]:
+def _einsum(call: OperatorCall) -> list[Value]:
     text, nodes = str(call.attribute("equation", "")).replace(" ", ""), call.nodes()
     terms, result = _terms(call, text, [len(n.shape) for n in nodes])
     for term, node in zip(terms, nodes, strict=True):
@@ -41,7 +41,7 @@ def _einsum(call: Call) -> list[Value]:
     return [_product(call.pool, a, x, b, y, result)]
 
 
-def _terms(call: Call, text: str, ranks: list[int]) -> tuple[list[str], str]:
+def _terms(call: OperatorCall, text: str, ranks: list[int]) -> tuple[list[str], str]:
     """Return the letters of each operand and of the result, with letters instead of an ellipsis."""
     left, arrow, result = text.partition("->")
     terms = left.split(",")
@@ -63,14 +63,14 @@ def _terms(call: Call, text: str, ranks: list[int]) -> tuple[list[str], str]:
     return terms, result
 
 
-def _check_sizes(call: Call, terms: list[str], nodes: list[Node], term: str, node: Node) -> None:
+def _check_sizes(call: OperatorCall, terms: list[str], nodes: list[Node], term: str, node: Node) -> None:
     for letter, size in zip(term, node.shape, strict=True):
         for other, n in zip(terms, nodes, strict=True):
             if letter in other and n.shape[other.index(letter)] != size:
                 raise ShapeError(f"{call.where}: the axis '{letter}' has {size} and {n.shape[other.index(letter)]} entries.")
 
 
-def _summed(pool: Pool, x: Node, letters: str, kept: str) -> tuple[Node, str]:
+def _summed(pool: NodePool, x: Node, letters: str, kept: str) -> tuple[Node, str]:
     """Sum over the axes that are not kept."""
     axes = tuple(k for k, c in enumerate(letters) if c not in kept)
     if not axes:
@@ -78,11 +78,11 @@ def _summed(pool: Pool, x: Node, letters: str, kept: str) -> tuple[Node, str]:
     return shaping.reduce(pool, x, "sum", axes, False), "".join(c for c in letters if c in kept)
 
 
-def _arranged(pool: Pool, x: Node, letters: str, result: str) -> Node:
+def _arranged(pool: NodePool, x: Node, letters: str, result: str) -> Node:
     return shaping.transpose(pool, x, tuple(letters.index(c) for c in result))
 
 
-def _product(pool: Pool, a: Node, x: str, b: Node, y: str, result: str) -> Node:
+def _product(pool: NodePool, a: Node, x: str, b: Node, y: str, result: str) -> Node:
     """Multiply two values of the network elementwise, and sum."""
     a, x = _summed(pool, a, x, y + result)
     b, y = _summed(pool, b, y, x + result)
@@ -95,7 +95,7 @@ def _product(pool: Pool, a: Node, x: str, b: Node, y: str, result: str) -> Node:
     return _arranged(pool, *_summed(pool, elementwise(pool, "mul", *wide), both, result), result)
 
 
-def contract(pool: Pool, x: Node, letters: str, weight: Array, axes: str, result: str) -> Node:
+def contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, result: str) -> Node:
     """Return ``einsum("letters,axes->result", x, weight)`` for a constant weight.
 
     Axes that both have and the result keeps are blocks, each multiplied by its own part of the weight.
@@ -134,7 +134,7 @@ def contract(pool: Pool, x: Node, letters: str, weight: Array, axes: str, result
     return _arranged(pool, spread, "".join([*blocks, *free, *outer]), result)
 
 
-def matmul(call: Call, a: Node, b: Node) -> Node | None:
+def matmul(call: OperatorCall, a: Node, b: Node) -> Node | None:
     """Return the product of a value with a constant of any number of axes; None if none of them is constant."""
     if (a.value is None) == (b.value is None):
         return None

@@ -11,7 +11,7 @@ import onnx
 
 from snnc.frontends.onnx.errors import MalformedGraphError, UnsupportedOperatorError
 from snnc.frontends.onnx.flattening.elementwise import elementwise
-from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
+from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Node
 from snnc.frontends.onnx.operators.activation import clipped_round
 from snnc.frontends.onnx.recovery.detaching import MARK, PARAMETER
@@ -42,43 +42,43 @@ DIRECT: Final[Mapping[str, str]] = {
 _VARIADIC: Final[Mapping[str, str]] = {"Sum": "add", "Max": "max", "Min": "min"}
 
 
-def _scalar(call: Call, value: float) -> Node:
+def _scalar(call: OperatorCall, value: float) -> Node:
     return call.pool.const(np.array(value, np.float32))
 
 
-def _direct(call: Call) -> list[Value]:
+def _direct(call: OperatorCall) -> list[Value]:
     nodes = call.nodes()
     if call.operation.op in ("And", "Or"):
         nodes = [_as_float(call, n) for n in nodes]
     return [elementwise(call.pool, DIRECT[call.operation.op], *nodes)]
 
 
-def _as_float(call: Call, n: Node) -> Node:
+def _as_float(call: OperatorCall, n: Node) -> Node:
     return call.pool.const(n.value.astype(np.float32)) if n.value is not None and n.value.dtype.kind in "bi" else n
 
 
-def _variadic(call: Call) -> list[Value]:
+def _variadic(call: OperatorCall) -> list[Value]:
     nodes = call.nodes()
     if not nodes:
         raise MalformedGraphError(f"{call.where} has no input.")
     return [reduce(lambda a, b: elementwise(call.pool, _VARIADIC[call.operation.op], a, b), nodes)]
 
 
-def _less(call: Call) -> list[Value]:
+def _less(call: OperatorCall) -> list[Value]:
     return [elementwise(call.pool, "gt" if call.operation.op == "Less" else "ge", call.node(1), call.node(0))]
 
 
-def _equal(call: Call) -> list[Value]:
+def _equal(call: OperatorCall) -> list[Value]:
     a, b = call.node(0), call.node(1)
     at_least = elementwise(call.pool, "ge", a, b)
     return [elementwise(call.pool, "mul", at_least, elementwise(call.pool, "ge", b, a))]
 
 
-def _not(call: Call) -> list[Value]:
+def _not(call: OperatorCall) -> list[Value]:
     return [elementwise(call.pool, "sub", _scalar(call, 1.0), _as_float(call, call.node(0)))]
 
 
-def _mod(call: Call) -> list[Value]:
+def _mod(call: OperatorCall) -> list[Value]:
     a, b = call.node(0).value, call.node(1).value
     if a is None or b is None:
         raise UnsupportedOperatorError(f"{call.where}: snnc reads Mod of sizes and other constants, not of values of the network.")
@@ -86,15 +86,15 @@ def _mod(call: Call) -> list[Value]:
     return [call.pool.const(np.asarray(remainder(a, b), a.dtype))]
 
 
-def _relu(call: Call) -> list[Value]:
+def _relu(call: OperatorCall) -> list[Value]:
     return [elementwise(call.pool, "max", _scalar(call, 0.0), call.node(0))]
 
 
-def _reciprocal(call: Call) -> list[Value]:
+def _reciprocal(call: OperatorCall) -> list[Value]:
     return [elementwise(call.pool, "div", _scalar(call, 1.0), call.node(0))]
 
 
-def _clip(call: Call) -> list[Value]:
+def _clip(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     steps = clipped_round(call, x, *(call.node(k) if call.has(k) else None for k in (1, 2)))
     if steps is not None:
@@ -106,11 +106,11 @@ def _clip(call: Call) -> list[Value]:
     return [x]
 
 
-def _identity(call: Call) -> list[Value]:
+def _identity(call: OperatorCall) -> list[Value]:
     return [call.arguments[0]]
 
 
-def marked_identity(call: Call) -> list[Value]:
+def marked_identity(call: OperatorCall) -> list[Value]:
     """Identity in a file with marks: it may stop the gradient, or name a learnable parameter."""
     name = call.operation.name
     if name.startswith(MARK):
@@ -121,7 +121,7 @@ def marked_identity(call: Call) -> list[Value]:
     return [x]
 
 
-def _cast(call: Call) -> list[Value]:
+def _cast(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     if call.operation.op == "CastLike":
         like = call.node(1).value
@@ -136,7 +136,7 @@ def _cast(call: Call) -> list[Value]:
     return [x]
 
 
-def _dtype(call: Call, code: int) -> np.dtype[np.generic]:
+def _dtype(call: OperatorCall, code: int) -> np.dtype[np.generic]:
     try:
         target = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code))
     except (KeyError, ValueError, TypeError):

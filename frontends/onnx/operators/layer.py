@@ -10,12 +10,12 @@ import numpy as np
 from snnc.frontends.onnx.errors import ShapeError, UnsupportedOperatorError
 from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.elementwise import elementwise
-from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
+from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Node
 from snnc.frontends.onnx.operators.einsum import matmul
 
 
-def _matmul(call: Call) -> list[Value]:
+def _matmul(call: OperatorCall) -> list[Value]:
     a, b = call.node(0), call.node(1)
     if b.value is not None and b.value.ndim == 2:
         return [shaping.linear(call.pool, a, call.pool.derived("T", b, np.transpose))]
@@ -30,7 +30,7 @@ def _matmul(call: Call) -> list[Value]:
     )
 
 
-def _gemm(call: Call) -> list[Value]:
+def _gemm(call: OperatorCall) -> list[Value]:
     a, b = call.node(0), call.node(1)
     if b.value is None and a.value is not None:
         raise UnsupportedOperatorError(
@@ -65,7 +65,7 @@ def _gemm(call: Call) -> list[Value]:
     return [shaping.linear(call.pool, a, w, call.pool.const(bias))]
 
 
-def _reduce(call: Call) -> list[Value]:
+def _reduce(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     axes = call.axes(len(x.shape), 1)
     if axes is None or (not axes and not call.flag("noop_with_empty_axes")):
@@ -74,7 +74,7 @@ def _reduce(call: Call) -> list[Value]:
     return [shaping.reduce(call.pool, x, kind, tuple(sorted(axes)), call.flag("keepdims", 1))]
 
 
-def _mean(call: Call) -> list[Value]:
+def _mean(call: OperatorCall) -> list[Value]:
     nodes = call.nodes()
     total: Node = nodes[0]
     for n in nodes[1:]:

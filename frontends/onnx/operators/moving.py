@@ -9,17 +9,17 @@ from typing import Final
 
 import numpy as np
 
-from snnc.frontends.onnx.errors import MalformedGraphError, NotYetError, ShapeError, TooLargeError, UnsupportedOperatorError
+from snnc.frontends.onnx.errors import MalformedGraphError, NotYetError, OnnxLimitError, ShapeError, UnsupportedOperatorError
 from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.elementwise import elementwise
-from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
-from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, Pool, check_size
+from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
+from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, NodePool, check_size
 from snnc.frontends.onnx.flattening.windowed import convolution
 
 _MAX_PIECES: Final = 4096
 
 
-def choose(pool: Pool, x: Node, axis: int, index: Array) -> Node:
+def choose(pool: NodePool, x: Node, axis: int, index: Array) -> Node:
     """Return the entries `index` of an axis, runs of them in one piece.
 
     Raises
@@ -29,24 +29,24 @@ def choose(pool: Pool, x: Node, axis: int, index: Array) -> Node:
     """
     ends = [0, *(np.flatnonzero(np.diff(index) != 1) + 1).tolist(), len(index)]
     if len(ends) > _MAX_PIECES:
-        raise TooLargeError(f"{len(ends) - 1} separate pieces of an axis of {x.shape[axis]} are joined; at most {_MAX_PIECES} are read.")
+        raise OnnxLimitError(f"{len(ends) - 1} separate pieces of an axis of {x.shape[axis]} are joined; at most {_MAX_PIECES} are read.")
     parts = tuple(shaping.cut(pool, x, axis, int(index[a]), b - a) for a, b in pairwise(ends))
     return shaping.concat(pool, parts, axis)
 
 
-def _filled(pool: Pool, x: Node, axis: int, count: int, value: float) -> Node:
+def _filled(pool: NodePool, x: Node, axis: int, count: int, value: float) -> Node:
     shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
     check_size(shape, "a padding", MAX_CONSTANT)
     return pool.const(np.full(shape, value, np.float32))
 
 
-def pad(pool: Pool, x: Node, axis: int, before: int, after: int, value: float = 0.0) -> Node:
+def pad(pool: NodePool, x: Node, axis: int, before: int, after: int, value: float = 0.0) -> Node:
     """Return `x` with constants around it along one axis."""
     parts = [_filled(pool, x, axis, n, value) for n in (before,) if n] + [x] + [_filled(pool, x, axis, n, value) for n in (after,) if n]
     return shaping.concat(pool, tuple(parts), axis)
 
 
-def _pad(call: Call) -> list[Value]:
+def _pad(call: OperatorCall) -> list[Value]:
     x, mode = call.node(0), str(call.attribute("mode", "constant"))
     rank = len(x.shape)
     pads = call.ints(1, "pads")
@@ -68,7 +68,7 @@ def _pad(call: Call) -> list[Value]:
     return [x]
 
 
-def _cropped(call: Call, x: Node, axis: int, before: int, after: int) -> Node:
+def _cropped(call: OperatorCall, x: Node, axis: int, before: int, after: int) -> Node:
     """Remove values by negative pads."""
     low, high = max(0, -before), x.shape[axis] - max(0, -after)
     if high <= low:
@@ -76,7 +76,7 @@ def _cropped(call: Call, x: Node, axis: int, before: int, after: int) -> Node:
     return shaping.cut(call.pool, x, axis, low, high - low)
 
 
-def _around(call: Call, mode: str, size: int, before: int, after: int) -> Array:
+def _around(call: OperatorCall, mode: str, size: int, before: int, after: int) -> Array:
     """Return the entries of an axis that is padded with its own values."""
     place = np.arange(-before, size + after)
     match mode:
@@ -94,7 +94,7 @@ def _around(call: Call, mode: str, size: int, before: int, after: int) -> Array:
 # ---- space -----------------------------------------------------------------------------------------------------------
 
 
-def _depth_to_space(call: Call) -> list[Value]:
+def _depth_to_space(call: OperatorCall) -> list[Value]:
     x, b = call.node(0), call.integer("blocksize")
     n, c, *size = x.shape
     if len(size) != 2 or b < 1 or c % (b * b):
@@ -107,7 +107,7 @@ def _depth_to_space(call: Call) -> list[Value]:
     return [shaping.reshape(call.pool, moved, (n, c // (b * b), h * b, w * b))]
 
 
-def _space_to_depth(call: Call) -> list[Value]:
+def _space_to_depth(call: OperatorCall) -> list[Value]:
     x, b = call.node(0), call.integer("blocksize")
     n, c, *size = x.shape
     if len(size) != 2 or b < 1 or size[0] % b or size[1] % b:
@@ -117,7 +117,7 @@ def _space_to_depth(call: Call) -> list[Value]:
     return [shaping.reshape(call.pool, shaping.transpose(call.pool, split, (0, 3, 5, 1, 2, 4)), (n, c * b * b, h // b, w // b))]
 
 
-def _resize(call: Call) -> list[Value]:
+def _resize(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     mode = str(call.attribute("mode", "nearest"))
     rank = len(x.shape)
@@ -143,7 +143,7 @@ def _resize(call: Call) -> list[Value]:
     return [x]
 
 
-def _places(call: Call, old: int, new: int, scale: float) -> Array:
+def _places(call: OperatorCall, old: int, new: int, scale: float) -> Array:
     """Return the position of each new entry on the old axis."""
     k = np.arange(new, dtype=np.float64)
     mode = call.attribute("coordinate_transformation_mode", "half_pixel")
@@ -159,7 +159,7 @@ def _places(call: Call, old: int, new: int, scale: float) -> Array:
     raise NotYetError(f"{call.where}: Resize with coordinates '{mode}' is not read yet.")
 
 
-def _nearest(call: Call, x: Node, axis: int, place: Array) -> Node:
+def _nearest(call: OperatorCall, x: Node, axis: int, place: Array) -> Node:
     mode = call.attribute("nearest_mode", "round_prefer_floor")
     roundings: dict[str, Callable[[Array], Array]] = {
         "floor": np.floor,
@@ -173,7 +173,7 @@ def _nearest(call: Call, x: Node, axis: int, place: Array) -> Node:
     return choose(call.pool, x, axis, rounding(place).clip(0, x.shape[axis] - 1).astype(np.int64))
 
 
-def _interpolated(call: Call, x: Node, axis: int, place: Array) -> Node:
+def _interpolated(call: OperatorCall, x: Node, axis: int, place: Array) -> Node:
     """Interpolate along an axis: a matrix product over it."""
     size = x.shape[axis]
     check_size((len(place), size), call.where, MAX_CONSTANT)
@@ -192,7 +192,7 @@ def _interpolated(call: Call, x: Node, axis: int, place: Array) -> Node:
 # ---- transposed convolution ------------------------------------------------------------------------------------------
 
 
-def _conv_transpose(call: Call) -> list[Value]:
+def _conv_transpose(call: OperatorCall) -> list[Value]:
     """Write a transposed convolution as a convolution of its input with zeros between the values."""
     x, weight = call.node(0), call.node(1)
     bias = call.node(2) if call.has(2) else None
@@ -224,7 +224,7 @@ def _conv_transpose(call: Call) -> list[Value]:
     return [convolution(call.pool, x, made, bias, ones, ((0, 0),) * len(kernel), dilation, groups)]
 
 
-def _spread(pool: Pool, x: Node, axis: int, stride: int) -> Node:
+def _spread(pool: NodePool, x: Node, axis: int, stride: int) -> Node:
     """Put ``stride - 1`` zeros between the values of an axis."""
     if stride == 1:
         return x
@@ -237,13 +237,13 @@ def _spread(pool: Pool, x: Node, axis: int, stride: int) -> Node:
     )
 
 
-def _cumulative(call: Call) -> list[Value]:
+def _cumulative(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     axis = call.axis(call.ints(1, "axis")[0], len(x.shape))
     if call.flag("reverse") or call.flag("exclusive"):
         raise NotYetError(f"{call.where}: CumSum is read from the first entry on, each entry included; not reversed, not exclusive.")
     if x.shape[axis] > _MAX_PIECES:
-        raise TooLargeError(f"{call.where}: it adds up {x.shape[axis]} entries; at most {_MAX_PIECES} are read.")
+        raise OnnxLimitError(f"{call.where}: it adds up {x.shape[axis]} entries; at most {_MAX_PIECES} are read.")
     parts = [shaping.cut(call.pool, x, axis, 0, 1)]
     for k in range(1, x.shape[axis]):
         parts.append(elementwise(call.pool, "add", parts[-1], shaping.cut(call.pool, x, axis, k, 1)))

@@ -7,16 +7,16 @@ from typing import Final
 
 import numpy as np
 
-from snnc.frontends.onnx.errors import ShapeError, TimeMixingError, TooLargeError, UnsupportedOperatorError
+from snnc.frontends.onnx.errors import OnnxLimitError, ShapeError, TimeMixingError, UnsupportedOperatorError
 from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.elementwise import elementwise
-from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
+from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import MAX_TRIPS, Array, Node
 
 _ACTIVATIONS: Final = ("Tanh", "Relu", "Sigmoid")
 
 
-def _rnn(call: Call) -> list[Value]:
+def _rnn(call: OperatorCall) -> list[Value]:
     if call.attribute("direction", "forward") != "forward":
         raise TimeMixingError(
             f"{call.where}: it reads the sequence backward ({call.attribute('direction')}); snnc reads causal models. Use a forward layer."
@@ -32,7 +32,7 @@ def _rnn(call: Call) -> list[Value]:
             raise UnsupportedOperatorError(f"{call.where}: its samples end at different steps; snnc runs all of them to the end.")
     steps, hidden = x.shape[1 if batch_first else 0], w.shape[1]
     if steps > MAX_TRIPS:
-        raise TooLargeError(f"{call.where}: {steps:,} steps; at most {MAX_TRIPS:,} are unrolled.")
+        raise OnnxLimitError(f"{call.where}: {steps:,} steps; at most {MAX_TRIPS:,} are unrolled.")
     bias = call.array(3, "bias").reshape(2, hidden) if call.has(3) else np.zeros((2, hidden), np.float32)
     state = _initial(call, x.shape[0 if batch_first else 1], hidden, batch_first)
     rows = []
@@ -45,7 +45,7 @@ def _rnn(call: Call) -> list[Value]:
     return [whole, last]
 
 
-def _activation(call: Call) -> str:
+def _activation(call: OperatorCall) -> str:
     given = call.attribute("activations")
     name = str(given[0]) if isinstance(given, tuple) and given else "Tanh"
     if name not in _ACTIVATIONS or call.attribute("clip") is not None:
@@ -55,7 +55,7 @@ def _activation(call: Call) -> str:
     return name
 
 
-def _initial(call: Call, batch: int, hidden: int, batch_first: bool) -> Node:
+def _initial(call: OperatorCall, batch: int, hidden: int, batch_first: bool) -> Node:
     if not call.has(5):
         return call.pool.const(np.zeros((batch, hidden), np.float32))
     given = call.node(5)
@@ -65,7 +65,7 @@ def _initial(call: Call, batch: int, hidden: int, batch_first: bool) -> Node:
     return shaping.reshape(call.pool, given, (batch, hidden))
 
 
-def _recurrent(call: Call, state: Node, weight: Array, bias: Array) -> Node:
+def _recurrent(call: OperatorCall, state: Node, weight: Array, bias: Array) -> Node:
     """Return the recurrent input from the previous step; a diagonal weight decays each neuron separately."""
     diagonal = np.diagonal(weight)
     offset = call.pool.const(np.ascontiguousarray(bias)) if bias.any() else None
@@ -75,13 +75,13 @@ def _recurrent(call: Call, state: Node, weight: Array, bias: Array) -> Node:
     return shaping.linear(call.pool, state, call.pool.const(np.ascontiguousarray(weight)), offset)
 
 
-def _activated(call: Call, name: str, x: Node) -> Node:
+def _activated(call: OperatorCall, name: str, x: Node) -> Node:
     if name == "Relu":
         return elementwise(call.pool, "max", call.pool.const(np.array(0.0, np.float32)), x)
     return elementwise(call.pool, name.lower(), x)
 
 
-def _gated(call: Call) -> list[Value]:
+def _gated(call: OperatorCall) -> list[Value]:
     raise UnsupportedOperatorError(
         f"{call.where}: {call.operation.op} runs over the whole sequence as one operator with gates; snnc reads spiking neurons and plain "
         "RNN. Write the layer with its cell, one step at a time (nn.LSTMCell, snntorch.SLSTM), and export that loop."

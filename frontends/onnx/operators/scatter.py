@@ -9,11 +9,11 @@ import numpy as np
 
 from snnc.frontends.onnx.errors import ShapeError, UnsupportedOperatorError
 from snnc.frontends.onnx.flattening import shaping
-from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
+from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Array, Node
 
 
-def _scatter_nd(call: Call) -> list[Value]:
+def _scatter_nd(call: OperatorCall) -> list[Value]:
     x, updates, index = call.node(0), call.node(2), _index(call)
     if index.ndim < 1 or not index.size or index.shape[-1] > len(x.shape):
         raise ShapeError(f"{call.where}: an index of shape {list(index.shape)} into {list(x.shape)}.")
@@ -30,7 +30,7 @@ def _scatter_nd(call: Call) -> list[Value]:
     return [_put(call, x, updates, (*map(int, size), *x.shape[depth:]), partial[0] if partial else 0, low)]
 
 
-def _scatter_elements(call: Call) -> list[Value]:
+def _scatter_elements(call: OperatorCall) -> list[Value]:
     x, updates, index = call.node(0), call.node(2), _index(call)
     axis = call.integer("axis") % max(1, len(x.shape))
     if index.ndim != len(x.shape) or not index.size:
@@ -48,26 +48,26 @@ def _scatter_elements(call: Call) -> list[Value]:
     return [_put(call, x, updates, index.shape, axis, low)]
 
 
-def _index(call: Call) -> Array:
+def _index(call: OperatorCall) -> Array:
     if call.attribute("reduction", "none") not in ("none", b"none"):
         raise UnsupportedOperatorError(f"{call.where}: a scatter that adds to what is there is not read; use an addition.")
     return call.array(1, "index").astype(np.int64)
 
 
-def _check_range(call: Call, index: Array, sizes: tuple[int, ...]) -> None:
+def _check_range(call: OperatorCall, index: Array, sizes: tuple[int, ...]) -> None:
     limits = np.array(sizes)
     if (index < -limits).any() or (index >= limits).any():
         raise ShapeError(f"{call.where}: it writes outside of the {list(sizes)} entries that there are.")
 
 
-def _scattered(call: Call) -> UnsupportedOperatorError:
+def _scattered(call: OperatorCall) -> UnsupportedOperatorError:
     return UnsupportedOperatorError(
         f"{call.where}: it writes to scattered places; snnc reads neighbouring entries of one axis (outputs[t] = y). "
         "Collect the values in a list and stack them."
     )
 
 
-def _put(call: Call, x: Node, updates: Node, box: tuple[int, ...], axis: int, low: Array) -> Node:
+def _put(call: OperatorCall, x: Node, updates: Node, box: tuple[int, ...], axis: int, low: Array) -> Node:
     return shaping.put(call.pool, x, shaping.reshape(call.pool, updates, box), axis, int(low[axis]))
 
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from snnc.frontends.onnx.errors import DataDependentError, MalformedGraphError, ShapeError, TimeMixingError, UnsupportedOperatorError
 from snnc.frontends.onnx.flattening import shaping
-from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
+from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, check_size
 
 _MAX_PICKS: Final = 4096
 
 
-def _constant(call: Call) -> list[Value]:
+def _constant(call: OperatorCall) -> list[Value]:
     for name in ("value", "value_float", "value_int", "value_floats", "value_ints"):
         value = call.attribute(name)
         if value is not None:
@@ -25,7 +25,7 @@ def _constant(call: Call) -> list[Value]:
     raise UnsupportedOperatorError(f"{call.where}: it holds no tensor and no number.")
 
 
-def _constant_of_shape(call: Call) -> list[Value]:
+def _constant_of_shape(call: OperatorCall) -> list[Value]:
     shape = call.ints(0, "shape")
     if min(shape, default=0) < 0:
         raise ShapeError(f"{call.where}: the shape {list(shape)} is negative.")
@@ -35,18 +35,18 @@ def _constant_of_shape(call: Call) -> list[Value]:
     return [call.pool.const(np.full(shape, fill.reshape(-1)[0], fill.dtype))]
 
 
-def _shape(call: Call) -> list[Value]:
+def _shape(call: OperatorCall) -> list[Value]:
     shape = call.node(0).shape
     end = call.attribute("end")
     part = shape[call.integer("start") : end if isinstance(end, int) else None]
     return [call.pool.const(np.array(part, np.int64))]
 
 
-def _size(call: Call) -> list[Value]:
+def _size(call: OperatorCall) -> list[Value]:
     return [call.pool.const(np.array(math.prod(call.node(0).shape), np.int64))]
 
 
-def _range(call: Call) -> list[Value]:
+def _range(call: OperatorCall) -> list[Value]:
     start, limit, delta = (call.array(k, "bounds").reshape(-1)[0] for k in range(3))
     if delta == 0:
         raise MalformedGraphError(f"{call.where}: the step of Range is 0.")
@@ -54,7 +54,7 @@ def _range(call: Call) -> list[Value]:
     return [call.pool.const(np.arange(start, limit, delta))]
 
 
-def _reshape(call: Call) -> list[Value]:
+def _reshape(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     wanted = list(call.ints(1, "shape"))
     if not call.flag("allowzero"):
@@ -67,14 +67,14 @@ def _reshape(call: Call) -> list[Value]:
     return [shaping.reshape(call.pool, x, tuple(wanted))]
 
 
-def _flatten(call: Call) -> list[Value]:
+def _flatten(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     axis = call.integer("axis", 1)
     axis = axis + len(x.shape) if axis < 0 else axis
     return [shaping.reshape(call.pool, x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))]
 
 
-def _squeeze(call: Call) -> list[Value]:
+def _squeeze(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     axes = call.axes(len(x.shape), 1)
     if axes is None:
@@ -85,7 +85,7 @@ def _squeeze(call: Call) -> list[Value]:
     return [shaping.reshape(call.pool, x, tuple(d for k, d in enumerate(x.shape) if k not in axes))]
 
 
-def _unsqueeze(call: Call) -> list[Value]:
+def _unsqueeze(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     given = call.ints(1, "axes") if call.has(1) else call.attribute("axes", ())
     rank = len(x.shape) + len(given)  # type: ignore[arg-type]
@@ -96,7 +96,7 @@ def _unsqueeze(call: Call) -> list[Value]:
     return [shaping.reshape(call.pool, x, tuple(1 if k in axes else next(rest) for k in range(rank)))]
 
 
-def _transpose(call: Call) -> list[Value]:
+def _transpose(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     order = call.attribute("perm")
     given = order if isinstance(order, tuple) else tuple(reversed(range(len(x.shape))))
@@ -105,11 +105,11 @@ def _transpose(call: Call) -> list[Value]:
     return [shaping.transpose(call.pool, x, given)]
 
 
-def _expand(call: Call) -> list[Value]:
+def _expand(call: OperatorCall) -> list[Value]:
     return [shaping.expand(call.pool, call.node(0), call.ints(1, "shape"))]
 
 
-def _tile(call: Call) -> list[Value]:
+def _tile(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     for axis, times in enumerate(call.ints(1, "repeats")):
         if times > 1:
@@ -118,12 +118,12 @@ def _tile(call: Call) -> list[Value]:
     return [x]
 
 
-def _concat(call: Call) -> list[Value]:
+def _concat(call: OperatorCall) -> list[Value]:
     nodes = call.nodes()
     return [shaping.concat(call.pool, tuple(nodes), call.axis(call.integer("axis"), len(nodes[0].shape)))]
 
 
-def _split(call: Call) -> list[Value]:
+def _split(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     axis = call.axis(call.integer("axis"), len(x.shape))
     size = x.shape[axis]
@@ -142,7 +142,7 @@ def _split(call: Call) -> list[Value]:
     return [shaping.cut(call.pool, x, axis, int(s), w) for s, w in zip(starts, widths, strict=False)]
 
 
-def _gather(call: Call) -> list[Value]:
+def _gather(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     axis = call.axis(call.integer("axis"), len(x.shape))
     index = call.array(1, "index").astype(np.int64)
@@ -152,7 +152,7 @@ def _gather(call: Call) -> list[Value]:
     return [_picked(call, x, axis, index % max(size, 1))]
 
 
-def _picked(call: Call, x: Node, axis: int, index: Array) -> Node:
+def _picked(call: OperatorCall, x: Node, axis: int, index: Array) -> Node:
     """Return the entries `index` of an axis, replaced by the axes of `index`."""
     if x.value is not None:
         return call.pool.const(np.take(x.value, index, axis))
@@ -166,7 +166,7 @@ def _picked(call: Call, x: Node, axis: int, index: Array) -> Node:
     return shaping.reshape(call.pool, found, x.shape[:axis] + index.shape + x.shape[axis + 1 :])
 
 
-def _gather_nd(call: Call) -> list[Value]:
+def _gather_nd(call: OperatorCall) -> list[Value]:
     """Pick entries by their places along the first axes, as one axis."""
     x, index = call.node(0), call.array(1, "index").astype(np.int64)
     depth = index.shape[-1] if index.ndim else 0
@@ -181,7 +181,7 @@ def _gather_nd(call: Call) -> list[Value]:
     return [_picked(call, joined, 0, np.ravel_multi_index(tuple(np.moveaxis(index % sizes, -1, 0)), x.shape[:depth]))]
 
 
-def _slice(call: Call) -> list[Value]:
+def _slice(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     starts, ends = call.ints(1, "starts"), call.ints(2, "ends")
     axes = tuple(call.axis(a, len(x.shape)) for a in call.ints(3, "axes")) if call.has(3) else tuple(range(len(starts)))
@@ -204,7 +204,7 @@ def _slice(call: Call) -> list[Value]:
     return [x]
 
 
-def _sequence_at(call: Call) -> list[Value]:
+def _sequence_at(call: OperatorCall) -> list[Value]:
     items = call.sequence(0)
     index = call.ints(1, "position")[0]
     if not -len(items) <= index < len(items):
@@ -212,14 +212,14 @@ def _sequence_at(call: Call) -> list[Value]:
     return [items[index]]
 
 
-def _sequence_insert(call: Call) -> list[Value]:
+def _sequence_insert(call: OperatorCall) -> list[Value]:
     items = list(call.sequence(0))
     at = call.ints(2, "position")[0] if call.has(2) else len(items)
     items.insert(at, call.node(1))
     return [tuple(items)]
 
 
-def _sequence_concat(call: Call) -> list[Value]:
+def _sequence_concat(call: OperatorCall) -> list[Value]:
     items = call.sequence(0)
     if not items:
         raise ShapeError(f"{call.where}: the sequence is empty.")
@@ -230,7 +230,7 @@ def _sequence_concat(call: Call) -> list[Value]:
     return [shaping.concat(call.pool, items, axis)]
 
 
-def _split_to_sequence(call: Call) -> list[Value]:
+def _split_to_sequence(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     axis = call.axis(call.integer("axis"), len(x.shape))
     if call.has(1):
@@ -241,7 +241,7 @@ def _split_to_sequence(call: Call) -> list[Value]:
     return [pieces]
 
 
-def _nonzero(call: Call) -> list[Value]:
+def _nonzero(call: OperatorCall) -> list[Value]:
     if isinstance(n := call.arguments[0], Node) and n.value is not None:
         return [call.pool.const(np.stack(np.nonzero(n.value)).astype(np.int64))]
     raise DataDependentError(f"{call.where}: which entries it finds depends on the network's data.")

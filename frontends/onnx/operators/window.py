@@ -11,12 +11,12 @@ from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.errors import MalformedGraphError, ShapeError, UnsupportedOperatorError
 from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.elementwise import elementwise
-from snnc.frontends.onnx.flattening.flatten import Call, Handler, Value
+from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Array, Node, Shape
 from snnc.frontends.onnx.flattening.windowed import convolution, pooling
 
 
-def _padding(call: Call, size: Shape, kernel: Shape, stride: Shape, dilation: Shape) -> Pairs:
+def _padding(call: OperatorCall, size: Shape, kernel: Shape, stride: Shape, dilation: Shape) -> Pairs:
     mode = call.attribute("auto_pad", "NOTSET")
     if mode in ("NOTSET", ""):
         pads = call.numbers("pads", (0,) * (2 * len(kernel)))
@@ -33,12 +33,12 @@ def _padding(call: Call, size: Shape, kernel: Shape, stride: Shape, dilation: Sh
     return tuple(found)
 
 
-def _positive(call: Call, *numbers: Shape) -> None:
+def _positive(call: OperatorCall, *numbers: Shape) -> None:
     if min(n for values in numbers for n in values) < 1:
         raise MalformedGraphError(f"{call.where}: sizes, strides and dilations of windows are 1 or more.")
 
 
-def _windows(call: Call, kernel: Shape) -> tuple[Shape, Pairs, Shape]:
+def _windows(call: OperatorCall, kernel: Shape) -> tuple[Shape, Pairs, Shape]:
     size, ones = call.node(0).shape[2:], (1,) * len(kernel)
     if len(size) != len(kernel) or not kernel:
         raise ShapeError(f"{call.where}: windows {list(kernel)} over a value of shape {list(call.node(0).shape)}.")
@@ -47,7 +47,7 @@ def _windows(call: Call, kernel: Shape) -> tuple[Shape, Pairs, Shape]:
     return stride, _padding(call, size, kernel, stride, dilation), dilation
 
 
-def _conv(call: Call) -> list[Value]:
+def _conv(call: OperatorCall) -> list[Value]:
     x, weight = call.node(0), call.node(1)
     bias = call.node(2) if call.has(2) else None
     if weight.value is None or (bias is not None and bias.value is None):
@@ -59,7 +59,7 @@ def _conv(call: Call) -> list[Value]:
     return [convolution(call.pool, x, weight, bias, stride, padding, dilation, call.integer("group", 1))]
 
 
-def _pool(call: Call) -> list[Value]:
+def _pool(call: OperatorCall) -> list[Value]:
     given = call.attribute("kernel_shape")
     if not isinstance(given, tuple):
         raise MalformedGraphError(f"{call.where}: its attribute 'kernel_shape' is missing.")
@@ -73,7 +73,7 @@ def _pool(call: Call) -> list[Value]:
     return [pooling(call.pool, call.node(0), kind, given, stride, padding, dilation, ceil, count)]
 
 
-def _global(call: Call) -> list[Value]:
+def _global(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     if len(x.shape) < 3:
         raise ShapeError(f"{call.where}: a value of shape {list(x.shape)} has no spatial axes.")
@@ -81,7 +81,7 @@ def _global(call: Call) -> list[Value]:
     return [shaping.reduce(call.pool, x, kind, tuple(range(2, len(x.shape))), True)]
 
 
-def _batch_normalization(call: Call) -> list[Value]:
+def _batch_normalization(call: OperatorCall) -> list[Value]:
     if call.flag("training_mode") or any(name for name in call.operation.outputs[1:]):
         raise UnsupportedOperatorError(f"{call.where}: it runs in training mode; export the model after eval().")
     x = call.node(0)
@@ -105,7 +105,7 @@ def _batch_normalization(call: Call) -> list[Value]:
     return [elementwise(call.pool, "add", elementwise(call.pool, "mul", x, weight), offset)]
 
 
-def _folded(call: Call, x: Node, factor: Array, shift: Array) -> Node:
+def _folded(call: OperatorCall, x: Node, factor: Array, shift: Array) -> Node:
     """Return a product or convolution with the normalisation that follows it in its weights."""
     call.pool.folded = True
     source, weight = x.inputs[:2]

@@ -8,7 +8,7 @@ from typing import Final
 
 from snnc.frontends.onnx.errors import OnnxError
 from snnc.frontends.onnx.flattening import shaping
-from snnc.frontends.onnx.flattening.node import Array, Node, Pool, Tensor
+from snnc.frontends.onnx.flattening.node import Array, Node, NodePool, Tensor
 
 _TRIES: Final = 20_000
 """Pieces of tensors over the whole sequence that are tried for all values."""
@@ -17,7 +17,7 @@ _MOVES: Final = (0, 1, -1)
 
 
 @dataclass(frozen=True)
-class Place:
+class TensorPlace:
     """A tensor of the file, or piece `part` of its `parts` equal pieces along `axis`."""
 
     tensor: Tensor
@@ -42,7 +42,7 @@ class Place:
 class Locator:
     """Places of nodes; those of one step are searched in tensors of that step, then in those over the whole sequence."""
 
-    def __init__(self, pool: Pool, steps: int) -> None:
+    def __init__(self, pool: NodePool, steps: int) -> None:
         self._pool = pool
         self._steps = steps
         self._tensors: dict[int, Tensor] = {}
@@ -56,11 +56,11 @@ class Locator:
         self._last: tuple[Node, Tensor, int, int] | None = None
         self._tries = _TRIES
 
-    def find(self, node: Node, t: int) -> Place | None:
+    def find(self, node: Node, t: int) -> TensorPlace | None:
         """Return the place of `node`, the value of step `t`, in the file; None if there is none."""
         tensor = self._tensors.get(_plain(node).id)
         if tensor is not None:
-            return Place(tensor)
+            return TensorPlace(tensor)
         last = [] if self._last is None else [self._last]
         whole = (
             (n, at, axis, d) for n, at in self._by_size.get(_size(node) * self._steps, ()) for axis in range(len(n.shape)) for d in _MOVES
@@ -72,7 +72,7 @@ class Locator:
             fits = source.shape[axis] % self._steps == 0 and 0 <= t + moved < self._steps
             if fits and self._is_piece(source, axis, t + moved, node):
                 self._last = (source, at, axis, moved)
-                return Place(at, axis, t + moved, self._steps)
+                return TensorPlace(at, axis, t + moved, self._steps)
         return None
 
     def _is_piece(self, source: Node, axis: int, t: int, node: Node) -> bool:

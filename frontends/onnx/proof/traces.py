@@ -10,11 +10,11 @@ import numpy as np
 
 from snnc.compiler.ir.graph import Graph, Population
 from snnc.compiler.neurons.expression import Expression, Symbol
-from snnc.frontends.onnx.flattening.node import Array, Node, Pool, Shape
+from snnc.frontends.onnx.flattening.node import Array, Node, NodePool, Shape
 from snnc.frontends.onnx.flattening.sample import Inputs
 from snnc.frontends.onnx.recovery.equations import is_spike
 from snnc.frontends.onnx.recovery.naming import Named
-from snnc.frontends.onnx.reroll.step import Step
+from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Imported:
     graph: Graph
     traces: tuple[Trace, ...]
     inputs: Inputs
-    pool: Pool
+    pool: NodePool
     fixed: Mapping[str, int] = field(default_factory=dict)
     declared: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
     carried: Mapping[str, str] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class Imported:
         return size if isinstance(size, int) else None
 
 
-def traces_of(step: Step, named: Named, name: str, population: Population) -> tuple[Trace, ...]:
+def traces_of(step: RecoveredStep, named: Named, name: str, population: Population) -> tuple[Trace, ...]:
     """Return the traces of one population: its states, then its outputs."""
     lines = {line.target: line.value for line in population.model.equations}
     ports = {port: cls for cls, port in (*named.outputs.items(), *named.states.items())}

@@ -14,12 +14,12 @@ import numpy as np
 
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph, Input, Output
-from snnc.frontends.common.execute import Runner
+from snnc.frontends.common.execute import GraphRunner
 from snnc.frontends.common.functions import summary
 from snnc.frontends.common.work import MAX_WORK
 from snnc.frontends.onnx.errors import SelfCheckError
 from snnc.frontends.onnx.flattening.node import Array, Node
-from snnc.frontends.onnx.flattening.replay import Replay, needed
+from snnc.frontends.onnx.flattening.replay import FileReplay, needed
 from snnc.frontends.onnx.flattening.sample import Feed, Inputs, Sample
 from snnc.frontends.onnx.proof.traces import Trace
 
@@ -32,7 +32,7 @@ _SMALL_WORK: Final = 1e6
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CheckedOutput:
     """An output of the file: its node (None for a replicated single step), its values of all steps, and the axis of their stack."""
 
     name: str
@@ -49,7 +49,7 @@ class Wanted:
         return values[0] if self.node is not None and steps is None else np.stack(values, self.time_axis or 0)
 
 
-def verify(graph: Graph, wanted: Sequence[Wanted], traces: Sequence[Trace], inputs: Inputs, folded: bool) -> list[str]:
+def verify(graph: Graph, wanted: Sequence[CheckedOutput], traces: Sequence[Trace], inputs: Inputs, folded: bool) -> list[str]:
     """Compare `graph` with the file over all steps; return sentences about values that could not be compared.
 
     If weights were `folded`, a membrane may be within rounding of its threshold; only then are other inputs tried.
@@ -90,11 +90,11 @@ def _work(roots: list[Node]) -> int:
     return sum(math.prod(n.shape) * math.prod(n.inputs[1].shape[1:]) for n in products)
 
 
-def _run(graph: Graph, wanted: Sequence[Wanted], traces: Sequence[Trace], feed: Feed, limit: int | None) -> None:
+def _run(graph: Graph, wanted: Sequence[CheckedOutput], traces: Sequence[Trace], feed: Feed, limit: int | None) -> None:
     """Run both side by side, step by step, so that hidden values are dropped as soon as they are compared."""
     steps = limit or feed.inputs.steps
     hidden = [_Hidden(trace, steps) for trace in traces]
-    replay = Replay([n for h in hidden for n in h.nodes.values()] + [n for w in wanted for n in w.nodes(limit)], feed)
+    replay = FileReplay([n for h in hidden for n in h.nodes.values()] + [n for w in wanted for n in w.nodes(limit)], feed)
     network = _Network(graph, feed)
     for t in range(steps):
         network.step(t)
@@ -120,13 +120,13 @@ class _Network:
         self._batch = batches.pop() if batches else 1
         self._records: dict[str, list[Array]] = {n: [] for n, _ in graph.of_type(Output)}
         self._fixed: dict[str, Array] = {}
-        self._runner: Runner | None = None
+        self._runner: GraphRunner | None = None
         self.ports: Mapping[tuple[str, str], Array] = {}
 
     def step(self, t: int) -> None:
         try:
             if self._runner is None:
-                self._runner = Runner(self._graph, self._batch, {n: self._feed.whole(n) for n in self._graph.state_inputs})
+                self._runner = GraphRunner(self._graph, self._batch, {n: self._feed.whole(n) for n in self._graph.state_inputs})
                 self._fixed = {n: self._arranged(n, 0) for n, op in self._inputs.items() if op.layout.time_axis is None}
             moving = {n: self._arranged(n, t) for n in self._inputs if n not in self._fixed}
             for name, value in self._runner.step({**self._fixed, **moving}).items():
@@ -212,7 +212,7 @@ def _check_hidden(hidden: Sequence[_Hidden]) -> None:
     )
 
 
-def _compare(wanted: Wanted, expected: Array, found: Array) -> None:
+def _compare(wanted: CheckedOutput, expected: Array, found: Array) -> None:
     if found.shape != expected.shape:
         raise SelfCheckError(
             f"the output '{wanted.name}' has the shape {list(expected.shape)} in the file and {list(found.shape)} "

@@ -13,12 +13,11 @@ from snnc.compiler.ir.verify import verify as verify_graph
 from snnc.frontends.common.notes import Description, read_description
 from snnc.frontends.common.work import MAX_WORK, too_much, work_of
 from snnc.frontends.onnx.errors import DescriptionError
-from snnc.frontends.onnx.flattening.node import Node, Shape
-from snnc.frontends.onnx.flattening.node import Pool as NodePool
+from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
 from snnc.frontends.onnx.flattening.replay import needed
 from snnc.frontends.onnx.flattening.sample import Inputs
 from snnc.frontends.onnx.proof.traces import Imported, Trace, is_spike_port
-from snnc.frontends.onnx.proof.verify import Wanted, verify
+from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
 
 Seen: TypeAlias = Mapping[tuple[str, int], Node]
 """(tensor of the loop, trip) -> node."""
@@ -149,14 +148,14 @@ def _traces(name: str, population: Population, values: Mapping[str, str], seen: 
             yield Trace(name, port, is_spike_port(lines, port), nodes, shape, 0, population.shape)
 
 
-def _wanted(graph: Graph, found: Imported, outputs: Mapping[str, Node]) -> list[Wanted]:
+def _wanted(graph: Graph, found: Imported, outputs: Mapping[str, Node]) -> list[CheckedOutput]:
     wanted = []
     for name, operation in graph.of_type(Output):
         node, axis = outputs[name], (operation.layout.time_axis or 0) if operation.readout == "all" else None
         recorded = len(range(found.inputs.steps)[operation.start : operation.stop])
         if axis is not None and (axis >= len(node.shape) or node.shape[axis] != recorded):
             raise DescriptionError(f"its output {name!r} has no axis of {recorded} steps in the file.")
-        wanted.append(Wanted(name, node, (), axis))
+        wanted.append(CheckedOutput(name, node, (), axis))
     return wanted
 
 

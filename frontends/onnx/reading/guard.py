@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from snnc.compiler.errors import SnncError
-from snnc.frontends.onnx.errors import TooLargeError, UnforeseenError
+from snnc.frontends.onnx.errors import OnnxLimitError, UnforeseenError
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def refusing(path: Path, what: str, advice: str) -> Iterator[None]:
     try:
         yield
     except (RecursionError, MemoryError) as error:
-        raise TooLargeError(f"{path} nests too deep or needs more memory than there is ({type(error).__name__}).") from None
+        raise OnnxLimitError(f"{path} nests too deep or needs more memory than there is ({type(error).__name__}).") from None
     except SnncError:
         raise
     except Exception as error:  # a file that no check foresaw is refused like any other

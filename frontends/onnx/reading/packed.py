@@ -16,7 +16,7 @@ import numpy as np
 from snnc.compiler.ir.arrays.array_parts import Index, part_name
 from snnc.frontends.onnx.errors import OnnxError
 from snnc.frontends.onnx.flattening import shaping
-from snnc.frontends.onnx.flattening.node import Array, Node, Pool, Shape
+from snnc.frontends.onnx.flattening.node import Array, Node, NodePool, Shape
 
 _MAX_VALUES: Final = 1 << 24
 """Maximum values of all states; larger ones stay whole."""
@@ -53,7 +53,7 @@ _Tree: TypeAlias = _Leaf | _Join | _Move
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class UnpackedStates:
     """The separated states of a single step.
 
     Attributes
@@ -81,7 +81,7 @@ class Parts:
         """Whether a tensor holds more than one part."""
         return not all(isinstance(tree, _Leaf) for tree in self.trees.values())
 
-    def start(self, pool: Pool) -> dict[str, Node]:
+    def start(self, pool: NodePool) -> dict[str, Node]:
         """Return the first step's input for each state."""
 
         def leaf(made: _Leaf) -> Node:
@@ -91,7 +91,7 @@ class Parts:
         return {name: _built(pool, tree, leaf) for name, tree in self.trees.items()}
 
 
-def parts_of(pool: Pool, inputs: Mapping[str, Node], carried: Mapping[str, Node]) -> Parts | None:
+def parts_of(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[str, Node]) -> UnpackedStates | None:
     """Separate states, given all inputs and the value that continues each state; None if all stay whole."""
     states = {name: inputs[name] for name in carried}
     if sum(math.prod(n.shape) for n in states.values()) > _MAX_VALUES:
@@ -117,11 +117,11 @@ def parts_of(pool: Pool, inputs: Mapping[str, Node], carried: Mapping[str, Node]
     buffers = tuple(name for name, tree in trees.items() if any(names[leaf] is None for leaf in _leaves(tree)))
     depth = _depth(moves)
     clash = set(shapes) & (set(inputs) - set(states))
-    found = Parts(trees, names, shapes, buffers, depth)
+    found = UnpackedStates(trees, names, shapes, buffers, depth)
     return found if not clash and depth <= _MAX_DEPTH and (buffers or found.packed) else None
 
 
-def advised(error: OnnxError, pool: Pool, states: Iterable[str]) -> OnnxError:
+def advised(error: OnnxError, pool: NodePool, states: Iterable[str]) -> OnnxError:
     """Return an error that names parts of states, if a step reads any, as the possible reason."""
     names = set(states)
     sliced = (str(n.inputs[0].attrs[0]) for n in pool.nodes if n.op == "slice" and n.inputs[0].op == "input")
@@ -134,7 +134,7 @@ def advised(error: OnnxError, pool: Pool, states: Iterable[str]) -> OnnxError:
     )
 
 
-def joined(pool: Pool, node: Node) -> Node:
+def joined(pool: NodePool, node: Node) -> Node:
     """Return a joined value, made by Concat or by writing entries into it, as one Concat of the same parts at every step."""
     if node.op == "put":
         axis, at = cast("tuple[int, int]", node.attrs)
@@ -151,7 +151,7 @@ def joined(pool: Pool, node: Node) -> Node:
     return node
 
 
-def _flat(pool: Pool, parts: tuple[Node, ...], axis: int) -> Node:
+def _flat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
     """Return a Concat without nested ones along the same axis; constants have the length of their later replacements."""
     found = [n for p in parts for n in (p.inputs if p.op == "concat" and p.attrs[0] == axis else (p,))]
     width = min((n.shape[axis] for n in found if n.value is None), default=0)
@@ -221,7 +221,7 @@ def _leaves(tree: _Tree) -> Iterator[_Leaf]:
         yield from _leaves(part)
 
 
-def _built(pool: Pool, tree: _Tree, leaf: Callable[[_Leaf], Node]) -> Node:
+def _built(pool: NodePool, tree: _Tree, leaf: Callable[[_Leaf], Node]) -> Node:
     match tree:
         case _Leaf():
             return leaf(tree)

@@ -15,10 +15,10 @@ from snnc.compiler.ir.graph import (
     Array,
     Concat,
     Conv,
+    FileLayout,
     Flatten,
     Graph,
     Input,
-    Layout,
     Linear,
     Operation,
     Output,
@@ -42,11 +42,11 @@ from snnc.frontends.onnx.recovery.layers import layer_of, scale_of, selection
 from snnc.frontends.onnx.recovery.naming import Named, name
 from snnc.frontends.onnx.recovery.states import States
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref
-from snnc.frontends.onnx.reroll.step import Result, Step
+from snnc.frontends.onnx.reroll.step import RecoveredStep, Result
 
 
 @dataclass(frozen=True)
-class Place:
+class OutputPlace:
     """A source port of the graph."""
 
     node: str
@@ -55,11 +55,11 @@ class Place:
 
 
 @dataclass(eq=False)
-class Plan:
+class BuildPlan:
     """Everything that :func:`build` reads."""
 
     title: str
-    step: Step
+    step: RecoveredStep
     groups: Grouping
     states: Mapping[int, States]
     start: Start
@@ -72,15 +72,15 @@ class Plan:
 
 
 class _Builder:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: BuildPlan) -> None:
         self.plan = plan
         self.step = plan.step
         self.graph = Graph(plan.title, plan.steps)
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, OutputPlace] = {}
         self.named: dict[int, Named] = {}
         self.traces: list[Trace] = []
         self.pending: list[tuple[Operand, str, str, Shape | None]] = []
-        self.shaped: dict[tuple[Place, int, Shape], str] = {}
+        self.shaped: dict[tuple[OutputPlace, int, Shape], str] = {}
         self.count: dict[str, int] = {}
 
     def fresh(self, base: str) -> str:
@@ -91,14 +91,14 @@ class _Builder:
             if name not in self.plan.names and name not in self.graph.nx:
                 return name
 
-    def input(self, ref: InputRef) -> Place:
+    def input(self, ref: InputRef) -> OutputPlace:
         """Return the port of an input, adding it on its first use."""
         step, full = self.step, self.plan.inputs[ref.name]
         axis, batch = step.axes.get(ref.name), step.input_batch(ref)
         shape = tuple(d for k, d in enumerate(full) if k not in (axis, batch)) or (1,)
         if ref.name not in self.graph.nx:
-            self.graph.add(ref.name, Input(shape, layout=Layout(axis, batch)))
-        return Place(ref.name, "", shape)
+            self.graph.add(ref.name, Input(shape, layout=FileLayout(axis, batch)))
+        return OutputPlace(ref.name, "", shape)
 
     def read(self, operand: Operand, target: str, port: str = "", shape: Shape | None = None) -> None:
         """Connect an operand to a port, in `shape`, once its source exists."""
@@ -119,7 +119,7 @@ class _Builder:
                 self.graph.connect(place.node, self.shaped[key], source_port=place.port, delay=delay)
             self.graph.connect(self.shaped[key], target, target_port=port)
 
-    def place(self, operand: Operand) -> Place:
+    def place(self, operand: Operand) -> OutputPlace:
         """Return the port of an operand."""
         match operand:
             case InputRef():
@@ -139,7 +139,7 @@ class _Builder:
             self.joined(cls)
             return
         base, operation, operands, wanted = layer_of(self.step, cls, bias)
-        self.places[cls] = Place(self.graph.add(self.fresh(base), operation), "", _shape_of(self.step, cls, operation))
+        self.places[cls] = OutputPlace(self.graph.add(self.fresh(base), operation), "", _shape_of(self.step, cls, operation))
         concat = base == "concat"
         for k, operand in enumerate(operands):
             shape = self.step.full(operand) if concat else wanted
@@ -156,7 +156,7 @@ class _Builder:
         if not (pick.plain and pick.index.size == sum(sizes)):
             joined, node = node, self.graph.add(self.fresh("pick"), selection(pick, sum(sizes)))
             self.graph.connect(joined, node)
-        self.places[cls] = Place(node, "", (pick.index.size,))
+        self.places[cls] = OutputPlace(node, "", (pick.index.size,))
 
     def population(self, group: int, visible: set[int]) -> None:
         """Add a population."""
@@ -170,7 +170,7 @@ class _Builder:
         named = name(made, states, visible)
         scale = scale_of(named, step.natural(members[-1]))
         if scale is not None:
-            place = Place(self.graph.add(self.fresh("scale"), scale), "", step.natural(members[-1]))
+            place = OutputPlace(self.graph.add(self.fresh("scale"), scale), "", step.natural(members[-1]))
             self.places.update(dict.fromkeys(named.outputs, place))
             self.read(made.ports[0], place.node, "", place.shape)
             return
@@ -190,7 +190,7 @@ class _Builder:
         node = self.graph.add(self.fresh("neurons"), population)
         self.traces.extend(traces_of(step, named, node, population))
         self.named[group] = named
-        self.places.update({c: Place(node, port, shape) for c, port in named.outputs.items()})
+        self.places.update({c: OutputPlace(node, port, shape) for c, port in named.outputs.items()})
         for operand, port in zip(made.ports, named.ports, strict=True):
             self.read(operand, node, port, shape)
 
@@ -208,7 +208,7 @@ def _rank(port: str) -> tuple[bool, bool, str]:
     return (not port.startswith("s"), not port.startswith("y"), port)
 
 
-def build(plan: Plan) -> Built:
+def build(plan: BuildPlan) -> Built:
     """Return the graph of a recovered step, and the step's values in its populations."""
     builder = _Builder(plan)
     step, groups = plan.step, plan.groups
@@ -235,7 +235,7 @@ def build(plan: Plan) -> Built:
     return Built(builder.graph, tuple(builder.traces))
 
 
-def visible_classes(step: Step, groups: Grouping) -> set[int]:
+def visible_classes(step: RecoveredStep, groups: Grouping) -> set[int]:
     """Return the classes of populations that other nodes or results read."""
     found: set[int] = set()
     for cls in groups.order:
@@ -264,11 +264,11 @@ def _output(builder: _Builder, name: str) -> None:
     shape = tuple(d for k, d in enumerate(result.shape) if k != batch)
     if batch is not None and result.time_axis is not None and batch >= result.time_axis:
         batch += 1
-    builder.graph.add(name, Output(result.readout, Layout(result.time_axis, batch), result.start, result.stop))
+    builder.graph.add(name, Output(result.readout, FileLayout(result.time_axis, batch), result.start, result.stop))
     builder.read(step.see(result.value), name, "", shape)
 
 
-def _output_batch(step: Step, result: Result) -> int | None:
+def _output_batch(step: RecoveredStep, result: Result) -> int | None:
     """Return the batch axis of an output, without counting time."""
     value = result.value
     if isinstance(value, Ref):
@@ -284,7 +284,7 @@ def _output_batch(step: Step, result: Result) -> int | None:
     return batch if batch in fits else fits[0]
 
 
-def _shape_of(step: Step, cls: int, operation: Operation) -> Shape:
+def _shape_of(step: RecoveredStep, cls: int, operation: Operation) -> Shape:
     if isinstance(operation, Conv | Pool):
         return step.image(Ref(cls))
     if isinstance(operation, Sparse):

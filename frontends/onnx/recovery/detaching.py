@@ -68,7 +68,7 @@ def detached(lines: list[Assignment], constants: Mapping[str, Array], states: It
     Parameters
     ----------
     lines
-        Equations under the placeholders of :class:`~snnc.frontends.onnx.recovery.equations.Draft`, without ``detach``.
+        Equations under the placeholders of :class:`~snnc.frontends.onnx.recovery.equations.EquationsDraft`, without ``detach``.
     constants
         Values of their ``k`` placeholders.
     states

@@ -13,11 +13,11 @@ from snnc.frontends.onnx.recovery.detaching import Detach, detached, hoisted
 from snnc.frontends.onnx.recovery.learned import label_of, learned
 from snnc.frontends.onnx.recovery.states import States
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref
-from snnc.frontends.onnx.reroll.step import Step
+from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 
 @dataclass(eq=False)
-class Draft:
+class EquationsDraft:
     """Equations under placeholder names.
 
     ``c7`` is class 7 in this step, ``p7_1`` its value one step ago, ``q7`` a late value that follows from the states,
@@ -35,15 +35,15 @@ class Draft:
 class Writer:
     """Writes one group; see :func:`draft`."""
 
-    def __init__(self, step: Step, members: list[int], states: States) -> None:
+    def __init__(self, step: RecoveredStep, members: list[int], states: States) -> None:
         self._step = step
         self._members = members
         self._inside = set(members)
         self._states = states
-        self._draft = Draft()
+        self._draft = EquationsDraft()
         self._fired: set[int] = set()
 
-    def write(self) -> Draft:
+    def write(self) -> EquationsDraft:
         """Return the draft of the whole group."""
         for cls in self._members:
             if cls in self._states.computed and cls not in self._fired:
@@ -111,7 +111,7 @@ class Writer:
         return Symbol(f"i{self._draft.ports.index(operand)}")
 
 
-def draft(step: Step, members: list[int], states: States, visible: set[int], detach: Detach | None) -> Draft:
+def draft(step: RecoveredStep, members: list[int], states: States, visible: set[int], detach: Detach | None) -> EquationsDraft:
     """Write a group; values that are used once and that no one outside sees are written where they are used.
 
     Gradients stop where `detach` says, or where the operands of `step` are cut, if it is None.

@@ -9,7 +9,7 @@ import numpy as np
 
 from snnc.frontends.onnx.flattening.node import Array
 from snnc.frontends.onnx.reroll.roll import Const, Ref
-from snnc.frontends.onnx.reroll.step import Step
+from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 
 @dataclass(eq=False)
@@ -35,7 +35,7 @@ class Grouping:
         return list(dict.fromkeys(self.group[c] for c in self.order if c in self.group))
 
 
-def grouping(step: Step) -> Grouping:
+def grouping(step: RecoveredStep) -> Grouping:
     """Partition the elementwise classes of a step into populations."""
     made = Grouping(step.order())
     uses = _uses(step, made.order)
@@ -56,7 +56,7 @@ def grouping(step: Step) -> Grouping:
     return made
 
 
-def _uses(step: Step, order: list[int]) -> dict[int, list[tuple[int, int]]]:
+def _uses(step: RecoveredStep, order: list[int]) -> dict[int, list[tuple[int, int]]]:
     uses: dict[int, list[tuple[int, int]]] = {c: [] for c in order}
     for cls in order:
         for operand in step.operands(cls):
@@ -69,7 +69,7 @@ def _uses(step: Step, order: list[int]) -> dict[int, list[tuple[int, int]]]:
     return uses
 
 
-def _biases(step: Step, made: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
+def _biases(step: RecoveredStep, made: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
     for cls in made.order:
         operands = step.operands(cls)
         if step.classes[cls].op != "add" or len(operands) != 2:
@@ -85,7 +85,7 @@ def _biases(step: Step, made: Grouping, uses: dict[int, list[tuple[int, int]]]) 
             made.bias[cls] = product
 
 
-def channel_bias(step: Step, product: int, value: Array) -> Array | None:
+def channel_bias(step: RecoveredStep, product: int, value: Array) -> Array | None:
     """Return an added constant as a bias of a product, one value per channel; None if it differs within a channel."""
     full = np.asarray(value).reshape((1,) * (len(step.classes[product].shape) - np.ndim(value)) + np.shape(value))
     shape = step.classes[product].shape
@@ -99,7 +99,7 @@ def channel_bias(step: Step, product: int, value: Array) -> Array | None:
     return np.broadcast_to(np.squeeze(first, rest), shape[channels : channels + 1])
 
 
-def _cores(step: Step, made: Grouping, loose: list[int]) -> None:
+def _cores(step: RecoveredStep, made: Grouping, loose: list[int]) -> None:
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(loose)
     inside = set(loose)
@@ -112,7 +112,7 @@ def _cores(step: Step, made: Grouping, loose: list[int]) -> None:
             made.cores.add(first)
 
 
-def _followers(step: Step, made: Grouping, loose: list[int]) -> None:
+def _followers(step: RecoveredStep, made: Grouping, loose: list[int]) -> None:
     for cls in loose:
         if cls in made.group or cls in made.sums:
             continue
@@ -122,7 +122,7 @@ def _followers(step: Step, made: Grouping, loose: list[int]) -> None:
             made.group[cls] = owners.pop()  # type: ignore[assignment]
 
 
-def _feeders(step: Step, made: Grouping, loose: list[int], uses: dict[int, list[tuple[int, int]]]) -> None:
+def _feeders(step: RecoveredStep, made: Grouping, loose: list[int], uses: dict[int, list[tuple[int, int]]]) -> None:
     for cls in reversed(loose):
         if cls in made.group or cls in made.sums:
             continue
@@ -132,7 +132,7 @@ def _feeders(step: Step, made: Grouping, loose: list[int], uses: dict[int, list[
             made.group[cls] = owners.pop()  # type: ignore[assignment]
 
 
-def _filters(step: Step, made: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
+def _filters(step: RecoveredStep, made: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
     """Join a filter without spikes to the one population that it feeds: a synaptic current belongs to its membrane."""
     changed = True
     while changed:
@@ -153,6 +153,6 @@ def _filters(step: Step, made: Grouping, uses: dict[int, list[tuple[int, int]]])
                 break
 
 
-def _is_sum(step: Step, cls: int) -> bool:
+def _is_sum(step: RecoveredStep, cls: int) -> bool:
     operands = step.operands(cls)
     return step.classes[cls].op == "add" and all(not isinstance(o, Const) and step.operand_sample(o) == step.samples[cls] for o in operands)

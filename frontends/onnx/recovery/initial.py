@@ -18,7 +18,7 @@ from snnc.frontends.onnx.flattening.node import Array, Node, Shape
 from snnc.frontends.onnx.recovery.grouping import Grouping
 from snnc.frontends.onnx.recovery.states import States
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass
-from snnc.frontends.onnx.reroll.step import Step
+from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 Fault: TypeAlias = tuple[int, int, float]
 """Class, step and difference of a value that is not reproduced."""
@@ -44,10 +44,10 @@ class Start:
     inputs: dict[str, int] = field(default_factory=dict)
 
 
-class Simulation:
+class StepSimulation:
     """The recovered classes, run for a few steps on the sample inputs."""
 
-    def __init__(self, step: Step, groups: Grouping, states: Mapping[int, States], sample: Evaluator, start: Start) -> None:
+    def __init__(self, step: RecoveredStep, groups: Grouping, states: Mapping[int, States], sample: Evaluator, start: Start) -> None:
         self._step = step
         self._groups = groups
         self._states = states
@@ -137,7 +137,7 @@ class Simulation:
         return found or {own, None}
 
 
-def find_start(step: Step, groups: Grouping, states: Mapping[int, States], *, search: bool) -> Start:
+def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, States], *, search: bool) -> Start:
     """Return initial states from which the recovered step computes what the file does.
 
     With `search`, the constants of each population are tried as states that the file does not show.
@@ -153,7 +153,7 @@ def find_start(step: Step, groups: Grouping, states: Mapping[int, States], *, se
     classes = [c.id for c in step.classes if c.forced or c.initial]
 
     def faults(trial: Start, among: list[Evaluator] = samples) -> list[Fault]:
-        return [f for s in among for f in Simulation(step, groups, states, s, trial).faults(classes)]
+        return [f for s in among for f in StepSimulation(step, groups, states, s, trial).faults(classes)]
 
     best = faults(start)
     if best and search:
@@ -169,7 +169,7 @@ def find_start(step: Step, groups: Grouping, states: Mapping[int, States], *, se
     return start
 
 
-def _explicit(step: Step, groups: Grouping, states: Mapping[int, States]) -> Start:
+def _explicit(step: RecoveredStep, groups: Grouping, states: Mapping[int, States]) -> Start:
     start = Start()
     for made in step.classes:
         seen = step.see(Ref(made.id))
@@ -188,7 +188,9 @@ def _explicit(step: Step, groups: Grouping, states: Mapping[int, States]) -> Sta
     return start
 
 
-def _searched(step: Step, groups: Grouping, states: Mapping[int, States], start: Start, faults: Callable[[Start], list[Fault]]) -> Start:
+def _searched(
+    step: RecoveredStep, groups: Grouping, states: Mapping[int, States], start: Start, faults: Callable[[Start], list[Fault]]
+) -> Start:
     best = faults(start)
     most = max(_FEWEST_TRIALS, min(_MAX_TRIALS, int(_MAX_WORK / max(1, sum(_work(c) for c in step.classes)))))
     for group in groups.groups:
@@ -204,7 +206,13 @@ def _work(made: StepClass) -> int:
 
 
 def _improve(
-    step: Step, states: States, members: list[int], start: Start, best: list[Fault], faults: Callable[[Start], list[Fault]], most: int
+    step: RecoveredStep,
+    states: States,
+    members: list[int],
+    start: Start,
+    best: list[Fault],
+    faults: Callable[[Start], list[Fault]],
+    most: int,
 ) -> tuple[Start, list[Fault]]:
     """Try constants as initial states that the file does not show; each that explains more is kept."""
     open_states = [c for c in states.kept if (c, -1) not in start.values and c not in start.inputs.values()]
@@ -230,7 +238,7 @@ def _trials(open_states: list[int], candidates: list[Array]) -> Iterator[tuple[t
                 yield tuple(zip(chosen, values, strict=True))
 
 
-def _constants(step: Step, members: list[int]) -> list[Array]:
+def _constants(step: RecoveredStep, members: list[int]) -> list[Array]:
     """Return the constants that the file's first steps compute with, then those of the step itself."""
     found: dict[tuple[Shape, bytes], Array] = {}
     own = [o.value for cls in members for o in step.operands(cls) if isinstance(o, Const)]
@@ -241,7 +249,7 @@ def _constants(step: Step, members: list[int]) -> list[Array]:
     return list(found.values())
 
 
-def _early(step: Step, members: list[int]) -> Iterator[Array]:
+def _early(step: RecoveredStep, members: list[int]) -> Iterator[Array]:
     """Return the constants in what the members are at steps whose structure differs."""
     nodes = [n for cls in members for _, early in sorted(step.classes[cls].forced.items()) for n in early]
     largest = max((math.prod(step.classes[cls].shape) for cls in members), default=0)

@@ -16,10 +16,10 @@ from snnc.frontends.onnx.flattening.picking import Pick
 from snnc.frontends.onnx.recovery.naming import Named
 from snnc.frontends.onnx.reroll.rearrange import aligned, padding_of
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref
-from snnc.frontends.onnx.reroll.step import Step
+from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 
-def layer_of(step: Step, cls: int, bias: Array | None) -> tuple[str, Operation, list[Operand], Shape | None]:
+def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Operation, list[Operand], Shape | None]:
     """Return (base of its name, operation, what it reads, the shape that it reads it in; None: any).
 
     Raises
@@ -61,7 +61,7 @@ def layer_of(step: Step, cls: int, bias: Array | None) -> tuple[str, Operation, 
     return ("flat", Flatten(), read, None) if len(shape) == 1 else ("reshape", Reshape(shape), read, None)
 
 
-def _pick(step: Step, cls: int, operands: list[Operand]) -> tuple[str, Operation, list[Operand], Shape | None]:
+def _pick(step: RecoveredStep, cls: int, operands: list[Operand]) -> tuple[str, Operation, list[Operand], Shape | None]:
     """Write a pick of one source: a Reshape, a Pad, or a matrix with a 1 in each row."""
     pick, source = cast("Pick", step.classes[cls].attrs[0]), step.full(operands[0])
     if pick.plain and pick.index.size == math.prod(source):
@@ -91,7 +91,7 @@ def _weights(operands: list[Operand], bias: Array | None) -> tuple[Array, Array 
     return np.ascontiguousarray(weight.value, np.float32), None if bias is None else np.array(bias, np.float32)
 
 
-def _linear(step: Step, operands: list[Operand], bias: Array | None) -> Linear:
+def _linear(step: RecoveredStep, operands: list[Operand], bias: Array | None) -> Linear:
     weight, bias = _weights(operands, bias)
     if step.operand_sample(operands[0]) != weight.shape[1:] and not (weight.shape[1] == 1 and step.operand_sample(operands[0]) == (1,)):
         raise NotYetError(
@@ -100,13 +100,13 @@ def _linear(step: Step, operands: list[Operand], bias: Array | None) -> Linear:
     return Linear(weight, bias)
 
 
-def _conv(step: Step, cls: int, operands: list[Operand], bias: Array | None) -> Conv:
+def _conv(step: RecoveredStep, cls: int, operands: list[Operand], bias: Array | None) -> Conv:
     weight, bias = _weights(operands, bias)
     stride, padding, dilation, groups = cast("tuple[Shape, Pairs, Shape, int]", step.classes[cls].attrs)
     return Conv(weight, bias, stride, padding, dilation, groups)
 
 
-def _pool(step: Step, cls: int) -> Pool:
+def _pool(step: RecoveredStep, cls: int) -> Pool:
     kind, kernel, stride, padding, dilation, ceil, count = cast(
         "tuple[Literal['average', 'sum', 'max'], Shape, Shape, Pairs, Shape, bool, bool]", step.classes[cls].attrs
     )

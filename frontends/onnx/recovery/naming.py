@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from snnc.compiler.neurons.expression import Assignment, Call, Expression, Symbol, substitute, symbols
 from snnc.frontends.onnx.flattening.node import Array
-from snnc.frontends.onnx.recovery.equations import Draft, is_spike, number, occurrences, same
+from snnc.frontends.onnx.recovery.equations import EquationsDraft, is_spike, number, occurrences, same
 from snnc.frontends.onnx.recovery.states import States
 
 
@@ -27,7 +27,7 @@ class Named:
     learnable: frozenset[str] = frozenset()
 
 
-def name(made: Draft, states: States, visible: set[int]) -> Named:
+def name(made: EquationsDraft, states: States, visible: set[int]) -> Named:
     """Give the names of a draft."""
     whole, visible = visible, {made.alias.get(c, c) for c in visible}
     fires = {line.target: line.value for line in made.lines if is_spike(line.value)}
@@ -66,7 +66,7 @@ def _free(base: str, taken: set[str]) -> str:
     return name
 
 
-def _states(made: Draft, states: States, fires: Mapping[str, Expression], visible: set[int]) -> dict[int, str]:
+def _states(made: EquationsDraft, states: States, fires: Mapping[str, Expression], visible: set[int]) -> dict[int, str]:
     if not states.kept:
         return {}
     values = {line.target: line.value for line in made.lines}
@@ -108,7 +108,7 @@ def _states(made: Draft, states: States, fires: Mapping[str, Expression], visibl
     return names
 
 
-def _learned(made: Draft, final: dict[str, Expression], taken: set[str]) -> dict[str, Array]:
+def _learned(made: EquationsDraft, final: dict[str, Expression], taken: set[str]) -> dict[str, Array]:
     """Name the parameters that training changes as the module does, each once, however often it is used."""
     found: dict[str, Array] = {}
     names: dict[str, str] = {}
@@ -124,7 +124,7 @@ def _learned(made: Draft, final: dict[str, Expression], taken: set[str]) -> dict
 
 
 def _parameters(
-    made: Draft,
+    made: EquationsDraft,
     states: Mapping[int, str],
     fires: Mapping[str, Expression],
     final: dict[str, Expression],
@@ -159,7 +159,7 @@ def _parameters(
     return {n: v for n, v in {**found, **learned}.items() if n in used}
 
 
-def _role(call: Call, position: int, target: str, states: Mapping[int, str], fires: Mapping[str, Expression], made: Draft) -> str:
+def _role(call: Call, position: int, target: str, states: Mapping[int, str], fires: Mapping[str, Expression], made: EquationsDraft) -> str:
     if call.function == "sub" and position == 1 and any(_is_compared(f, call) for f in fires.values()):
         return "threshold"
     if call.function == "div" and position == 1:
@@ -197,7 +197,7 @@ def _is_compared(fire: Expression, call: Call) -> bool:
 
 
 def _ordered(
-    made: Draft,
+    made: EquationsDraft,
     states: States,
     names: Mapping[int, str],
     deep: Mapping[tuple[int, int], str],

@@ -15,17 +15,17 @@ from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import ReadoutError, TimeMixingError
 from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.elementwise import elementwise
-from snnc.frontends.onnx.flattening.node import Node, Pool
+from snnc.frontends.onnx.flattening.node import Node, NodePool
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref, Roller, StepClass
 from snnc.frontends.onnx.reroll.static import summands, unscaled
 from snnc.frontends.onnx.reroll.step import Result
-from snnc.frontends.onnx.reroll.timeline import Timeline, Window, extend, windowed
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline, StepWindow, extend, windowed
 
 _MAX_POST: Final = 40
 """Operations behind a summary over time that are looked through."""
 
 
-def roll_output(pool: Pool, roller: Roller, name: str, output: Node) -> Result:
+def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Result:
     """Roll up one output.
 
     Raises
@@ -53,16 +53,16 @@ def roll_output(pool: Pool, roller: Roller, name: str, output: Node) -> Result:
     return Result(name, value, "last", None, output.shape)
 
 
-def _roll(roller: Roller, window: Window) -> Operand:
+def _roll(roller: Roller, window: StepWindow) -> Operand:
     return roller.roll(dict(enumerate(window.rows, window.start)))
 
 
-def _bounds(line: Timeline, window: Window) -> tuple[int, int | None]:
+def _bounds(line: GraphTimeline, window: StepWindow) -> tuple[int, int | None]:
     stop = window.start + len(window.rows)
     return window.start, None if stop == line.steps else stop
 
 
-def _check_stack(line: Timeline, name: str, output: Node) -> None:
+def _check_stack(line: GraphTimeline, name: str, output: Node) -> None:
     """Refuse an output that is made from values of all steps, which are neither in the order of the steps nor summed up."""
     node, behind = output, list[Node]()
     for _ in range(_MAX_POST):
@@ -80,7 +80,7 @@ def _check_stack(line: Timeline, name: str, output: Node) -> None:
         node = live[0]
 
 
-def _check_parts(line: Timeline, name: str, output: Node, node: Node, behind: list[Node]) -> None:
+def _check_parts(line: GraphTimeline, name: str, output: Node, node: Node, behind: list[Node]) -> None:
     late, depths = [line.latest[n.id] for n in node.inputs], [n.depth for n in node.inputs]
     apart = len(set(late)) == len(late)
     one_by_one = len(late) == line.steps and (apart or len(set(depths)) == len(depths))
@@ -119,7 +119,7 @@ def _joins(stack: Node, behind: list[Node]) -> bool:
     return joined
 
 
-def _summary(pool: Pool, line: Timeline, output: Node) -> tuple[Readout, Window] | None:
+def _summary(pool: NodePool, line: GraphTimeline, output: Node) -> tuple[Readout, StepWindow] | None:
     """Return how an output sums up steps, and which; None if it does something else."""
     inner, scale = unscaled(output)
     node = inner.inputs[0] if inner.op == "reshape" else inner
@@ -136,10 +136,10 @@ def _summary(pool: Pool, line: Timeline, output: Node) -> tuple[Readout, Window]
     factor = pool.const(np.array(scale, np.float32))
     rows = tuple(elementwise(pool, "mul", row, factor) for row in window.rows)
     extend(line, pool)
-    return kind, Window(window.start, rows)
+    return kind, StepWindow(window.start, rows)
 
 
-def _reduced(pool: Pool, line: Timeline, node: Node) -> tuple[Readout, Window] | None:
+def _reduced(pool: NodePool, line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
     """Read a reduction over time, and maybe over axes of a step."""
     kind, axes = cast("tuple[Readout, tuple[int, ...]]", node.attrs)
     source = node.inputs[0]
@@ -152,11 +152,11 @@ def _reduced(pool: Pool, line: Timeline, node: Node) -> tuple[Readout, Window] |
             return kind, window
         rows = tuple(shaping.reduce(pool, row, kind, rest, True) for row in window.rows)
         extend(line, pool)
-        return kind, Window(window.start, rows)
+        return kind, StepWindow(window.start, rows)
     return None
 
 
-def _folded(line: Timeline, node: Node) -> tuple[Readout, Window] | None:
+def _folded(line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
     """Read values of steps that are added up, or compared, one after the other: ``max(max(a0, a1), a2)``.
 
     A sum over all steps is left to the roll-up, which sees the same as a state.
@@ -177,14 +177,14 @@ def _folded(line: Timeline, node: Node) -> tuple[Readout, Window] | None:
     rows = (rest, *reversed(parts))
     if op == "add" and len(rows) == line.steps:
         return None
-    return cast("Readout", "sum" if op == "add" else op), Window(line.latest[rest.id], rows)
+    return cast("Readout", "sum" if op == "add" else op), StepWindow(line.latest[rest.id], rows)
 
 
 def _first(parts: list[Node], default: Node) -> tuple[object, ...]:
     return parts[0].signature if parts else default.signature
 
 
-def _unfolded(pool: Pool, line: Timeline, name: str, output: Node) -> Node:
+def _unfolded(pool: NodePool, line: GraphTimeline, name: str, output: Node) -> Node:
     """Write sums and means over all steps, from which an output goes on to compute, as values that are added up step by step."""
     known: dict[int, Node] = {}
 
@@ -205,7 +205,7 @@ def _unfolded(pool: Pool, line: Timeline, name: str, output: Node) -> Node:
     return made
 
 
-def _chain(pool: Pool, line: Timeline, name: str, node: Node) -> Node | None:
+def _chain(pool: NodePool, line: GraphTimeline, name: str, node: Node) -> Node | None:
     found = _reduced(pool, line, node)
     if found is None:
         return None

@@ -11,7 +11,7 @@ from typing import Final
 from snnc.compiler.ir.graph import Shape
 from snnc.frontends.onnx.errors import InitialStateError, StepGraphError
 from snnc.frontends.onnx.proof.traces import Built
-from snnc.frontends.onnx.recovery.build import Plan, build, visible_classes
+from snnc.frontends.onnx.recovery.build import BuildPlan, build, visible_classes
 from snnc.frontends.onnx.recovery.detaching import Detach
 from snnc.frontends.onnx.recovery.grouping import grouping
 from snnc.frontends.onnx.recovery.initial import find_start
@@ -19,14 +19,16 @@ from snnc.frontends.onnx.recovery.states import states_of
 from snnc.frontends.onnx.reroll.postpone import postponed
 from snnc.frontends.onnx.reroll.retime import shift
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Ref, StepClass
-from snnc.frontends.onnx.reroll.step import Step
+from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 _MAX_LATE_PRODUCTS: Final = 4
 _MAX_SEARCHES: Final = 2
 _REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "pick"})
 
 
-def settle(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str], detach: Detach | None) -> Built:
+def settle(
+    title: str, step: RecoveredStep, shapes: Mapping[str, Shape], steps: int | None, names: set[str], detach: Detach | None
+) -> Built:
     """Return the graph of a step.
 
     A matrix product of late values is tried as it stands (the delay is before it, so that it sees zeros before step
@@ -49,7 +51,9 @@ def settle(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | Non
         return _settled(title, later, shapes, steps, names, detach)
 
 
-def _settled(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | None, names: set[str], detach: Detach | None) -> Built:
+def _settled(
+    title: str, step: RecoveredStep, shapes: Mapping[str, Shape], steps: int | None, names: set[str], detach: Detach | None
+) -> Built:
     failure: InitialStateError | None = None
     step = _products_late(step)
     trials = [(t, False) for t in _trials(step)]
@@ -62,11 +66,11 @@ def _settled(title: str, step: Step, shapes: Mapping[str, Shape], steps: int | N
         except InitialStateError as error:
             failure = failure or error
             continue
-        return build(Plan(title, trial, groups, states, start, shapes, steps, names, visible, detach))
+        return build(BuildPlan(title, trial, groups, states, start, shapes, steps, names, visible, detach))
     raise failure or InitialStateError("no initial state explains the file's first steps.")
 
 
-def _trials(step: Step) -> Iterator[Step]:
+def _trials(step: RecoveredStep) -> Iterator[RecoveredStep]:
     yield step
     late = [c for c in step.live() if step.classes[c].op in ("linear", "conv") and _delay(step, c)][:_MAX_LATE_PRODUCTS]
     for size in range(1, len(late) + 1):
@@ -74,7 +78,7 @@ def _trials(step: Step) -> Iterator[Step]:
             yield _moved(step, chosen)
 
 
-def _products_late(step: Step) -> Step:
+def _products_late(step: RecoveredStep) -> RecoveredStep:
     """Put the delays around matrix products before them."""
     chosen = {
         c: d for c in step.live() if step.classes[c].op in ("linear", "conv") and (d := _use_delay(step, [c, *_bias_of(step.classes, c)]))
@@ -84,7 +88,7 @@ def _products_late(step: Step) -> Step:
     return step
 
 
-def _use_delay(step: Step, chain: list[int]) -> int:
+def _use_delay(step: RecoveredStep, chain: list[int]) -> int:
     if any(isinstance(r.value, Ref) and r.value.cls in chain for r in step.results):
         return 0
     uses = [o.delay for c in step.classes if c.id not in chain for o in c.operands if isinstance(o, Ref) and o.cls == chain[-1]]
@@ -101,12 +105,12 @@ def _way(classes: list[StepClass], cls: int) -> list[int]:
     return found
 
 
-def _delay(step: Step, cls: int) -> int:
+def _delay(step: RecoveredStep, cls: int) -> int:
     operand = step.classes[[cls, *_way(step.classes, cls)][-1]].operands[0]
     return operand.delay if isinstance(operand, Ref | InputRef) else 0
 
 
-def _moved(step: Step, chosen: tuple[int, ...], by: int | None = None) -> Step:
+def _moved(step: RecoveredStep, chosen: tuple[int, ...], by: int | None = None) -> RecoveredStep:
     classes = [copy(c) for c in step.classes]
     for c in classes:
         c.operands = list(c.operands)
@@ -125,7 +129,7 @@ def _moved(step: Step, chosen: tuple[int, ...], by: int | None = None) -> Step:
             c.operands = [
                 Ref(o.cls, o.delay + delay) if isinstance(o, Ref) and o.cls == last and c.id not in chain else o for o in c.operands
             ]
-    return Step(classes, step.axes, results, step.batched)
+    return RecoveredStep(classes, step.axes, results, step.batched)
 
 
 def _own_way(classes: list[StepClass], cls: int) -> int:

@@ -14,7 +14,7 @@ from typing import Final
 from snnc.frontends.onnx.recovery.grouping import Grouping
 from snnc.frontends.onnx.recovery.learned import learned
 from snnc.frontends.onnx.reroll.roll import Const, Ref
-from snnc.frontends.onnx.reroll.step import Step
+from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 _MAX_CHAIN: Final = 4
 
@@ -27,7 +27,7 @@ class States:
     computed: frozenset[int]
 
 
-def states_of(step: Step, groups: Grouping, group: int, visible: set[int]) -> States:
+def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[int]) -> States:
     """Choose the states of a group.
 
     A late value that follows from the states by a parameter that training changes is a state, too, where gradients pass it: computed from
@@ -45,7 +45,7 @@ def states_of(step: Step, groups: Grouping, group: int, visible: set[int]) -> St
         own |= more
 
 
-def _by_learned(step: Step, inside: set[int], cls: int, kept: Mapping[int, int]) -> bool:
+def _by_learned(step: RecoveredStep, inside: set[int], cls: int, kept: Mapping[int, int]) -> bool:
     """Return whether `cls` follows from the `kept` values of its own step by a parameter that training changes."""
     stack, seen = [cls], {cls}
     while stack:
@@ -58,7 +58,7 @@ def _by_learned(step: Step, inside: set[int], cls: int, kept: Mapping[int, int])
     return False
 
 
-def _chosen(step: Step, members: list[int], visible: set[int], own: set[int]) -> States:
+def _chosen(step: RecoveredStep, members: list[int], visible: set[int], own: set[int]) -> States:
     late = _late(step, members)
     forced = {c for c in late if _given(step, c) or c in own}
     kept = dict(late)
@@ -93,13 +93,13 @@ def _chosen(step: Step, members: list[int], visible: set[int], own: set[int]) ->
     return States(kept, frozenset(computed))
 
 
-def _given(step: Step, cls: int) -> bool:
+def _given(step: RecoveredStep, cls: int) -> bool:
     """Return whether the file gives the value before step 0 from outside, to all that read it."""
     nodes = step.classes[cls].initial.get(-1, [])
     return bool(nodes) and all(n.op == "input" for n in nodes)
 
 
-def _late(step: Step, members: list[int]) -> dict[int, int]:
+def _late(step: RecoveredStep, members: list[int]) -> dict[int, int]:
     inside = set(members)
     late: dict[int, int] = {}
     for cls in members:
@@ -109,7 +109,7 @@ def _late(step: Step, members: list[int]) -> dict[int, int]:
     return late
 
 
-def _drop(step: Step, members: list[int], kept: dict[int, int], computed: set[int], forced: Iterable[int]) -> None:
+def _drop(step: RecoveredStep, members: list[int], kept: dict[int, int], computed: set[int], forced: Iterable[int]) -> None:
     for cls in sorted(kept, key=members.index, reverse=True):
         if cls in forced or kept[cls] != 1:
             continue
@@ -118,7 +118,7 @@ def _drop(step: Step, members: list[int], kept: dict[int, int], computed: set[in
             computed.add(cls)
 
 
-def _follows(step: Step, inside: set[int], cls: int, known: set[int]) -> bool:
+def _follows(step: RecoveredStep, inside: set[int], cls: int, known: set[int]) -> bool:
     stack, seen, found = [cls], {cls}, False
     while stack:
         for operand in step.operands(stack.pop()):
@@ -134,7 +134,7 @@ def _follows(step: Step, inside: set[int], cls: int, known: set[int]) -> bool:
     return found
 
 
-def _plain_source(step: Step, inside: set[int], cls: int, visible: set[int]) -> int:
+def _plain_source(step: RecoveredStep, inside: set[int], cls: int, visible: set[int]) -> int:
     """Return what `cls` is a constant multiple of, or the membrane that it is the spike of; else itself."""
     start = cls
     while True:
@@ -154,7 +154,7 @@ def _plain_source(step: Step, inside: set[int], cls: int, visible: set[int]) -> 
         cls = only.cls
 
 
-def _below_given(step: Step, cls: int) -> bool:
+def _below_given(step: RecoveredStep, cls: int) -> bool:
     """Return whether what `cls` follows from in the same step is given from outside before step 0."""
     for _ in range(_MAX_CHAIN):
         refs = [o for o in step.operands(cls) if isinstance(o, Ref)]
@@ -166,12 +166,12 @@ def _below_given(step: Step, cls: int) -> bool:
     return False
 
 
-def _starts_at_zero(step: Step, cls: int) -> bool:
+def _starts_at_zero(step: RecoveredStep, cls: int) -> bool:
     nodes = [n for nodes in step.classes[cls].initial.values() for n in nodes]
     return all(n.value is not None and not n.value.any() for n in nodes)
 
 
-def _reset_source(step: Step, sources: list[int], cls: int) -> int | None:
+def _reset_source(step: RecoveredStep, sources: list[int], cls: int) -> int | None:
     """Return the membrane where `cls` is that membrane times constants and (1 - spike), else None."""
     stack, spikes, reached, seen = [cls], False, set[int](), set[int]()
     while stack:
@@ -193,14 +193,14 @@ def _reset_source(step: Step, sources: list[int], cls: int) -> int | None:
     return reached.pop() if spikes and len(reached) == 1 and reached <= set(sources) else None
 
 
-def _fires(step: Step, cls: int) -> bool:
+def _fires(step: RecoveredStep, cls: int) -> bool:
     made = step.classes[cls]
     if made.op == "mul" and any(isinstance(o, Const) for o in step.operands(cls)):
         return any(isinstance(o, Ref) and not o.delay and _fires(step, o.cls) for o in step.operands(cls))
     return made.op in ("gt", "ge")
 
 
-def _sources(step: Step, members: list[int], cls: int) -> list[int]:
+def _sources(step: RecoveredStep, members: list[int], cls: int) -> list[int]:
     position = {c: k for k, c in enumerate(members)}
     frontier = {cls}
     found: list[int] = []

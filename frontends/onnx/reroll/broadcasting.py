@@ -5,10 +5,10 @@ from __future__ import annotations
 from copy import copy
 
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref, StepClass
-from snnc.frontends.onnx.reroll.step import Step
+from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 
-def broadcast_out(step: Step) -> Step:
+def broadcast_out(step: RecoveredStep) -> RecoveredStep:
     """Return the step with an expansion before every elementwise operation that reads fewer values than it makes."""
     found = [(c, k) for c in step.live() if step.is_elementwise(c) for k, o in enumerate(step.classes[c].operands) if _repeats(step, c, o)]
     if not found:
@@ -25,10 +25,10 @@ def broadcast_out(step: Step) -> Step:
             made[operand, shape] = len(classes)
             classes.append(StepClass(len(classes), "expand", (), shape, {}, [operand]))
         classes[cls].operands[k] = Ref(made[operand, shape])
-    return Step(classes, step.axes, step.results, step.batched)
+    return RecoveredStep(classes, step.axes, step.results, step.batched)
 
 
-def _repeats(step: Step, cls: int, operand: Operand | None) -> bool:
+def _repeats(step: RecoveredStep, cls: int, operand: Operand | None) -> bool:
     if operand is None or isinstance(operand, Const):
         return False
     return step.operand_sample(operand) != step.samples[cls]

@@ -14,10 +14,10 @@ from dataclasses import replace
 
 from snnc.frontends.onnx.reroll.retime import shift
 from snnc.frontends.onnx.reroll.roll import InputRef, Operand, Ref, StepClass
-from snnc.frontends.onnx.reroll.step import Step
+from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 
-def postponed(step: Step) -> Step | None:
+def postponed(step: RecoveredStep) -> RecoveredStep | None:
     """Return the step with such products one step later; None if there are none."""
     users = _users(step)
     slack = _slack(step, users)
@@ -33,10 +33,10 @@ def postponed(step: Step) -> Step | None:
             shift(made, 1)
         classes.append(made)
     results = [replace(r, value=_operand(r.value, moved, False) or r.value) for r in step.results]
-    return Step(classes, step.axes, results, step.batched)
+    return RecoveredStep(classes, step.axes, results, step.batched)
 
 
-def _users(step: Step) -> dict[int, list[tuple[int, int]]]:
+def _users(step: RecoveredStep) -> dict[int, list[tuple[int, int]]]:
     users: dict[int, list[tuple[int, int]]] = {}
     for made in step.classes:
         for operand in made.operands:
@@ -45,7 +45,7 @@ def _users(step: Step) -> dict[int, list[tuple[int, int]]]:
     return users
 
 
-def _slack(step: Step, users: dict[int, list[tuple[int, int]]]) -> list[float]:
+def _slack(step: RecoveredStep, users: dict[int, list[tuple[int, int]]]) -> list[float]:
     """Return for each class how many steps pass before anything that it computes is seen."""
     slack = [math.inf] * len(step.classes)
     for result in step.results:

@@ -20,14 +20,14 @@ from snnc.frontends.onnx.flattening.evaluate import compute
 from snnc.frontends.onnx.flattening.node import Array, Shape
 from snnc.frontends.onnx.flattening.picking import Pick
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass
-from snnc.frontends.onnx.reroll.step import Step
+from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 MOVES: Final = frozenset({"reshape", "transpose", "slice", "concat", "expand", "pick"})
 _MAX_SLICES: Final = 4
 """Maximum slices of one value that are joined unchanged; more become one pick."""
 
 
-def rearranged(step: Step) -> Step:
+def rearranged(step: RecoveredStep) -> RecoveredStep:
     """Return the step with picks for operations that the graph does not have.
 
     Raises
@@ -42,23 +42,23 @@ def rearranged(step: Step) -> Step:
         c.operands = list(c.operands)
     for cls in [c for c in step.live() if _many_axes(step, c)]:
         _as_convolution(step, classes, cls)
-    step = Step(classes, step.axes, step.results, step.batched)
+    step = RecoveredStep(classes, step.axes, step.results, step.batched)
     for cls in _roots(step, _hard(step)):
         _as_pick(step, classes[cls], _Tracer(step))
-    step = Step(classes, step.axes, step.results, step.batched)
+    step = RecoveredStep(classes, step.axes, step.results, step.batched)
     for cls in step.live():
         _absorbed(step, classes, cls)
-    return Step(classes, step.axes, step.results, step.batched)
+    return RecoveredStep(classes, step.axes, step.results, step.batched)
 
 
 # ---- what needs it ---------------------------------------------------------------------------------------------------
 
 
-def _moves(step: Step, operand: Operand | None) -> bool:
+def _moves(step: RecoveredStep, operand: Operand | None) -> bool:
     return isinstance(operand, Ref) and step.classes[operand.cls].op in MOVES
 
 
-def _hard(step: Step) -> set[int]:
+def _hard(step: RecoveredStep) -> set[int]:
     """Return the moving classes that the graph has no operation for, with all moving classes that read them."""
     live = [c for c in _reached(step) if step.classes[c].op in MOVES]
     hard = {c for c in live if _is_hard(step, c)}
@@ -69,7 +69,7 @@ def _hard(step: Step) -> set[int]:
         hard |= more
 
 
-def _reached(step: Step) -> list[int]:
+def _reached(step: RecoveredStep) -> list[int]:
     """Return the classes that results depend on, those that only change the layout with them."""
     stack = [r.value.cls for r in step.results if isinstance(r.value, Ref)]
     seen = set(stack)
@@ -81,7 +81,7 @@ def _reached(step: Step) -> list[int]:
     return sorted(seen)
 
 
-def _is_hard(step: Step, cls: int) -> bool:
+def _is_hard(step: RecoveredStep, cls: int) -> bool:
     made = step.classes[cls]
     operand = made.operands[0]
     if operand is None or step.is_layout(cls):
@@ -100,7 +100,7 @@ def _is_hard(step: Step, cls: int) -> bool:
     return False
 
 
-def _roots(step: Step, hard: set[int]) -> list[int]:
+def _roots(step: RecoveredStep, hard: set[int]) -> list[int]:
     """Return the hard classes that something reads which does not only move values."""
     found = {r.value.cls for r in step.results if isinstance(r.value, Ref) and r.value.cls in hard}
     for cls in _reached(step):
@@ -109,7 +109,7 @@ def _roots(step: Step, hard: set[int]) -> list[int]:
     return sorted(found)
 
 
-def _many_axes(step: Step, cls: int) -> bool:
+def _many_axes(step: RecoveredStep, cls: int) -> bool:
     made = step.classes[cls]
     if made.op != "linear" or len(made.operands) < 2 or made.operands[0] is None or isinstance(made.operands[0], Const):
         return False
@@ -120,7 +120,7 @@ def _many_axes(step: Step, cls: int) -> bool:
 # ---- rewriting -------------------------------------------------------------------------------------------------------
 
 
-def _as_convolution(step: Step, classes: list[StepClass], cls: int) -> None:
+def _as_convolution(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:
     """Write a matrix product over the last axis as a convolution over all others, with that axis as its channels."""
     made = classes[cls]
     operand, weight = made.operands[0], made.operands[1]
@@ -148,7 +148,7 @@ def _new(classes: list[StepClass], op: str, attrs: tuple[object, ...], shape: Sh
 class _Tracer:
     """Traces the values of moving classes to their sources, by moving index numbers instead of values."""
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: RecoveredStep) -> None:
         self._step = step
         self.sources: list[Operand] = []
         self.constants: list[Array] = []
@@ -197,7 +197,7 @@ class _Tracer:
         return Pick(index, fill, tuple(self._step.shape_and_batch(s)[1] for s in self.sources), batch)
 
 
-def _as_pick(step: Step, made: StepClass, tracer: _Tracer) -> None:
+def _as_pick(step: RecoveredStep, made: StepClass, tracer: _Tracer) -> None:
     numbers = tracer.numbers(Ref(made.id), 0)
     pick = tracer.pick(numbers, step.batch[made.id])
     if not tracer.sources:
@@ -208,7 +208,7 @@ def _as_pick(step: Step, made: StepClass, tracer: _Tracer) -> None:
 # ---- into the layer behind -------------------------------------------------------------------------------------------
 
 
-def _absorbed(step: Step, classes: list[StepClass], cls: int) -> None:
+def _absorbed(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:
     made = classes[cls]
     if made.op not in ("conv", "linear"):
         return
@@ -225,7 +225,7 @@ def _absorbed(step: Step, classes: list[StepClass], cls: int) -> None:
         _pick_into_linear(step, classes, made, operand, source, pick)
 
 
-def _padding_into_conv(step: Step, made: StepClass, operand: Ref, source: Operand, pick: Pick) -> None:
+def _padding_into_conv(step: RecoveredStep, made: StepClass, operand: Ref, source: Operand, pick: Pick) -> None:
     batch = step.shape_and_batch(source)[1]
     inner = step.full(source)
     pads = padding_of(pick, inner, step.full(operand))
@@ -238,7 +238,7 @@ def _padding_into_conv(step: Step, made: StepClass, operand: Ref, source: Operan
     made.operands[0] = next(iter(_delayed(source, operand.delay)))
 
 
-def _pick_into_linear(step: Step, classes: list[StepClass], made: StepClass, operand: Ref, source: Operand, pick: Pick) -> None:
+def _pick_into_linear(step: RecoveredStep, classes: list[StepClass], made: StepClass, operand: Ref, source: Operand, pick: Pick) -> None:
     """Multiply a pick into a weight's columns, so that the product reads the source's values in their own order."""
     weight = made.operands[1]
     taken = pick.index[pick.index >= 0]

@@ -15,7 +15,7 @@ import numpy as np
 
 from snnc.frontends.onnx.errors import TimeMixingError, TimeVaryingError
 from snnc.frontends.onnx.flattening.node import Array, Node, Shape
-from snnc.frontends.onnx.reroll.timeline import Timeline
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline
 from snnc.frontends.onnx.reroll.trace import trace_back
 
 Steps: TypeAlias = dict[int, Node]
@@ -95,7 +95,7 @@ class Roller:
         network once it runs; they differ in what there is before step 0.
     """
 
-    def __init__(self, line: Timeline, reading: Reading = "early") -> None:
+    def __init__(self, line: GraphTimeline, reading: Reading = "early") -> None:
         self.line = line
         self.reading = reading
         self.moved = False

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from snnc.frontends.onnx.errors import NoTimeError, StateLossError
-from snnc.frontends.onnx.flattening.node import Node, Pool
-from snnc.frontends.onnx.reroll.timeline import Timeline, alive_from, stacked, timeline
+from snnc.frontends.onnx.flattening.node import Node, NodePool
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline, alive_from, stacked, timeline
 
 
-def static_timeline(pool: Pool, outputs: Mapping[str, Node]) -> Timeline:
+def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimeline:
     """Find the number of steps from an output that stacks them or adds them up.
 
     Raises

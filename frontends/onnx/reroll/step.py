@@ -37,7 +37,7 @@ class Result:
     """Steps that take part: ``start <= t < stop``, None to the end."""
 
 
-class Step:
+class RecoveredStep:
     """The classes of one step with everything that follows from their shapes."""
 
     def __init__(self, classes: list[StepClass], axes: Mapping[str, int], results: list[Result], batched: bool = True) -> None:
@@ -214,7 +214,7 @@ class Step:
         return np.broadcast_to(full, shape).reshape(self.samples[cls]).copy()
 
 
-def _batches(step: Step) -> list[int | None]:
+def _batches(step: RecoveredStep) -> list[int | None]:
     unknown = -1
     found: list[int | None] = [unknown] * len(step.classes)
     changed = True
@@ -228,7 +228,7 @@ def _batches(step: Step) -> list[int | None]:
     return [None if b == unknown else b for b in found]
 
 
-def _batch(step: Step, made: StepClass, found: list[int | None]) -> int | None:
+def _batch(step: RecoveredStep, made: StepClass, found: list[int | None]) -> int | None:
     if made.op == "pick":
         return cast("Pick", made.attrs[0]).batch
     known: list[tuple[int | None, Shape]] = []
@@ -273,7 +273,7 @@ def _batch(step: Step, made: StepClass, found: list[int | None]) -> int | None:
     return len(made.shape) - (len(shape) - batch)
 
 
-def check_operations(step: Step) -> None:
+def check_operations(step: RecoveredStep) -> None:
     """Refuse what the graph has no node for.
 
     Raises

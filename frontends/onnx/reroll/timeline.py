@@ -9,15 +9,15 @@ from itertools import pairwise
 from typing import Final
 
 from snnc.frontends.common.functions import ELEMENTWISE
-from snnc.frontends.onnx.errors import TimeMixingError, TooLargeError
+from snnc.frontends.onnx.errors import OnnxLimitError, TimeMixingError
 from snnc.frontends.onnx.flattening import shaping
-from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, MAX_TRIPS, Node, Pool, Shape, check_size
+from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, MAX_TRIPS, Node, NodePool, Shape, check_size
 
 _MAX_DEPTH: Final = 100
 
 
 @dataclass(frozen=True)
-class Timeline:
+class GraphTimeline:
     """Time of one flattened graph.
 
     Parameters
@@ -50,7 +50,7 @@ class Timeline:
         return name, int(start)  # type: ignore[call-overload]
 
 
-def find_axes(pool: Pool, alive: set[int]) -> dict[str, int]:
+def find_axes(pool: NodePool, alive: set[int]) -> dict[str, int]:
     """Return the time axis of each input: the first axis whose entries are read one at a time."""
     seen: dict[str, dict[int, set[int]]] = {}
     sizes: dict[tuple[str, int], int] = {}
@@ -82,7 +82,7 @@ def check_extent(shapes: Mapping[str, Shape], axes: Mapping[str, int]) -> None:
         axis = axes.get(name)
         steps = 1 if axis is None else shape[axis]
         if steps > MAX_TRIPS:
-            raise TooLargeError(
+            raise OnnxLimitError(
                 f"the input '{name}' of shape {list(shape)} has {steps:,} time steps; at most {MAX_TRIPS:,} are unrolled. Export fewer "
                 "steps, or a single step with its states as inputs and outputs."
             )
@@ -101,7 +101,7 @@ def alive_from(outputs: list[Node]) -> set[int]:
     return seen
 
 
-def timeline(pool: Pool, axes: Mapping[str, int], steps: int) -> Timeline:
+def timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> GraphTimeline:
     """Compute what each node depends on.
 
     Raises
@@ -113,12 +113,12 @@ def timeline(pool: Pool, axes: Mapping[str, int], steps: int) -> Timeline:
     if len(lengths) > 1:
         raise TimeMixingError(f"the inputs have different numbers of time steps: {sorted(lengths)}.")
     total = lengths.pop() if lengths else steps
-    made = Timeline(total, axes, [])
+    made = GraphTimeline(total, axes, [])
     extend(made, pool)
     return made
 
 
-def extend(line: Timeline, pool: Pool) -> None:
+def extend(line: GraphTimeline, pool: NodePool) -> None:
     """Add the nodes that the pool got since."""
     latest = line.latest
     for node in pool.nodes[len(latest) :]:
@@ -132,14 +132,14 @@ def extend(line: Timeline, pool: Pool) -> None:
 
 
 @dataclass(frozen=True)
-class Window:
+class StepWindow:
     """Consecutive steps of one value: those from `start` on, one node a step."""
 
     start: int
     rows: tuple[Node, ...]
 
 
-def stacked(pool: Pool, line: Timeline, output: Node, axis: int) -> list[Node] | None:
+def stacked(pool: NodePool, line: GraphTimeline, output: Node, axis: int) -> list[Node] | None:
     """Return the values of all steps where `axis` of `output` is time, else None.
 
     It is time where no entry depends on a later step than its own, the last one on the last, and entries rise.
@@ -163,11 +163,11 @@ def stacked(pool: Pool, line: Timeline, output: Node, axis: int) -> list[Node] |
     return rows if all(b > a for a, b in pairwise(depths[1:])) and line.steps > 2 else None
 
 
-def windowed(pool: Pool, line: Timeline, output: Node, axis: int) -> Window | None:
+def windowed(pool: NodePool, line: GraphTimeline, output: Node, axis: int) -> StepWindow | None:
     """Return the steps that `axis` of `output` stands for: all of them, or some that follow one another; else None."""
     rows = stacked(pool, line, output, axis)
     if rows is not None:
-        return Window(0, tuple(rows))
+        return StepWindow(0, tuple(rows))
     count = output.shape[axis]
     if not 1 < count < line.steps or not line.timed or output.value is not None or not _stacks(line, output, axis):
         return None
@@ -176,10 +176,10 @@ def windowed(pool: Pool, line: Timeline, output: Node, axis: int) -> Window | No
     late = [line.latest[n.id] for n in found]
     if late[0] < 0 or any(b - a != 1 for a, b in pairwise(late)):
         return None
-    return Window(late[0], found)
+    return StepWindow(late[0], found)
 
 
-def _stacks(line: Timeline, node: Node, axis: int) -> bool:
+def _stacks(line: GraphTimeline, node: Node, axis: int) -> bool:
     """Return whether `axis` leads down to a stack of values of different steps, without making slices of all that lies between."""
     for _ in range(_MAX_DEPTH):
         if node.value is not None:

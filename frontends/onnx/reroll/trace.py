@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from snnc.frontends.onnx.flattening.node import Node
-from snnc.frontends.onnx.reroll.timeline import Timeline
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline
 
 _MAX_SEARCH: Final = 2000
 _MAX_CANDIDATES: Final = 20
 
 
-def trace_back(line: Timeline, time: int, node: Node) -> dict[int, Node]:
+def trace_back(line: GraphTimeline, time: int, node: Node) -> dict[int, Node]:
     """Return the values of the steps up to `time` that `node` continues; only itself where there are none.
 
     The nearest ancestor of the same operation and shape that depends on one input step less is a candidate; the way
@@ -29,7 +29,7 @@ def trace_back(line: Timeline, time: int, node: Node) -> dict[int, Node]:
     return best
 
 
-def _candidates(line: Timeline, node: Node) -> Iterator[tuple[int, ...]]:
+def _candidates(line: GraphTimeline, node: Node) -> Iterator[tuple[int, ...]]:
     seen = {node.id}
     queue: deque[tuple[Node, tuple[int, ...]]] = deque([(node, ())])
     while queue and len(seen) < _MAX_SEARCH:
@@ -43,7 +43,7 @@ def _candidates(line: Timeline, node: Node) -> Iterator[tuple[int, ...]]:
             queue.append((operand, (*path, k)))
 
 
-def _follow(line: Timeline, time: int, node: Node, path: tuple[int, ...]) -> dict[int, Node]:
+def _follow(line: GraphTimeline, time: int, node: Node, path: tuple[int, ...]) -> dict[int, Node]:
     found = {time: node}
     current = node
     while time > 0:

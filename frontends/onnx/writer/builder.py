@@ -17,7 +17,7 @@ _SHARED = 64
 
 
 @dataclass(frozen=True)
-class Value:
+class StepTensor:
     """A tensor of the step: [B, *shape], or without the batch axis while `full` is false (parameters and what follows from them).
 
     `truth` names the same values as booleans, where they were made from a comparison.
@@ -98,16 +98,16 @@ class Builder:
         self.nodes.append(helper.make_node(operator, list(inputs), [name], name=f"{operator}_{name}", **attributes))
         return name
 
-    def shaped(self, value: Value, shape: Shape) -> Value:
+    def shaped(self, value: StepTensor, shape: Shape) -> StepTensor:
         """Read `value` in another shape of as many elements."""
         if value.shape == shape:
             return value
         target = self.constants.integers([-1, *shape] if value.full else list(shape), "shape")
-        return Value(self.node("Reshape", value.name, target, wanted=f"{value.name}_reshaped"), shape, value.full)
+        return StepTensor(self.node("Reshape", value.name, target, wanted=f"{value.name}_reshaped"), shape, value.full)
 
-    def total(self, values: list[Value], shape: Shape) -> Value:
+    def total(self, values: list[StepTensor], shape: Shape) -> StepTensor:
         """Sum `values`, in order."""
         found = self.shaped(values[0], shape)
         for other in values[1:]:
-            found = Value(self.node("Add", found.name, self.shaped(other, shape).name, wanted="sum"), shape)
+            found = StepTensor(self.node("Add", found.name, self.shaped(other, shape).name, wanted="sum"), shape)
         return found

@@ -10,7 +10,7 @@ from onnx import TensorProto
 
 from snnc.compiler.ir.graph import Shape
 from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol
-from snnc.frontends.onnx.writer.builder import Builder, Value
+from snnc.frontends.onnx.writer.builder import Builder, StepTensor
 
 _OPERATORS: Final[Mapping[str, str]] = {
     "add": "Add",
@@ -36,18 +36,18 @@ _COMPARISONS: Final[Mapping[str, str]] = {"spike": "Greater", "gt": "Greater", "
 
 
 @dataclass(frozen=True)
-class Places:
+class NodePlaces:
     """Where nodes go: those that depend on parameters only into the main graph, the others into the loop's body."""
 
     main: Builder
     body: Builder
 
-    def of(self, values: list[Value]) -> Builder:
+    def of(self, values: list[StepTensor]) -> Builder:
         """Return the builder for a node that reads `values`."""
         return self.body if any(v.full for v in values) else self.main
 
 
-def print_expression(places: Places, expression: Expression, scope: Mapping[str, Value], shape: Shape, wanted: str) -> Value:
+def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[str, StepTensor], shape: Shape, wanted: str) -> StepTensor:
     """Add the nodes that compute `expression`.
 
     Parameters
@@ -65,7 +65,7 @@ def print_expression(places: Places, expression: Expression, scope: Mapping[str,
     """
     match expression:
         case Number(value):
-            return Value(places.main.constants.floats(value, "number"), (), False)
+            return StepTensor(places.main.constants.floats(value, "number"), (), False)
         case Symbol(name):
             return scope[name]
         case Call("detach", (operand,)):
@@ -73,7 +73,7 @@ def print_expression(places: Places, expression: Expression, scope: Mapping[str,
         case Call("spike" | "spike_ge" as function, (operand,)):
             given = [
                 print_expression(places, operand, scope, shape, f"{wanted}_above"),
-                Value(places.main.constants.floats(0.0, "number"), (), False),
+                StepTensor(places.main.constants.floats(0.0, "number"), (), False),
             ]
             return _comparison(places.of(given), function, given, shape, wanted)
         case Call(function, args):
@@ -83,18 +83,18 @@ def print_expression(places: Places, expression: Expression, scope: Mapping[str,
             to, full = places.of(given), any(v.full for v in given)
             if function == "where":
                 names = [_truth(to, given[0]), given[1].name, given[2].name]
-                return Value(to.node("Where", *names, wanted=wanted), shape, full)
-            return Value(to.node(_OPERATORS[function], *(v.name for v in given), wanted=wanted), shape, full)
+                return StepTensor(to.node("Where", *names, wanted=wanted), shape, full)
+            return StepTensor(to.node(_OPERATORS[function], *(v.name for v in given), wanted=wanted), shape, full)
     raise TypeError(expression)
 
 
-def _comparison(to: Builder, function: str, given: list[Value], shape: Shape, wanted: str) -> Value:
+def _comparison(to: Builder, function: str, given: list[StepTensor], shape: Shape, wanted: str) -> StepTensor:
     truth = to.node(_COMPARISONS[function], *(v.name for v in given), wanted=f"{wanted}_fires")
     made = to.node("Cast", truth, wanted=wanted, to=TensorProto.FLOAT)
-    return Value(made, shape, any(v.full for v in given), truth)
+    return StepTensor(made, shape, any(v.full for v in given), truth)
 
 
-def _truth(to: Builder, value: Value) -> str:
+def _truth(to: Builder, value: StepTensor) -> str:
     """Name of the booleans ``value != 0``."""
     if value.truth is not None:
         return value.truth

@@ -11,8 +11,8 @@ from onnx import FunctionProto, helper, numpy_helper
 
 from snnc.compiler.ir.graph import Graph, Population
 from snnc.compiler.neurons.neuron import NeuronModel
-from snnc.frontends.onnx.writer.builder import Builder, Constants, Names, Value
-from snnc.frontends.onnx.writer.equations import Places, print_expression
+from snnc.frontends.onnx.writer.builder import Builder, Constants, Names, StepTensor
+from snnc.frontends.onnx.writer.equations import NodePlaces, print_expression
 
 DOMAIN: Final = "ai.snnc"
 """The domain of the functions."""
@@ -20,7 +20,7 @@ DOMAIN_VERSION: Final = 1
 
 
 @dataclass(frozen=True)
-class Neuron:
+class NeuronFunction:
     """A model as a function.
 
     Parameters
@@ -41,9 +41,9 @@ class Neuron:
     proto: FunctionProto
 
 
-def neuron_functions(graph: Graph, opset: int) -> list[tuple[NeuronModel, Neuron]]:
+def neuron_functions(graph: Graph, opset: int) -> list[tuple[NeuronModel, NeuronFunction]]:
     """Return the models of `graph` with a function each, in the order of the nodes."""
-    names, found = Names([]), list[tuple[NeuronModel, Neuron]]()
+    names, found = Names([]), list[tuple[NeuronModel, NeuronFunction]]()
     read: dict[str, set[str]] = {}
     for edge in graph.edges:
         read.setdefault(edge.source, set()).add(edge.source_port)
@@ -61,7 +61,7 @@ def _identifier(text: str) -> str:
     return clean if clean[:1].isalpha() else f"Neuron{clean}"
 
 
-def _function(model: NeuronModel, read: set[str], name: str, opset: int) -> Neuron:
+def _function(model: NeuronModel, read: set[str], name: str, opset: int) -> NeuronFunction:
     inputs = [*model.inputs, *model.states, *model.parameters]
     others = [a.target for a in model.equations if a.target in read]
     results = tuple(dict.fromkeys([*model.outputs, *model.states, *others]))
@@ -69,15 +69,15 @@ def _function(model: NeuronModel, read: set[str], name: str, opset: int) -> Neur
     outputs = {result: names.fresh(f"{result}_next" if result in model.states else result) for result in results}
     constants = Constants(names)
     body = Builder(names, constants)
-    scope = {n: Value(n, (), n not in model.parameters) for n in inputs}
+    scope = {n: StepTensor(n, (), n not in model.parameters) for n in inputs}
     for assignment in model.equations:
-        scope[assignment.target] = print_expression(Places(body, body), assignment.value, scope, (), assignment.target)
+        scope[assignment.target] = print_expression(NodePlaces(body, body), assignment.value, scope, (), assignment.target)
     _name_results(body, {output: scope[result].name for result, output in outputs.items()})
     made = [helper.make_node("Constant", [], [n], value=numpy_helper.from_array(a, n)) for n, a in constants.arrays.items()]
     proto = helper.make_function(
         DOMAIN, name, inputs, list(outputs.values()), [*made, *body.nodes], [helper.make_opsetid("", opset)], doc_string=model.text
     )
-    return Neuron(name, results, frozenset(r for r in results if not scope[r].full), proto)
+    return NeuronFunction(name, results, frozenset(r for r in results if not scope[r].full), proto)
 
 
 def _name_results(body: Builder, results: Mapping[str, str]) -> None:

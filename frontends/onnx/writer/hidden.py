@@ -11,9 +11,9 @@ import numpy as np
 
 from snnc.compiler.ir.graph import Array, Graph
 from snnc.frontends.onnx.flattening.node import Node
-from snnc.frontends.onnx.flattening.replay import Replay
-from snnc.frontends.onnx.flattening.sample import Given
-from snnc.frontends.onnx.proof.locate import Locator, Place
+from snnc.frontends.onnx.flattening.replay import FileReplay
+from snnc.frontends.onnx.flattening.sample import GivenInputs
+from snnc.frontends.onnx.proof.locate import Locator, TensorPlace
 from snnc.frontends.onnx.proof.traces import Imported, Trace
 from snnc.frontends.onnx.writer.errors import RuntimeRefusesError
 from snnc.frontends.onnx.writer.expose import key_of
@@ -61,7 +61,7 @@ class HiddenOfFile:
         self._imported = imported
         self._steps = steps
         locator = Locator(imported.pool, steps)
-        self._places: dict[tuple[int, int], Place | None] = {}
+        self._places: dict[tuple[int, int], TensorPlace | None] = {}
         for node, t in self._values():
             if (node.id, t) not in self._places and node.value is None:
                 self._places[node.id, t] = locator.find(node, t)
@@ -90,10 +90,10 @@ class HiddenOfFile:
         """
         lost = {id_ for (id_, _), place in self._places.items() if place is None}
         roots = [n for n, _ in self._values() if n.id in lost]
-        replay = Replay(roots, Given(arrays, self._imported.inputs))
+        replay = FileReplay(roots, GivenInputs(arrays, self._imported.inputs))
         return [self._one(trace, runtime, found, replay) for trace in self._imported.traces]
 
-    def _one(self, trace: Trace, runtime: RuntimeModel, found: Mapping[str, Array], replay: Replay) -> Observed:
+    def _one(self, trace: Trace, runtime: RuntimeModel, found: Mapping[str, Array], replay: FileReplay) -> Observed:
         values: dict[int, Array] = {}
         sources: set[str] = set()
         for t in sorted(t for t in trace.nodes if 0 <= t < self._steps):

@@ -24,14 +24,14 @@ from snnc.compiler.ir.graph import (
     Sparse,
 )
 from snnc.compiler.ir.shapes import reduced_axes, sliced_axis
-from snnc.frontends.onnx.writer.builder import Builder, Value
+from snnc.frontends.onnx.writer.builder import Builder, StepTensor
 from snnc.frontends.onnx.writer.errors import NoOnnxFormError
 from snnc.frontends.onnx.writer.windows import print_conv, print_pool
 
 _REDUCTIONS: Final[Mapping[str, str]] = {"sum": "ReduceSum", "mean": "ReduceMean", "max": "ReduceMax", "min": "ReduceMin"}
 
 
-def print_operation(to: Builder, name: str, operation: Operation, given: list[Value], shape: Shape) -> Value:
+def print_operation(to: Builder, name: str, operation: Operation, given: list[StepTensor], shape: Shape) -> StepTensor:
     """Add the nodes of one operation and return what leaves it.
 
     Parameters
@@ -69,7 +69,7 @@ def print_operation(to: Builder, name: str, operation: Operation, given: list[Va
         case OneToOne(weight=weight) if weight is not None:
             inner = to.shaped(first, weight.shape) if weight.ndim else first
             product = to.node("Mul", inner.name, to.constants.own(weight, name, "weight"), wanted=name)
-            return to.shaped(Value(product, inner.shape), shape)
+            return to.shaped(StepTensor(product, inner.shape), shape)
         case Add():
             return to.total(given, shape)
         case Concat(axis=axis):
@@ -88,7 +88,7 @@ def print_operation(to: Builder, name: str, operation: Operation, given: list[Va
             raise NoOnnxFormError(
                 f"{name!r} is a {type(operation).__name__}, which has no counterpart in ONNX; take it out of the network."
             )
-    return Value(made, shape)
+    return StepTensor(made, shape)
 
 
 def reduction(to: Builder, kind: str, value: str, axes: list[int], keepdims: bool, wanted: str) -> str:
@@ -99,7 +99,7 @@ def reduction(to: Builder, kind: str, value: str, axes: list[int], keepdims: boo
     return to.node(operator, value, wanted=wanted, axes=axes, keepdims=int(keepdims))
 
 
-def _linear(to: Builder, name: str, operation: Linear, value: Value) -> str:
+def _linear(to: Builder, name: str, operation: Linear, value: StepTensor) -> str:
     arrays = [to.constants.own(operation.weight, name, "weight")]
     if operation.bias is not None:
         arrays.append(to.constants.own(operation.bias, name, "bias"))

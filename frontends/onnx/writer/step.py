@@ -12,14 +12,14 @@ from onnx import helper
 from snnc.compiler.ir.graph import Array, Edge, Graph, Input, Output, Population, Shape
 from snnc.compiler.ir.shapes import PortMap
 from snnc.compiler.neurons.neuron import NeuronModel
-from snnc.frontends.onnx.writer.builder import Builder, Value
-from snnc.frontends.onnx.writer.equations import Places, print_expression
-from snnc.frontends.onnx.writer.functions import DOMAIN, Neuron
+from snnc.frontends.onnx.writer.builder import Builder, StepTensor
+from snnc.frontends.onnx.writer.equations import NodePlaces, print_expression
+from snnc.frontends.onnx.writer.functions import DOMAIN, NeuronFunction
 from snnc.frontends.onnx.writer.operations import print_operation
 
 
 @dataclass(frozen=True)
-class Carried:
+class LoopVariable:
     """A variable of the loop.
 
     Parameters
@@ -41,7 +41,7 @@ class Carried:
 
 
 @dataclass
-class Step:
+class ScanBody:
     """One time step under construction; :meth:`write` fills the rest from the first eight fields.
 
     Parameters
@@ -66,12 +66,12 @@ class Step:
     body: Builder
     batch: str
     starts: dict[tuple[str, str], str]
-    given: dict[str, Value]
-    neurons: list[tuple[NeuronModel, Neuron]] = field(default_factory=list)
-    values: dict[tuple[str, str], Value] = field(default_factory=dict)
-    carried: list[Carried] = field(default_factory=list)
-    results: dict[str, Value] = field(default_factory=dict)
-    lines: dict[tuple[str, str], list[Value]] = field(default_factory=dict)
+    given: dict[str, StepTensor]
+    neurons: list[tuple[NeuronModel, NeuronFunction]] = field(default_factory=list)
+    values: dict[tuple[str, str], StepTensor] = field(default_factory=dict)
+    carried: list[LoopVariable] = field(default_factory=list)
+    results: dict[str, StepTensor] = field(default_factory=dict)
+    lines: dict[tuple[str, str], list[StepTensor]] = field(default_factory=dict)
     """(node, port) -> what it gave 1, 2, … steps ago."""
 
     def write(self) -> None:
@@ -98,12 +98,12 @@ class Step:
             return self.batch
         return self.main.node("Concat", self.batch, self.main.constants.integers(shape, "shape"), wanted="full_shape", axis=0)
 
-    def _read(self, edge: Edge) -> Value:
+    def _read(self, edge: Edge) -> StepTensor:
         if edge.delay == 0:
             return self.values[edge.source, edge.source_port]
         return self.lines[edge.source, edge.source_port][edge.delay - 1]
 
-    def _delay_lines(self) -> Iterator[tuple[tuple[str, str], list[Value]]]:
+    def _delay_lines(self) -> Iterator[tuple[tuple[str, str], list[StepTensor]]]:
         """Variables of the loop that hold what a port gave 1, 2, … steps ago."""
         longest: dict[tuple[str, str], int] = {}
         for edge in self.graph.edges:
@@ -111,7 +111,7 @@ class Step:
             longest[key] = max(longest.get(key, 0), edge.delay)
         for (name, port), delay in longest.items():
             shape = self.ports[name, port].shape
-            yield (name, port), [Value(self.body.names.fresh(f"{name}.{port}.{d}_ago"), shape) for d in range(1, delay + 1)]
+            yield (name, port), [StepTensor(self.body.names.fresh(f"{name}.{port}.{d}_ago"), shape) for d in range(1, delay + 1)]
 
     def _close_lines(self) -> None:
         """Shift every delay line by one step."""
@@ -123,7 +123,7 @@ class Step:
             source = self.values[key]
             for late in line:
                 result = self.body.node("Identity", source.name, wanted=f"{late.name}_next")
-                self.carried.append(Carried(late.name, start, result, late.shape))
+                self.carried.append(LoopVariable(late.name, start, result, late.shape))
                 source = late
 
     def _expanded(self, value: Array, shape: Shape, wanted: str, home: tuple[str, str] | None = None) -> str:
@@ -135,7 +135,7 @@ class Step:
 
     def _population(self, name: str, population: Population) -> None:
         model, shape = population.model, population.shape
-        states = {state: Value(self.body.names.fresh(f"{name}.{state}"), shape) for state in model.states}
+        states = {state: StepTensor(self.body.names.fresh(f"{name}.{state}"), shape) for state in model.states}
         scope = {**states, **self._parameters(name, population)}
         for port in model.inputs:
             arriving = [self._read(edge) for edge in self.graph.incoming(name, port)]
@@ -148,31 +148,31 @@ class Step:
             first = population.before(state)
             start = self.starts.get((name, state)) or self._expanded(first, shape, f"{name}.{state}.start", (name, f"initial.{state}"))
             result = self.body.node("Identity", self.values[name, state].name, wanted=f"{name}.{state}_next")
-            self.carried.append(Carried(states[state].name, start, result, shape))
+            self.carried.append(LoopVariable(states[state].name, start, result, shape))
 
-    def _parameters(self, name: str, population: Population) -> dict[str, Value]:
+    def _parameters(self, name: str, population: Population) -> dict[str, StepTensor]:
         found = {}
         for parameter, default in population.model.parameters.items():
             array = np.asarray(population.parameters.get(parameter, default))
-            found[parameter] = Value(self.body.constants.own(array, name, f"parameters.{parameter}"), array.shape, False)
+            found[parameter] = StepTensor(self.body.constants.own(array, name, f"parameters.{parameter}"), array.shape, False)
         return found
 
-    def _equations(self, name: str, population: Population, scope: dict[str, Value]) -> dict[str, Value]:
+    def _equations(self, name: str, population: Population, scope: dict[str, StepTensor]) -> dict[str, StepTensor]:
         """Add the equations as operators, and return all that they assign."""
         model = population.model
         for assignment in model.equations:
             wanted = f"{name}.{assignment.target}"
-            scope[assignment.target] = print_expression(Places(self.main, self.body), assignment.value, scope, population.shape, wanted)
+            scope[assignment.target] = print_expression(NodePlaces(self.main, self.body), assignment.value, scope, population.shape, wanted)
         return {target: scope[target] for target in dict.fromkeys([*model.states, *(a.target for a in model.equations)])}
 
-    def _call(self, name: str, neuron: Neuron, population: Population, scope: dict[str, Value]) -> dict[str, Value]:
+    def _call(self, name: str, neuron: NeuronFunction, population: Population, scope: dict[str, StepTensor]) -> dict[str, StepTensor]:
         """Add one node that calls the neuron's function, and return what it gives."""
         results = {result: self.body.names.fresh(f"{name}.{result}") for result in neuron.results}
         given = [scope[n].name for n in neuron.proto.input]
         self.body.nodes.append(helper.make_node(neuron.name, given, list(results.values()), name=name, domain=DOMAIN))
-        return {r: Value(value, population.shape, r not in neuron.narrow) for r, value in results.items()}
+        return {r: StepTensor(value, population.shape, r not in neuron.narrow) for r, value in results.items()}
 
-    def _spread(self, value: Value, shape: Shape) -> Value:
+    def _spread(self, value: StepTensor, shape: Shape) -> StepTensor:
         spread = self.body.node("Expand", value.name, self.full_shape(shape), wanted=f"{value.name}_spread")
         return replace(value, name=spread, shape=shape, full=True, truth=None)
 

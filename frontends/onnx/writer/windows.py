@@ -8,10 +8,10 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.windows import Windows, windows_of
 from snnc.compiler.ir.graph import Conv, Pool
-from snnc.frontends.onnx.writer.builder import Builder, Value
+from snnc.frontends.onnx.writer.builder import Builder, StepTensor
 
 
-def print_conv(to: Builder, name: str, operation: Conv, value: Value) -> str:
+def print_conv(to: Builder, name: str, operation: Conv, value: StepTensor) -> str:
     """Add a convolution."""
     windows = windows_of(name, operation, value.shape)
     arrays = [to.constants.own(operation.weight, name, "weight")]
@@ -20,7 +20,7 @@ def print_conv(to: Builder, name: str, operation: Conv, value: Value) -> str:
     return to.node("Conv", value.name, *arrays, wanted=name, group=operation.groups, dilations=windows.dilation, **_places(windows))
 
 
-def print_pool(to: Builder, name: str, operation: Pool, value: Value) -> str:
+def print_pool(to: Builder, name: str, operation: Pool, value: StepTensor) -> str:
     """Add a pooling; sums, and averages with dilation or a window that sticks out, as a convolution with ones."""
     windows = windows_of(name, operation, value.shape)
     if operation.kind == "max":

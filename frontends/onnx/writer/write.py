@@ -8,16 +8,16 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 
-from snnc.compiler.ir.graph import Graph, Input, Layout, Output, Population, Shape, StateRef
+from snnc.compiler.ir.graph import FileLayout, Graph, Input, Output, Population, Shape, StateRef
 from snnc.compiler.ir.verify import verify
 from snnc.frontends.common.notes import KEY, describe
 from snnc.frontends.onnx.reading.structure import structure
-from snnc.frontends.onnx.writer.builder import Builder, Constants, Names, Value
+from snnc.frontends.onnx.writer.builder import Builder, Constants, Names, StepTensor
 from snnc.frontends.onnx.writer.errors import NameClashError, OpenTimeError, UnknownFormError
 from snnc.frontends.onnx.writer.files import INSIDE, save
 from snnc.frontends.onnx.writer.functions import DOMAIN, DOMAIN_VERSION, neuron_functions
 from snnc.frontends.onnx.writer.operations import reduction
-from snnc.frontends.onnx.writer.step import Step
+from snnc.frontends.onnx.writer.step import ScanBody
 
 OPSET: Final = 17
 IR_VERSION: Final = 8
@@ -75,7 +75,7 @@ class _Recorded:
 
     name: str
     result: str
-    value: Value
+    value: StepTensor
     time: int
 
 
@@ -109,7 +109,7 @@ class _Writer:
         batch = self._batch()
         slices = {name: self.names.fresh(f"{name}.now") for name in timed}
         given = {name: self._input(name, slices.get(name), batch) for name in self.inputs}
-        step = Step(self.graph, self.ports, self.main, self.body, batch, self._starts(), given, self.neurons)
+        step = ScanBody(self.graph, self.ports, self.main, self.body, batch, self._starts(), given, self.neurons)
         step.write()
         recorded = [self._recorded(name, step.results[name]) for name in self.outputs]
         self._scan(step, slices, recorded)
@@ -128,7 +128,7 @@ class _Writer:
             helper.set_model_props(model, {KEY: notes})
         return model
 
-    def _notes(self, step: Step, digest: str) -> str | None:
+    def _notes(self, step: ScanBody, digest: str) -> str | None:
         """Return the description of the graph: its arrays by their initializers, ports of populations by the loop's tensors."""
         values: dict[str, dict[str, str]] = {}
         for (name, port), value in step.values.items():
@@ -145,7 +145,7 @@ class _Writer:
                 return self.main.node("Shape", name, wanted="batch", start=axis, end=axis + 1)
         return self.constants.integers([1], "batch")
 
-    def _input(self, name: str, now: str | None, batch: str) -> Value:
+    def _input(self, name: str, now: str | None, batch: str) -> StepTensor:
         """Values of an input at one step, [B, *shape]: in the loop's body, or in the main graph where it has no time axis."""
         operation, layout = self.inputs[name], self.inputs[name].layout
         to, value = (self.main, name) if now is None else (self.body, now)
@@ -155,12 +155,12 @@ class _Writer:
                 shape = self.constants.integers(operation.shape, "shape")
                 full = self.main.node("Concat", batch, shape, wanted="full_shape", axis=0) if operation.shape else batch
                 value = to.node("Expand", value, full, wanted=f"{name}.batched")
-            return Value(value, operation.shape)
+            return StepTensor(value, operation.shape)
         at = _batch_place(layout)
         if at:
             order = [at, *(axis for axis in range(len(operation.shape) + 1) if axis != at)]
             value = to.node("Transpose", value, wanted=f"{name}.batch_first", perm=order)
-        return Value(value, operation.shape)
+        return StepTensor(value, operation.shape)
 
     def _starts(self) -> dict[tuple[str, str], str]:
         found = {}
@@ -175,7 +175,7 @@ class _Writer:
 
     # ---- what comes out ----------------------------------------------------------------------------------------------
 
-    def _recorded(self, name: str, value: Value) -> _Recorded:
+    def _recorded(self, name: str, value: StepTensor) -> _Recorded:
         """Bring the batch axis of what an output records to its place."""
         operation = self.outputs[name]
         layout, rank = operation.layout, len(value.shape) + 1
@@ -216,7 +216,7 @@ class _Writer:
         stop = self.graph.steps if operation.stop is None else operation.stop
         return self.names.fresh("recorded") if stop is None else stop - operation.start
 
-    def _scan(self, step: Step, slices: dict[str, str], recorded: list[_Recorded]) -> None:
+    def _scan(self, step: ScanBody, slices: dict[str, str], recorded: list[_Recorded]) -> None:
         """Add the loop and what happens to its outputs."""
         sequences, axes, infos = list(slices), [], []
         for name, now in slices.items():
@@ -267,7 +267,7 @@ class _Writer:
         self.main.nodes[-1].output[0] = name
         assert value != name
 
-    def _dims(self, shape: Shape, layout: Layout, step: bool = False) -> list[int | str]:
+    def _dims(self, shape: Shape, layout: FileLayout, step: bool = False) -> list[int | str]:
         dims: list[int | str] = list(shape)
         places: list[tuple[int | None, int | str]] = [(layout.batch_axis, self.batch_dim)]
         if step:
@@ -279,7 +279,7 @@ class _Writer:
         return dims
 
 
-def _batch_place(layout: Layout) -> int:
+def _batch_place(layout: FileLayout) -> int:
     """Position of the batch axis in one step of an array that has one."""
     assert layout.batch_axis is not None
     return layout.batch_axis - (layout.time_axis is not None and layout.time_axis < layout.batch_axis)

@@ -15,7 +15,7 @@ from printed_equations import computed
 import snnc
 from snnc.checks.measure import measure
 from snnc.cli import main as cli
-from snnc.compiler.ir.graph import Conv, Graph, Input, Layout, Linear, OneToOne, Output, Pool, Population, Sparse
+from snnc.compiler.ir.graph import Conv, FileLayout, Graph, Input, Linear, OneToOne, Output, Pool, Population, Sparse
 from snnc.compiler.neurons.interpret import evaluate
 from snnc.compiler.neurons.library import ALIF, IF, LI, LIBRARY, LIF, SLSTM, Alpha, CubaLIF, Lapicque, Threshold
 from snnc.understanding.describe import describe
@@ -307,7 +307,7 @@ def test_populations_of_one_neuron_are_explained_once():
 
 def test_names_cannot_steer_the_terminal():
     graph = Graph("evil\x1b[2J")
-    graph.add("x\x1b]0;title\x07", Input((2,), "spikes", Layout()))
+    graph.add("x\x1b]0;title\x07", Input((2,), "spikes", FileLayout()))
     graph.add("[red]n[/red]", Population(LIF(), (2,)))
     graph.add("y", Output())
     graph.connect("x\x1b]0;title\x07", "[red]n[/red]")

@@ -15,7 +15,7 @@ import snnc
 from snnc.checks import other_implementations as other_runs
 from snnc.checks import verifying
 from snnc.cli import main as cli
-from snnc.compiler.ir.graph import Layout, Linear, Output, Population
+from snnc.compiler.ir.graph import FileLayout, Linear, Output, Population
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.frontends.onnx.writer.comparison import compare, compare_port
 from snnc.frontends.onnx.writer.errors import HiddenTooLargeError
@@ -333,9 +333,9 @@ def test_the_first_difference_in_time_is_named_then_the_first_sample():
     theirs[2, 1, 0] = theirs[2, 0, 1] = theirs[3, 0, 0] = 1
     found = compare("y", Output(), ours, theirs, 0.0)
     assert (found.spikes, found.mismatches, found.values, found.step, found.sample, found.agrees) == (True, 3, 24, 2, 0, False)
-    swapped = compare("y", Output("all", Layout(1, 0)), ours.swapaxes(0, 1), theirs.swapaxes(0, 1), 0.0)
+    swapped = compare("y", Output("all", FileLayout(1, 0)), ours.swapaxes(0, 1), theirs.swapaxes(0, 1), 0.0)
     assert (swapped.step, swapped.sample) == (2, 0)
-    summed = compare("y", Output("sum", Layout(0, 1)), ours.sum(0), theirs.sum(0), 0.0)
+    summed = compare("y", Output("sum", FileLayout(0, 1)), ours.sum(0), theirs.sum(0), 0.0)
     assert (summed.step, summed.sample) == (None, 0)
 
 

@@ -10,7 +10,7 @@ import pytest
 import snnc
 from snnc.checks.trial import run_once
 from snnc.cli import main as cli
-from snnc.compiler.ir.graph import Layout, Output, Population
+from snnc.compiler.ir.graph import FileLayout, Output, Population
 from snnc.frontends.ann2snn.errors import AlreadySpikingError, CalibrationMissingError
 from snnc.frontends.onnx.errors import NoTimeError, OnnxError
 from snnc.frontends.onnx.writer.errors import TorchModuleError
@@ -125,7 +125,7 @@ def test_onnx_runtime_sees_the_same_spikes(tmp_path, classifiers, digits):
     names = [name for name, p in graph.of_type(Population) if p.model.name != "I"]
     assert len(names) == 4
     for name in names:
-        graph.add(f"spikes.{name}", Output("all", Layout(0, 1)))
+        graph.add(f"spikes.{name}", Output("all", FileLayout(0, 1)))
         graph.connect(name, f"spikes.{name}")
     snnc.write_onnx(graph, tmp_path / "snn.onnx")
     x = digits[2][:16]

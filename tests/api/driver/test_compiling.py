@@ -76,7 +76,7 @@ def test_a_graph_survives_its_file(tmp_path):
 
 def test_every_kind_of_operation_survives_its_file(tmp_path):
     graph = Graph("all")
-    graph.add("x", ops.Input((2, 6, 6), "spikes", ops.Layout(1, None)))
+    graph.add("x", ops.Input((2, 6, 6), "spikes", ops.FileLayout(1, None)))
     graph.add("conv", ops.Conv(np.ones((3, 2, 3, 3), np.float32), None, (2, 2), ((1, 1), (0, 1)), groups=1))
     graph.add("pool", ops.Pool("max", (2, 2), ceil=True))
     graph.add("scale", ops.Scale(np.float32(2.0) * np.ones((3, 1, 1), np.float32), np.zeros((3, 1, 1), np.float32), True))

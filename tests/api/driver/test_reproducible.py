@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from nets import dense
 
-from snnc.backends.training.checkpoint import Position, Recipe
-from snnc.backends.training.loop import Schedule, train
+from snnc.backends.training.checkpoint import Position, TrainingRecipe
+from snnc.backends.training.loop import BatchSchedule, train
 from snnc.compiler.ir.arrays.randomness import Stream
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
@@ -68,7 +68,7 @@ def test_projects_are_the_same_byte_for_byte_whatever_the_hashes_of_texts_are(tm
     assert printed[0] == printed[1]
 
 
-RECIPE = Recipe(0, 8, 4, True, 3, 1, None, "")
+RECIPE = TrainingRecipe(0, 8, 4, True, 3, 1, None, "")
 
 
 class Unwatched:
@@ -80,7 +80,7 @@ class Unwatched:
 
 
 def test_the_order_of_samples_is_pinned():
-    plan = Schedule(epochs=2, batch=4, full_batches_only=True, shuffle=True, seed=3)
+    plan = BatchSchedule(epochs=2, batch=4, full_batches_only=True, shuffle=True, seed=3)
     orders = []
 
     def step(chosen, epoch, following):

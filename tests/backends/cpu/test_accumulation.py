@@ -7,7 +7,7 @@ from nets import learnable
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.errors import TrainingOptionError
-from snnc.backends.session import Session
+from snnc.backends.session import BackendSession
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
@@ -63,14 +63,14 @@ def test_fitting_in_parts_learns_what_fitting_at_once_does_and_wrong_numbers_are
     x = {info.label: np.moveaxis(inputs[info.id], 1, 0) for info in program.inputs}
     found = []
     for accumulate in (1, 3):
-        session = Session(ReferenceEngine(program, np.float64), program)
+        session = BackendSession(ReferenceEngine(program, np.float64), program)
         session.fit(x, labels, batch=8, epochs=2, accumulate=accumulate)
         found.append(session.state_dict())
     for name, value in found[0].items():
         np.testing.assert_allclose(found[1][name], value, atol=1e-9)
     with pytest.raises(TrainingOptionError, match="accumulate is 0; it is a whole number of 1 or more"):
         session.fit(x, labels, accumulate=0)
-    fixed = Session(type("Fixed", (ReferenceEngine,), {"batch": 8})(program), program)
+    fixed = BackendSession(type("Fixed", (ReferenceEngine,), {"batch": 8})(program), program)
     fixed.engine.batch = 8
     with pytest.raises(TrainingOptionError, match="can wait"):
         fixed.fit(x, labels, accumulate=2)

@@ -20,7 +20,7 @@ import snnc
 from snnc.backends.native.library import NativeLibraryError
 from snnc.backends.native.memory import ListNeeds, Needs, least_bytes, predicted_bytes, run_bytes, segment_for
 from snnc.backends.runtime.errors import MemoryNeededError
-from snnc.backends.session import Session
+from snnc.backends.session import BackendSession
 from snnc.backends.toolchain.compilers import compiler, run_compiler
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
@@ -152,13 +152,13 @@ def test_runs_keep_the_bound_by_smaller_batches_and_are_never_refused():
     few = 1 + BATCH
     x = (np.random.default_rng(0).random((40, STEPS, 6)) < 0.4).astype(np.float32)
     with opened(program) as engine:
-        session = Session(engine, program)
+        session = BackendSession(engine, program)
         wanted, predicted = session.run(np.moveaxis(x, 0, 1)), session.predict(x)
         bound = run_bytes(engine.description, STEPS, few, 2)
     events = snnc.Events.from_dense(np.moveaxis(x, 0, 1))
     for memory, most in ((bound, few), (1, 1)):
         with opened(program, memory=memory) as engine:
-            session, sizes = Session(engine, program), []
+            session, sizes = BackendSession(engine, program), []
             forward = engine.forward
             engine.forward = lambda inputs, initial, forward=forward, sizes=sizes: (
                 sizes.append(next(iter(inputs.values())).shape[1]) or forward(inputs, initial)

@@ -7,7 +7,7 @@ import test_onnx_corpus
 from cpu_projects import opened
 
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.session import Session
+from snnc.backends.session import BackendSession
 from snnc.compiler.lowering.lower import lower
 from snnc.frontends.load import load
 
@@ -59,7 +59,7 @@ def test_the_files_that_always_run_are_of_the_corpus():
 
 def compare(program, runs):
     with opened(program) as engine:
-        session, reference = Session(engine, program), Session(ReferenceEngine(program), program)
+        session, reference = BackendSession(engine, program), BackendSession(ReferenceEngine(program), program)
         for feeds, states in runs:
             found, wanted = session.run(feeds, states), reference.run(feeds, states)
             assert found.keys() == wanted.keys()

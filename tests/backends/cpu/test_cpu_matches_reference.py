@@ -17,7 +17,7 @@ from poplar_projects import hostile, several_inputs
 
 from snnc.backends.cpu.collapse import collapsed
 from snnc.backends.native.library import NativeError
-from snnc.backends.native.storage import Storage
+from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
@@ -87,7 +87,7 @@ def test_an_output_may_be_what_the_backward_pass_reads():
 def test_gradients_of_neurons_near_their_thresholds_equal_those_of_the_reference(surrogate):
     graph = wide(np.random.default_rng(3), LI(0.9))
     program = lower(graph, loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2, 0.9), surrogate=WINDOWS[surrogate])
-    assert len(Storage(program).near) == 2
+    assert len(SequenceStorage(program).near) == 2
     for batch in (3, 20):
         with opened(program, threads=1) as engine:
             assert_same_training(engine, program, updates=2, batch=batch)
@@ -112,7 +112,7 @@ def test_weights_that_no_cache_holds_are_added_in_the_same_order():
 @pytest.mark.parametrize(("readout", "delay"), [(LI(0.9), 2), (SECOND_ORDER, 0)], ids=["delay", "second order"])
 def test_readouts_of_which_only_the_mean_is_read_train_as_in_the_reference(readout, delay):
     program = lower(wide(np.random.default_rng(3), readout, delay), loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2, 0.9))
-    assert collapsed(Storage(program)) is not None
+    assert collapsed(SequenceStorage(program)) is not None
     with opened(program) as engine:
         assert_same_training(engine, program, updates=3)
         with pytest.raises(NativeError, match="run the sequence"):
@@ -125,6 +125,6 @@ def test_readouts_of_which_only_the_mean_is_read_train_as_in_the_reference(reado
 
 @pytest.mark.parametrize("loss", ["ce_max_membrane", "ce_rate"])
 def test_other_readouts_run_step_by_step(loss):
-    assert collapsed(Storage(lower(wide(np.random.default_rng(3), LI(0.9)), loss=parse_loss(loss), optimizer=SGD(1e-2)))) is None
+    assert collapsed(SequenceStorage(lower(wide(np.random.default_rng(3), LI(0.9)), loss=parse_loss(loss), optimizer=SGD(1e-2)))) is None
     spiking = lower(wide(np.random.default_rng(3), LIF(0.9)), loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2))
-    assert collapsed(Storage(spiking)) is None
+    assert collapsed(SequenceStorage(spiking)) is None

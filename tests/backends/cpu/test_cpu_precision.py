@@ -12,7 +12,7 @@ from nets import delayed, dense, learnable, of_model, recurrent
 import snnc
 from snnc.backends.cpu.network import network_context
 from snnc.backends.native.bfloat16 import rounded_values
-from snnc.backends.native.storage import Storage
+from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.reference import backward
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.reference.forward import population_of
@@ -135,7 +135,7 @@ def test_checkpoints_find_the_same_histories_in_half_the_memory():
     inputs, labels = data(program, 11, 5)
     found = []
     with opened(program, precision="bfloat16") as engine:
-        wide = network_context(Storage(program), {}, {"steps": 1, "batch": 1})[2]
+        wide = network_context(SequenceStorage(program), {}, {"steps": 1, "batch": 1})[2]
         assert engine.description["memory"]["rows"]["segment"] == wide.rows["segment"] / 2
         for segment in (0, 4):
             engine._segment = lambda steps, batch, segment=segment: segment

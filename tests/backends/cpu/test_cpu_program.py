@@ -20,7 +20,7 @@ from snnc.backends.cpu.engine import CpuEngine
 from snnc.backends.native.library import NativeError
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.errors import MemoryNeededError, NotTrainableError
-from snnc.backends.session import Session
+from snnc.backends.session import BackendSession
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
@@ -109,7 +109,7 @@ def test_single_steps_begin_with_the_states_that_were_given():
     inputs, _ = data(program, 4, 3)
     initial = {f"{program.populations[0].label}.v": np.linspace(-1, 1, 24).reshape(3, 8)}
     with opened(program) as engine:
-        sessions = [Session(e, program) for e in (engine, ReferenceEngine(program))]
+        sessions = [BackendSession(e, program) for e in (engine, ReferenceEngine(program))]
         for session in sessions:
             session.reset(3, initial)
         for t in range(4):

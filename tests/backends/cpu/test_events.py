@@ -12,7 +12,7 @@ from snnc.backends.native.library import NativeError
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.errors import DataShapeError, EventsError
 from snnc.backends.runtime.events import Events
-from snnc.backends.session import Session
+from snnc.backends.session import BackendSession
 from snnc.compiler.ir.graph import Graph, Input, Output, Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
@@ -67,7 +67,7 @@ def test_sessions_fit_predict_and_run_on_events_on_any_engine():
     random = np.random.default_rng(0)
     x, y = (random.random((11, 6, 6)) < 0.4).astype(np.float32), random.integers(0, 4, 11)
     with opened(program) as engine:
-        for session in (Session(engine, program), Session(ReferenceEngine(program), program)):
+        for session in (BackendSession(engine, program), BackendSession(ReferenceEngine(program), program)):
             start = session.state_dict()
             dense = session.fit(x, y, epochs=2, batch=4).losses, session.predict(x)
             session.load_state_dict(start)
@@ -121,7 +121,7 @@ def test_addresses_out_of_range_and_other_shapes_are_refused():
     program = lower(spiking(recurrent))
     with opened(program) as engine:
         with pytest.raises(DataShapeError, match="events"):
-            Session(engine, program).run(Events.from_dense(np.ones((4, 2, 5))))
+            BackendSession(engine, program).run(Events.from_dense(np.ones((4, 2, 5))))
         engine.forward(data(program, 4, 2)[0], {})
         for begin, ids, text in (([0, 1], [1], "rows"), ([0] + [1] * 8, [9], "below 6"), ([0] + [2] * 8, [3, 1], "ascending")):
             with pytest.raises(NativeError, match=text):

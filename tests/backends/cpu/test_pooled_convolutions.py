@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from indexed_nets import pooled
 
 from snnc.backends.cpu.pooled import with_pooled_convolutions
-from snnc.backends.native.storage import Storage
+from snnc.backends.native.storage import SequenceStorage
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.graph import Population
 from snnc.compiler.ir.step_operations import Convolve, NeuronStep
@@ -25,7 +25,7 @@ def test_training_steps_equal_those_of_the_reference(surrogate):
     program = lower(graph, loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2), loss_output="y", surrogate=given)
     fused, windows = with_pooled_convolutions(program)
     assert len(windows) == 4
-    assert len(Storage(fused, windows).near) == 3 * ("boxcar" in surrogate)
+    assert len(SequenceStorage(fused, windows).near) == 3 * ("boxcar" in surrogate)
     for density in (0.2, 0.9):
         with opened(program) as engine:
             assert_same_training(engine, program, updates=2, density=density)

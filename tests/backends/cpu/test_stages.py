@@ -9,7 +9,7 @@ from nets import join, linear
 from snnc.backends.cpu.collapse import collapsed
 from snnc.backends.cpu.network import network_context
 from snnc.backends.cpu.stages import HEAVY, stages_of
-from snnc.backends.native.storage import Storage
+from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.ir.graph import Graph, Input, Output, Population
 from snnc.compiler.losses import parse_loss
@@ -45,7 +45,7 @@ def lowered(graph, **options):
 
 
 def stages(program):
-    storage = Storage(program)
+    storage = SequenceStorage(program)
     readout = collapsed(storage)
     return stages_of(storage, lambda op: readout is not None and readout.holds(op))
 
@@ -70,7 +70,7 @@ def test_a_connection_in_a_loop_is_never_one_that_runs_ahead():
     crossing = {(c.id) for c in program.connections if c.id in found.backward}
     assert len(crossing) == 1
     assert found.forward == found.backward
-    context, *_ = network_context(Storage(program), {}, {"steps": 1, "batch": 1})
+    context, *_ = network_context(SequenceStorage(program), {}, {"steps": 1, "batch": 1})
     assert [len(block.ahead) > 0 for block in context["blocks"]] == [False, True]
     assert [len(block.behind) > 0 for block in context["blocks"]] == [False, True]
 

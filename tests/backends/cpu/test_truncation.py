@@ -8,7 +8,7 @@ from poplar_projects import machine
 
 import snnc
 from snnc.backends.cpu.collapse import collapsed
-from snnc.backends.native.storage import Storage
+from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.reference.engine import ReferenceEngine
@@ -89,7 +89,7 @@ def test_the_reference_cuts_where_detach_does():
 @pytest.mark.parametrize(("make", "every"), [(recurrent, 3), (delayed, 2), (feedback, 4)])
 def test_the_processor_cuts_where_the_reference_does(make, every):
     program = program_of(make, every)
-    assert collapsed(Storage(program)) is None
+    assert collapsed(SequenceStorage(program)) is None
     with opened(program) as engine:
         assert_same_training(engine, program, updates=2, steps=STEPS, batch=BATCH)
         inputs, labels = data(program, STEPS, BATCH)

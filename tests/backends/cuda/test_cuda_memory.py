@@ -15,7 +15,7 @@ from snnc.backends.native.device_arrays import device_array
 from snnc.backends.native.library import NativeError
 from snnc.backends.native.memory import predicted_bytes
 from snnc.backends.runtime.errors import MemoryNeededError
-from snnc.backends.session import Session
+from snnc.backends.session import BackendSession
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
@@ -191,7 +191,7 @@ def test_a_session_sends_batches_ahead_and_learns_the_same(monkeypatch):
     for ahead in (True, False):
         monkeypatch.setattr(CudaEngine, "takes_ahead", ahead)
         with opened(program) as engine:
-            session = Session(engine, program)
+            session = BackendSession(engine, program)
             session.fit(x, y, epochs=2, batch=4)
             found.append(session.state_dict())
             assert engine.profile()["sent_ahead"] == (5 if ahead else 0)

@@ -20,7 +20,7 @@ from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.errors import NvccMissingError
 from snnc.backends.reference import backward, forward
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.compiler.ir.step_operations import Dense, DenseInputGradient, NeuronAdjoint
+from snnc.compiler.ir.step_operations import DenseInputGradient, DenseProduct, NeuronAdjoint
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
@@ -58,7 +58,7 @@ def test_the_rounding_of_the_oracle_is_to_the_nearest(x):
 @pytest.fixture
 def rounding_reference(monkeypatch):
     """A function of a precision: from there on the reference rounds what that rounds."""
-    usual = forward.run_forward.dispatch(Dense), backward.run_backward.dispatch(DenseInputGradient)
+    usual = forward.run_forward.dispatch(DenseProduct), backward.run_backward.dispatch(DenseInputGradient)
     adjoint = backward.run_backward.dispatch(NeuronAdjoint)
     run = ReferenceEngine._run
 
@@ -89,11 +89,11 @@ def rounding_reference(monkeypatch):
         backward.run_backward.register(DenseInputGradient, dense_input)
         backward.run_backward.register(NeuronAdjoint, with_rounded_deltas)
         if precision == "float16":
-            forward.run_forward.register(Dense, dense_forward)
+            forward.run_forward.register(DenseProduct, dense_forward)
             monkeypatch.setattr(ReferenceEngine, "_run", with_rounded_past)
 
     yield rounds
-    forward.run_forward.register(Dense, usual[0])
+    forward.run_forward.register(DenseProduct, usual[0])
     backward.run_backward.register(DenseInputGradient, usual[1])
     backward.run_backward.register(NeuronAdjoint, adjoint)
 

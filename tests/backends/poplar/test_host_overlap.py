@@ -13,13 +13,13 @@ from wide import sampled
 from snnc.backends.native.library import NativeError
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
-from snnc.backends.session import Session
+from snnc.backends.session import BackendSession
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Host
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.errors import HostOverlapError, MappingOptionError
-from snnc.compiler.tiles.host_io.host_overlap import Wanted, free_tiles, plan_overlap, widened, with_overlap
+from snnc.compiler.tiles.host_io.host_overlap import OverlapRequest, free_tiles, plan_overlap, widened, with_overlap
 from snnc.compiler.tiles.host_io.host_streams import HostStream, Staging, chunk_of, host_streams
 from snnc.compiler.tiles.replan import as_planned
 from snnc.report.pictures.timeline import whole_step
@@ -72,7 +72,7 @@ def test_segments_come_while_the_one_before_runs_and_the_first_over_the_end_of_a
         placed = as_planned(case.plan)
         return make_plan(case.program, machine, steps=STEPS, batch=BATCH, placer=placed, recompute=length, streaming=way)
 
-    plan = plan_overlap(planned, case.program, target, Wanted("on", 2))
+    plan = plan_overlap(planned, case.program, target, OverlapRequest("on", 2))
     assert (plan.streamed, plan.overlap.beside) == (way, "forward")
     assert plan.populations == case.plan.populations
     assert sum(stream.turns * stream.bytes for stream in host_streams(plan, case.program)) == plan.host_bytes
@@ -154,7 +154,7 @@ def test_a_session_offers_batches_by_itself_and_may_be_stopped_at_any():
     y = random.integers(0, 3, len(x))
     found = []
     for engine in (case.open(), overlapped("recurrent", 1).open()):
-        session, seen = Session(engine, case.program), []
+        session, seen = BackendSession(engine, case.program), []
 
         def stop(progress, seen=seen):
             seen.append(progress.loss)
@@ -184,23 +184,23 @@ def planner(name):
 def test_transfers_overlap_only_where_they_matter_and_the_step_gets_shorter():
     program, planned = planner("recurrent")
     target = replace(machine(40), host=Host(8e9, 2, 8))
-    assert plan_overlap(planned, program, target, Wanted()) == planned(target), "243 of 120,000 cycles"
+    assert plan_overlap(planned, program, target, OverlapRequest()) == planned(target), "243 of 120,000 cycles"
     slow = replace(target, host=Host(2e7, 2, 8))
-    plan, off = plan_overlap(planned, program, slow, Wanted()), planned(slow)
+    plan, off = plan_overlap(planned, program, slow, OverlapRequest()), planned(slow)
     assert plan.overlap is not None
     assert plan.overlap.tiles in range(2, 9)
     assert plan.seconds_with_host < off.seconds_with_host
     assert off.seconds_with_host == off.seconds + off.host_seconds
     assert plan.seconds_with_host == pytest.approx(max(plan.seconds, plan.seconds + plan.host_seconds - plan.hidden_host_seconds))
-    assert plan_overlap(planned, program, slow, Wanted("off")).overlap is None
-    assert plan_overlap(planned, program, slow, Wanted("auto", 3)).overlap.tiles == 3
+    assert plan_overlap(planned, program, slow, OverlapRequest("off")).overlap is None
+    assert plan_overlap(planned, program, slow, OverlapRequest("auto", 3)).overlap.tiles == 3
     assert Plan.from_json(plan.to_json()) == plan
 
 
 def test_tiles_that_hold_nothing_are_set_aside_for_free():
     program, planned = planner("recurrent")
     target, asked = load_target("gc200"), []
-    plan = plan_overlap(lambda machine: (asked.append(machine), planned(machine))[1], program, target, Wanted("on"))
+    plan = plan_overlap(lambda machine: (asked.append(machine), planned(machine))[1], program, target, OverlapRequest("on"))
     assert asked == [target]
     off = planned(target)
     assert free_tiles(off) >= 32
@@ -219,13 +219,15 @@ def test_what_cannot_overlap_says_why():
     target = machine(6)
     for number in (6, 7):
         with pytest.raises(MappingOptionError, match=rf"{number} tiles are to be set aside .* has 6: give 1 to 5"):
-            plan_overlap(planned, program, target, Wanted("on", number))
+            plan_overlap(planned, program, target, OverlapRequest("on", number))
     with pytest.raises(HostOverlapError, match=r"does not tell the host's rate; add a section \[host\]"):
-        plan_overlap(planned, program, replace(target, host=None), Wanted("on", 1))
+        plan_overlap(planned, program, replace(target, host=None), OverlapRequest("on", 1))
     full = max(planned(machine(5)).tile_memory)
     with pytest.raises(HostOverlapError, match="no longer hold the network"):
-        plan_overlap(lambda some: planned(replace(some, tile_bytes=10**6)), program, replace(target, tile_bytes=full), Wanted("on", 1))
-    assert plan_overlap(planned, program, replace(target, host=None), Wanted()).overlap is None
+        plan_overlap(
+            lambda some: planned(replace(some, tile_bytes=10**6)), program, replace(target, tile_bytes=full), OverlapRequest("on", 1)
+        )
+    assert plan_overlap(planned, program, replace(target, host=None), OverlapRequest()).overlap is None
 
 
 def test_a_layer_that_lies_over_chips_cannot_leave_a_gap():

@@ -15,7 +15,7 @@ from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.parted import PartedEngine
-from snnc.backends.session import Session
+from snnc.backends.session import BackendSession
 from snnc.compiler.ir.graph import Graph, Input, Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
@@ -122,7 +122,7 @@ def test_batches_offered_ahead_reach_the_parts_as_the_objects_that_are_trained_w
     x, y = (random.random((3 * BATCH, STEPS, 24)) < 0.4).astype(np.float32), random.integers(0, 2, 3 * BATCH)
     ahead = TakesAhead(found.split)
     losses = [
-        Session(PartedEngine(engine, found), case.program).fit(x, y, epochs=2, batch=BATCH).batch_losses
+        BackendSession(PartedEngine(engine, found), case.program).fit(x, y, epochs=2, batch=BATCH).batch_losses
         for engine in (ahead, ReferenceEngine(found.split))
     ]
     assert losses[0] == losses[1]

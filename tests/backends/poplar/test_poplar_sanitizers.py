@@ -11,7 +11,7 @@ from sanitizers import SANITIZERS, preloading
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.compiler.machines.target import Host
 from snnc.compiler.tiles import make_plan
-from snnc.compiler.tiles.host_io.host_overlap import Wanted, plan_overlap
+from snnc.compiler.tiles.host_io.host_overlap import OverlapRequest, plan_overlap
 from snnc.compiler.tiles.replan import as_planned
 
 
@@ -22,7 +22,7 @@ def segments(folder, way, length, rate):
     def planned(machine):
         return make_plan(case.program, machine, steps=STEPS, batch=BATCH, placer=as_planned(case.plan), recompute=length, streaming=way)
 
-    plan = plan_overlap(planned, case.program, replace(case.plan.target, tiles_per_chip=6, host=Host(rate)), Wanted("on", 2))
+    plan = plan_overlap(planned, case.program, replace(case.plan.target, tiles_per_chip=6, host=Host(rate)), OverlapRequest("on", 2))
     return emit_poplar(case.program, plan, folder / way)
 
 

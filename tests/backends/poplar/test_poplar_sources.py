@@ -19,7 +19,7 @@ from snnc.backends.native.library import NativeLibraryError, NativeSession
 from snnc.backends.poplar.build import build_poplar
 from snnc.backends.poplar.emit import emit_poplar, render
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
-from snnc.backends.poplar.network import Network
+from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.vertices.losses import loss_context
 from snnc.compiler.errors import BuildError
 from snnc.compiler.ir.graph import Population
@@ -117,7 +117,7 @@ def test_populations_of_one_structure_share_their_codelets():
         join(graph, f"{source}_{target}", linear(random, 8 if target != "readout" else 4, 8), source, target)
     program = lower(graph, loss=parse_loss("ce_count"), optimizer=Adam(), steps=STEPS)
     plan = make_plan(program, machine(16), steps=STEPS, batch=BATCH)
-    codelets = render(Network(program, plan))["codelets.cpp"]
+    codelets = render(PoplarNetwork(program, plan))["codelets.cpp"]
     kinds = re.findall(r"^class (\w+)", codelets, re.M)
     assert len(kinds) == len(set(kinds))
     assert sum(kind.startswith("Forward") for kind in kinds) == 3, "behind values, behind one link of spikes, behind two"

@@ -27,7 +27,7 @@ from snnc.compiler.tiles.placement.choices import choices
 from snnc.compiler.tiles.placement.cut import Cut
 from snnc.compiler.tiles.placement.placement import Placement, lay_range
 from snnc.compiler.tiles.placement.sharing import sharing_tiles
-from snnc.compiler.tiles.planning.ordering import Ordered, activity_of
+from snnc.compiler.tiles.planning.ordering import ChannelOrders, activity_of
 from snnc.driver.activity import measure_activity
 
 LOSS = parse_loss("ce_mean_membrane")
@@ -84,7 +84,7 @@ def test_what_the_loss_reads_and_what_goes_by_number_stays_in_the_authors_order(
 def test_measured_spikes_and_rates_move_with_the_values_of_an_order(grain):
     program = program_of(convolutional, Adam(1e-2))
     chosen = orders(program, grain)
-    way = Ordered(chosen, reorder(program, chosen))
+    way = ChannelOrders(chosen, reorder(program, chosen))
     x = {i.id: (np.random.default_rng(1).random((STEPS, BATCH, *i.shape)) < 0.3).astype(np.float32) for i in program.inputs}
     found = activity_of(way, measure_activity(program, x, "here"))
     assert {"x0_in", "p0_o0"} <= set(found.patterns) == set(found.rates)

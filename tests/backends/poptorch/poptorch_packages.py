@@ -14,7 +14,7 @@ from poplar_projects import machine, several_inputs
 from windowed_nets import deep
 
 from snnc.backends.poptorch.emit import emit_poptorch
-from snnc.backends.poptorch.operation import Operation
+from snnc.backends.poptorch.operation import PopartOperation
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.files.temporary import HeldFolder
 from snnc.compiler.ir.plan import Plan
@@ -46,7 +46,7 @@ class Package:
 
     @cached_property
     def operation(self):
-        return Operation(self.program, self.plan)
+        return PopartOperation(self.program, self.plan)
 
     def reference(self):
         return ReferenceEngine(self.program)

@@ -12,7 +12,7 @@ from poptorch_packages import package
 from snnc.backends.emulator.build import compile_program
 from snnc.backends.poptorch.build import include_dir, popart_library
 from snnc.backends.poptorch.errors import PopArtError
-from snnc.backends.poptorch.popart import Source, load_operation, open_operation
+from snnc.backends.poptorch.popart import GradientInput, load_operation, open_operation
 
 NOWHERE = 0xFFFFFFFF
 
@@ -38,7 +38,7 @@ def test_an_operation_and_its_gradient_run(case):
     x = np.random.default_rng(0).random((40, 3)).astype(np.float32)
     assert np.array_equal(operation.run([x])[0], x[::-1])
     gradient = operation.gradient()
-    assert (gradient.sources, gradient.targets) == ((Source("gradient", 0), Source("in", 0)), (0,))
+    assert (gradient.sources, gradient.targets) == ((GradientInput("gradient", 0), GradientInput("in", 0)), (0,))
     assert np.array_equal(gradient.run([2 * x, x])[0], 2 * x[::-1])
     operation.close()
 

@@ -20,7 +20,7 @@ from safetensors.numpy import load_file, save_file  # noqa: E402
 import snnc  # noqa: E402
 from snnc.backends.poptorch.emit import emit_poptorch, render  # noqa: E402
 from snnc.backends.poptorch.errors import PopArtError, PopTorchFolderError, UnsupportedOnPopTorchError  # noqa: E402
-from snnc.backends.poptorch.operation import Operation  # noqa: E402
+from snnc.backends.poptorch.operation import PopartOperation  # noqa: E402
 from snnc.backends.poptorch.popart import open_operation  # noqa: E402
 from snnc.compiler.losses import LOSSES, parse_loss  # noqa: E402
 from snnc.driver.compiling import compile_to_folder  # noqa: E402
@@ -67,7 +67,7 @@ def test_names_of_the_model_stand_in_network_json_alone():
 def test_codelets_are_those_of_the_poplar_target():
     """The classes of the same plan are printed alike; only what updates parameters and computes the loss is missing."""
     poplar = project("recurrent")
-    texts = render(Operation(poplar.program, poplar.plan))
+    texts = render(PopartOperation(poplar.program, poplar.plan))
     ours, theirs = classes_of(texts["codelets.cpp"]), classes_of((poplar.folder / "codelets.cpp").read_text())
     shared = {name for name in ours if ours[name] == theirs.get(name)}
     assert {name for name in theirs if re.match("Clock|Forward|Backward|Relay|SourceGradient|WeightRows", name)} <= shared
@@ -159,7 +159,7 @@ def test_losses_are_those_of_the_compiler(name):
     case, loss = package("windows"), parse_loss(name)
     program = replace(case.program, loss=loss)
     space = {}
-    exec(render(Operation(program, case.plan))["spiking_network/loss.py"], space)  # our own text
+    exec(render(PopartOperation(program, case.plan))["spiking_network/loss.py"], space)  # our own text
     random = np.random.default_rng(2)
     record, labels = random.normal(size=(STEPS, 6, 4)).astype(np.float32), random.integers(0, 4, 6)
     given = torch.from_numpy(np.swapaxes(record, 0, 1).copy()).requires_grad_()
@@ -174,7 +174,7 @@ def test_losses_are_those_of_the_compiler(name):
 def test_a_network_on_several_ipus_is_refused():
     case = project("learnable")
     with pytest.raises(UnsupportedOnPopTorchError, match="over 2 IPUs of tiny2x2"):
-        Operation(case.program, case.plan)
+        PopartOperation(case.program, case.plan)
 
 
 def test_what_lies_outside_the_tiles_is_refused(tmp_path):

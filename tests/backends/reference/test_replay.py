@@ -6,7 +6,7 @@ from nets import feedback, recurrent, skip
 
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.errors import NoStepwiseError
-from snnc.backends.session import Session
+from snnc.backends.session import BackendSession
 from snnc.compiler.lowering.lower import lower
 
 
@@ -29,7 +29,7 @@ def test_steps_of_a_machine_equal_those_of_the_reference(net):
     program = lower(net(np.random.default_rng(0)), steps=6)
     rng = np.random.default_rng(2)
     inputs = {i.label: (rng.random((6, 3, *i.shape)) < 0.5).astype(np.float32) for i in program.inputs}
-    stepping, machine = Session(ReferenceEngine(program), program), Session(Sequences(program, 6, 4), program)
+    stepping, machine = BackendSession(ReferenceEngine(program), program), BackendSession(Sequences(program, 6, 4), program)
     for _ in range(2):
         for t in range(6):
             given = {name: array[t] for name, array in inputs.items()}

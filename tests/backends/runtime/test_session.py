@@ -8,8 +8,8 @@ from resuming import assert_goes_on
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime import errors
 from snnc.backends.runtime.weights import load_weights, save_weights
-from snnc.backends.session import Session
-from snnc.compiler.ir.graph import Graph, Input, Layout, Output, Population, StateRef
+from snnc.backends.session import BackendSession
+from snnc.compiler.ir.graph import FileLayout, Graph, Input, Output, Population, StateRef
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
@@ -50,7 +50,7 @@ def graph_of(net=dense, seed=0, **options):
 
 def session_of(graph, batch=None, **options):
     program = lower(graph, **options)
-    return Session(ReferenceEngine(program) if batch is None else FixedEngine(program, batch), program)
+    return BackendSession(ReferenceEngine(program) if batch is None else FixedEngine(program, batch), program)
 
 
 def trainable(batch=None, optimizer=None, **options):
@@ -71,7 +71,8 @@ def test_run_takes_an_array_or_a_mapping():
 
 
 @pytest.mark.parametrize(
-    ("layout", "order"), [(Layout(1, 0), (1, 0, 2)), (Layout(0, 1), (0, 1, 2)), (Layout(2, 0), (1, 2, 0)), (Layout(2, 1), (2, 1, 0))]
+    ("layout", "order"),
+    [(FileLayout(1, 0), (1, 0, 2)), (FileLayout(0, 1), (0, 1, 2)), (FileLayout(2, 0), (1, 2, 0)), (FileLayout(2, 1), (2, 1, 0))],
 )
 def test_layouts_of_files_are_kept_both_ways(layout, order):
     graph, x = graph_of(), values(5, 3, 6)
@@ -86,8 +87,8 @@ def test_layouts_of_files_are_kept_both_ways(layout, order):
 def test_a_file_without_batch_axis_takes_and_gives_one_sample():
     graph, x = graph_of(), values(5, 1, 6)
     wanted = session_of(graph).run(x)["y"]
-    graph.nx.nodes["x"]["operation"] = Input((6,), layout=Layout(0, None))
-    graph.nx.nodes["y"]["operation"] = Output(layout=Layout(0, None))
+    graph.nx.nodes["x"]["operation"] = Input((6,), layout=FileLayout(0, None))
+    graph.nx.nodes["y"]["operation"] = Output(layout=FileLayout(0, None))
     np.testing.assert_array_equal(session_of(graph).run(x[:, 0])["y"], wanted[:, 0])
 
 
@@ -95,7 +96,7 @@ def test_a_file_without_batch_axis_takes_and_gives_one_sample():
 def test_readouts_summarise_over_time(readout):
     graph, x = graph_of(readout=LI(0.9)), values(5, 3, 6)
     whole = session_of(graph).run(x)["y"]
-    graph.nx.nodes["y"]["operation"] = Output(readout, Layout(None, 0))
+    graph.nx.nodes["y"]["operation"] = Output(readout, FileLayout(None, 0))
     wanted = {"last": whole[-1], "sum": whole.sum(0), "mean": whole.mean(0), "max": whole.max(0)}[readout]
     np.testing.assert_array_equal(session_of(graph).run(x)["y"], wanted)
 
@@ -103,7 +104,7 @@ def test_readouts_summarise_over_time(readout):
 def test_a_static_input_is_the_same_at_every_step():
     graph, x = graph_of(), values(3, 6)
     wanted = session_of(graph).run(np.repeat(x[None], 7, axis=0))["y"]
-    graph.nx.nodes["x"]["operation"] = Input((6,), layout=Layout(None, 0))
+    graph.nx.nodes["x"]["operation"] = Input((6,), layout=FileLayout(None, 0))
     session = session_of(graph)
     np.testing.assert_array_equal(session.run(x, steps=7)["y"], wanted)
     np.testing.assert_array_equal(session.run(np.repeat(x[None], 7, axis=0))["y"], wanted)
@@ -201,7 +202,7 @@ def test_the_learning_rate_may_follow_the_epoch():
 
 def test_static_samples_train():
     graph = graph_of(classes=2)
-    graph.nx.nodes["x"]["operation"] = Input((6,), layout=Layout(None, 0))
+    graph.nx.nodes["x"]["operation"] = Input((6,), layout=FileLayout(None, 0))
     session = session_of(graph, loss=parse_loss("ce_count"), optimizer=Adam(1e-2), steps=9)
     x, y = separable()
     assert session.fit(x.mean(1), y, epochs=3).losses[-1] > 0
@@ -373,7 +374,7 @@ def test_a_fixed_number_of_steps_is_kept():
 
 def test_a_static_network_needs_to_know_its_steps():
     graph = graph_of()
-    graph.nx.nodes["x"]["operation"] = Input((6,), layout=Layout(None, 0))
+    graph.nx.nodes["x"]["operation"] = Input((6,), layout=FileLayout(None, 0))
     with pytest.raises(errors.StepsError, match="steps="):
         session_of(graph).run(X[0])
 
@@ -425,7 +426,7 @@ def test_several_axes_of_neurons_keep_their_shape():
     graph.add("x", Input((2, 3)))
     graph.add("n", Population(LIF(0.9), (2, 3), {"beta": values(2, 3)}))
     graph.connect("x", "n")
-    graph.add("y", Output(layout=Layout(1, 0)))
+    graph.add("y", Output(layout=FileLayout(1, 0)))
     graph.connect("n", "y")
     session = session_of(graph)
     assert session.run(values(5, 4, 2, 3), {"n.v": np.ones((2, 3))})["y"].shape == (4, 5, 2, 3)

@@ -9,7 +9,7 @@ import cuda_projects
 import numpy as np
 from nets import learnable, recurrent
 
-from snnc.backends.session import Session
+from snnc.backends.session import BackendSession
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
 from snnc.compiler.lowering.lower import lower
@@ -45,7 +45,7 @@ def session_of(name, program=None):
     program = program or case.program()
     opened = cuda_projects.opened(program) if case.target == "cuda" else cpu_projects.opened(program, threads=1)
     with opened as engine:
-        yield Session(engine, program)
+        yield BackendSession(engine, program)
 
 
 def samples_of(program):

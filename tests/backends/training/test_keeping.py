@@ -21,7 +21,7 @@ from snnc.backends.runtime.errors import (
     WeightNotFiniteError,
 )
 from snnc.backends.runtime.weights import load_weights, packed, read_weight_file
-from snnc.backends.session import Session
+from snnc.backends.session import BackendSession
 from snnc.backends.training.checkpoint import Checkpoints, read_position, seconds_of
 from snnc.compiler.files import durable
 from snnc.compiler.losses import parse_loss
@@ -47,7 +47,7 @@ def compiled(target="reference", **options):
 def on_cuda_host(loss, optimizer, batch):
     """The CUDA program, built for the processor."""
     program = lower(net().graph(), loss=parse_loss(loss), optimizer=parse_optimizer(optimizer))
-    with opened(program) as engine, Session(engine, program) as session:
+    with opened(program) as engine, BackendSession(engine, program) as session:
         yield session
 
 

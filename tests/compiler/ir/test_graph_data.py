@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from snnc.compiler.errors import GraphDataError
-from snnc.compiler.ir.graph import Add, Conv, Graph, Input, Layout, Linear, Output, Pad, Pool, Population, Reduce, Sparse, StateRef
+from snnc.compiler.ir.graph import Add, Conv, FileLayout, Graph, Input, Linear, Output, Pad, Pool, Population, Reduce, Sparse, StateRef
 from snnc.compiler.ir.graph_data import MAX_NAMES, edges_in_order, graph_from_data, graph_to_data
 from snnc.compiler.ir.graph_equality import differences
 from snnc.compiler.neurons.library import LIF
@@ -22,7 +22,7 @@ F = np.float32
 def network():
     """All kinds of fields, and edges that were not added from node to node."""
     graph = Graph("net", 4)
-    graph.add("x", Input((np.int64(2), 4, 4), "spikes", Layout(1, None)))
+    graph.add("x", Input((np.int64(2), 4, 4), "spikes", FileLayout(1, None)))
     graph.add("conv", Conv(np.ones((2, 2, 3, 3), F), None, (2, 1), ((1, 0), (0, 1)), groups=1, learnable=False))
     graph.add("pool", Pool("max", (2, 2), ceil=True))
     graph.add("pad", Pad(((0, 0), (1, 0), (0, 1))))
@@ -31,7 +31,7 @@ def network():
     graph.add("a", Linear(np.full((2, 2), 0.5)))
     graph.add("b", Sparse(np.ones(2, F), np.array([0, 1], np.int32), np.array([0, 1, 2], np.int32), (2, 2)))
     graph.add("h", Population(LIF(0.9), (2,), {"beta": F(0.5)}, frozenset({"beta"}), {"v": np.zeros(2)}, atan(2.0)))
-    graph.add("y", Output("all", Layout(2, 0)))
+    graph.add("y", Output("all", FileLayout(2, 0)))
     rows = ("x", "conv"), ("conv", "pool"), ("pool", "pad"), ("pad", "least"), ("b", "sum"), ("least", "b"), ("a", "sum"), ("least", "a")
     for source, target in (*rows, ("b", "sum"), ("sum", "h"), ("h", "y")):
         graph.connect(source, target)
@@ -105,7 +105,7 @@ def put(name, **values):
         lambda g: g.add("z", Add()),
         put("conv", weight=np.zeros((2, 2, 3, 3), F)),
         put("conv", bias=np.zeros(2, F)),
-        put("x", layout=Layout(0, None)),
+        put("x", layout=FileLayout(0, None)),
         put("h", surrogate=None),
         put("h", learnable=frozenset()),
         put("h", model=LIF(0.8)),

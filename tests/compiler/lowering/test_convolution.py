@@ -13,18 +13,18 @@ from snnc.compiler.ir.arrays.windows import windows_of
 from snnc.compiler.ir.graph import Conv, Flatten, Graph, Input, Linear, Output, Pool, Population, Reduce, Reshape, Scale, Slice, StateRef
 from snnc.compiler.ir.shapes import Port, port_map
 from snnc.compiler.ir.step_operations import (
+    AddReduced,
+    AddSlice,
     Convolve,
     ConvolveBiasGradient,
     ConvolveInputGradient,
     ConvolveWeightGradient,
-    Cut,
     Fill,
     Pooling,
     PoolingGradient,
-    Reduction,
     Rescale,
 )
-from snnc.compiler.ir.step_operations import OneToOne as OneToOneStep
+from snnc.compiler.ir.step_operations import AddScaled as OneToOneStep
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
@@ -262,8 +262,8 @@ def test_a_scale_with_one_number_a_value_is_one_to_one(scale, kind):
 
 def test_reductions_and_slices_count_their_axes_from_the_front():
     program = lower(chain(Reduce("mean", (-1,)), Slice(-1, 1, 4), fire(2, 3)))
-    assert [op.axes for op in of(Reduction, program.forward)] == [(2,)]
-    assert [(op.axis, op.start, op.stop) for op in of(Cut, program.forward)] == [(1, 1, 4)]
+    assert [op.axes for op in of(AddReduced, program.forward)] == [(2,)]
+    assert [(op.axis, op.start, op.stop) for op in of(AddSlice, program.forward)] == [(1, 1, 4)]
 
 
 def trained(*, learnable):

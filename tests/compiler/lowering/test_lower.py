@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from snnc.compiler.errors import InvalidValueError, LossOutputError, NothingToLearnError, ShapeMismatchError
-from snnc.compiler.ir.graph import Concat, Graph, Input, Layout, Linear, OneToOne, Output, Population, StateRef
+from snnc.compiler.ir.graph import Concat, FileLayout, Graph, Input, Linear, OneToOne, Output, Population, StateRef
+from snnc.compiler.ir.step_operations import AddScaled as OneToOneOp
 from snnc.compiler.ir.step_operations import (
+    BufferValue,
     DenseInputGradient,
     DenseWeightGradient,
     Fill,
@@ -15,9 +17,7 @@ from snnc.compiler.ir.step_operations import (
     NeuronStep,
     Record,
     RecordAdjoint,
-    Value,
 )
-from snnc.compiler.ir.step_operations import OneToOne as OneToOneOp
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.lowering.lower import lower
@@ -34,7 +34,7 @@ def net(hidden=None, readout=None, rec=True):
     graph.add("y", Output())
     graph.add("readout", Population(readout or LIF(0.8), (2,)))
     graph.add("hidden", Population(hidden or LIF(0.9), (3,)))
-    graph.add("x", Input((4,), "spikes", Layout(1, 0)))
+    graph.add("x", Input((4,), "spikes", FileLayout(1, 0)))
     for name, operation, source, target, delay in (
         ("fc2", weight(2, 3), "hidden", "readout", 0),
         ("rec", weight(3, 3), "hidden", "hidden", 1),
@@ -84,7 +84,7 @@ def test_ids_are_canonical_and_labels_the_authors():
     ]
     labels = {p.label for p in program.parameters.values()}
     assert {"fc1.weight", "fc1.bias", "rec.weight", "hidden.beta", "readout.threshold"} <= labels
-    assert program.inputs[0].layout == Layout(1, 0)
+    assert program.inputs[0].layout == FileLayout(1, 0)
     assert program.steps == 9
     assert lower(net(), steps=5).steps == 5
 
@@ -94,7 +94,7 @@ def test_every_buffer_that_an_operation_names_exists():
     for op in (*program.forward, *program.backward, *program.update):
         for field in dataclasses.fields(op):
             value = getattr(op, field.name)
-            names = [value.buffer] if isinstance(value, Value) else value if isinstance(value, tuple) else [value]
+            names = [value.buffer] if isinstance(value, BufferValue) else value if isinstance(value, tuple) else [value]
             if field.name not in ("connection", "population", "output", "offset"):
                 assert all(name is None or name in program.buffers for name in names), op
 

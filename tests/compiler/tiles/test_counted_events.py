@@ -17,7 +17,7 @@ from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import codelet_costs, make_plan, worker_cycles
 from snnc.compiler.tiles.cycles.load import makespans
 from snnc.compiler.tiles.network import describe
-from snnc.compiler.tiles.request import Request
+from snnc.compiler.tiles.request import MappingRequest
 from snnc.compiler.tiles.schedule.schedule import make_schedule
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
@@ -168,7 +168,7 @@ def test_tables_of_choices_count_the_block_with_the_busiest_samples():
     made = deep()
     counts = counts_of(made, steps=12, samples=6)
     network = describe(made)
-    asked = Request(network, make_schedule(network), machine(64), 12, 6, "exact", None, None, None, None, None, counts=counts)
+    asked = MappingRequest(network, make_schedule(network), machine(64), 12, 6, "exact", None, None, None, None, None, counts=counts)
     problem = next(iter(asked.problems()))
     for bus in problem.buses:
         for samples in (1, 2, 3, 6):

@@ -24,7 +24,7 @@ from snnc.compiler.tiles.placement.choices import cuts
 from snnc.compiler.tiles.placement.cut import Cuts
 from snnc.compiler.tiles.placement.looks import Clocks, Looks
 from snnc.compiler.tiles.placement.search import Search
-from snnc.compiler.tiles.request import Request
+from snnc.compiler.tiles.request import MappingRequest
 from snnc.compiler.tiles.schedule.schedule import make_schedule
 
 STEPS, BATCH = 6, 4
@@ -49,7 +49,7 @@ def program():
 @pytest.fixture(scope="module")
 def request_of(program):
     network = describe(program)
-    return Request(network, make_schedule(network), TARGET, STEPS, BATCH, "exact", None, None, None)
+    return MappingRequest(network, make_schedule(network), TARGET, STEPS, BATCH, "exact", None, None, None)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from onnx_files import F, File
 from relu_files import cnn, drawn, mlp, named, runtime
 
 import snnc
-from snnc.compiler.ir.graph import Graph, Input, Layout, Linear, Output, Population, Reduce, Scale
+from snnc.compiler.ir.graph import FileLayout, Graph, Input, Linear, Output, Population, Reduce, Scale
 from snnc.compiler.ir.shapes import port_map
 from snnc.frontends.ann2snn.balance import scales
 from snnc.frontends.ann2snn.conversion import convert_file
@@ -27,10 +27,10 @@ from snnc.frontends.ann2snn.errors import (
 from snnc.frontends.ann2snn.read import read_relu_network, recognise
 from snnc.frontends.ann2snn.rectifiers import spiking
 from snnc.frontends.ann2snn.samples import checked, split
-from snnc.frontends.onnx.errors import MalformedGraphError, TooLargeError
+from snnc.frontends.onnx.errors import MalformedGraphError, OnnxLimitError
 
 pytest.importorskip("onnxruntime")
-STATIC = Layout(None, 0)
+STATIC = FileLayout(None, 0)
 CORPUS = ("ann_cnn_bn_max_dyn", "ann_mlp_relu6_clip_ts", "ann_mlp_relu_dyn", "ann_mlp_relu_ts", "ann_resblock_dyn")
 
 
@@ -433,7 +433,7 @@ def test_a_network_too_large_to_be_run_is_refused_before_it_takes_memory(tmp_pat
     f = File()
     x = f("Conv", "x", drawn(rng, 64, 1, 7, 7), pads=[3, 3, 3, 3])
     named(f, f("GlobalAveragePool", f("Relu", f("Conv", x, drawn(rng, 1, 64, 7, 7)))))
-    with pytest.raises(TooLargeError, match="numbers at a time"):
+    with pytest.raises(OnnxLimitError, match="numbers at a time"):
         read_relu_network(f.save(tmp_path / "m.onnx", {"x": ["n", 1, 900, 900]}, ["y"]))
 
 

@@ -9,7 +9,7 @@ import snnc
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.ir.arrays.sparse import dense_weight
 from snnc.compiler.lowering.lower import lower
-from snnc.frontends.common.execute import Runner
+from snnc.frontends.common.execute import GraphRunner
 from snnc.frontends.nir.errors import NotInNirError
 from snnc.frontends.nir.writing.write import write_nir
 
@@ -48,7 +48,7 @@ def test_nir_has_no_padding(tmp_path):
 def test_the_simulator_of_imports_runs_sparse_connections_and_paddings():
     graph, x = network(part=True), spikes()
     wanted = ReferenceEngine(lower(graph), np.float64).forward({"x0": x}, {})["y0"]
-    runner = Runner(graph, 2, {})
+    runner = GraphRunner(graph, 2, {})
     found = np.stack([runner.step({"x": step})["y"] for step in x])
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
     assert wanted[..., 2:5].any()

@@ -12,10 +12,10 @@ from snnc.compiler.ir.graph import (
     Add,
     Concat,
     Conv,
+    FileLayout,
     Flatten,
     Graph,
     Input,
-    Layout,
     Linear,
     OneToOne,
     Output,
@@ -199,14 +199,14 @@ def test_reading_undoes_writing(graph, tmp_path):
 def full():
     """A network with all that NIR has no words for, but that changes no value."""
     graph = Graph("a name", 7)
-    graph.add("x/1", Input((4,), "spikes", Layout(1, 0)))
+    graph.add("x/1", Input((4,), "spikes", FileLayout(1, 0)))
     graph.add("both", Add())
     pattern = {"indices": np.array([1, 3, 0], np.int32), "indptr": np.array([0, 2, 3], np.int32), "shape": (2, 4)}
     graph.add("few", Sparse(np.array([0.5, -1.0, 2.0], np.float32), **pattern, learnable=False))
     graph.add("relay", Population(Identity(), (2,)))
     parameters = {"beta": np.full(2, 0.75, np.float32)}
     graph.add("h.1", Population(LIF(**AT_ONCE), (2,), parameters, frozenset({"beta"}), {"v": np.zeros(2, np.float32)}, fast_sigmoid(10.0)))
-    graph.add("y", Output("all", Layout(2, 0)))
+    graph.add("y", Output("all", FileLayout(2, 0)))
     for edge in (("x/1", "both"), ("x/1", "both"), ("both", "few"), ("few", "relay"), ("relay", "h.1"), ("h.1", "y")):
         graph.connect(*edge)
     graph.state_inputs = {"v0": StateRef("h.1", "v")}
@@ -402,7 +402,7 @@ def test_ends_and_ports_that_nir_lacks(tmp_path):
     last = through(Linear(np.ones((2, 3), np.float32)))
     last.nx.nodes["output"]["operation"] = Output("last")
     still = through(Linear(np.ones((2, 3), np.float32)))
-    still.nx.nodes["input"]["operation"] = Input((3,), layout=Layout(None, 0))
+    still.nx.nodes["input"]["operation"] = Input((3,), layout=FileLayout(None, 0))
     membrane = alone(LIF(**AT_ONCE))
     membrane.add("v", Output())
     membrane.connect("n", "v", source_port="v")

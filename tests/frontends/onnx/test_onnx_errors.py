@@ -128,7 +128,7 @@ def test_an_enormous_trip_count(trips, tmp_path):
     )
     f = File()
     f("Loop", np.array(trips), np.array(True), "x", body=body)
-    refused(saved(f, tmp_path), errors.TooLargeError, "trip")
+    refused(saved(f, tmp_path), errors.OnnxLimitError, "trip")
 
 
 def test_shapes_that_do_not_fit(tmp_path):
@@ -333,7 +333,7 @@ def test_weights_that_no_node_reads_are_not_loaded(read, tmp_path, monkeypatch):
 def test_a_time_axis_of_more_steps_than_are_unrolled(steps, tmp_path):
     f = File()
     unrolled(f, lambda t: t)
-    refused(saved(f, tmp_path, {"x": [steps, 2, 3]}), errors.TooLargeError, f"{steps:,} time steps|elements")
+    refused(saved(f, tmp_path, {"x": [steps, 2, 3]}), errors.OnnxLimitError, f"{steps:,} time steps|elements")
 
 
 def test_a_step_of_more_values_than_are_compared(tmp_path):
@@ -342,7 +342,7 @@ def test_a_step_of_more_values_than_are_compared(tmp_path):
         mem = f("Add", f("Mul", 0.9, mem), f("Gather", "x", np.array(t), axis=0))
         spikes.append(f("Cast", f("Greater", mem, np.array(1, F)), to=1))
     f.stack(spikes, "y")
-    refused(f.save(tmp_path / "m.onnx", {"x": [4, 10**8, 3]}, ["y"]), errors.TooLargeError, "elements")
+    refused(f.save(tmp_path / "m.onnx", {"x": [4, 10**8, 3]}, ["y"]), errors.OnnxLimitError, "elements")
 
 
 def late_recurrence(path, steps):

@@ -13,7 +13,7 @@ from random_graphs import any_graphs, feeds
 from simulate import simulate
 
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.session import Session
+from snnc.backends.session import BackendSession
 from snnc.compiler.errors import GraphError
 from snnc.compiler.ir.graph import Graph, Input, Linear, Output, Population
 from snnc.compiler.ir.graph_equality import differences
@@ -37,7 +37,7 @@ F = np.float32
 
 def run_reference(graph, feeds):
     program = lower(graph)
-    with Session(ReferenceEngine(program), program) as session:
+    with BackendSession(ReferenceEngine(program), program) as session:
         return session.run(feeds)
 
 
@@ -74,7 +74,7 @@ def test_onnx_runtime_computes_what_the_reference_computes(graph, form, tmp_path
     session = ort.InferenceSession(str(path))
     found = dict(zip([o.name for o in session.get_outputs()], session.run(None, given | states), strict=True))
     program = lower(graph)
-    with Session(ReferenceEngine(program), program) as reference:
+    with BackendSession(ReferenceEngine(program), program) as reference:
         wanted = reference.run(given, states)
     for name, array in wanted.items():
         assert found[name].shape == array.shape

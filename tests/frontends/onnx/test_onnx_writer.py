@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from simulate import simulate
 
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.session import Session
+from snnc.backends.session import BackendSession
 from snnc.compiler.errors import WindowError
 from snnc.compiler.ir.graph import (
     Add,
     Concat,
     Conv,
+    FileLayout,
     Flatten,
     Graph,
     Input,
-    Layout,
     Linear,
     OneToOne,
     Output,
@@ -36,7 +36,7 @@ from snnc.compiler.neurons.neuron import neuron
 from snnc.frontends.common.recognise import recognise
 from snnc.frontends.load import load
 from snnc.frontends.onnx.writer import files
-from snnc.frontends.onnx.writer.builder import Builder, Constants, Names, Value
+from snnc.frontends.onnx.writer.builder import Builder, Constants, Names, StepTensor
 from snnc.frontends.onnx.writer.errors import (
     CheckerError,
     NameClashError,
@@ -59,7 +59,7 @@ def run_file(path, feeds):
 
 def run_reference(graph, feeds, states=None):
     program = lower(graph)
-    with Session(ReferenceEngine(program), program) as session:
+    with BackendSession(ReferenceEngine(program), program) as session:
         return session.run(feeds, states or {})
 
 
@@ -77,7 +77,7 @@ def layers(*names_and_operations, readout="all", port="", layout=None):
         if last is not None:
             graph.connect(last, name)
         last = name
-    graph.add("y", Output(readout, layout or Layout()))
+    graph.add("y", Output(readout, layout or FileLayout()))
     graph.connect(last, "y", source_port=port)
     return graph
 
@@ -146,7 +146,7 @@ def random_graphs(draw):
     models = [LIF(0.5), LIF(0.75, reset="zero"), CubaLIF(0.5, 0.75), LI(0.5), *CUSTOM]
     graph = Graph("random")
     time_axis, batch_axis = draw(st.sampled_from([(0, 1), (1, 0), (2, 0), (0, None)]))
-    graph.add("x", Input((4,), "values", Layout(time_axis, batch_axis)))
+    graph.add("x", Input((4,), "values", FileLayout(time_axis, batch_axis)))
     names = [f"h{k}" for k in range(draw(st.integers(1, 3)))]
     for name in names:
         model = draw(st.sampled_from(models))
@@ -163,7 +163,8 @@ def random_graphs(draw):
     graph.add(
         "y",
         Output(
-            readout, Layout(time_axis if readout == "all" else None, None if batch_axis is None else 0 if readout != "all" else batch_axis)
+            readout,
+            FileLayout(time_axis if readout == "all" else None, None if batch_axis is None else 0 if readout != "all" else batch_axis),
         ),
     )
     graph.connect(names[-1], "y")
@@ -297,7 +298,7 @@ def test_all_states_can_be_made_inputs(tmp_path):
 
 
 def test_an_input_without_time_is_the_same_at_every_step(tmp_path):
-    graph = layers(("x", Input((3,), "values", Layout(None, 0))), ("h", Population(LIF(0.5), (3,))))
+    graph = layers(("x", Input((3,), "values", FileLayout(None, 0))), ("h", Population(LIF(0.5), (3,))))
     graph.steps = 5
     x = np.array([[0.5, 0.75, 2.0], [1.0, -1.0, 0.25]], F)
     (path,) = write_onnx(graph, tmp_path / "m.onnx")
@@ -309,7 +310,7 @@ def test_an_input_without_time_is_the_same_at_every_step(tmp_path):
 
 def test_an_input_without_a_batch_axis_serves_every_sample(tmp_path):
     graph = layers(("x", Input((3,))), ("h", Population(LIF(0.5), (3,))))
-    graph.add("z", Input((3,), "values", Layout(0, None)))
+    graph.add("z", Input((3,), "values", FileLayout(0, None)))
     graph.connect("z", "h")
     feeds = {"x": np.ones((4, 2, 3), F) / 2, "z": np.arange(12, dtype=F).reshape(4, 3) / 8}
     (path,) = write_onnx(graph, tmp_path / "m.onnx")
@@ -354,7 +355,7 @@ def test_two_writings_are_the_same_bytes(tmp_path):
 def test_what_onnx_has_no_operator_for_is_refused():
     names = Names([])
     with pytest.raises(NoOnnxFormError, match=r"SNNC-E234: 'y' is a Output"):
-        print_operation(Builder(names, Constants(names)), "y", Output(), [Value("x", (3,))], (3,))
+        print_operation(Builder(names, Constants(names)), "y", Output(), [StepTensor("x", (3,))], (3,))
 
 
 def test_what_the_checker_refuses_is_not_written(tmp_path, monkeypatch):

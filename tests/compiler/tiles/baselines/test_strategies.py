@@ -16,7 +16,7 @@ from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.baselines import Deal, at_random, check_strategy, linear, partition
-from snnc.compiler.tiles.baselines.partition import Flow
+from snnc.compiler.tiles.baselines.partition import NeuronFlow
 from snnc.compiler.tiles.cycles.predict import supersteps
 from snnc.compiler.tiles.errors import BaselineTooBigError, NoPartitionerError, StrategyError
 from snnc.compiler.tiles.exchange.traffic import deltas_to_sources, windows_to_blocks
@@ -26,8 +26,8 @@ SIZES = st.lists(st.integers(1, 50), min_size=1, max_size=5).map(tuple)
 TILES = st.integers(1, 70)
 
 
-def chain(sizes: tuple[int, ...]) -> tuple[Flow, ...]:
-    return tuple(Flow(n, n + 1, 0.1) for n in range(len(sizes) - 1))
+def chain(sizes: tuple[int, ...]) -> tuple[NeuronFlow, ...]:
+    return tuple(NeuronFlow(n, n + 1, 0.1) for n in range(len(sizes) - 1))
 
 
 def load(deal: Deal, tiles: int) -> np.ndarray:
@@ -96,7 +96,7 @@ def test_the_own_partition_evens_out_work_and_keeps_neighbours_on_a_chip() -> No
 
 def test_the_graph_is_symmetric_and_weighs_what_flows() -> None:
     sizes = (4, 6, 2)
-    flows = (Flow(0, 1, 1.0), Flow(1, 2, 0.5))
+    flows = (NeuronFlow(0, 1, 1.0), NeuronFlow(1, 2, 0.5))
     runs = partition.make_runs(sizes, (1.0, 1.0, 1.0), flows, tiles=100)
     assert runs.neurons.tolist() == [1] * 12
     starts, neighbours, weights = partition.make_graph(runs, flows)
