@@ -15,14 +15,14 @@ def test_what_a_section_adds_works(title, tmp_path):
     place = extended(tmp_path / "site", added.files)
     where = tried(place, "import snnc; print(snnc.__file__)")
     assert where.startswith(str(place))
-    tried(place, added.tried, ROOT / "tests" / "frontends")
+    tried(place, added.tried, ROOT / "tests" / "common")
 
 
 @pytest.mark.parametrize("title", TITLES)
 def test_without_what_a_section_adds_its_code_fails(title, tmp_path):
     place = extended(tmp_path / "site", {})
     with pytest.raises(AssertionError, match="Error"):
-        tried(place, section(title).tried, ROOT / "tests" / "frontends")
+        tried(place, section(title).tried, ROOT / "tests" / "common")
 
 
 def test_the_page_names_files_that_exist():

@@ -94,13 +94,13 @@ def emitted_fields(net):
 def mapped(seed, monkeypatch):
     """The emitter's view of a drawn network's plan, and the layout that the plan comes from."""
     program, options, target, bits = drawn(seed)
-    layouts, plan_of = [], mapper._plan
+    layouts, plan_of = [], mapper.write_plan
 
-    def watched(name, priced, *more):
+    def watched(name, priced, *more, **named):
         layouts.append(priced.layout)
-        return plan_of(name, priced, *more)
+        return plan_of(name, priced, *more, **named)
 
-    monkeypatch.setattr(mapper, "_plan", watched)
+    monkeypatch.setattr(mapper, "write_plan", watched)
     if bits:
         monkeypatch.setattr(mapper, "with_bits", with_bits)
     plan = mapper.make_plan(program, target, steps=STEPS, batch=BATCH, quick=True, **options)
