@@ -288,11 +288,11 @@ def test_a_run_that_is_killed_leaves_its_rows(stub, cache, tmp_path):
             import os, signal, sys
             from snnc.cli import main as cli
             from snnc.benchmarks.cpu.engine import Entry
-            from snnc.benchmarks.cpu.workloads import Dense, Workload
+            from snnc.benchmarks.cpu.workloads import DenseLayer, Workload
             from snnc.benchmarks.cuda import command, workloads
 
             command.CUDA_ENTRIES = (Entry("peer", "exact", "bench_stub", ("right",)),)
-            both = tuple(Workload(name, 0.2, 5, 4, (12,), (Dense(10, True),), 3) for name in ("first", "second"))
+            both = tuple(Workload(name, 0.2, 5, 4, (12,), (DenseLayer(10, True),), 3) for name in ("first", "second"))
             workloads.CUDA_WORKLOADS = both
             real = command.measure
 
