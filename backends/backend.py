@@ -60,7 +60,7 @@ class Placed:
     program
         Of the network as its author wrote it.
     plan
-        Which slice of it lies where; None where there are no tiles.
+        The mapping onto tiles; None if the target has no tiles.
     parts
         The parts or orders of populations that the plan places, where it does not place the program as it is.
     """
@@ -89,7 +89,7 @@ Own = TypeVar("Own", bound=TargetOptions)
 
 @dataclass(frozen=True, eq=False)
 class Backend(Generic[Own]):
-    """A target, or all targets of a kind. A subclass overrides the stages that it has, and is no dataclass of its own.
+    """A target, or all targets of a kind. Subclasses override the stages that they implement; they are not dataclasses.
 
     Attributes
     ----------

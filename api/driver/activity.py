@@ -1,4 +1,4 @@
-"""How often neurons fire on a user's data, measured with the reference backend, or as somebody assumes."""
+"""How often neurons fire on a user's data, measured with the reference backend or assumed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def assumed_activity(program: StepProgram, value: float) -> Activity:
     Raises
     ------
     OptionValueError
-        It is no share of neurons.
+        `value` is not between 0 and 1.
     """
     if not 0 <= value <= 1:
         raise OptionValueError(f"the activity is {value}; it is spikes a neuron and step, between 0 and 1.")

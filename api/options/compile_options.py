@@ -311,4 +311,4 @@ _KEPT: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = 
     "surrogate": (surrogate_to_data, surrogate_from_data),
     "gradient_window": (lambda ends: [x if math.isfinite(x) else None for x in ends], _window),
 }
-"""How options that are no JSON are kept, and read again."""
+"""Conversion of options to JSON, and back."""

@@ -28,7 +28,7 @@ class Rule:
     flag
         Its name on the command line, where that is another one.
     everywhere
-        How all targets take an option of the model, which is no field of a back end's options.
+        How every target takes an option of the model; back ends have no field for it.
     """
 
     does: str

@@ -1,4 +1,4 @@
-"""A network on its way through the driver."""
+"""What the stages of the driver hand on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A network on its way: what it is, what was asked for, its program and its plan (None if there are no tiles)."""
+    """A graph with its options, its program and its plan (None if the target has no tiles)."""
 
     graph: Graph
     options: Options

@@ -42,7 +42,7 @@ def render(
         ``"html"``: a page that needs nothing else; ``"text"``: for terminals; ``"json"``: the numbers; ``"svg"``: the map of tiles;
         ``"graphml"``, ``"dot"``: the dataflow graph; ``"trace"``: the timeline for chrome://tracing and Perfetto.
     program
-        What :func:`snnc.report.summarise` tells of the StepProgram: names of inputs, models and equations.
+        Summary of the StepProgram by :func:`snnc.report.summarise`: names of inputs, models and equations.
     profile
         What the emulator counted; its cycles stand beside the predicted ones.
     recording

@@ -24,7 +24,7 @@ class Subject:
     plan
         The plan.
     program
-        What :func:`snnc.report.summarise` tells of the step program; empty when only the plan is known.
+        Summary of the step program by :func:`snnc.report.summarise`; empty when only the plan is known.
     profile
         What the emulator counted, or None.
     recording

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import BusPlan, Plan, Relay
 from snnc.compiler.tiles.exchange.chip_links import Flows, Routes
 from snnc.compiler.tiles.placement.grouping import mask_unit
@@ -23,7 +24,7 @@ from snnc.compiler.tiles.relays.buses import whole_words
 from snnc.report.places import BatchGroup, LayerPlace, LayerPlaces
 
 Floats = npt.NDArray[np.float64]
-FLOAT, COUNT = 4, 4
+COUNT = 4
 KINDS = (
     "spikes to relays",
     "windows",
@@ -95,7 +96,7 @@ def measure_traffic(plan: Plan, places: LayerPlaces, program: Mapping[str, Any] 
     plan, places
         The plan, and what :func:`snnc.report.places.locate` read off it.
     program
-        What :func:`snnc.report.summarise` tells: which connections learn and which layer the loss reads. Without it all connections
+        Summary by :func:`snnc.report.summarise`: which connections learn and which layer the loss reads. Without it all connections
         count as learning, and records, adjoints and replicas' gradients are left out.
     """
     count = _Count(plan, places, program or {})

@@ -7,14 +7,12 @@ import json
 import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
 from snnc.backends.folders.project import Chunk
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.graph import Array
-
-FLOAT: Final = 4
 
 
 def safetensors_header(arrays: Mapping[str, Array]) -> tuple[bytes, list[dict[str, object]]]:

@@ -12,7 +12,7 @@ from snnc.backends.cuda.kernels.copies import WeightCopy
 from snnc.backends.cuda.kernels.gradients import Gradients
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.kernels.tables import Table
-from snnc.backends.cuda.schedule.launches import FLOAT, Launch, Launches
+from snnc.backends.cuda.schedule.launches import Launch, Launches
 from snnc.backends.cuda.schedule.plan import LaunchPlan
 from snnc.backends.cuda.schedule.whole import Whole
 from snnc.backends.native.adjoint import GivenAdjoint
@@ -21,6 +21,7 @@ from snnc.backends.native.memory import Needs
 from snnc.backends.native.sized_project import MemoryNeeds
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.training.moments import moments
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import DenseProduct, InputGradient, NeuronAdjoint, NeuronStep

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from snnc.compiler.tiles.planning.ordering import Common
 
 FILLED: Final = 0.5
-"""Part of its places with an entry from which on a sparse weight is no smaller than a dense one: each takes 8 bytes."""
+"""Density from which a sparse weight, at 8 bytes an entry, takes as much memory as a dense one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class TileOptions(TargetOptions):
     strategy
         ``"snnc"``, or a baseline to compare it with. An estimate chooses it.
     others
-        Targets that are no machines, and their synonyms, for the message about an unknown one.
+        Targets that are not machines, with their synonyms, for the message about an unknown target.
     common
         What several plans of one program share; an exploration keeps it.
     """

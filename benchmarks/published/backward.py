@@ -6,9 +6,10 @@ from typing import Final
 
 from snnc.benchmarks.published.forward import FLAGS
 from snnc.benchmarks.published.layout import ceil_div, linear_pieces, linear_share, slice_pieces, slice_share, usable_tiles
-from snnc.benchmarks.published.machine import FLOAT, Exchange, Machine, Superstep
+from snnc.benchmarks.published.machine import Exchange, Machine, Superstep
 from snnc.benchmarks.published.net import PRIVATE_COPIES
 from snnc.benchmarks.published.options import INNER, INNER_WIDE, OUTER, OUTER_WIDE, PARTIAL, SAMPLE, SLOPE, SLOPE_SCAN, prologue
+from snnc.compiler.ir.arrays.sizes import FLOAT
 
 FIRST_STAGE: Final = "reduce groups"
 

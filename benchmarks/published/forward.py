@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from snnc.benchmarks.published.layout import ceil_div, linear_pieces, linear_share, slice_pieces, slice_share
-from snnc.benchmarks.published.machine import FLOAT, Exchange, Machine, Superstep
+from snnc.benchmarks.published.machine import Exchange, Machine, Superstep
 from snnc.benchmarks.published.options import CHUNK, CURRENT, CURRENT_WIDE, FOUND, MOVE, NEURON, SCAN, THRESHOLDS, prologue
+from snnc.compiler.ir.arrays.sizes import FLOAT
 
 RANDOM: Final = 7.0
 """Worker cycles of a random integer, as of an int add; the numbers are never used, but drawn in each step."""

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from snnc.benchmarks.published.layout import PublishedLayout
 from snnc.benchmarks.published.net import PublishedNet
 from snnc.benchmarks.published.options import CONTROL, LOCAL_COPY, LOCAL_COPY_BYTES, PROLOGUE, SUPERVISOR, VECTOR, PublishedOptions
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.machines.target import Target
 
 Category: TypeAlias = Literal[
@@ -26,7 +27,6 @@ Category: TypeAlias = Literal[
     "rest",
 ]
 Part: TypeAlias = Literal["forward", "backward", "update"]
-FLOAT = 4
 
 
 @dataclass(frozen=True)

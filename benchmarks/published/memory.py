@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from snnc.benchmarks.published.backward import FIRST_STAGE, groups
 from snnc.benchmarks.published.forward import FLAGS
 from snnc.benchmarks.published.layout import ceil_div, linear_share, slice_share
-from snnc.benchmarks.published.machine import FLOAT, Machine, Superstep
+from snnc.benchmarks.published.machine import Machine, Superstep
 from snnc.benchmarks.published.net import PRIVATE_COPIES
+from snnc.compiler.ir.arrays.sizes import FLOAT
 
 STATES = 4
 """Initial and current state, dU and its scaled copy."""

@@ -6,9 +6,10 @@ Not priced: transposes and the loss of the frame around the program, and what an
 from __future__ import annotations
 
 from snnc.benchmarks.published.layout import slice_share
-from snnc.benchmarks.published.machine import FLOAT, Machine, Superstep
+from snnc.benchmarks.published.machine import Machine, Superstep
 from snnc.benchmarks.published.net import PRIVATE_COPIES
 from snnc.benchmarks.published.options import ADAM_VECTOR, HOST_BYTES_PER_SECOND, LOCAL_COPY_BYTES, SGD_VECTOR
+from snnc.compiler.ir.arrays.sizes import FLOAT
 
 
 def once(machine: Machine) -> tuple[Superstep, ...]:

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Mode, Plan, Recompute, Streaming
 from snnc.compiler.ir.segments import Streamed
@@ -47,7 +48,6 @@ OF_PROGRAM: Final = ("network", "schedule", "looked")
 """What a request has of its program alone."""
 MOST_FLIPS: Final = 8
 """With more sources than these, gradients come back to all of them in one way."""
-FLOAT: Final = 4
 
 
 def make_plan(

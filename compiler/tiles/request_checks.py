@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.errors import HopelessError, MappingOptionError
 from snnc.compiler.tiles.gradients.balanced_rows import deals
 from snnc.compiler.tiles.network import MappedNetwork
 
-FLOAT: Final = 4
 HOPELESS: Final = 4
 """Multiple of the memory above which no plan is searched; below it, the search finds remedies."""
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args
 
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.native.storage import is_maximum
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
     Arrival,
@@ -24,7 +25,6 @@ from snnc.compiler.ir.step_operations import (
 
 Kind = Literal["product", "convolution", "table", "walk", "core", "feedback", "pack", "loss", "update"]
 Way = Literal["forward", "backward", "gradient", "once"]
-FLOAT: Final = 4
 _MOST: Final = 2**48
 """No size of a launch that is read back is larger."""
 TILE: Final = 128

@@ -1,4 +1,4 @@
-"""Limits of array sizes, checked before memory is allocated."""
+"""Bytes of numbers, and limits of array sizes that are checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Final
 from snnc.compiler.errors import EmptyShapeError, TooLargeError
 from snnc.compiler.ir.graph import Shape
 
+FLOAT: Final = 4
+"""Bytes of a float32 number."""
 MAX_ELEMENTS: Final = 2**31 - 1
 """Maximum elements of one array, so that emitted code can index it with 32 bits."""
 

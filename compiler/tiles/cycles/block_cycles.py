@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.cycles.sparse_values import loud_rows
 from snnc.compiler.tiles.gradients.balanced_rows import dealt_estimate
 from snnc.compiler.tiles.gradients.gradient_counts import near_counts, returned_buses, returned_counts
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, indexed_counts, keys_passed
-from snnc.compiler.tiles.memory.block_memory import FLOAT
 from snnc.compiler.tiles.network import Layer, Link, learned_elements
 from snnc.compiler.tiles.placement.block_shapes import BlockShape
 from snnc.compiler.tiles.placement.cut import AnyCut

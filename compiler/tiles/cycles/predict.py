@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Phase
 from snnc.compiler.tiles.cycles.block_work import add_blocks, limited_sources, round_load
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.loss_traffic import adjoints_to_blocks, losses_to_one_tile, records_to_loss
 from snnc.compiler.tiles.exchange.traffic import (
-    FLOAT,
     ExchangeTraffic,
     Layout,
     clock_to_boundaries,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from snnc.compiler.tiles.exchange.traffic import FLOAT, ExchangeTraffic, Layout
+from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout
 from snnc.compiler.tiles.placement.grouping import column_groups, sample_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
 

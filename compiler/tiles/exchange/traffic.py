@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Relay
 from snnc.compiler.tiles.exchange.chip_links import Flows
 from snnc.compiler.tiles.gradients.gradient_counts import returned_buses
@@ -35,7 +36,6 @@ from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.relays.relay_cycles import mask_rows
 from snnc.compiler.tiles.schedule.window_test import Asked, WindowTest, window_test
 
-FLOAT = 4
 RATES = 2 * FLOAT
 """Numbers that every update reads: the step size and a correction."""
 Origin: TypeAlias = tuple[int, tuple[int, int], float]

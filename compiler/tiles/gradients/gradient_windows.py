@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import GradientPlan, PartialSum, Relay
 from snnc.compiler.tiles.network import Link
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, split
@@ -25,7 +26,6 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
-FLOAT: Final = 4
 ROUNDING: Final = 1e-6
 """Fraction of a tile by which a share may deviate from a whole number of tiles."""
 COLUMNS: Final = tuple(PartialSum.__dataclass_fields__)

@@ -16,8 +16,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.cycles.load import Load
-from snnc.compiler.tiles.exchange.traffic import FLOAT, ExchangeTraffic, Layout
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout
 from snnc.compiler.tiles.network import Link
 from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups, split
 from snnc.compiler.tiles.placement.tile_range import TileRange

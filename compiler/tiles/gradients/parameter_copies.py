@@ -9,8 +9,9 @@ from typing import Final
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.cycles.load import Load
-from snnc.compiler.tiles.exchange.traffic import FLOAT, ExchangeTraffic, Layout, between_replicas, send_to_all, shared_tiles
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, between_replicas, send_to_all, shared_tiles
 from snnc.compiler.tiles.gradients.packing import group_sizes, nearest, packed_to_source, packing_of, row_pieces
 from snnc.compiler.tiles.indexed.indexed_traffic import weights_from_owners
 from snnc.compiler.tiles.network import Link, learned_rows

@@ -13,13 +13,13 @@ from typing import Final, Literal
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import BusPlan, Plan
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.placement.grouping import Floats
 from snnc.compiler.tiles.relays.buses import COUNT_BYTES, bit_words, whole_words
 
-FLOAT: Final = 4
 SEGMENT: Final = "segment"
 """The copy that distributes inputs in segments."""
 

@@ -13,13 +13,13 @@ from typing import Final
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.network import BusSource, Layer
 from snnc.compiler.tiles.placement.block_shapes import shapes
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, mask_words
 from snnc.compiler.tiles.relays.buses import COUNT_BYTES, id_bytes, sequence_bytes
 
-FLOAT: Final = 4
 ROW_BYTES: Final = 1 << 27
 """Maximum bytes of a row: longer ones are cut (the documented limit of a stream's buffer; a remote buffer is made of two streams)."""
 

@@ -7,13 +7,13 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.gradients.gradient_counts import expected_halvings
 from snnc.compiler.tiles.indexed.holdings import TableAmounts
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
 from snnc.compiler.tiles.network import Layer, Link
 from snnc.compiler.tiles.problem import MappingProblem
 
-FLOAT: Final = 4
 TABLES: Final = "tables"
 """The category of memory that tables are counted in."""
 Holdings: TypeAlias = Callable[[IndexedLink, Side], TableAmounts]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, common
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink, Side
 from snnc.compiler.tiles.indexed.indexed_owners import Ownership
@@ -15,8 +15,6 @@ from snnc.compiler.tiles.indexed.tables import Pieces
 from snnc.compiler.tiles.network import Layer, Link
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, column_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
-
-FLOAT: Final = 4
 
 
 def deltas_by_rows(layout: Layout, traffic: ExchangeTraffic) -> None:

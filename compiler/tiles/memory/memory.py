@@ -9,13 +9,14 @@ from typing import Final
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import MemoryPhase
 from snnc.compiler.tiles.cycles.predict import fragments_without_runs
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.gradient_traffic import reduced_bytes
 from snnc.compiler.tiles.gradients.packing import packings
 from snnc.compiler.tiles.indexed.indexed_cycles import owned_numbers
-from snnc.compiler.tiles.memory.block_memory import FLOAT, Kept, block_bytes, estimated_bytes, most_bytes
+from snnc.compiler.tiles.memory.block_memory import Kept, block_bytes, estimated_bytes, most_bytes
 from snnc.compiler.tiles.memory.lifetimes import LIVES, bytes_at, stage_of
 from snnc.compiler.tiles.memory.vertex_memory import constant_bytes
 from snnc.compiler.tiles.network import Layer, chooses_step

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Relay
 from snnc.compiler.tiles.network import BusSource
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, split
@@ -15,7 +16,6 @@ from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.relay_cycles import MaskRows, compact_work, mask_rows, windows_work
 
-FLOAT: Final = 4
 _TRIED: Final = tuple(sorted({n for k in range(16) for n in (1 << k, 3 << k)}))
 """Samples of a relay that are tried: 1, 2, 3, 4, 6, 8, 12 …"""
 

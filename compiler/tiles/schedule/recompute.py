@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.segments import Segments, Streamed
 from snnc.compiler.tiles.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.placement.grouping import Ints
@@ -16,7 +17,6 @@ from snnc.compiler.tiles.schedule.schedule import Wavefront
 MOST_DOUBLINGS: Final = 16
 MOST_LENGTHS: Final = 4096
 """Number of lengths considered: all if there are fewer than half as many; else some, denser for short segments."""
-FLOAT: Final = 4
 
 
 def segment_lengths(network: MappedNetwork, schedule: Wavefront, steps: int, streamed: Streamed = "off") -> tuple[int, ...]:
