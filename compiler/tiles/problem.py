@@ -17,7 +17,7 @@ from snnc.compiler.tiles.memo import Memo
 from snnc.compiler.tiles.network import BusSource, Layer, Link, MappedNetwork
 from snnc.compiler.tiles.placement.grouping import Floats
 from snnc.compiler.tiles.relays.buses import Bus, store_bytes, store_lives
-from snnc.compiler.tiles.schedule.schedule import Wavefront
+from snnc.compiler.tiles.schedule.schedule import TileSchedule
 from snnc.compiler.tiles.schedule.timeline import EventTimeline
 from snnc.compiler.tiles.schedule.window_test import Direction
 from snnc.compiler.tiles.vertices.cost import CodeletCost
@@ -28,7 +28,7 @@ class MappingProblem:
     """Input of placement, memory and prediction."""
 
     network: MappedNetwork
-    schedule: Wavefront
+    schedule: TileSchedule
     buses: tuple[Bus, ...]
     bus_of: Mapping[str, str]
     """Connection id to bus id."""
@@ -60,7 +60,7 @@ class MappingProblem:
     """Populations whose weight gradients are dealt over the workers of a tile by the spikes of all its samples, behind their neurons."""
     packed: bool = False
     """Whether rows of weights are packed before they go to their sources, where that saves pieces."""
-    fused: Wavefront | None = None
+    fused: TileSchedule | None = None
     """Schedule of a forward pass whose relays and neurons share a superstep; None if they take turns."""
 
     drawn: Memo = field(default_factory=Memo)

@@ -15,7 +15,7 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import make_buses
 from snnc.compiler.tiles.schedule.capacity import expected_activity, expected_near
 from snnc.compiler.tiles.schedule.recompute import segment_lengths
-from snnc.compiler.tiles.schedule.schedule import Wavefront
+from snnc.compiler.tiles.schedule.schedule import TileSchedule
 from snnc.compiler.tiles.vertices.cost import network_costs
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class MappingRequest:
     """The arguments of :func:`snnc.compiler.tiles.make_plan`, with the network and its schedule."""
 
     network: MappedNetwork
-    schedule: Wavefront
+    schedule: TileSchedule
     target: Target
     steps: int
     batch: int

@@ -9,7 +9,7 @@ from snnc.compiler.tiles.errors import BaselineTooBigError, Knob, TooBigError
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.memory.block_memory import block_bytes, code_bytes_estimate, received_bytes
 from snnc.compiler.tiles.memory.lifetimes import fullest, stages_of
-from snnc.compiler.tiles.memory.memory import TileMemory, largest_category
+from snnc.compiler.tiles.memory.memory import MemoryUse, largest_category
 from snnc.compiler.tiles.network import BusSource, Layer
 from snnc.compiler.tiles.placement.choices import all_within, choices
 from snnc.compiler.tiles.placement.placement import Placement, each_once, placements
@@ -34,7 +34,7 @@ _WHAT: Final = {
 
 
 def too_big(
-    problem: MappingProblem, misfit: tuple[int, Layout, TileMemory] | None, again: tuple[MappingRequest, Attempt] | None = None
+    problem: MappingProblem, misfit: tuple[int, Layout, MemoryUse] | None, again: tuple[MappingRequest, Attempt] | None = None
 ) -> TooBigError:
     """Say the needed and available bytes, the place and the largest user; with a request and its planner, also the remedies."""
     there = problem.target.tile_bytes
@@ -138,7 +138,7 @@ def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
     return max(needs, key=lambda item: sum(item[3].values()))
 
 
-def baseline_too_big(problem: MappingProblem, strategy: str, misfit: tuple[int, Layout, TileMemory] | None) -> BaselineTooBigError:
+def baseline_too_big(problem: MappingProblem, strategy: str, misfit: tuple[int, Layout, MemoryUse] | None) -> BaselineTooBigError:
     """Say how many bytes the closest form of a baseline needs."""
     assert misfit is not None, "a baseline has one form at least, and none fits"
     needed, layout, memory = misfit

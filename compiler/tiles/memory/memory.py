@@ -31,7 +31,7 @@ CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "
 
 
 @dataclass(frozen=True, eq=False)
-class TileMemory:
+class MemoryUse:
     """The contents of tiles over a step.
 
     Attributes
@@ -104,7 +104,7 @@ class TileMemory:
             yield MemoryPhase(name, part, one, every)
 
 
-def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> TileMemory:
+def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     """Return the contents of every tile: exchange is the data that a superstep receives, code grows with all fragments."""
     problem = layout.problem
     found: dict[Kept, Ints] = {}
@@ -143,7 +143,7 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> TileMemory:
     of_fragments: Ints = (fragments * problem.target.fragment_code_bytes).astype(np.int64)
     add(("code", "always"), every, code + used * problem.target.fixed_tile_bytes + of_fragments)
     add(("vertices", "always"), every, vertices + constant_bytes(layout))
-    return TileMemory(found, tuple((step.name, step.part, _buffers(step)) for step in steps))
+    return MemoryUse(found, tuple((step.name, step.part, _buffers(step)) for step in steps))
 
 
 def _block_bytes(layout: Layout, layer: Layer, where: TileRange) -> dict[Kept, Ints]:

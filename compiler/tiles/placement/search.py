@@ -19,7 +19,7 @@ from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.parameter_copies import weights_to_replicas
 from snnc.compiler.tiles.gradients.update_steps import least_update
 from snnc.compiler.tiles.host_io.streaming import streaming_bytes
-from snnc.compiler.tiles.memory.memory import TileMemory, bytes_before_pricing, memory_of
+from snnc.compiler.tiles.memory.memory import MemoryUse, bytes_before_pricing, memory_of
 from snnc.compiler.tiles.network import Layer, learned_rows, learned_scalars
 from snnc.compiler.tiles.placement.blocks import cut_key
 from snnc.compiler.tiles.placement.choices import Choice, all_within, choices
@@ -70,7 +70,7 @@ class Priced:
     """A layout that fits, with its memory and its predicted phases, which contain only their duration."""
 
     layout: Layout
-    memory: TileMemory
+    memory: MemoryUse
     phases: tuple[Phase, ...]
 
     @cached_property
@@ -89,7 +89,7 @@ class Search:
         self._known: dict[tuple[int, bool], tuple[tuple[Choice, ...], ...]] = {}
         self.best: Priced | None = None
         self.priced = 0
-        self.misfit: tuple[int, Layout, TileMemory] | None = None
+        self.misfit: tuple[int, Layout, MemoryUse] | None = None
         self._estimates: list[Priced] = []
         self._prices: dict[object, Priced | None] = {}
         self._exact: dict[int, Priced | None] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from snnc.compiler.ir.plan import Mode
 from snnc.compiler.tiles.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.schedule.capacity import gradient_capacity, window_capacity
-from snnc.compiler.tiles.schedule.schedule import Wavefront
+from snnc.compiler.tiles.schedule.schedule import TileSchedule
 
 COUNT_BYTES = 4
 
@@ -62,7 +62,7 @@ def whole_words(ids: int, width: int) -> int:
 
 def make_buses(
     network: MappedNetwork,
-    schedule: Wavefront,
+    schedule: TileSchedule,
     activity: Mapping[str, float] | None,
     capacity: Mapping[str, int] | int | None,
     near: Mapping[str, float] | None = None,

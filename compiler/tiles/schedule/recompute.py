@@ -12,14 +12,14 @@ from snnc.compiler.ir.segments import Segments, Streamed
 from snnc.compiler.tiles.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.placement.grouping import Ints
 from snnc.compiler.tiles.relays.buses import COUNT_BYTES, id_bytes
-from snnc.compiler.tiles.schedule.schedule import Wavefront
+from snnc.compiler.tiles.schedule.schedule import TileSchedule
 
 MOST_DOUBLINGS: Final = 16
 MOST_LENGTHS: Final = 4096
 """Number of lengths considered: all if there are fewer than half as many; else some, denser for short segments."""
 
 
-def segment_lengths(network: MappedNetwork, schedule: Wavefront, steps: int, streamed: Streamed = "off") -> tuple[int, ...]:
+def segment_lengths(network: MappedNetwork, schedule: TileSchedule, steps: int, streamed: Streamed = "off") -> tuple[int, ...]:
     """Return lengths of segments, in iterations, the longest first: with fewer segments, less runs a second time.
 
     The numbers of segments are 2, 3, 4, 6, 8, 12, …; the last length is the one that minimises the memory of the whole network. Empty if no
@@ -39,7 +39,7 @@ def segment_lengths(network: MappedNetwork, schedule: Wavefront, steps: int, str
     return (*(length for length in found if length > least), least)
 
 
-def _bytes(network: MappedNetwork, schedule: Wavefront, steps: int, cuts: Sequence[Segments]) -> Ints:
+def _bytes(network: MappedNetwork, schedule: TileSchedule, steps: int, cuts: Sequence[Segments]) -> Ints:
     """Bytes of a sample that blocks and relays keep over time, for each way to cut the iterations."""
     kept = np.array([cut.steps_kept for cut in cuts])
     boundaries, sent = np.array([cut.boundaries for cut in cuts]), np.array([cut.boundaries_sent for cut in cuts])

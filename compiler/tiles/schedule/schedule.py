@@ -23,7 +23,7 @@ class Arc:
 
 
 @dataclass(frozen=True)
-class Wavefront:
+class TileSchedule:
     """Population p runs step t in iteration ``interval * t + stages[p]``; `lags` count iterations on each connection, by its id."""
 
     interval: int
@@ -81,17 +81,17 @@ def stages_of(names: Sequence[str], arcs: Sequence[Arc], interval: int, latency:
     return None
 
 
-def make_schedule(network: MappedNetwork) -> Wavefront:
+def make_schedule(network: MappedNetwork) -> TileSchedule:
     """Find the schedule of a network; inputs have stage -1."""
     interval, stages = find_stages(*_graph(network))
-    return Wavefront(interval, stages, _lags(network, interval, stages))
+    return TileSchedule(interval, stages, _lags(network, interval, stages))
 
 
 FUSED: Final = 2
 """Latency of a forward pass in which relays look for the spikes of one iteration while neurons compute the next."""
 
 
-def fused_schedule(network: MappedNetwork, schedule: Wavefront) -> Wavefront | None:
+def fused_schedule(network: MappedNetwork, schedule: TileSchedule) -> TileSchedule | None:
     """Return the forward pass of `network` with the latency :data:`FUSED`.
 
     None if a cycle would need a larger interval, or if connections that share a bus no longer have one lag.
@@ -103,7 +103,7 @@ def fused_schedule(network: MappedNetwork, schedule: Wavefront) -> Wavefront | N
     shared = {(link.source, schedule.lags[link.id]): lags[link.id] for link in network.links}
     if any(shared[link.source, schedule.lags[link.id]] != lags[link.id] for link in network.links):
         return None
-    return Wavefront(schedule.interval, stages, lags, FUSED)
+    return TileSchedule(schedule.interval, stages, lags, FUSED)
 
 
 def _graph(network: MappedNetwork) -> tuple[list[str], list[Arc]]:

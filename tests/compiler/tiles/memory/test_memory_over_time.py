@@ -15,7 +15,7 @@ from snnc.compiler.machines import load_target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.memory.lifetimes import LIVES, STAGES, by_stage, fullest, most, stages_of
-from snnc.compiler.tiles.memory.memory import CATEGORIES, TileMemory
+from snnc.compiler.tiles.memory.memory import CATEGORIES, MemoryUse
 
 TILES = 3
 numbers = st.integers(0, 1000)
@@ -27,7 +27,7 @@ steps = st.lists(st.tuples(st.sampled_from(STAGES), arrays), min_size=1)
 
 @given(held=holdings, walked=steps)
 def test_the_peak_is_at_least_what_is_always_live_and_at_most_what_ever_exists(held, walked):
-    memory = TileMemory(held, tuple((stage, stage.split(":")[0], buffers) for stage, buffers in walked))
+    memory = MemoryUse(held, tuple((stage, stage.split(":")[0], buffers) for stage, buffers in walked))
     always = sum((size for (_, life), size in held.items() if life == "always"), start=np.zeros(TILES, dtype=np.int64))
     assert (always <= memory.peaks).all()
     assert (memory.peaks <= memory.unshared).all()
