@@ -9,7 +9,7 @@ import pytest
 import waiting  # noqa: F401 - before what imports NumPy
 from hypothesis import settings
 from lacking import pytest_make_collect_report  # noqa: F401
-from quick import Quick, Seconds
+from quick import BUDGET, Budget, Quick, Seconds
 from wide import WIDE
 
 from snnc.backends.emulator.popc import DEFAULT_FLAGS
@@ -32,12 +32,16 @@ def pytest_addoption(parser):
         "--wide", action="store_true", help="run the wide cases too: more of the same kind, for changes of what they are about"
     )
     parser.addoption("--quick", action="store_true", help="start no test after 40 seconds, and leave out those that took long before")
+    parser.addoption("--budget", type=float, metavar="SECONDS", help="start no test after so many seconds: the others are skipped")
 
 
 def pytest_configure(config):
     config.pluginmanager.register(Seconds(config))
     if config.getoption("--quick"):
         config.pluginmanager.register(Quick())
+    seconds = config.getoption("--budget") or (BUDGET if config.getoption("--quick") else None)
+    if seconds is not None:
+        config.pluginmanager.register(Budget(seconds))
     _levels(config)
 
 
