@@ -13,7 +13,7 @@ from quick import BUDGET, Budget, Quick, Seconds
 from wide import WIDE
 
 from snnc.backends.emulator.popc import DEFAULT_FLAGS
-from snnc.compiler.tiles import mapper
+from snnc.compiler.tiles import mapper, remedies
 from snnc.compiler.tiles.placement import search
 
 settings.register_profile("fixed", derandomize=True, database=None, deadline=None)
@@ -55,12 +55,16 @@ def _levels(config):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _few_changes(request):
-    """Plans are improved by six changes, not eighty, except in `AS_FOR_USERS` and where a test asks for more."""
+def _short_searches(request):
+    """Plans are improved by six changes, not eighty, and what helps where one does not fit is searched for one second, not three.
+
+    Not in `AS_FOR_USERS`, and not where a test asks for more.
+    """
     folder = request.path.parent.relative_to(ROOT / "tests").as_posix()
     with pytest.MonkeyPatch.context() as patch:
         if folder not in AS_FOR_USERS and not request.config.getoption("--wide"):
             patch.setattr(mapper, "EFFORT", 1)
+            patch.setattr(remedies, "SECONDS", 1.0)
         yield
 
 

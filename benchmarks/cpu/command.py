@@ -21,7 +21,7 @@ def run_suite(
     engines: Sequence[str],
     rounds: int | None,
     threads: int | None,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     found: dict[str, Any],
 ) -> None:
     """Measure workloads one after the other into `found`, so that what is there is kept when the rest fails.
@@ -34,7 +34,7 @@ def run_suite(
         Names of engines; none are all.
     rounds, threads
         Turns of each engine, and cores that each may use; None: 7, and all.
-    tell
+    report
         Called with a line of progress.
     found
         Gets ``rows``, ``left_out``, ``summary`` and ``machine``.
@@ -44,13 +44,13 @@ def run_suite(
     BenchError
         There is no such engine, or a number is out of range.
     """
-    wanted: tuple[Entry, ...] = entries(engines)
+    requested: tuple[Entry, ...] = entries(engines)
     number, used = rounds or ROUNDS, threads or processors()
     if number < 1 or not 1 <= used <= processors():
         raise BenchError(f"{number} rounds on {used} threads cannot be measured: at least 1 round, and 1 to {processors()} threads here.")
     found |= {"rows": [], "left_out": [], "machine": facts(used)}
     for workload in chosen:
-        rows, left_out = measure(workload, wanted, number, used, tell)
+        rows, left_out = measure(workload, requested, number, used, report)
         found["rows"] += rows
         found["left_out"] += left_out
         found["summary"] = summary(found["rows"])
