@@ -12,9 +12,8 @@ from typing import Any, Final
 from snnc.backends.cuda.build import nvcc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.backends.native.processors import processors
-from snnc.benchmarks.cpu.command import ROUNDS
+from snnc.benchmarks.cpu.command import ROUNDS, facts
 from snnc.benchmarks.cpu.engine import Entry, entries
-from snnc.benchmarks.cpu.machine import facts
 from snnc.benchmarks.cpu.suite import Report, named
 from snnc.benchmarks.cpu.summary import summary
 from snnc.benchmarks.cpu.workloads import Workload
