@@ -1,7 +1,8 @@
 """Print the tests of the rooms that a change touches, one path a line: ``git diff --name-only BASE | python .ci/touched.py``.
 
-Tests are sorted by the rooms of the code: those of ``compiler/tiles/relays/x.py`` are in ``tests/compiler/tiles/relays``, or in the nearest
-folder above that exists. Emitted code is tested with the back end that emits it, and what is emitted also end to end and by its hashes.
+Tests are sorted by the rooms of the code: those of ``compiler/tiles/memory/x.py`` are in ``tests/compiler/tiles/memory``, or in the nearest
+folder above that exists. Templates are tested with the back end that emits them. Code that can change emitted programs is also tested end to
+end, and all code of the package by the hashes of what it emits and prints.
 """
 
 import re
@@ -11,7 +12,7 @@ from pathlib import Path
 
 ROOMS = ("api", "frontends", "compiler", "backends", "benchmarks")
 EMIT = ("compiler", "backends", "templates")
-"""Rooms whose changes can change what is emitted."""
+"""Rooms whose changes can change emitted programs."""
 BY_TEMPLATE = {"common": ["backends"], "native": ["backends/cpu", "backends/cuda", "backends/native"], "report": ["api/report"]}
 """Test folders of the folders of templates that do not belong to the back end of the same name."""
 
@@ -47,8 +48,11 @@ def touched(files: Iterable[str], root: Path) -> list[str]:
     """Return the tests of all changed files, those of their own rooms first; a path inside another is left out."""
     files = list(files)
     found = dict.fromkeys(test for file in files for test in tests_of(file, root))
-    if any(file.split("/")[0] in EMIT and not file.endswith(".md") for file in files):
-        found |= dict.fromkeys(("tests/end_to_end", "tests/golden"))
+    changed = {file.split("/")[0] for file in files if not file.endswith(".md")}
+    if changed & set(EMIT):
+        found["tests/end_to_end"] = None
+    if changed & {"api", "frontends", *EMIT}:
+        found["tests/golden"] = None
     return [test for test in found if not any(other != test and Path(test).is_relative_to(other) for other in found)]
 
 

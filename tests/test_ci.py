@@ -86,7 +86,7 @@ EMITTED = ["tests/end_to_end", "tests/golden"]
     [
         ("compiler/tiles/memory/anything.py", ["tests/compiler/tiles/memory", *EMITTED]),
         ("compiler/neurons/library/lif.py", ["tests/compiler/neurons", *EMITTED]),
-        ("frontends/onnx/reading/model.py", ["tests/frontends/onnx"]),
+        ("frontends/onnx/reading/model.py", ["tests/frontends/onnx", "tests/golden"]),
         ("templates/cuda/runtime/warp.cuh", ["tests/backends/cuda", *EMITTED]),
         ("templates/report/page.html.jinja", ["tests/api/report", *EMITTED]),
         ("tests/api/cli/test_cli.py", ["tests/api/cli/test_cli.py"]),
