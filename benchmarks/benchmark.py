@@ -42,9 +42,9 @@ class Benchmark:
         Ids a sample that a window holds in the published program, by the same names; empty if it does not run the network.
     gradient_window
         Distances to the threshold inside which neurons take gradient; None: all of them do.
-    near
+    support
         Neurons that take gradient, a value and step, by the same names.
-    counts, near_counts
+    counts, support_counts
         The numbers of both in each step and sample [T, B], by the same names, where a simulation tells them.
     published
         The same network for :func:`~snnc.benchmarks.published.predict_published`, None if that program cannot run it.
@@ -65,9 +65,9 @@ class Benchmark:
     capacity: Mapping[str, int]
     published: PublishedNet | None
     gradient_window: tuple[float, float] | None = None
-    near: Mapping[str, float] = field(default_factory=dict)
+    support: Mapping[str, float] = field(default_factory=dict)
     counts: Mapping[str, Array] = field(default_factory=dict)
-    near_counts: Mapping[str, Array] = field(default_factory=dict)
+    support_counts: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def published_options(self) -> PublishedOptions:
@@ -100,15 +100,15 @@ class Benchmark:
         }
         return dict(measure_activity(program, inputs, self.name).mean)
 
-    def buffer_near(self, program: StepProgram) -> dict[str, float]:
-        """Return :attr:`near` by StepProgram buffer, likewise."""
-        return {buffer: self.near[name] for name, buffer in spiking_buffers(program) if name in self.near}
+    def buffer_support(self, program: StepProgram) -> dict[str, float]:
+        """Return :attr:`support` by StepProgram buffer, likewise."""
+        return {buffer: self.support[name] for name, buffer in spiking_buffers(program) if name in self.support}
 
     def buffer_counts(self, program: StepProgram) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Return :attr:`counts` and :attr:`near_counts` by StepProgram buffer, likewise."""
+        """Return :attr:`counts` and :attr:`support_counts` by StepProgram buffer, likewise."""
         named = spiking_buffers(program)
-        counts, near = ({buffer: of[name] for name, buffer in named if name in of} for of in (self.counts, self.near_counts))
-        return counts, near
+        counts, support = ({buffer: of[name] for name, buffer in named if name in of} for of in (self.counts, self.support_counts))
+        return counts, support
 
     def buffer_capacity(self, program: StepProgram) -> dict[str, int]:
         """Return :attr:`capacity` by StepProgram buffer, likewise."""

@@ -159,8 +159,8 @@ def _plan(case: Benchmark, strategy: str, machine: Target, again: Plan | None = 
         found = map_graph(given.ready, program, chosen.own().for_plan(), activity, machine=machine, strategy=strategy, chips=case.chips)
         return Compiled(graph, chosen, program, found.plan, found.parts), found.plan
     # The published program keeps the lowest ids of a window and drops the rest; the same rules here.
-    near, capacity = case.buffer_near(program), case.buffer_capacity(program)
-    counts, near_counts = case.buffer_counts(program)
+    support, capacity = case.buffer_support(program), case.buffer_capacity(program)
+    counts, support_counts = case.buffer_counts(program)
     plan = make_plan(
         program,
         machine,
@@ -172,10 +172,10 @@ def _plan(case: Benchmark, strategy: str, machine: Target, again: Plan | None = 
         activity=activity.mean,
         activity_source=activity.source,
         capacity=capacity,
-        near=near,
+        near=support,
         counts=counts,
-        near_counts=near_counts,
-        gradient_capacity={name: capacity[name] for name in near},
+        near_counts=support_counts,
+        gradient_capacity={name: capacity[name] for name in support},
         placer=None if again is None else as_planned(again),
         fused=None if again is None else again.latency > 1,
         dealt=None if again is None else again.dealt,

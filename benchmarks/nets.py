@@ -97,7 +97,7 @@ def _multi_layer(name: str, data: str, layers: int, percent: float) -> Benchmark
     return replace(
         _benchmark(found.of(net), suite, 1, "simulated: moving pen strokes"),
         counts={"input": found.inputs, **dict(zip(hidden, found.spikes, strict=False))},
-        near_counts=dict(zip(hidden, found.gradients, strict=False)),
+        support_counts=dict(zip(hidden, found.gradients, strict=False)),
     )
 
 
@@ -128,7 +128,7 @@ def _benchmark(net: PublishedNet, suite: str, chips: int, source: str) -> Benchm
         capacity={"input": net.input_capacity, **{name: one.capacity for name, one in sending.items()}},
         published=net,
         gradient_window=WINDOW,
-        near={name: one.gradients / one.neurons for name, one in sending.items()},
+        support={name: one.gradients / one.neurons for name, one in sending.items()},
     )
 
 

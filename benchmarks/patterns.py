@@ -43,13 +43,13 @@ def matching(
     BenchError
         There is no pattern, or one matches nothing.
     """
-    wanted = split_patterns(patterns)
-    if not wanted:
+    requested = split_patterns(patterns)
+    if not requested:
         raise BenchError(f"{patterns!r} names no {what}; {known}.")
-    lost = [pattern for pattern in wanted if not any(_matches(pattern, names_of(one)) for one in among)]
+    lost = [pattern for pattern in requested if not any(_matches(pattern, names_of(one)) for one in among)]
     if lost:
         raise BenchError(f"no {what} matches {', '.join(map(repr, lost))}; {known}.")
-    return tuple(one for one in among if any(_matches(pattern, names_of(one)) for pattern in wanted))
+    return tuple(one for one in among if any(_matches(pattern, names_of(one)) for pattern in requested))
 
 
 def _matches(pattern: str, names: Collection[str]) -> bool:

@@ -9,11 +9,11 @@ import pytest
 import waiting  # noqa: F401 - before what imports NumPy
 from hypothesis import settings
 from lacking import pytest_make_collect_report  # noqa: F401
-from quick import Quick, Seconds
+from quick import BUDGET, Budget, Quick, Seconds
 from wide import WIDE
 
 from snnc.backends.emulator.popc import DEFAULT_FLAGS
-from snnc.compiler.tiles import mapper
+from snnc.compiler.tiles import mapper, remedies
 from snnc.compiler.tiles.placement import search
 
 settings.register_profile("fixed", derandomize=True, database=None, deadline=None)
@@ -32,12 +32,16 @@ def pytest_addoption(parser):
         "--wide", action="store_true", help="run the wide cases too: more of the same kind, for changes of what they are about"
     )
     parser.addoption("--quick", action="store_true", help="start no test after 40 seconds, and leave out those that took long before")
+    parser.addoption("--budget", type=float, metavar="SECONDS", help="start no test after so many seconds: the others are skipped")
 
 
 def pytest_configure(config):
     config.pluginmanager.register(Seconds(config))
     if config.getoption("--quick"):
         config.pluginmanager.register(Quick())
+    seconds = config.getoption("--budget") or (BUDGET if config.getoption("--quick") else None)
+    if seconds is not None:
+        config.pluginmanager.register(Budget(seconds))
     _levels(config)
 
 
@@ -51,12 +55,16 @@ def _levels(config):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _few_changes(request):
-    """Plans are improved by six changes, not eighty, except in `AS_FOR_USERS` and where a test asks for more."""
+def _short_searches(request):
+    """Plans are improved by six changes, not eighty, and what helps where one does not fit is searched for one second, not three.
+
+    Not in `AS_FOR_USERS`, and not where a test asks for more.
+    """
     folder = request.path.parent.relative_to(ROOT / "tests").as_posix()
     with pytest.MonkeyPatch.context() as patch:
         if folder not in AS_FOR_USERS and not request.config.getoption("--wide"):
             patch.setattr(mapper, "EFFORT", 1)
+            patch.setattr(remedies, "SECONDS", 1.0)
         yield
 
 

@@ -1,15 +1,21 @@
 """The scripts that run the tests elsewhere say what they lack, and ask pip for what they should."""
 
+import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 CI = ROOT / ".ci"
+SPEC = importlib.util.spec_from_file_location("touched", CI / "touched.py")
+TOUCHED = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(TOUCHED)
 
 
 def script(path, *arguments, **environment):
@@ -70,6 +76,80 @@ def test_the_representative_tests_exist():
     names = (CI / "representative").read_text().split()
     assert len(names) > 10
     assert [name for name in names if not (ROOT / name).is_file()] == []
+
+
+EMITTED = ["tests/end_to_end", "tests/golden"]
+
+
+@pytest.mark.parametrize(
+    ("file", "tests"),
+    [
+        ("compiler/tiles/memory/anything.py", ["tests/compiler/tiles/memory", *EMITTED]),
+        ("compiler/neurons/library/lif.py", ["tests/compiler/neurons", *EMITTED]),
+        ("frontends/onnx/reading/model.py", ["tests/frontends/onnx", "tests/golden"]),
+        ("templates/cuda/runtime/warp.cuh", ["tests/backends/cuda", *EMITTED]),
+        ("templates/report/page.html.jinja", ["tests/api/report", *EMITTED]),
+        ("tests/api/cli/test_cli.py", ["tests/api/cli/test_cli.py"]),
+        ("tests/common/quick.py", ["tests/test_quick.py"]),
+        ("docs/index.md", []),
+        ("compiler/tiles/README.md", []),
+        ("benchmarks/results/a.json", [f"tests/benchmarks/{t.name}" for t in sorted((ROOT / "tests/benchmarks").glob("test_*.py"))]),
+    ],
+)
+def test_a_changed_file_has_the_tests_of_its_room(file, tests):
+    assert TOUCHED.touched([file], ROOT) == tests
+
+
+def test_every_room_of_the_code_has_tests():
+    for folder in ("api", "frontends", "compiler", "backends"):
+        for module in (ROOT / folder).rglob("*.py"):
+            assert TOUCHED.tests_of(module.relative_to(ROOT).as_posix(), ROOT), module
+
+
+def test_what_is_inside_another_path_is_left_out_and_the_rooms_of_a_change_come_first():
+    found = TOUCHED.touched(["compiler/tiles/mapper.py", "compiler/tiles/memory/x.py", "api/cli/main.py"], ROOT)
+    assert found == ["tests/compiler/tiles", "tests/api/cli", *EMITTED]
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A repository with one commit that holds what .ci/wide needs; `git` runs git in it."""
+    for name in ("wide", "touched.py"):
+        (tmp_path / ".ci").mkdir(exist_ok=True)
+        shutil.copy(CI / name, tmp_path / ".ci")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_one.py").write_text("def test_one():\n    pass\n")
+    (tmp_path / "tests" / "test_two.py").write_text("def test_two():\n    pass\n")
+
+    def git(*words):
+        identity = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *identity, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init", "--initial-branch", "main")
+    git("add", ".")
+    git("commit", "--message", "first")
+    return tmp_path, git
+
+
+def test_wide_cases_need_a_history(tmp_path, checkout):
+    done = script(checkout[0] / ".ci" / "wide")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "one commit only" in done.stderr.splitlines()[-1]
+    assert script(checkout[0] / ".ci" / "wide", PATH=stand_in(tmp_path / "bin", "git", "exit 128")).returncode == 3
+
+
+def test_wide_cases_are_those_of_the_last_commit_on_main_and_of_a_whole_branch(checkout):
+    folder, git = checkout
+    arguments = stand_in(folder / "bin", "python", 'case $1 in .ci*) exec python3 "$@" ;; esac; echo "$@"')
+    run = partial(script, folder / ".ci" / "wide", PATH=arguments, PYTHON=str(folder / "bin" / "python"), WIDE_SECONDS="7")
+    (folder / "tests" / "test_two.py").write_text("def test_two():\n    assert 1\n")
+    git("commit", "--all", "--message", "second")
+    assert run().stdout.splitlines()[-1] == "-m pytest -n 2 -q --wide --budget 7 tests/test_two.py"
+    git("switch", "--create", "branch")
+    for name in ("one", "two"):
+        (folder / "tests" / f"test_{name}.py").write_text(f"def test_{name}():\n    assert 2\n")
+        git("commit", "--all", "--message", name)
+    assert run().stdout.splitlines()[-1].endswith("--budget 7 tests/test_one.py tests/test_two.py")
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ def test_files_that_take_least_come_first_and_long_tests_not_at_all():
 def quick(folder, root, budget=30.0):
     (folder / "conftest.py").write_text(
         "import quick\n"
-        f"quick.BUDGET = {budget}\n"
         "def pytest_configure(config):\n"
         "    config.pluginmanager.register(quick.Seconds(config))\n"
         "    config.pluginmanager.register(quick.Quick())\n"
+        f"    config.pluginmanager.register(quick.Budget({budget}))\n"
     )
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-rs", "-q", "."],
@@ -42,4 +42,4 @@ def test_what_took_long_is_left_out_the_next_time_and_what_is_late_is_skipped(tm
     assert "1 passed, 1 deselected" in quick(tmp_path, root)
     late = quick(tmp_path, root, budget=-1.0)
     assert "1 skipped, 1 deselected" in late
-    assert "seconds are over" in late
+    assert "the budget of -1 seconds is used up" in late

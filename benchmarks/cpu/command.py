@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import platform
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu.engine import Entry, entries
-from snnc.benchmarks.cpu.machine import facts
 from snnc.benchmarks.cpu.suite import measure
 from snnc.benchmarks.cpu.summary import summary
 from snnc.benchmarks.cpu.workloads import Workload
@@ -21,7 +24,7 @@ def run_suite(
     engines: Sequence[str],
     rounds: int | None,
     threads: int | None,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     found: dict[str, Any],
 ) -> None:
     """Measure workloads one after the other into `found`, so that what is there is kept when the rest fails.
@@ -34,7 +37,7 @@ def run_suite(
         Names of engines; none are all.
     rounds, threads
         Turns of each engine, and cores that each may use; None: 7, and all.
-    tell
+    report
         Called with a line of progress.
     found
         Gets ``rows``, ``left_out``, ``summary`` and ``machine``.
@@ -44,13 +47,35 @@ def run_suite(
     BenchError
         There is no such engine, or a number is out of range.
     """
-    wanted: tuple[Entry, ...] = entries(engines)
+    requested: tuple[Entry, ...] = entries(engines)
     number, used = rounds or ROUNDS, threads or processors()
     if number < 1 or not 1 <= used <= processors():
         raise BenchError(f"{number} rounds on {used} threads cannot be measured: at least 1 round, and 1 to {processors()} threads here.")
     found |= {"rows": [], "left_out": [], "machine": facts(used)}
     for workload in chosen:
-        rows, left_out = measure(workload, wanted, number, used, tell)
+        rows, left_out = measure(workload, requested, number, used, report)
         found["rows"] += rows
         found["left_out"] += left_out
         found["summary"] = summary(found["rows"])
+
+
+def facts(threads: int) -> dict[str, str]:
+    """Return the processor, its cores, the threads that engines may use, how busy it is, the system and the date, as text."""
+    return {
+        "CPU": _model(),
+        "cores": str(processors()),
+        "threads": str(threads),
+        "load": f"{os.getloadavg()[0]:.1f} of {processors()} at the start" if hasattr(os, "getloadavg") else "unknown",
+        "system": f"{platform.system()} {platform.machine()}",
+        "Python": platform.python_version(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+
+
+def _model() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(errors="replace")
+    except OSError:
+        return platform.processor() or platform.machine()
+    fields = (line.partition(":") for line in text.splitlines())
+    return next((value.strip() for name, _, value in fields if name.strip() == "model name"), platform.processor() or "unknown")

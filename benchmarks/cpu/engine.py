@@ -113,7 +113,7 @@ ENTRIES: Final = (
 )
 
 
-def entries(wanted: Sequence[str] = (), among: Sequence[Entry] = ENTRIES, suite: str = "cpu") -> tuple[Entry, ...]:
+def entries(requested: Sequence[str] = (), among: Sequence[Entry] = ENTRIES, suite: str = "cpu") -> tuple[Entry, ...]:
     """Return the lines of some engines of a suite, or of all: ``snnc`` are all of its modes, ``snnc:exact`` is one.
 
     Raises
@@ -122,10 +122,10 @@ def entries(wanted: Sequence[str] = (), among: Sequence[Entry] = ENTRIES, suite:
         There is no such engine, or no such mode.
     """
     names = list(dict.fromkeys(entry.engine for entry in among))
-    for name in wanted:
+    for name in requested:
         modes = [entry.mode for entry in among if entry.engine == name.partition(":")[0]]
         if not modes:
             raise BenchError(f"there is no engine {name!r} in the suite {suite}; there are {', '.join(names)}.")
         if ":" in name and name.partition(":")[2] not in modes:
             raise BenchError(f"{name!r} is no mode of the suite {suite}; there are {', '.join(modes)}.")
-    return tuple(entry for entry in among if not wanted or entry.engine in wanted or f"{entry.engine}:{entry.mode}" in wanted)
+    return tuple(entry for entry in among if not requested or entry.engine in requested or f"{entry.engine}:{entry.mode}" in requested)

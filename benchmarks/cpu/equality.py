@@ -54,8 +54,8 @@ def difference(path: Path, expected: Expected, start: Mapping[str, Array], toler
     loss = float(found["losses"][0])
     error = abs(loss - expected.loss) / abs(expected.loss)
     worst = [(error / tolerance if np.isfinite(error) else np.inf, f"the loss is {loss:.6g}, not {expected.loss:.6g}")]
-    for name, wanted in expected.gradients.items():
-        worst.append(_compared(found.get(f"g0:{name}"), wanted, f"gradient of {name}", tolerance))
+    for name, reference in expected.gradients.items():
+        worst.append(_compared(found.get(f"g0:{name}"), reference, f"gradient of {name}", tolerance))
         worst.append(_compared(found.get(f"w0:{name}"), expected.weights[name], f"{name} after a step", tolerance))
     ratio, text = max(worst, key=lambda item: item[0])
     return text if ratio > 1 else _optimised(found, expected, start)
@@ -65,8 +65,8 @@ def _optimised(found: Mapping[str, Array], expected: Expected, start: Mapping[st
     """Compare the changes of weights with those that Adam makes of the same gradients."""
     for name in expected.gradients:
         gradients = [np.asarray(found[f"g{n}:{name}"], np.float64) for n in range(UPDATES)]
-        wanted = adam(np.asarray(start[name], np.float64), gradients) - start[name]
-        ratio, text = _compared(found[f"w{UPDATES - 1}:{name}"] - start[name], wanted, f"change of {name} in {UPDATES} steps", CHANGE)
+        reference = adam(np.asarray(start[name], np.float64), gradients) - start[name]
+        ratio, text = _compared(found[f"w{UPDATES - 1}:{name}"] - start[name], reference, f"change of {name} in {UPDATES} steps", CHANGE)
         if ratio > 1:
             return text
     return ""
@@ -83,12 +83,12 @@ def adam(weights: Array, gradients: Sequence[Array]) -> Array:
     return weights
 
 
-def _compared(found: Array | None, wanted: Array, what: str, most: float) -> tuple[float, str]:
+def _compared(found: Array | None, reference: Array, what: str, most: float) -> tuple[float, str]:
     """Return the error over the tolerance, and a text."""
-    if found is None or found.shape != wanted.shape:
-        return np.inf, f"{what} is missing or has another shape than {list(wanted.shape)}"
-    size = float(np.linalg.norm(wanted))
-    error = float(np.linalg.norm(np.asarray(found, np.float64) - wanted)) / max(size, 1e-12)
+    if found is None or found.shape != reference.shape:
+        return np.inf, f"{what} is missing or has another shape than {list(reference.shape)}"
+    size = float(np.linalg.norm(reference))
+    error = float(np.linalg.norm(np.asarray(found, np.float64) - reference)) / max(size, 1e-12)
     if not np.isfinite(error):
         return np.inf, f"{what} is not finite"
     return error / most, f"{what} is off by {error:.2g} of its norm {size:.3g}, more than {most:g}"

@@ -12,7 +12,7 @@ _CLEAR: Final = Path("/proc/self/clear_refs")
 
 
 def resident_bytes() -> int:
-    """Return what is resident now; the peak where the system does not tell."""
+    """Return what is resident now; the peak where the system does not report it."""
     return _status("VmRSS") or _maxrss()
 
 

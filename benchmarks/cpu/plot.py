@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from snnc.benchmarks.cpu.engine import ENTRIES
-from snnc.benchmarks.cpu.rows import over_own
+from snnc.benchmarks.cpu.rows import relative_to_snnc
 from snnc.exploring.plot import GAP, HEIGHT, LEFT, TOP, WIDTH, Mark, Panel, render, short
 from snnc.report.pictures.palette import LAYERS, mixed
 
@@ -23,7 +23,7 @@ def draw(rows: Sequence[Row], title: str = "training steps on a CPU", kind: str 
     panels = [
         _panel(0, "ms a training step, median", rows, colours, lambda row: float(row["ms_median"])),
         _panel(1, "peak memory over the framework's own, MB", rows, colours, lambda row: float(row["peak_mb"])),
-        _panel(2, "time over snnc, mode exact", rows, colours, lambda row: over_own(rows, row, "ms_median")),
+        _panel(2, "time over snnc, mode exact", rows, colours, lambda row: relative_to_snnc(rows, row, "ms_median")),
     ]
     return render(title, "", panels, [(" ".join(one), colour) for one, colour in colours.items()], kind)
 

@@ -1,14 +1,19 @@
-"""The contents of a row of the suite."""
+"""The rows of the suite: their contents, ratios between them, and how they become a table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import io
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from snnc.benchmarks.cpu.runner import EngineProcess
 from snnc.benchmarks.cpu.workloads import Workload
+
+Row = Mapping[str, Any]
+WIDTH: Final = 128
+"""Columns of a table if the caller names no width."""
 
 
 def row(workload: Workload, runner: EngineProcess, activity: float, cosine: float) -> dict[str, Any]:
@@ -49,10 +54,10 @@ def row(workload: Workload, runner: EngineProcess, activity: float, cosine: floa
     }
 
 
-def over_own(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any], key: str) -> float | None:
+def relative_to_snnc(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any], key: str) -> float | None:
     """Return `key` of `one` over that of snnc's exact row of the same workload; None if there is none."""
-    own = next((r for r in rows if r["engine"] == "snnc" and r["mode"] == "exact" and same(r, one)), None)
-    return None if own is None or not own[key] else float(one[key]) / float(own[key])
+    ours = next((r for r in rows if r["engine"] == "snnc" and r["mode"] == "exact" and same(r, one)), None)
+    return None if ours is None or not ours[key] else float(one[key]) / float(ours[key])
 
 
 def same(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
@@ -62,7 +67,33 @@ def same(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
 
 def ratios_by_turn(rows: Sequence[Mapping[str, Any]], one: Mapping[str, Any]) -> list[float]:
     """Return the time of each turn of `one` over that of snnc's exact row in the same round; none where they were not timed together."""
-    own = next((r for r in rows if r["engine"] == "snnc" and r["mode"] == "exact" and same(r, one)), None)
-    if own is None or own.get("group") != one.get("group") or not own.get("turn_ms") or len(own["turn_ms"]) != len(one["turn_ms"]):
+    ours = next((r for r in rows if r["engine"] == "snnc" and r["mode"] == "exact" and same(r, one)), None)
+    if ours is None or ours.get("group") != one.get("group") or not ours.get("turn_ms") or len(ours["turn_ms"]) != len(one["turn_ms"]):
         return []
-    return [theirs / ours for theirs, ours in zip(one["turn_ms"], own["turn_ms"], strict=True) if ours]
+    return [other / snnc for other, snnc in zip(one["turn_ms"], ours["turn_ms"], strict=True) if snnc]
+
+
+def grouped(
+    rows: Sequence[Row], heads: Mapping[str, bool], name: Callable[[Row], str], cells: Callable[[Row], Sequence[str]], width: int | None
+) -> list[str]:
+    """Return rows as the lines of a table, a section for each workload, sorted by speed; `heads` says which columns are right-aligned."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(file=io.StringIO(), width=max(width or WIDTH, WIDTH), color_system=None, highlight=False)
+    table = Table(show_edge=False, pad_edge=False, box=None)
+    for head, right in heads.items():
+        table.add_column(head, justify="right" if right else "left", no_wrap=True)
+    seen: list[str] = []
+    for row in rows:
+        if name(row) in seen:
+            continue
+        if seen:
+            table.add_section()
+        seen.append(name(row))
+        for one in sorted((r for r in rows if same(r, row)), key=lambda r: float(r["ms_median"])):
+            table.add_row(*cells(one))
+    if rows:
+        console.print(table)
+    assert isinstance(console.file, io.StringIO)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]

@@ -23,7 +23,7 @@ TRIALS: Final = 3
 """Turns by which the fastest variant of an engine is found."""
 WHOLE_PROBLEM: Final = "whole.npz"
 CHECKED_PROBLEM: Final = "check.npz"
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Files:
 
 
 def measure(
-    workload: Workload, entries: Sequence[Entry], rounds: int, threads: int, tell: Tell
+    workload: Workload, entries: Sequence[Entry], rounds: int, threads: int, report: Report
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Measure one workload.
 
@@ -61,7 +61,7 @@ def measure(
         How often each has its turn.
     threads
         Cores that each may use.
-    tell
+    report
         Called with a line at each stage.
 
     Returns
@@ -78,10 +78,10 @@ def measure(
         del problem
         runners, left_out = [], []
         for entry in entries:
-            found, reasons = _fastest(entry, files, threads, tell)
+            found, reasons = _fastest(entry, files, threads, report)
             if found is None:
                 left_out.append(named(workload, entry) | {"reason": "; ".join(dict.fromkeys(reasons))})
-                tell(f"{workload.label} {entry.engine} {entry.mode}: left out, {left_out[-1]['reason']}")
+                report(f"{workload.label} {entry.engine} {entry.mode}: left out, {left_out[-1]['reason']}")
             else:
                 stack.callback(found.process.close)
                 runners.append(found)
@@ -97,8 +97,8 @@ def named(workload: Workload, entry: Entry) -> dict[str, Any]:
     return {"workload": workload.name, "density": workload.density, "engine": entry.engine, "mode": entry.mode}
 
 
-def _fastest(entry: Entry, files: Files, threads: int, tell: Tell) -> tuple[EngineProcess | None, list[str]]:
-    """Check and try every variant; keep the process of the fastest, and tell why others are not there."""
+def _fastest(entry: Entry, files: Files, threads: int, report: Report) -> tuple[EngineProcess | None, list[str]]:
+    """Check and try every variant; keep the process of the fastest, and report why the others are missing."""
     best: EngineProcess | None = None
     reasons = []
     for variant in entry.variants:
@@ -107,7 +107,7 @@ def _fastest(entry: Entry, files: Files, threads: int, tell: Tell) -> tuple[Engi
         except EngineError as error:
             reasons.append(f"{variant}: {error}" if len(entry.variants) > 1 else str(error))
             continue
-        tell(f"{entry.engine} {entry.mode}, {variant}: numbers equal, about {min(runner.medians):.3g} ms")
+        report(f"{entry.engine} {entry.mode}, {variant}: numbers equal, about {min(runner.medians):.3g} ms")
         loser = runner if best is not None and min(best.medians) <= min(runner.medians) else best
         best = best if loser is runner else runner
         if loser is not None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from snnc.benchmarks.cpu.grouped import Row, grouped
-from snnc.benchmarks.cpu.rows import over_own
+from snnc.benchmarks.cpu.rows import Row, grouped, relative_to_snnc
 from snnc.benchmarks.cpu.summary import summary_lines
 
 _RIGHT: Final = ("ms", "p10", "p90", "turns ±", "samples/s", "time/snnc", "peak MB", "mem/snnc", "loss")
@@ -38,9 +37,9 @@ def _cells(rows: Sequence[Row], row: Row) -> list[str]:
         *(f"{row[key]:.4g}" for key in ("ms_median", "ms_p10", "ms_p90")),
         f"{spread:.0f} %",
         f"{row['samples_per_s']:,.0f}",
-        _ratio(over_own(rows, row, "ms_median")),
+        _ratio(relative_to_snnc(rows, row, "ms_median")),
         f"{row['peak_mb']:,.0f}",
-        _ratio(over_own(rows, row, "peak_mb")),
+        _ratio(relative_to_snnc(rows, row, "peak_mb")),
         f"{row['loss']:.4f}",
     ]
 

@@ -12,10 +12,9 @@ from typing import Any, Final
 from snnc.backends.cuda.build import nvcc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.backends.native.processors import processors
-from snnc.benchmarks.cpu.command import ROUNDS
+from snnc.benchmarks.cpu.command import ROUNDS, facts
 from snnc.benchmarks.cpu.engine import Entry, entries
-from snnc.benchmarks.cpu.machine import facts
-from snnc.benchmarks.cpu.suite import Tell, named
+from snnc.benchmarks.cpu.suite import Report, named
 from snnc.benchmarks.cpu.summary import summary
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.bound import bound
@@ -79,7 +78,7 @@ def run_suite(
     chosen: Sequence[Workload],
     engines: Sequence[str],
     options: CudaBenchOptions,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     found: dict[str, Any],
     save: Callable[[], None] = lambda: None,
 ) -> None:
@@ -95,7 +94,7 @@ def run_suite(
         Names of engines; none are all.
     options
         How.
-    tell
+    report
         Called with a line of progress.
     found
         Gets ``rows``, ``left_out``, ``summary`` and ``machine``.
@@ -109,7 +108,7 @@ def run_suite(
     BenchError
         There is no such engine, a number is out of range, or rows cannot be gone on with.
     """
-    wanted = entries(engines, CUDA_ENTRIES, "cuda")
+    requested = entries(engines, CUDA_ENTRIES, "cuda")
     rounds, threads = options.rounds or ROUNDS, options.threads or processors()
     if not 1 <= threads <= processors():
         raise BenchError(f"{threads} threads cannot be measured: 1 to {processors()} here.")
@@ -124,8 +123,8 @@ def run_suite(
     } | facts(threads)
     rows, left_out = read_rows(options.resumed, machine) if options.resumed else ([], [])
     found |= {"rows": rows, "left_out": left_out, "machine": machine}
-    suite = _Suite(Manner(rounds, threads, device, options.ways, options.first_step_s), gpu, times, tell, found, save)
-    suite.run([w if device == "cuda" else stand_in(w) for w in chosen], wanted)
+    suite = _Suite(Manner(rounds, threads, device, options.ways, options.first_step_s), gpu, times, report, found, save)
+    suite.run([w if device == "cuda" else stand_in(w) for w in chosen], requested)
 
 
 @dataclass
@@ -135,23 +134,23 @@ class _Suite:
     manner: Manner
     gpu: Gpu
     times: str
-    tell: Tell
+    report: Report
     found: dict[str, Any]
     save: Callable[[], None]
 
-    def run(self, workloads: Sequence[Workload], wanted: Sequence[Entry]) -> None:
+    def run(self, workloads: Sequence[Workload], requested: Sequence[Entry]) -> None:
         """Prepare everything, then measure one workload after the other."""
-        versions = versions_of(wanted, self.manner.device)
+        versions = versions_of(requested, self.manner.device)
         plan: list[tuple[Workload, list[Line]]] = []
         for workload in workloads:
-            lines = [line for entry in wanted if (line := self._line(workload, entry, versions[entry.module])) is not None]
+            lines = [line for entry in requested if (line := self._line(workload, entry, versions[entry.module])) is not None]
             if lines:
                 plan.append((workload, lines))
         self._keep()
         with temporary_folder("snnc-bench-") as name:
             begin = time.monotonic()
-            ready = warmed(plan, Path(name), self.manner, self.tell)
-            self.tell(f"{len(plan)} workloads prepared in {time.monotonic() - begin:.0f} s")
+            ready = warmed(plan, Path(name), self.manner, self.report)
+            self.report(f"{len(plan)} workloads prepared in {time.monotonic() - begin:.0f} s")
             for workload, lines in plan:
                 self._measure(workload, lines, ready, versions)
 
@@ -161,7 +160,7 @@ class _Suite:
             self._leave_out(workload, [named(workload, entry) | {"reason": versions}])
             return None
         if is_there(self.found["rows"], workload, entry, versions, self.manner.ways):
-            self.tell(f"{workload.label} {entry.engine} {entry.mode}: there already")
+            self.report(f"{workload.label} {entry.engine} {entry.mode}: there already")
             return None
         several = len(entry.variants) > 1 and self.manner.ways != ALL
         return Line(entry, kept_choice(self._identity(workload, entry, versions)) if several else None)
@@ -175,7 +174,7 @@ class _Suite:
             if one.choice is not None and one.choice.by == TRIAL:
                 keep_choice(self._identity(workload, one.entry, versions[one.entry.module]), one.choice)
 
-        rows, left_out = measure(workload, ready.files[workload.label], lines, self.manner, self.tell, keep)
+        rows, left_out = measure(workload, ready.files[workload.label], lines, self.manner, self.report, keep)
         for one in lines:
             for kind in ("rows", "left_out"):
                 self.found[kind] = without(self.found[kind], workload, one.entry)
@@ -187,7 +186,7 @@ class _Suite:
         kept = [one for one in self.found["left_out"] if all(key_of(one) != key_of(other) for other in left_out)]
         self.found["left_out"] = [*kept, *left_out]
         for one in left_out:
-            self.tell(f"{workload.label} {one['engine']} {one['mode']}: left out, {one['reason']}")
+            self.report(f"{workload.label} {one['engine']} {one['mode']}: left out, {one['reason']}")
         self._keep()
 
     def _keep(self) -> None:

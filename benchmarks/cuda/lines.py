@@ -71,8 +71,8 @@ class Line:
     @property
     def waiting(self) -> list[str]:
         """Ways that are to be started."""
-        wanted = self.entry.variants if self.choice is None else (self.choice.way,)
-        return [way for way in wanted if way not in self.left_out and way not in self.runners]
+        requested = self.entry.variants if self.choice is None else (self.choice.way,)
+        return [way for way in requested if way not in self.left_out and way not in self.runners]
 
     @property
     def reason(self) -> str:
@@ -93,7 +93,7 @@ class Line:
             self.end(way)
 
     def to_data(self) -> dict[str, Any]:
-        """Tell of the choice as JSON data, for a row."""
+        """Return the choice as JSON data, for a row."""
         if self.choice is None:
             return {"by": "", "trial_ms": {}, "left_out": dict(self.left_out)}
         return self.choice.to_data()
@@ -168,7 +168,7 @@ def _settle(task: Task, found: EngineProcess | EngineError) -> None:
 
 
 def _choose(lines: Sequence[Line], ways: str) -> None:
-    """Try the ways of each line and end all but the fastest, unless all are wanted."""
+    """Try the ways of each line and end all but the fastest, unless all are requested."""
     for one in lines:
         if len(one.entry.variants) > 1 and one.choice is None and ways != ALL:
             _try(one)
@@ -189,7 +189,7 @@ def _try(one: Line) -> None:
 
 
 def _compare(lines: Sequence[Line], files: Files, manner: Manner) -> None:
-    """End ways whose numbers are not those of the reference, and tell what was chosen."""
+    """End ways whose numbers are not those of the reference, and report what was chosen."""
     tasks = [(one, way) for one in lines for way in one.runners]
 
     def difference(task: Task) -> str:

@@ -54,7 +54,7 @@ def nets(patterns: str = "*") -> tuple[str, ...]:
     return matching(patterns, known, lambda name: (name,), "network of the paper's grid", f"names look like {examples}")
 
 
-def rows(chosen: Sequence[str], tell: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+def rows(chosen: Sequence[str], report: Callable[[str], None]) -> Iterator[dict[str, Any]]:
     """Yield a row for each network; each number comes out of a process of its own."""
     logged = {one.name: one.logged_ms for one in logged_runs()}
     missing = reason_without_gpu()
@@ -62,7 +62,7 @@ def rows(chosen: Sequence[str], tell: Callable[[str], None]) -> Iterator[dict[st
         row: dict[str, Any] = {"net": name, "ipu": [predicted(name, target) for target in (CLOCKS if name in logged else (None,))]}
         row["log"] = {"kind": MEASURED, "by": "its authors", "ms": logged[name]} if name in logged else None
         row["gpu"] = {"kind": NOT_MEASURED, "reason": missing} if missing else measured(name)
-        tell(f"{number}/{len(chosen)} {name}: {'; '.join(map(_told, (*row['ipu'], row['gpu'])))}")
+        report(f"{number}/{len(chosen)} {name}: {'; '.join(map(_outcome, (*row['ipu'], row['gpu'])))}")
         yield row
 
 
@@ -121,5 +121,5 @@ def _ms(one: Row) -> str:
     return f"{one['ms']:.4g}" if one.get("ms") else "not measured" if one["kind"] in (NOT_MEASURED, CHECKED) else "does not fit"
 
 
-def _told(one: Row) -> str:
+def _outcome(one: Row) -> str:
     return f"{one.get('target') or 'GPU'} {_ms(one)}" + (f" ms {one['kind']}" if one.get("ms") else "")

@@ -83,11 +83,11 @@ def difference(case: Benchmark, program: StepProgram, engine: CudaEngine, seed: 
     weights = engine.get_parameters()
     reference = ReferenceEngine(program)
     reference.set_parameters(weights)
-    found, wanted = engine.train_batch(inputs, labels, 0.0), reference.train_batch(inputs, labels, 0.0)
+    found, expected = engine.train_batch(inputs, labels, 0.0), reference.train_batch(inputs, labels, 0.0)
     gradients = engine.gradients()
     engine.set_parameters(weights)
-    if not abs(found - wanted) <= EQUAL * abs(wanted):
-        return f"the loss is {found:.6g}, not {wanted:.6g}"
+    if not abs(found - expected) <= EQUAL * abs(expected):
+        return f"the loss is {found:.6g}, not {expected:.6g}"
     for name, gradient in reference.gradients().items():
         error = float(np.linalg.norm(gradients[name] - gradient)) / max(float(np.linalg.norm(gradient)), 1e-12)
         if not error <= EQUAL:

@@ -50,8 +50,8 @@ def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def is_there(rows: Sequence[Mapping[str, Any]], workload: Workload, entry: Entry, versions: Mapping[str, str], ways: str) -> bool:
     """Whether a line was measured before, by the same versions and in as many ways."""
-    wanted = named(workload, entry) | {"batch": workload.batch, "steps": workload.steps, "versions": dict(versions), "ways": ways}
-    return any(all(row.get(key) == value for key, value in wanted.items()) for row in rows)
+    expected = named(workload, entry) | {"batch": workload.batch, "steps": workload.steps, "versions": dict(versions), "ways": ways}
+    return any(all(row.get(key) == value for key, value in expected.items()) for row in rows)
 
 
 def without(rows: Sequence[Row], workload: Workload, entry: Entry) -> list[Row]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from snnc.benchmarks.cpu.rows import row
-from snnc.benchmarks.cpu.suite import Files, Tell, named, take_turns
+from snnc.benchmarks.cpu.suite import Files, Report, named, take_turns
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.gpu import used_bytes
 from snnc.benchmarks.cuda.lines import Line, Manner, ready
@@ -18,7 +18,12 @@ TURN_S: Final = 60.0
 
 
 def measure(
-    workload: Workload, files: Files, lines: Sequence[Line], manner: Manner, tell: Tell, keep: Callable[[Line], None] = lambda line: None
+    workload: Workload,
+    files: Files,
+    lines: Sequence[Line],
+    manner: Manner,
+    report: Report,
+    keep: Callable[[Line], None] = lambda line: None,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Measure one workload; nothing else may run meanwhile.
 
@@ -30,7 +35,7 @@ def measure(
         What is compared.
     manner
         How often each has its turn, and more.
-    tell
+    report
         Called with a line at each stage.
     keep
         Called with each line once its way is chosen.
@@ -47,7 +52,7 @@ def measure(
         measured = [(one, runner) for one in lines for runner in one.runners.values()]
         for one in lines:
             keep(one)
-            tell(f"{workload.label} {one.entry.engine} {one.entry.mode}: {_told(one)}")
+            report(f"{workload.label} {one.entry.engine} {one.entry.mode}: {_outcome(one)}")
         for _, runner in measured:
             runner.process.ask("settle")
             used = used_bytes(runner.process.number) if manner.device == "cuda" else None
@@ -65,7 +70,7 @@ def measure(
     return rows, left_out
 
 
-def _told(one: Line) -> str:
+def _outcome(one: Line) -> str:
     if not one.runners:
         return f"left out, {one.reason}"
     tried = ", ".join(f"{way} {ms:.4g} ms" for way, ms in one.trial_ms.items())

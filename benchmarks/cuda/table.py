@@ -7,8 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from snnc.benchmarks.cpu.grouped import Row, grouped
-from snnc.benchmarks.cpu.rows import over_own, ratios_by_turn
+from snnc.benchmarks.cpu.rows import Row, grouped, ratios_by_turn, relative_to_snnc
 from snnc.benchmarks.cuda.command import MEASURED
 
 _LEAST_WIDTH: Final = 150
@@ -32,7 +31,7 @@ def lines(rows: Sequence[Row], left_out: Sequence[Row], machine: Mapping[str, st
 
 
 def _cells(rows: Sequence[Row], row: Row) -> list[str]:
-    over = over_own(rows, row, "ms_median")
+    over = relative_to_snnc(rows, row, "ms_median")
     measured = row["times"] == MEASURED
     return [
         _name(row),

@@ -15,7 +15,7 @@ from typing import Any, Final
 from snnc.backends.native.processors import processors
 from snnc.benchmarks.cpu.engine import Entry
 from snnc.benchmarks.cpu.process import EngineError, Process
-from snnc.benchmarks.cpu.suite import WHOLE_PROBLEM, Files, Tell
+from snnc.benchmarks.cpu.suite import WHOLE_PROBLEM, Files, Report
 from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.lines import Line, Manner
 from snnc.benchmarks.cuda.preparing import NUMBERS, PROBLEM, PROJECT, prepare, read_files
@@ -50,7 +50,7 @@ def versions_of(entries: Sequence[Entry], device: str) -> dict[str, dict[str, st
         return dict(zip(modules, pool.map(ask, modules.values()), strict=True))
 
 
-def warmed(plan: Sequence[tuple[Workload, Sequence[Line]]], folder: Path, manner: Manner, tell: Tell) -> Ready:
+def warmed(plan: Sequence[tuple[Workload, Sequence[Line]]], folder: Path, manner: Manner, report: Report) -> Ready:
     """Prepare workloads in parallel processes; ways that failed are left out of their lines.
 
     Parameters
@@ -61,7 +61,7 @@ def warmed(plan: Sequence[tuple[Workload, Sequence[Line]]], folder: Path, manner
         Gets a folder for each workload.
     manner
         Where, and what a way's first step may take.
-    tell
+    report
         Called with a line for each program that could not be built.
     """
     ready = Ready()
@@ -97,7 +97,7 @@ def warmed(plan: Sequence[tuple[Workload, Sequence[Line]]], folder: Path, manner
             one.end(way, reason)
     for workload, mode, program in programs:
         if reason := _failure(program):
-            tell(f"{workload.label} snnc {mode}: {reason}")
+            report(f"{workload.label} snnc {mode}: {reason}")
     return ready
 
 

@@ -12,8 +12,8 @@ from snnc.benchmarks.published.layout import PublishedLayout, lay_out
 from snnc.benchmarks.published.machine import Machine, Superstep
 from snnc.benchmarks.published.memory import memory_by_layer
 from snnc.benchmarks.published.net import PublishedNet
-from snnc.benchmarks.published.once import once
 from snnc.benchmarks.published.options import PublishedOptions
+from snnc.benchmarks.published.update import update
 from snnc.compiler.machines.target import Target
 
 
@@ -94,5 +94,5 @@ def predict_published(net: PublishedNet, target: Target, options: PublishedOptio
     """
     chosen = options or PublishedOptions()
     machine = Machine(net, lay_out(net, target), target, chosen)
-    supersteps = (*forward(machine), *backward(machine), *once(machine))
+    supersteps = (*forward(machine), *backward(machine), *update(machine))
     return PublishedPrediction(net, target, chosen, machine.layout, supersteps, memory_by_layer(machine, supersteps))

@@ -21,7 +21,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.driver.activity import measure_activity
 
-DIGITS = Path(__file__).parents[1] / "examples" / "digits" / "digits.npz"
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.npz"
 LOWS = (None, -2.0, -1.0, -0.5, -0.2, -0.1, -0.05)
 SAMPLES, BATCH, SEED = 256, 32, 1
 
@@ -62,11 +62,11 @@ def trained(made, data, epochs: int):
     return engine.get_parameters(), float((record.sum(axis=0).argmax(axis=1) == data["test_y"]).mean())
 
 
-def compared(found: np.ndarray, wanted: np.ndarray) -> str:
+def compared(found: np.ndarray, expected: np.ndarray) -> str:
     """Cosine and relative error."""
     length = float(np.linalg.norm(found))
-    cosine = float(found @ wanted) / (length * float(np.linalg.norm(wanted))) if length else 0.0
-    return f"{cosine:.3f} / {np.linalg.norm(found - wanted) / np.linalg.norm(wanted):.2f}"
+    cosine = float(found @ expected) / (length * float(np.linalg.norm(expected))) if length else 0.0
+    return f"{cosine:.3f} / {np.linalg.norm(found - expected) / np.linalg.norm(expected):.2f}"
 
 
 def main() -> None:

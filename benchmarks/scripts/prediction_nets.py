@@ -24,7 +24,7 @@ from snnc.compiler.machines.target import Target
 from snnc.driver.loading import as_graph
 from snnc.errors import UnknownBenchmarkError
 
-EXAMPLE: Final = Path(__file__).parent.parent / "examples" / "digits"
+EXAMPLE: Final = Path(__file__).parents[2] / "examples" / "digits"
 Make = Callable[[snnc.Network], None]
 
 

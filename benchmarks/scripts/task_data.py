@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
-DIGITS = Path(__file__).parents[1] / "examples" / "digits" / "digits.npz"
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.npz"
 
 
 def latency(values: npt.NDArray[np.float64], steps: int) -> Array:

@@ -8,6 +8,7 @@ from indexed_nets import read_out
 from nets import join
 from poplar_projects import machine
 from same_training import assert_same_training
+from wide import sampled
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
@@ -55,9 +56,13 @@ def net(name):
     return read_out(graph, random, ("alone", width), ("one to one", width))
 
 
+def lowered(name):
+    return lower(net(name), loss=parse_loss("ce_mean_membrane"), loss_output="y", optimizer=Adam(1e-2), steps=STEPS)
+
+
 @pytest.fixture(params=BLIND)
 def program(request):
-    return lower(net(request.param), loss=parse_loss("ce_mean_membrane"), loss_output="y", optimizer=Adam(1e-2), steps=STEPS)
+    return lowered(request.param)
 
 
 def assert_as_the_reference(engine, program):
@@ -89,7 +94,9 @@ def test_the_gpu_program_runs_and_trains_them(program):
         assert_as_the_reference(engine, program)
 
 
-def test_the_poplar_program_runs_and_trains_them(program, tmp_path):
+@pytest.mark.parametrize("name", sampled(BLIND, 2))
+def test_the_poplar_program_runs_and_trains_them(name, tmp_path):
+    program = lowered(name)
     plan = make_plan(program, machine(1472 if program.name == "corners" else 6), steps=STEPS, batch=BATCH)
     engine = open_engine(emit_poplar(program, plan, tmp_path / "project"))
     assert_as_the_reference(engine, program)

@@ -29,10 +29,7 @@ def in_order(names: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
 
 
 class Quick:
-    """Leaves out what took long, and what is not reached in time."""
-
-    def __init__(self) -> None:
-        self._begin = time.monotonic()
+    """Leaves out what took long before."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config, items):
@@ -42,9 +39,16 @@ class Quick:
         config.hook.pytest_deselected(items=[by_name[name] for name in by_name.keys() - set(chosen)])
         items[:] = [by_name[name] for name in chosen]
 
+
+class Budget:
+    """Starts no test after `seconds`."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._begin = seconds, time.monotonic()
+
     def pytest_runtest_setup(self, item):
-        if time.monotonic() - self._begin > BUDGET:
-            pytest.skip(f"--quick: {BUDGET:.0f} seconds are over")
+        if time.monotonic() - self._begin > self._seconds:
+            pytest.skip(f"the budget of {self._seconds:.0f} seconds is used up")
 
 
 class Seconds:

@@ -103,7 +103,7 @@ def test_the_list_of_targets_shows_the_main_numbers(capsys):
 
 
 def test_a_network_that_does_not_fit_is_refused_with_what_helps_as_data(capsys, tmp_path):
-    net = snnc.Sequential(400, snnc.Dense(2000), snnc.LIF(), snnc.Dense(10), snnc.LI())
+    net = snnc.Sequential(20, snnc.Dense(50), snnc.LIF(), snnc.Dense(10), snnc.LI())
     snnc.write_onnx(net.graph(), tmp_path / "net.onnx")
     line = [
         "compile",

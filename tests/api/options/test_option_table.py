@@ -105,7 +105,7 @@ CELLS = {
 """What each option of :func:`snnc.compile` does; a new option has to have its cell here and its rule in ``snnc.options.table``."""
 
 
-OF_CHIPS = {"batch", "calibrate", "capacity", "mode", "num_io_tiles", "overlap_host_io", "parts", "recompute", "streaming"}
+OF_CHIPS = {"batch", "num_io_tiles", "parts", "recompute"}
 """Options that change a plan in another way where there are several chips; the others have the same rule and effect on one chip."""
 
 

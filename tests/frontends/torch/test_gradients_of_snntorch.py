@@ -19,7 +19,7 @@ snn = framework("snntorch")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 INPUTS, NEURONS = 3, 5
-WIDE = 60
+WIDE = 120
 """One in so many cases runs unless --wide is given; those below always do."""
 RESETS = [{"reset_mechanism": r} for r in ("subtract", "zero", "none")]
 DELAYS = [{}, {"reset_delay": False}]

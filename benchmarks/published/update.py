@@ -12,8 +12,8 @@ from snnc.benchmarks.published.options import ADAM_VECTOR, HOST_BYTES_PER_SECOND
 from snnc.compiler.ir.arrays.sizes import FLOAT
 
 
-def once(machine: Machine) -> tuple[Superstep, ...]:
-    """Return those supersteps, in order."""
+def update(machine: Machine) -> tuple[Superstep, ...]:
+    """Return the supersteps that run once in a training step, in order."""
     net = machine.net
     weights = [before * machine.per_tile(i) for i, before in enumerate(net.widths[:-1])]
     zeroed = [PRIVATE_COPIES * FLOAT * n / LOCAL_COPY_BYTES for n in weights]

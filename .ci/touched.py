@@ -1,0 +1,60 @@
+"""Print the tests of the rooms that a change touches, one path a line: ``git diff --name-only BASE | python .ci/touched.py``.
+
+Tests are sorted by the rooms of the code: those of ``compiler/tiles/memory/x.py`` are in ``tests/compiler/tiles/memory``, or in the nearest
+folder above that exists. Templates are tested with the back end that emits them. Code that can change emitted programs is also tested end
+to end, and all code of the package by the hashes of what it emits and prints.
+"""
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOMS = ("api", "frontends", "compiler", "backends", "benchmarks")
+EMIT = ("compiler", "backends", "templates")
+"""Rooms whose changes can change emitted programs."""
+BY_TEMPLATE = {"common": ["backends"], "native": ["backends/cpu", "backends/cuda", "backends/native"], "report": ["api/report"]}
+"""Test folders of the folders of templates that do not belong to the back end of the same name."""
+
+
+def tests_of(file: str, root: Path) -> list[str]:
+    """Return the test folders and files for one changed file, relative to the checkout."""
+    path = Path(file)
+    if path.parts[0] == "tests":
+        return _of_tests(path, root)
+    if path.parts[0] == "templates" and len(path.parts) > 2:
+        folders = BY_TEMPLATE.get(path.parts[1], [f"backends/{path.parts[1]}"])
+        return [f"tests/{folder}" for folder in folders if (root / "tests" / folder).is_dir()]
+    if path.parts[0] not in ROOMS or path.suffix == ".md":
+        return []
+    folder = path.parent
+    while not (root / "tests" / folder).is_dir():
+        folder = folder.parent
+    loose = sorted((root / "tests" / folder).glob("test_*.py")) if len(folder.parts) == 1 else []  # not those of the rooms inside
+    return [test.relative_to(root).as_posix() for test in loose] or [f"tests/{folder.as_posix()}"]
+
+
+def _of_tests(path: Path, root: Path) -> list[str]:
+    """Return a changed test file, or the test files that import a changed helper."""
+    if path.suffix != ".py" or not (root / path).is_file():
+        return []
+    if path.name.startswith("test_"):
+        return [path.as_posix()]
+    imports = re.compile(rf"^\s*(?:from|import) {re.escape(path.stem)}\b", re.M)
+    return [t.relative_to(root).as_posix() for t in sorted((root / "tests").rglob("test_*.py")) if imports.search(t.read_text())]
+
+
+def touched(files: Iterable[str], root: Path) -> list[str]:
+    """Return the tests of all changed files, those of their own rooms first; a path inside another is left out."""
+    files = list(files)
+    found = dict.fromkeys(test for file in files for test in tests_of(file, root))
+    changed = {file.split("/")[0] for file in files if not file.endswith(".md")}
+    if changed & set(EMIT):
+        found["tests/end_to_end"] = None
+    if changed & {"api", "frontends", *EMIT}:
+        found["tests/golden"] = None
+    return [test for test in found if not any(other != test and Path(test).is_relative_to(other) for other in found)]
+
+
+if __name__ == "__main__":
+    print("\n".join(touched(sys.stdin.read().split(), Path.cwd())))
