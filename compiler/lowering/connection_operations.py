@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Final
+
 import numpy as np
 
 from snnc.compiler.ir.arrays.sparse import pattern_of
@@ -113,52 +117,45 @@ def fills(info: ConnectionInfo) -> bool:
     return info.bias is not None and info.kind in ("dense", "sparse", "one_to_one")
 
 
+_INPUT_GRADIENTS: Final[Mapping[type, Any]] = {
+    DenseProduct: DenseInputGradient,
+    SparseProduct: SparseInputGradient,
+    OneToOneStep: OneToOneInputGradient,
+    Convolve: ConvolveInputGradient,
+    Pooling: PoolingGradient,
+    Rescale: RescaleInputGradient,
+    AddReduced: ReductionGradient,
+    AddSlice: CutGradient,
+    Surround: SurroundGradient,
+}
+_WEIGHT_GRADIENTS: Final[Mapping[type, Any]] = {
+    DenseProduct: DenseWeightGradient,
+    SparseProduct: SparseWeightGradient,
+    OneToOneStep: OneToOneWeightGradient,
+    Convolve: ConvolveWeightGradient,
+    Rescale: RescaleWeightGradient,
+}
+_BIAS_GRADIENTS: Final[Mapping[type, Any]] = {Convolve: ConvolveBiasGradient, Rescale: RescaleBiasGradient}
+
+
 def input_gradient(op: Arrival) -> InputGradient:
     """The operation that adds to the adjoint of the source of `op`."""
-    match op:
-        case DenseProduct():
-            return DenseInputGradient(op.connection, op.source, op.weight, op.target)
-        case SparseProduct():
-            return SparseInputGradient(op.connection, op.source, op.weight, op.target, op.pattern)
-        case OneToOneStep():
-            return OneToOneInputGradient(op.connection, op.source, op.weight, op.target, op.offset)
-        case Convolve():
-            return ConvolveInputGradient(op.connection, op.source, op.weight, op.target, op.windows, op.groups)
-        case Pooling():
-            return PoolingGradient(op.connection, op.source, op.target, op.windows, op.kind, op.count_padding)
-        case Rescale():
-            return RescaleInputGradient(op.connection, op.source, op.weight, op.target, op.shape)
-        case AddReduced():
-            return ReductionGradient(op.connection, op.source, op.target, op.shape, op.axes, op.kind)
-        case AddSlice():
-            return CutGradient(op.connection, op.source, op.target, op.shape, op.axis, op.start, op.stop)
-        case Surround():
-            return SurroundGradient(op.connection, op.source, op.target, op.shape, op.padding)
+    found: InputGradient = _adjoint(_INPUT_GRADIENTS[type(op)], op)
+    return found
 
 
 def weight_gradient(op: Arrival, gradient: str) -> WeightGradient:
     """The operation that adds to the gradient of the weight of `op`."""
-    match op:
-        case DenseProduct():
-            return DenseWeightGradient(op.connection, op.source, op.target, gradient)
-        case SparseProduct():
-            return SparseWeightGradient(op.connection, op.source, op.target, gradient, op.pattern)
-        case OneToOneStep():
-            return OneToOneWeightGradient(op.connection, op.source, op.target, gradient, op.offset)
-        case Convolve():
-            return ConvolveWeightGradient(op.connection, op.source, op.target, gradient, op.windows, op.groups)
-        case Rescale():
-            return RescaleWeightGradient(op.connection, op.source, op.target, gradient, op.shape)
-        case _:
-            raise TypeError(f"{type(op).__name__} has no weight")
+    found: WeightGradient = _adjoint(_WEIGHT_GRADIENTS[type(op)], op, gradient=gradient)
+    return found
 
 
 def bias_gradient(op: Arrival, gradient: str) -> AnyBiasGradient:
     """The operation that adds to the gradient of the bias of `op`."""
-    match op:
-        case Convolve():
-            return ConvolveBiasGradient(op.connection, op.target, gradient)
-        case Rescale():
-            return RescaleBiasGradient(op.connection, op.target, gradient, op.shape)
-        case _:
-            return BiasGradient(op.target, gradient)
+    found: AnyBiasGradient = _adjoint(_BIAS_GRADIENTS.get(type(op), BiasGradient), op, gradient=gradient)
+    return found
+
+
+def _adjoint(kind: Any, op: Arrival, **more: str) -> Any:
+    """Return an operation of `kind` with the fields of the same name of `op`."""
+    return kind(**{f.name: getattr(op, f.name) for f in fields(kind) if f.name not in more}, **more)

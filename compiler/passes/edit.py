@@ -13,14 +13,6 @@ def add_edge(graph: Graph, edge: Edge) -> None:
     graph.nx.add_edge(edge.source, edge.target, edge=edge)
 
 
-def remove_edge(graph: Graph, edge: Edge) -> None:
-    """Remove one edge equal to `edge`."""
-    for key, data in graph.nx.get_edge_data(edge.source, edge.target).items():
-        if data["edge"] == edge:
-            graph.nx.remove_edge(edge.source, edge.target, key)
-            return
-
-
 def replace_operation(graph: Graph, name: str, operation: Operation) -> None:
     """Give node `name` another operation; its edges stay."""
     graph.nx.nodes[name]["operation"] = operation

@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from snnc.compiler.ir.graph import Graph, Pool, Population, Reduce
 from snnc.compiler.ir.shapes import size
-from snnc.frontends.ann2snn.balance import scales
 from snnc.frontends.ann2snn.convert import convert
 from snnc.frontends.ann2snn.errors import ConversionOptionError
-from snnc.frontends.ann2snn.measure import measure
+from snnc.frontends.ann2snn.measuring import measure, scales
 from snnc.frontends.ann2snn.read import read_relu_network
 from snnc.frontends.ann2snn.report import ReluLayer, Report
 from snnc.frontends.ann2snn.samples import checked, split

@@ -15,8 +15,7 @@ from snnc.compiler.ir.graph import FileLayout, Graph, Input, Linear, Operation, 
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.passes.fold_scale import FoldScale
 from snnc.frontends.ann2snn.errors import AlreadySpikingError, Ann2SnnError, BatchAxisError, NoSpikingFormError
-from snnc.frontends.ann2snn.matching import MatchedOperation, match
-from snnc.frontends.ann2snn.operators import handlers
+from snnc.frontends.ann2snn.matching import MatchedOperation, handlers, match
 from snnc.frontends.ann2snn.running import check_affordable
 from snnc.frontends.common.execute import GraphRunner
 from snnc.frontends.load import load

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from snnc.compiler.errors import ToolMissingError
 from snnc.frontends.onnx.writer.errors import TorchExportError, TorchModuleError
-from snnc.frontends.torch.own_operators import written_out
+from snnc.frontends.torch.spikingjelly_operators import written_out
 
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 EXPORTERS: Final = ("TorchScript", "dynamo")

@@ -15,11 +15,11 @@ from snnc.frontends.onnx.errors import OnnxError
 from snnc.frontends.onnx.load import load_onnx
 from snnc.frontends.onnx.writer.errors import TorchModuleError
 from snnc.frontends.torch.exporting import EXPORTERS, ExportedCall, argument_names, export, require_torch
-from snnc.frontends.torch.held import hold_back
 from snnc.frontends.torch.marking import clamped, write_marks
+from snnc.frontends.torch.masked_gradients import hold_back
 from snnc.frontends.torch.naming import keep_shared, learnable_as_in, named_after
 from snnc.frontends.torch.notices import notices, unclamped
-from snnc.frontends.torch.own_operators import has_own_operators
+from snnc.frontends.torch.spikingjelly_operators import has_own_operators
 from snnc.frontends.torch.states import how_it_runs, let_gradients_pass, own_copy, sequence_module, short
 
 SLOW: Final = 20.0

@@ -35,11 +35,11 @@ from snnc.compiler.ir.shapes import PortMap
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.neurons.library import Identity
 from snnc.frontends.common.notes import KEY
+from snnc.frontends.nir.cycles import plain_links
 from snnc.frontends.nir.errors import NirTimeStepError, NirWriteError, NotInNirError
 from snnc.frontends.nir.load import load_nir
 from snnc.frontends.nir.reading.described import describe_nir
 from snnc.frontends.nir.wiring import DelayedEdge, dissolve
-from snnc.frontends.nir.writing.closing import plain_links
 from snnc.frontends.nir.writing.invert import nir_fields
 
 _ADVICE: Final = "Write it as .onnx, or change the network."

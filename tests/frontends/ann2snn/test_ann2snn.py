@@ -10,7 +10,6 @@ from relu_files import cnn, drawn, mlp, named, runtime
 import snnc
 from snnc.compiler.ir.graph import FileLayout, Graph, Input, Linear, Output, Population, Reduce, Scale
 from snnc.compiler.ir.shapes import port_map
-from snnc.frontends.ann2snn.balance import scales
 from snnc.frontends.ann2snn.conversion import convert_file
 from snnc.frontends.ann2snn.convert import convert
 from snnc.frontends.ann2snn.errors import (
@@ -24,6 +23,7 @@ from snnc.frontends.ann2snn.errors import (
     NoSpikingFormError,
     SilentLayerError,
 )
+from snnc.frontends.ann2snn.measuring import scales
 from snnc.frontends.ann2snn.read import read_relu_network, recognise
 from snnc.frontends.ann2snn.rectifiers import spiking
 from snnc.frontends.ann2snn.samples import checked, split
