@@ -67,6 +67,11 @@ def port_map(graph: Graph) -> PortMap:
     return {key: Port(shape, kinds.of(*key)) for key, shape in shapes.items()}
 
 
+def node_shapes(ports: PortMap) -> dict[str, Shape]:
+    """Return the shape of the values of each node, which all its ports share."""
+    return {name: port.shape for (name, _), port in ports.items()}
+
+
 def size(shape: Shape) -> int:
     """Return the number of elements of `shape`."""
     return math.prod(shape)

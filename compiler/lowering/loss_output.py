@@ -8,7 +8,7 @@ from snnc.compiler.ir.graph import Graph, Output, Population, source_ports
 from snnc.compiler.ir.shapes import PortMap, port_map
 from snnc.compiler.losses import Loss
 from snnc.compiler.neurons.binary_values import is_binary
-from snnc.compiler.neurons.expression import Call, Expression, Symbol
+from snnc.compiler.neurons.expression import symbols
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.passes.edit import fresh_name
 
@@ -96,20 +96,8 @@ def membrane(model: NeuronModel) -> str | None:
             return name
     if len(model.states) == 1:
         return next(iter(model.states))
-    read: set[str] = set()
-    for assignment in model.equations:
-        if is_binary(assignment.value):
-            read |= {name for name in _spike_arguments(assignment.value) if name in model.states}
+    read = {name for a in model.equations if is_binary(a.value) for name in symbols(a.value) if name in model.states}
     return next(iter(read)) if len(read) == 1 else None
-
-
-def _spike_arguments(expression: Expression) -> set[str]:
-    match expression:
-        case Symbol(name):
-            return {name}
-        case Call(_, args):
-            return set().union(*map(_spike_arguments, args))
-    return set()
 
 
 def _recorded(graph: Graph, name: str, port: str) -> tuple[Graph, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import networkx as nx
+
 from snnc.compiler.errors import NothingToLearnError
 from snnc.compiler.ir.connections import PopulationLink
 from snnc.compiler.ir.graph import Graph, Population
@@ -66,15 +68,9 @@ def find_trained(graph: Graph, found: tuple[PopulationLink, ...], loss: Loss, so
 
 def _closure(start: set[str], edges: list[tuple[str, str]]) -> set[str]:
     """Everything that can be reached from `start`."""
-    after: dict[str, list[str]] = {}
-    for one, other in edges:
-        after.setdefault(one, []).append(other)
-    reached, waiting = set(start), list(start)
-    while waiting:
-        new = [name for name in after.get(waiting.pop(), ()) if name not in reached]
-        reached.update(new)
-        waiting += new
-    return reached
+    flow: nx.DiGraph[str] = nx.DiGraph(edges)
+    flow.add_nodes_from(start)
+    return start.union(*(nx.descendants(flow, name) for name in start))
 
 
 def lower_backward(draft: BackwardDraft, output: OutputInfo, update: bool) -> Backward:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, Final
 
+import networkx as nx
+
 from snnc.compiler.machines.errors import (
     LinksError,
     MachineSizeError,
@@ -196,13 +198,7 @@ def _check_links(target: Target, where: str) -> None:
 
 def _unreached(chips: int, links: Links) -> list[int]:
     """Chips that cannot be reached from chip 0."""
-    neighbours: dict[int, list[int]] = {}
-    for a, b, _ in links.wires(chips):
-        neighbours.setdefault(a, []).append(b)
-        neighbours.setdefault(b, []).append(a)
-    seen, waiting = {0}, [0]
-    while waiting:
-        new = [b for b in neighbours.get(waiting.pop(), ()) if b not in seen]
-        seen.update(new)
-        waiting += new
-    return [chip for chip in range(chips) if chip not in seen]
+    wires: nx.Graph[int] = nx.Graph((a, b) for a, b, _ in links.wires(chips))
+    wires.add_node(0)
+    reached = nx.node_connected_component(wires, 0)
+    return [chip for chip in range(chips) if chip not in reached]

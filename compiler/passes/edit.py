@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from snnc.compiler.ir.graph import Edge, Flatten, Graph, Linear, Operation, Population, Reshape, Sparse
-from snnc.compiler.ir.shapes import PortMap, compatible
+from snnc.compiler.ir.shapes import PortMap, compatible, port_map
 
 
 def add_edge(graph: Graph, edge: Edge) -> None:
@@ -54,6 +55,15 @@ def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:
         if not fits:
             return False
     return True
+
+
+def without(graph: Graph, names: Iterable[str]) -> Graph:
+    """Return a copy of `graph` with those of `names`, which pass their one input on unchanged, removed that can be."""
+    graph = graph.copy()
+    for name in names:
+        if can_bypass(graph, name, port_map(graph)):
+            bypass(graph, name)
+    return graph
 
 
 def bypass(graph: Graph, name: str) -> None:

@@ -40,9 +40,10 @@ from snnc.compiler.ir.graph import (
     Reduce,
     Reshape,
     Scale,
+    Shape,
     Slice,
 )
-from snnc.compiler.ir.shapes import PortMap, port_map
+from snnc.compiler.ir.shapes import node_shapes, port_map
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.passes.edit import fresh_name
 from snnc.frontends.ann2snn.rectifiers import counter, increment, spiking
@@ -61,7 +62,7 @@ def convert(graph: Graph, scales: Mapping[str, float], steps: int) -> Graph:
         Time steps. The inputs are constant currents at each of them, and outputs are means over them.
     """
     order = list(nx.topological_sort(graph.nx))
-    conversion = _Conversion(graph, port_map(graph), scales, _demands(graph, order, scales), Graph(graph.name, steps))
+    conversion = _Conversion(graph, node_shapes(port_map(graph)), scales, _demands(graph, order, scales), Graph(graph.name, steps))
     for name in order:
         conversion.add(name)
     verify(conversion.made)
@@ -101,7 +102,7 @@ class _Conversion:
     """
 
     old: Graph
-    ports: PortMap
+    shapes: Mapping[str, Shape]
     scales: Mapping[str, float]
     demands: Mapping[str, float | None]
     made: Graph
@@ -159,12 +160,9 @@ class _Conversion:
         With C the sum of a value over all steps so far, the largest C of a window grows, step by step, to the largest sum:
         its growth is the pooled value. Spikes stay spikes, because no C grows by more than 1.
         """
-        counts = self._between(f"{name}.count", counter(self._shape(source)), self.last[source])
+        counts = self._between(f"{name}.count", counter(self.shapes[source]), self.last[source])
         largest = self._between(f"{name}.largest", operation, counts)
-        self._put(name, increment(self._shape(name), name in self.binary), largest)
-
-    def _shape(self, name: str) -> tuple[int, ...]:
-        return next(port.shape for (node, _), port in self.ports.items() if node == name)
+        self._put(name, increment(self.shapes[name], name in self.binary), largest)
 
     def _rescaled(self, source: str, scale: float) -> str:
         factor = self.scale[source] / scale

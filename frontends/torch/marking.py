@@ -7,7 +7,7 @@ at that place; in the file it is an ``Identity`` whose name says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.frontends.onnx.recovery.detaching import MARK, PARAMETER
+from snnc.frontends.torch.autograd_functions import replacing_apply
 from snnc.frontends.torch.exporting import OPSET, require_torch
 from snnc.frontends.torch.spikingjelly_operators import reference_of
 
@@ -41,20 +42,14 @@ def marking(module: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
     torch = require_torch()
     _define(torch)
     mode = _mode(torch, {id(p): name for name, p in module.named_parameters() if p.requires_grad}, {id(leaf) for leaf in inputs})
-    function = torch.autograd.Function
-    apply = function.__dict__["apply"]
 
-    def watched(cls: Any, *arguments: Any, **named: Any) -> Any:
+    def watched(call: Callable[..., Any], _: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         with mode.inside():
-            found = apply.__func__(cls, *arguments, **named)
+            found = call(*arguments)
         return mode.marked(found, (arguments, named))
 
-    function.apply = classmethod(watched)
-    try:
-        with nullcontext() if torch.is_grad_enabled() else torch.enable_grad(), mode:
-            yield
-    finally:
-        function.apply = apply
+    with replacing_apply(watched), nullcontext() if torch.is_grad_enabled() else torch.enable_grad(), mode:
+        yield
 
 
 def needing_gradients(leaves: tuple[Any, ...]) -> tuple[Any, ...]:

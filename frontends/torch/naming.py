@@ -53,8 +53,7 @@ def named_after(graph: Graph, module: Any, read: Callable[[Any], Graph]) -> Grap
 
 def learnable_as_in(graph: Graph, module: Any) -> None:
     """Take over the learnable parameters from the module, if values identify them."""
-    trained = {name: t.detach().cpu().numpy() for name, t in module.named_parameters() if t.requires_grad}
-    frozen = {name: t.detach().cpu().numpy() for name, t in module.named_parameters() if not t.requires_grad}
+    trained, frozen = (_parameter_arrays(module, trained=wanted) for wanted in (True, False))
     for name, layer in graph.of_type(*WEIGHTED):
         if layer.weight is None:
             continue
@@ -64,7 +63,7 @@ def learnable_as_in(graph: Graph, module: Any) -> None:
         )
         if of_frozen and not of_trained:
             replace_operation(graph, name, replace(layer, learnable=False))
-    owners = {name.rpartition(".")[0] for name in arrays(module)}
+    owners = _layers(module)
     for name, population in graph.of_type(Population):
         ours = _parameters(population)
         own = {n: t for n, t in trained.items() if n.rpartition(".")[0] == name}
@@ -78,8 +77,7 @@ def keep_shared(graph: Graph, module: Any) -> list[str]:
 
     Each population would learn its own copy, by its own part of the gradient.
     """
-    trained = {name: t.detach().cpu().numpy() for name, t in module.named_parameters() if t.requires_grad}
-    owners = {name.rpartition(".")[0] for name in arrays(module)}
+    trained, owners = _parameter_arrays(module, trained=True), _layers(module)
     holders: dict[tuple[str, str], set[str]] = {}
     for node, population in graph.of_type(Population):
         for parameter, value in _parameters(population).items():
@@ -102,6 +100,15 @@ def arrays(module: Any) -> dict[str, Array]:
     """Return parameters and buffers of floating type by their names."""
     state = module.state_dict(keep_vars=True)
     return {name: np.asarray(t.detach().cpu().numpy()) for name, t in state.items() if t.is_floating_point()}
+
+
+def _parameter_arrays(module: Any, *, trained: bool) -> dict[str, Array]:
+    return {name: t.detach().cpu().numpy() for name, t in module.named_parameters() if t.requires_grad == trained}
+
+
+def _layers(module: Any) -> set[str]:
+    """Names of the layers that hold tensors."""
+    return {name.rpartition(".")[0] for name in arrays(module)}
 
 
 def _parameters(population: Population) -> dict[str, Array]:

@@ -17,8 +17,8 @@ from functools import partial
 from typing import Any, Final
 
 from snnc.frontends.onnx.writer.errors import HiddenStateExampleError, StateLostError, TorchExportError, TorchFunctionError
+from snnc.frontends.torch.autograd_functions import watching_functions
 from snnc.frontends.torch.exporting import first_line, require_torch
-from snnc.frontends.torch.gradient_mixing import watching_functions
 from snnc.frontends.torch.marking import marking, needing_gradients
 
 STEPS: Final = 5

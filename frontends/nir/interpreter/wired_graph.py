@@ -5,13 +5,13 @@ It shares no code with :func:`~snnc.frontends.nir.load.load_nir`, so that the tw
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+import networkx as nx
 import numpy as np
 
 from snnc.compiler.ir.graph import Array, Shape
@@ -155,8 +155,7 @@ def edge_lags(unfolded: Unfolded, lags: Mapping[str, Array], *, late_spikes: boo
     found = {edge: int(late_spikes and unfolded.nodes[edge[0]].type in SPIKING) for edge in unfolded.edges}
     held = {edge for edge in unfolded.edges if found[edge] or _waits(edge[1], lags)}
     stateless = [e for e in unfolded.edges if e not in held and not {unfolded.nodes[n].type for n in e} & INTEGRATING]
-    if len(_sorted(unfolded.nodes, stateless)) < len(unfolded.nodes):
-        raise NirSimulationError("a cycle holds neither a neuron nor a delay of a step or more.")
+    _sorted(unfolded.nodes, stateless)
     sources, targets = unfolded.sources(), unfolded.targets()
     for edge in list(_back_edges(unfolded, held)):
         source, target = edge
@@ -208,21 +207,20 @@ def step_order(unfolded: Unfolded, edges: Mapping[Edge, int], lags: Mapping[str,
 
 
 def _sorted(nodes: Iterable[str], edges: Iterable[Edge]) -> list[str]:
-    """Return the nodes from the sources on, in their own order where edges leave a choice; those on cycles are missing."""
-    place = {name: number for number, name in enumerate(nodes)}
-    names, behind, open_edges = list(place), defaultdict(list), dict.fromkeys(place, 0)
-    for source, target in edges:
-        behind[source].append(target)
-        open_edges[target] += 1
-    ready = [place[name] for name, count in open_edges.items() if not count]
-    found = []
-    while ready:
-        found.append(names[heapq.heappop(ready)])
-        for target in behind[found[-1]]:
-            open_edges[target] -= 1
-            if not open_edges[target]:
-                heapq.heappush(ready, place[target])
-    return found
+    """Return the nodes from the sources on, in their own order where edges leave a choice.
+
+    Raises
+    ------
+    NirSimulationError
+        There is a cycle.
+    """
+    rank = {name: number for number, name in enumerate(nodes)}
+    graph: nx.DiGraph[str] = nx.DiGraph(edges)
+    graph.add_nodes_from(rank)
+    try:
+        return list(nx.lexicographical_topological_sort(graph, key=rank.__getitem__))
+    except nx.NetworkXUnfeasible:
+        raise NirSimulationError("a cycle holds neither a neuron nor a delay of a step or more.") from None
 
 
 # ---- shapes -----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
@@ -62,7 +63,7 @@ def _inline(graph: NirGraph, flat: Flat, *, outermost: bool) -> dict[str, tuple[
             continue
         if not outermost and node.type in ("Input", "Output"):
             node = replace(node, type=JUNCTION)  # noqa: PLW2901 - the same node, seen from outside
-        path = _fresh(node.path, flat)
+        path = unused_name(node.path, flat.nodes)
         flat.nodes[path] = node
         ends[name] = (path, path)
     _check_edges(graph, ends)
@@ -130,7 +131,7 @@ def _add_ends(flat: Flat) -> None:
 
 
 def _end_node(kind: str, name: str, flat: Flat) -> str:
-    end = _fresh(f"{kind.lower()}_{name}", flat)
+    end = unused_name(f"{kind.lower()}_{name}", flat.nodes)
     flat.nodes[end] = NirNode(end, kind)
     flat.notes.append(f"{name!r} has no {kind} in the file; it became the network's {kind.lower()} {end!r}, as in the nir package.")
     return end
@@ -147,8 +148,9 @@ def _check_end(name: str, node: NirNode, flat: Flat) -> None:
         raise NirUnconnectedError(f"{name!r}, an end of a nested graph, {what}; connect it.")
 
 
-def _fresh(path: str, flat: Flat) -> str:
-    name, number = path, 1
-    while name in flat.nodes:
-        name, number = f"{path}_{number}", number + 1
-    return name
+def unused_name(wanted: str, names: Container[str]) -> str:
+    """Return `wanted`, with a number appended if it is among `names`."""
+    found, number = wanted, 1
+    while found in names:
+        found, number = f"{wanted}_{number}", number + 1
+    return found

@@ -15,7 +15,7 @@ from snnc.compiler.ir.shapes import size
 from snnc.frontends.nir.errors import NirFieldError, NirShapeError
 from snnc.frontends.nir.reading.fields import ELEMENTWISE, NirNode
 from snnc.frontends.nir.reading.flatten import JUNCTION, Flat
-from snnc.frontends.nir.windows import leaving_shape
+from snnc.frontends.nir.windows import check_bias, leaving_shape
 
 
 @dataclass
@@ -109,8 +109,12 @@ def _convolved(node: NirNode) -> Shape | None:
     rank = node.fields["weight"].ndim - 2 if "weight" in node.fields else 0
     if declared is None or declared.size != rank:
         return None
-    channels = int(node.fields["weight"].shape[1] * node.fields["groups"].reshape(-1)[0])
-    return (channels, *(int(n) for n in declared.reshape(-1)))
+    return (_channels(node), *(int(n) for n in declared.reshape(-1)))
+
+
+def _channels(node: NirNode) -> int:
+    """Channels that a convolution reads."""
+    return int(node.fields["weight"].shape[1] * node.fields["groups"].reshape(-1)[0])
 
 
 def _arriving(known: Sequence[Shape]) -> Shape:
@@ -121,12 +125,7 @@ def _columns(node: NirNode) -> Shape:
     weight = node.fields["weight"]
     if weight.ndim != 2:
         raise NirShapeError(f"the weight of {node.path!r} ({node.type}) has the shape {list(weight.shape)}; snnc reads [outputs, inputs].")
-    bias = node.fields.get("bias")
-    if bias is not None and bias.shape != weight.shape[:1]:
-        raise NirShapeError(
-            f"the bias of {node.path!r} ({node.type}) has the shape {list(bias.shape)}; "
-            f"its weight {list(weight.shape)} needs [{weight.shape[0]}]."
-        )
+    check_bias(node)
     return weight.shape[1:]
 
 
@@ -169,7 +168,7 @@ def _taken(node: NirNode, declared: Shape) -> Shape:
         case "Affine" | "Linear":
             return _columns(node)
         case "Conv1d" | "Conv2d" if (rank := node.fields["weight"].ndim - 2) in (1, 2):
-            return (int(node.fields["weight"].shape[1] * node.fields["groups"].reshape(-1)[0]), *declared[len(declared) - rank :])
+            return (_channels(node), *declared[len(declared) - rank :])
         case _:
             return _field_shape(node) if node.type in ELEMENTWISE else ()
 

@@ -31,7 +31,7 @@ from snnc.compiler.ir.graph import (
     Shape,
     Sparse,
 )
-from snnc.compiler.ir.shapes import PortMap
+from snnc.compiler.ir.shapes import node_shapes
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.neurons.library import Identity
 from snnc.frontends.common.notes import KEY
@@ -39,6 +39,7 @@ from snnc.frontends.nir.cycles import plain_links
 from snnc.frontends.nir.errors import NirTimeStepError, NirWriteError, NotInNirError
 from snnc.frontends.nir.load import load_nir
 from snnc.frontends.nir.reading.described import describe_nir
+from snnc.frontends.nir.reading.flatten import unused_name
 from snnc.frontends.nir.wiring import DelayedEdge, dissolve
 from snnc.frontends.nir.writing.invert import nir_fields
 
@@ -91,7 +92,7 @@ class _Writer:
 
     def __init__(self, graph: Graph, dt: float) -> None:
         self.graph, self.dt = graph, dt
-        self.ports: PortMap = verify(graph)
+        self.shapes = node_shapes(verify(graph))
         self.names: dict[str, str] = {}
         self.nodes: dict[str, Any] = {}
         self.notes: list[str] = []
@@ -168,11 +169,11 @@ class _Writer:
     def _entering(self, name: str) -> Shape:
         incoming = self.graph.incoming(name)
         if isinstance(self.graph.operation(name), Population) or not incoming:
-            return self.ports[name, next(p for n, p in self.ports if n == name)].shape
-        return max((self.ports[e.source, e.source_port].shape for e in incoming), key=len)
+            return self.shapes[name]
+        return max((self.shapes[e.source] for e in incoming), key=len)
 
     def _flatten(self, name: str, shape: Shape) -> Any:
-        leaving = self.ports[name, "out"].shape
+        leaving = self.shapes[name]
         found = _joined_axes(shape, leaving)
         if found is None:
             raise NotInNirError(f"{name!r} makes {leaving} of {shape}; NIR can join axes, but not split them. {_ADVICE}")
@@ -184,7 +185,7 @@ class _Writer:
         """Put a Flatten where an array is read as a vector."""
         found = []
         for link in links:
-            leaving, entering = self._leaving(link.source), self._entering(link.target)
+            leaving, entering = self.shapes[link.source], self._entering(link.target)
             target = self.graph.operation(link.target)
             entering = target.weight.shape[1:] if isinstance(target, Linear) else entering
             entering = target.shape[1:] if isinstance(target, Sparse) else entering
@@ -198,11 +199,6 @@ class _Writer:
             self.nodes[name] = nir.Flatten({"input": np.array(leaving)}, *joined)
             found += [DelayedEdge(self.names[link.source], name, link.delay), DelayedEdge(name, self.names[link.target])]
         return found
-
-    def _leaving(self, name: str) -> Shape:
-        operation = self.graph.operation(name)
-        port = operation.model.outputs[0] if isinstance(operation, Population) else "out"
-        return self.ports[name, port].shape
 
     def _edges(self, links: list[DelayedEdge]) -> list[tuple[str, str]]:
         """Return the edges; a delay that closing a cycle does not mean, and a second edge between two nodes, become Delay nodes."""
@@ -224,16 +220,12 @@ class _Writer:
     def _size_of(self, node: str) -> Shape:
         original = {written: name for name, written in self.names.items()}
         if node in original:
-            return self._leaving(original[node])
+            return self.shapes[original[node]]
         return tuple(int(n) for n in np.atleast_1d(self.nodes[node].output_type["output"]))
 
     def _fresh(self, name: str) -> str:
         clean = re.sub(r"[/\x00]", ".", name)
-        clean = clean if clean.strip(".") else "node"
-        found, number = clean, 1
-        while found in self.nodes:
-            found, number = f"{clean}_{number}", number + 1
-        return found
+        return unused_name(clean if clean.strip(".") else "node", self.nodes)
 
     def _say(self) -> None:
         learnt = [n for n, p in self.graph.of_type(Population) if p.learnable]

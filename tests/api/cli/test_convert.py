@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from graph_equality import differences
 
 import snnc
 from snnc.cli import main as cli
-from snnc.compiler.ir.graph_equality import differences
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 MODEL = CORPUS / "snntorch_leaky_dynbatch_dyn.onnx"

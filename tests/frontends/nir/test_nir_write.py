@@ -4,6 +4,7 @@ import h5py
 import nir
 import numpy as np
 import pytest
+from graph_equality import differences
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +28,6 @@ from snnc.compiler.ir.graph import (
     Sparse,
     StateRef,
 )
-from snnc.compiler.ir.graph_equality import differences
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.neurons.library import ALIF, IF, LI, LIF, CubaLIF, I, Identity, Threshold
 from snnc.compiler.neurons.neuron import neuron
