@@ -8,44 +8,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.arrays.sparse import pattern_of
 from snnc.compiler.ir.arrays.windows import windows_of
 from snnc.compiler.ir.connections import PopulationLink
 from snnc.compiler.ir.graph import Array, Conv, Linear, OneToOne, Pad, Pool, Reduce, Scale, Slice, Sparse, Weighted
 from snnc.compiler.ir.shapes import reduced_axes, size, sliced_axis
-from snnc.compiler.ir.step_operations import (
-    AddReduced,
-    AddSlice,
-    AnyBiasGradient,
-    Arrival,
-    BiasGradient,
-    BufferValue,
-    Convolve,
-    ConvolveBiasGradient,
-    ConvolveInputGradient,
-    ConvolveWeightGradient,
-    CutGradient,
-    DenseInputGradient,
-    DenseProduct,
-    DenseWeightGradient,
-    InputGradient,
-    OneToOneInputGradient,
-    OneToOneWeightGradient,
-    Pooling,
-    PoolingGradient,
-    ReductionGradient,
-    Rescale,
-    RescaleBiasGradient,
-    RescaleInputGradient,
-    RescaleWeightGradient,
-    SparseInputGradient,
-    SparseProduct,
-    SparseWeightGradient,
-    Surround,
-    SurroundGradient,
-    WeightGradient,
-)
-from snnc.compiler.ir.step_operations import AddScaled as OneToOneStep
+from snnc.compiler.ir.step_operations import AnyBiasGradient, Arrival, BufferValue, InputGradient, WeightGradient
 from snnc.compiler.ir.step_program import ConnectionInfo, ConnectionKind
 
 
@@ -93,23 +62,23 @@ def arrival(info: ConnectionInfo, link: PopulationLink, current: str) -> Arrival
     id_, source, weight, shape = info.id, BufferValue(info.source_buffer, info.delay), info.weight, link.shape
     match info.kind, link.operation:
         case "dense", Linear() if weight is not None:
-            return DenseProduct(id_, source, weight, current)
+            return ops.DenseProduct(id_, source, weight, current)
         case "sparse", Sparse() as sparse if weight is not None:
-            return SparseProduct(id_, source, weight, current, pattern_of(sparse))
+            return ops.SparseProduct(id_, source, weight, current, pattern_of(sparse))
         case "convolution", Conv(groups=groups) as conv if weight is not None:
-            return Convolve(id_, source, weight, current, windows_of(link.label, conv, shape), groups, info.bias)
+            return ops.Convolve(id_, source, weight, current, windows_of(link.label, conv, shape), groups, info.bias)
         case "pooling", Pool(kind=kind, count_padding=count) as pool:
-            return Pooling(id_, source, current, windows_of(link.label, pool, shape), kind, count)
+            return ops.Pooling(id_, source, current, windows_of(link.label, pool, shape), kind, count)
         case "scale", Scale() if weight is not None:
-            return Rescale(id_, source, weight, current, shape, info.bias)
+            return ops.Rescale(id_, source, weight, current, shape, info.bias)
         case "reduction", Reduce(kind=reduction) as reduce:
-            return AddReduced(id_, source, current, shape, reduced_axes(link.label, reduce, shape), reduction)
+            return ops.AddReduced(id_, source, current, shape, reduced_axes(link.label, reduce, shape), reduction)
         case "slice", Slice(start=start, stop=stop) as part:
-            return AddSlice(id_, source, current, shape, sliced_axis(link.label, part, shape), start, stop)
+            return ops.AddSlice(id_, source, current, shape, sliced_axis(link.label, part, shape), start, stop)
         case "pad", Pad(padding=padding):
-            return Surround(id_, source, current, shape, padding)
+            return ops.Surround(id_, source, current, shape, padding)
         case _:
-            return OneToOneStep(id_, source, weight, current, link.offset)
+            return ops.AddScaled(id_, source, weight, current, link.offset)
 
 
 def fills(info: ConnectionInfo) -> bool:
@@ -118,24 +87,24 @@ def fills(info: ConnectionInfo) -> bool:
 
 
 _INPUT_GRADIENTS: Final[Mapping[type, Any]] = {
-    DenseProduct: DenseInputGradient,
-    SparseProduct: SparseInputGradient,
-    OneToOneStep: OneToOneInputGradient,
-    Convolve: ConvolveInputGradient,
-    Pooling: PoolingGradient,
-    Rescale: RescaleInputGradient,
-    AddReduced: ReductionGradient,
-    AddSlice: CutGradient,
-    Surround: SurroundGradient,
+    ops.DenseProduct: ops.DenseInputGradient,
+    ops.SparseProduct: ops.SparseInputGradient,
+    ops.AddScaled: ops.OneToOneInputGradient,
+    ops.Convolve: ops.ConvolveInputGradient,
+    ops.Pooling: ops.PoolingGradient,
+    ops.Rescale: ops.RescaleInputGradient,
+    ops.AddReduced: ops.ReductionGradient,
+    ops.AddSlice: ops.CutGradient,
+    ops.Surround: ops.SurroundGradient,
 }
 _WEIGHT_GRADIENTS: Final[Mapping[type, Any]] = {
-    DenseProduct: DenseWeightGradient,
-    SparseProduct: SparseWeightGradient,
-    OneToOneStep: OneToOneWeightGradient,
-    Convolve: ConvolveWeightGradient,
-    Rescale: RescaleWeightGradient,
+    ops.DenseProduct: ops.DenseWeightGradient,
+    ops.SparseProduct: ops.SparseWeightGradient,
+    ops.AddScaled: ops.OneToOneWeightGradient,
+    ops.Convolve: ops.ConvolveWeightGradient,
+    ops.Rescale: ops.RescaleWeightGradient,
 }
-_BIAS_GRADIENTS: Final[Mapping[type, Any]] = {Convolve: ConvolveBiasGradient, Rescale: RescaleBiasGradient}
+_BIAS_GRADIENTS: Final[Mapping[type, Any]] = {ops.Convolve: ops.ConvolveBiasGradient, ops.Rescale: ops.RescaleBiasGradient}
 
 
 def input_gradient(op: Arrival) -> InputGradient:
@@ -152,7 +121,7 @@ def weight_gradient(op: Arrival, gradient: str) -> WeightGradient:
 
 def bias_gradient(op: Arrival, gradient: str) -> AnyBiasGradient:
     """The operation that adds to the gradient of the bias of `op`."""
-    found: AnyBiasGradient = _adjoint(_BIAS_GRADIENTS.get(type(op), BiasGradient), op, gradient=gradient)
+    found: AnyBiasGradient = _adjoint(_BIAS_GRADIENTS.get(type(op), ops.BiasGradient), op, gradient=gradient)
     return found
 
 

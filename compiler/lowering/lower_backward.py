@@ -42,7 +42,7 @@ class BackwardDraft(Protocol):
     populations: list[PopulationInfo]
     connections: list[ConnectionInfo]
     steps: list[NeuronStep]
-    arrivals: dict[str, Arrival]
+    contributions: dict[str, Arrival]
 
 
 def find_trained(graph: Graph, found: tuple[PopulationLink, ...], loss: Loss, source: str, frozen: frozenset[PopulationLink]) -> Trained:
@@ -60,8 +60,8 @@ def find_trained(graph: Graph, found: tuple[PopulationLink, ...], loss: Loss, so
     trained = frozenset(name for name, _ in graph.of_type(Population) if name in leading & learning)
     if source not in trained:
         raise NothingToLearnError(
-            f"the loss '{loss.name}' reads {source!r}, and nothing learnable leads there; "
-            "make a weight or parameter in front of it learnable, or choose another loss_output."
+            f"the loss '{loss.name}' reads {source!r}, but no learnable weight or parameter leads there; "
+            "make a weight or parameter before it learnable, or choose another loss_output."
         )
     return Trained(trained, frozen)
 
@@ -92,7 +92,7 @@ class _Backward:
     """Parameter to gradient buffer."""
 
     def adjoint(self, name: str) -> str:
-        """Add the adjoint buffer of `name`, alike in shape and lifetime."""
+        """Add the adjoint buffer of `name`, of the same shape and lifetime."""
         original = self.draft.buffers[name]
         self.draft.buffers[f"d_{name}"] = Buffer(f"d_{name}", "adjoint", original.shape, original.lifetime)
         return f"d_{name}"
@@ -120,7 +120,7 @@ class _Backward:
 
     def connection(self, connection: ConnectionInfo) -> list[BackwardOp]:
         """Gradients of a connection's weights, then of its source, each only where needed."""
-        op = self.draft.arrivals[connection.id]
+        op = self.draft.contributions[connection.id]
         bias, weight = connection.bias, connection.weight
         operations: list[BackwardOp] = []
         if bias is not None and self.draft.parameters[bias].learnable:

@@ -139,7 +139,7 @@ def _code(statements: Mapping[str, Sympy], results: tuple[str, ...]) -> tuple[As
 def partial_derivatives(assignment: Assignment, wanted: Collection[str], binary: Collection[str], surrogate: Surrogate) -> dict[str, Sympy]:
     """Derive `assignment` by each of the names `wanted` that it reads; vanishing derivatives are omitted.
 
-    A function that stands alone is replaced by the name of its value, so the adjoint need not recompute it.
+    A function without surrounding arithmetic is replaced by the name of its value, so the adjoint need not recompute it.
     """
     names = [name for name in dict.fromkeys(symbols(assignment.value)) if name in wanted]
     match assignment.value:

@@ -1,4 +1,4 @@
-"""Small edits of graphs that several passes share; they modify their argument, so passes give them a copy."""
+"""Small edits of graphs that several passes share; except for :func:`without`, they modify their argument, so passes copy it first."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:
     if before.source == name:
         return False
     source = ports[before.source, before.source_port].shape
-    own = ports[name, "out"].shape
+    result = ports[name, "out"].shape
     for after in graph.outgoing(name):
         if after.delay and has_initial_value(graph, before):
             return False
@@ -51,7 +51,7 @@ def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:
             case Population(shape=shape):
                 fits = compatible(source, shape)
             case _:  # derives its shape from what arrives
-                fits = source == own
+                fits = source == result
         if not fits:
             return False
     return True

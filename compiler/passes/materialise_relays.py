@@ -27,7 +27,7 @@ class MaterialiseRelays:
         """Return the graph with its relays."""
         graph = graph.copy()
         shapes = node_shapes(port_map(graph))
-        for name in _handing_on(graph):
+        for name in _weightless(graph):
             if not _is_view(graph, name):
                 replace_operation(graph, name, Population(Relay(), shapes[name]))
                 _rename_ports(graph, name)
@@ -37,7 +37,7 @@ class MaterialiseRelays:
         return graph
 
 
-def _handing_on(graph: Graph) -> list[str]:
+def _weightless(graph: Graph) -> list[str]:
     """Operations without weights: sums first, because the treatment of their inputs depends on the result."""
     sums = [name for name, _ in graph.of_type(Add)]
     return sums + [name for name, o in graph.of_type(Flatten, OneToOne) if isinstance(o, Flatten) or o.weight is None]

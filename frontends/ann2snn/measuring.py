@@ -1,4 +1,4 @@
-"""What sample data tell: the scale of each ReLU layer, and both networks compared."""
+"""Measurements on sample data: the scale of each ReLU layer, and both networks compared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snnc.frontends.ann2snn.running import recording, runs
 from snnc.frontends.ann2snn.samples import Samples
 
 _MOST: Final = 2**26
-"""Maximum activations of all layers that are kept at a time."""
+"""Maximum activations of all layers that are stored at a time."""
 
 
 def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[str, str]) -> tuple[dict[str, float], int]:
@@ -34,14 +34,14 @@ def scales(graph: Graph, samples: Samples, percentile: float, origins: Mapping[s
     neurons = sum(size(p.shape) for _, p in graph.of_type(Population))
     used = max(1, min(len(samples), _MOST // neurons))
     recorded, names = recording(graph)
-    kept: dict[str, list[Array]] = {name: [] for name in names}
+    activations: dict[str, list[Array]] = {name: [] for name in names}
     for _, steps in runs(recorded, {n: a[:used] for n, a in samples.inputs.items()}, 1):
         for found in steps:
             for name, output in names.items():
                 values = found[output]
-                kept[name].append(values[values > 0].astype(np.float32))
+                activations[name].append(values[values > 0].astype(np.float32))
     result = {}
-    for name, parts in kept.items():
+    for name, parts in activations.items():
         positive = np.concatenate(parts)
         if not positive.size:
             raise SilentLayerError(

@@ -31,7 +31,7 @@ def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
     Raises
     ------
     NirError
-        It is negative, or longer than snnc keeps.
+        It is negative, or longer than snnc can store.
     """
     seconds = np.asarray(node.fields["delay"], np.float64)
     if seconds.min() < 0:
@@ -72,9 +72,9 @@ def build(
     dt, dialect
         Seconds per step, and the framework whose NIR conventions apply.
     """
-    whole = {n: int(lag[0]) for n, lag in lags.items() if lag.size == 1}
-    enter = {n: unused_name(f"{n}.in", flat.nodes) for n in lags if n not in whole}
-    links = [DelayedEdge(s, enter.get(t, t), delays.get((s, t), 0) + whole.get(t, 0)) for s, t in flat.edges]
+    uniform = {n: int(lag[0]) for n, lag in lags.items() if lag.size == 1}
+    enter = {n: unused_name(f"{n}.in", flat.nodes) for n in lags if n not in uniform}
+    links = [DelayedEdge(s, enter.get(t, t), delays.get((s, t), 0) + uniform.get(t, 0)) for s, t in flat.edges]
     operations = {n: _operation(node, n, shapes, dt, dialect) for n, node in flat.nodes.items()}
     for node, first in enter.items():
         operations[first] = Add()
@@ -82,8 +82,8 @@ def build(
             part = unused_name(f"{node}.{lag}", operations)
             operations[part] = OneToOne(mask)
             links += [DelayedEdge(first, part, lag), DelayedEdge(part, node)]
-    links, gone = dissolve(links, [n for n, operation in operations.items() if isinstance(operation, Add)])
-    return _assembled(Graph(name), {n: o for n, o in operations.items() if n not in gone}, links)
+    links, dissolved = dissolve(links, [n for n, operation in operations.items() if isinstance(operation, Add)])
+    return _assembled(Graph(name), {n: o for n, o in operations.items() if n not in dissolved}, links)
 
 
 def _masks(lags: Array) -> Iterator[tuple[int, Array]]:

@@ -104,8 +104,8 @@ def plain_links(links: Iterable[DelayedEdge], nodes: Mapping[str, Any]) -> set[D
             closing = set(closing_edges(flat, delayed))
         except NirCycleError:
             return set()
-        kept = {link for link in chosen if (link.source, link.target) in closing}
-        if kept == chosen:
+        closed = {link for link in chosen if (link.source, link.target) in closing}
+        if closed == chosen:
             break
-        chosen = kept
+        chosen = closed
     return chosen

@@ -37,7 +37,7 @@ def window_operation(node: NirNode) -> Conv | Pool:
     dilation = _numbers(node, "dilation", rank, 1)
     padding = _padding(node, rank, weight.shape[2:], dilation)
     if node.words.get("padding") == "same" and stride != (1,) * rank:
-        raise NirFieldError(f"{_text(node)} has padding 'same' and stride {list(stride)}; 'same' goes with stride 1, give numbers instead.")
+        raise NirFieldError(f"{_text(node)} has padding 'same' and stride {list(stride)}; 'same' requires stride 1; give numbers instead.")
     check_bias(node)
     return Conv(weight, node.fields["bias"].astype(np.float32), stride, padding, dilation, _numbers(node, "groups", 1, 1)[0])
 

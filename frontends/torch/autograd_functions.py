@@ -1,4 +1,4 @@
-"""Functions of a module with a hand-written backward pass: snnc does not follow gradients over whole sequences.
+"""Functions of a module with a hand-written backward pass: snnc does not follow gradients over complete sequences.
 
 A surrogate acts on each entry separately. SpikingJelly's ``DSRIFNode`` runs all steps in one function, and its gradient is that of spike
 rates.

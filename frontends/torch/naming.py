@@ -17,10 +17,10 @@ from snnc.compiler.passes.edit import add_edge, replace_operation
 from snnc.frontends.torch.batchnorm import folds
 from snnc.frontends.torch.exporting import require_torch
 from snnc.frontends.torch.forms import Form, blocks, forms
-from snnc.frontends.torch.states import own_copy
+from snnc.frontends.torch.states import private_copy
 
 
-def named_after(graph: Graph, module: Any, read: Callable[[Any], Graph]) -> Graph:
+def with_module_names(graph: Graph, module: Any, read: Callable[[Any], Graph]) -> Graph:
     """Give layers the module's names if the values of their weights identify them.
 
     Parameters
@@ -36,13 +36,13 @@ def named_after(graph: Graph, module: Any, read: Callable[[Any], Graph]) -> Grap
     twins = _twins(module)
     found = graph
     if twins:
-        other = own_copy(module)
-        _tell_apart(other, twins)
+        other = private_copy(module)
+        _make_distinct(other, twins)
         try:
             found = read(other)
         except SnncError:
             return graph
-        if not _alike(graph, found):
+        if not _same_structure(graph, found):
             return graph
         tensors = arrays(other)
         bases = folds(other)
@@ -51,7 +51,7 @@ def named_after(graph: Graph, module: Any, read: Callable[[Any], Graph]) -> Grap
     return _renamed(_with_parameter_names(graph, found, tensors), _names(found, tensors, bases))
 
 
-def learnable_as_in(graph: Graph, module: Any) -> None:
+def copy_learnable(graph: Graph, module: Any) -> None:
     """Take over the learnable parameters from the module, if values identify them."""
     trained, frozen = (_parameter_arrays(module, trained=wanted) for wanted in (True, False))
     for name, layer in graph.of_type(*WEIGHTED):
@@ -72,7 +72,7 @@ def learnable_as_in(graph: Graph, module: Any) -> None:
         replace_operation(graph, name, replace(population, learnable=population.learnable | found))
 
 
-def keep_shared(graph: Graph, module: Any) -> list[str]:
+def freeze_shared(graph: Graph, module: Any) -> list[str]:
     """Turn neuron parameters that several populations hold into constants, in place, and return their names in the module.
 
     Each population would learn its own copy, by its own part of the gradient.
@@ -132,7 +132,7 @@ def _with_parameter_names(graph: Graph, found: Graph, tensors: Mapping[str, Arra
                 new[parameter] = names.pop()
         if new:
             ours = graph.operation(name)
-            assert isinstance(ours, Population)  # _alike
+            assert isinstance(ours, Population)  # _same_structure
             replace_operation(other, name, _with_names(ours, new))
     return other
 
@@ -160,20 +160,20 @@ def _twins(module: Any) -> list[str]:
     found = []
     for name, parameter in module.named_parameters():
         key = key_of(parameter)
-        halfway = name.rpartition(".")[2] == "w" and not parameter.any()  # where a sigmoid and its complement are equal
-        if parameter.requires_grad and (key in seen or halfway):
+        symmetric = name.rpartition(".")[2] == "w" and not parameter.any()  # where a sigmoid and its complement are equal
+        if parameter.requires_grad and (key in seen or symmetric):
             found.append(name)
         seen.setdefault(key, name)
     return found
 
 
-def _tell_apart(module: Any, names: list[str]) -> None:
+def _make_distinct(module: Any, names: list[str]) -> None:
     with require_torch().no_grad():
         for number, name in enumerate(names, start=1):
             module.get_parameter(name).add_(1e-3 * number)
 
 
-def _alike(one: Graph, other: Graph) -> bool:
+def _same_structure(one: Graph, other: Graph) -> bool:
     """Return whether two graphs differ in numbers only."""
     same = one.names == other.names and one.edges == other.edges
     return same and all(type(one.operation(n)) is type(other.operation(n)) for n in one.names)

@@ -41,7 +41,7 @@ class Surrogate:
         """Return the surrogate with derivative ``derivative(x)`` where ``low < x < high``, else 0.
 
         ``low`` is th2 - th1 of the two-threshold scheme (Finkbeiner et al. 2023, "Harnessing manycore processors with distributed
-        memory"): neurons whose membrane lies between the two thresholds, and those that spike, take gradient.
+        memory"): neurons whose membrane is between the two thresholds, and those that spike, receive gradient.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ _ZERO_AT_ZERO: Final = frozenset({"neg", "abs", "sqrt", "sign", "tanh", "sin", "
 def support(expression: Expression) -> Interval:
     """Return ``(low, high)`` such that `expression` of ``x`` is exactly 0 where x is not in it.
 
-    The interval contains the true support; it is the whole line if nothing is known, and ``low > high`` if the
+    The interval contains the true support; it is unbounded if nothing is known, and ``low > high`` if the
     expression is 0 for every x.
     """
     match expression:
@@ -119,7 +119,7 @@ def _largest(left: Expression, right: Expression) -> Interval:
 
 
 def _positive(expression: Expression) -> Interval:
-    """The range in which an expression of the form ``a x + b`` or ``a |x| + b`` is 0 or more; the whole line for others."""
+    """The range in which an expression of the form ``a x + b`` or ``a |x| + b`` is 0 or more; unbounded for others."""
     line = _line(expression)
     if line is None:
         return _EVERYWHERE

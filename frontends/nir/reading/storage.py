@@ -89,7 +89,7 @@ class HdfFile:
         Raises
         ------
         NirError
-            It is no dataset of numbers, too large, or stored elsewhere.
+            It is not a dataset of numbers, too large, or stored elsewhere.
         """
         self._check(dataset, where)
         if dataset.dtype.kind not in "fiub":
@@ -113,7 +113,7 @@ class HdfFile:
         return found
 
     def long_text(self, dataset: Any, where: str) -> str:
-        """Read a dataset of one string of any length; what is no UTF-8 in it is replaced."""
+        """Read a dataset of one string of any length; bytes that are not UTF-8 are replaced."""
         self._check(dataset, where)
         value = np.asarray(dataset[()], object).reshape(-1)[0]
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
@@ -170,7 +170,7 @@ class HdfFile:
             )
         if count * width > self.size * _EXPANSION:
             raise NirTooLargeError(
-                f"{where} has the shape {list(dataset.shape)} ({count * width:,} bytes), but the whole file holds {self.size:,}: "
+                f"{where} has the shape {list(dataset.shape)} ({count * width:,} bytes), but the file holds {self.size:,}: "
                 "its values were never written. Write the file again."
             )
         self.bytes -= count * width
@@ -201,7 +201,7 @@ def _reason(error: OSError) -> str:
 def _check_name(name: object, where: str) -> None:
     """Refuse names that h5py returns as bytes because they are not UTF-8."""
     if not isinstance(name, str) or not 0 < len(name.encode("utf-8", "replace")) <= MAX_TEXT:
-        raise NirFieldError(f"{where} has a member whose name is no text in UTF-8 of at most {MAX_TEXT} bytes: {name!r:.60}.")
+        raise NirFieldError(f"{where} has a member whose name is not UTF-8 text of at most {MAX_TEXT} bytes: {name!r:.60}.")
 
 
 def _decoded(value: object) -> str | None:

@@ -71,7 +71,9 @@ print(case.differences(case.network(), case.graph_from_data(data, find)))
 
 def test_the_same_graph_comes_back_where_numpys_array_type_is_an_alias_of_its_own():
     here = Path(__file__).parent
-    done = subprocess.run([sys.executable, "-c", OPAQUE, str(here), str(here.parents[1] / "common")], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", OPAQUE, str(here), str(here.parents[1] / "common")], capture_output=True, text=True, timeout=300, check=False
+    )
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr[-2000:]
 
 
@@ -128,7 +130,7 @@ def test_numbers_are_compared_as_they_are_computed_with():
         (lambda d: d.update(version=1), "another snnc"),
         (lambda d: d.pop("models"), "lacks models"),
         (lambda d: d.update(more=1), "unknown 'more'"),
-        (lambda d: d.update(name=3), "name has to be text"),
+        (lambda d: d.update(name=3), "name must be text"),
         (lambda d: d["nodes"][0].update({"is": "Softmax"}), "'Softmax'"),
         (lambda d: d["nodes"][0].update(shape=[1.5, 4, 4]), "whole number"),
         (lambda d: d["nodes"][0].update(kind="beans"), "one of spikes, values"),

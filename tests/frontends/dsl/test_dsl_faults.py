@@ -75,7 +75,7 @@ FAULTS = [
     (lambda net, n: n.x["a"], errors.ViewError, "'a'"),
     (lambda net, n: n.x[0, 0], errors.ViewError, "2 axes"),
     (lambda net, n: list(n.x), TypeError, "node[:80]"),
-    (lambda net, n: net.group(), errors.GroupError, "one node or more"),
+    (lambda net, n: net.group(), errors.GroupError, "at least one node"),
     (lambda net, n: net.group(n.x, n.image), errors.GroupError, "(2, 8, 8)"),
     (lambda net, n: net.group(n.x, snnc.Network().input(3)), errors.ForeignNodeError, "'test'"),
     (lambda net, n: net.connect(n.flat, net.group(n.pair, n.flat)), CycleWithoutDelayError, "'flat' -> 'flat'"),

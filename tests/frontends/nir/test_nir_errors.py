@@ -361,7 +361,7 @@ def text_edges(*edges):
         (np.array([[0, 1], [1, 2]]), "pairs of node names"),
         (text_edges("input", "n0"), "pairs of node names"),
         (text_edges(("input", "n0", "n1")), "pairs of node names"),
-        (text_edges(("input", "n0"), ("input", "n0"), ("n0", "n1"), ("n1", "output")), "comes twice"),
+        (text_edges(("input", "n0"), ("input", "n0"), ("n0", "n1"), ("n1", "output")), "occurs twice"),
         (text_edges(("n0", "input")), "turn it around"),
         (text_edges(("output", "n0")), "turn it around"),
         (np.array([[b"input", b"\xff\xfe"]], dtype="S5"), "UTF-8"),
@@ -381,9 +381,9 @@ def test_node_names_that_are_no_text(tmp_path):
 def test_unconnected_graphs(tmp_path):
     changed(tmp_path, lambda g: replace(g, "edges", np.zeros((0, 2))), errors.NirUnconnectedError, "no edges")
     some = text_edges(("input", "n0"), ("n0", "n1"))
-    changed(tmp_path, lambda g: replace(g, "edges", some), errors.NirUnconnectedError, "nothing leads to the output")
+    changed(tmp_path, lambda g: replace(g, "edges", some), errors.NirUnconnectedError, "has no source")
     some = text_edges(("n0", "n1"), ("n1", "output"))
-    changed(tmp_path, lambda g: replace(g, "edges", some), errors.NirUnconnectedError, "leads nowhere")
+    changed(tmp_path, lambda g: replace(g, "edges", some), errors.NirUnconnectedError, "has no target")
 
 
 def test_sizes_that_do_not_fit(tmp_path):

@@ -266,7 +266,7 @@ def test_another_dialect_reads_the_nodes(tmp_path):
     write_nir(full(), tmp_path / "m.nir", dt=1e-3)
     found = load_nir(tmp_path / "m.nir", dialect="snntorch")
     assert "SNNC" not in found.assumptions[-1]
-    assert "read as snntorch means them" in found.assumptions[-1]
+    assert "read with the conventions of snntorch" in found.assumptions[-1]
 
 
 def test_windows_come_back(tmp_path):
