@@ -147,6 +147,10 @@ def test_numbers_are_compared_as_they_are_computed_with():
         (lambda d: d["edges"][0].__setitem__(0, "nobody"), "'nobody'"),
         (lambda d: d["edges"][0].__setitem__(4, -1), "0 or more"),
         (lambda d: d["nodes"].append(d["nodes"][0]), "two nodes are called 'x'"),
+        (lambda d: d["models"][0].update(parameters={"beta": 10**400}), "finite"),
+        (lambda d: d.update(idle_inputs={"x": "never"}), "one of ignored, zeros"),
+        (lambda d: d.update(models={}), "a list of at most"),
+        (lambda d: d.update(state_inputs=[]), "an object of at most"),
         (lambda d: d.update(assumptions=["\ud800"]), "text"),
     ],
 )

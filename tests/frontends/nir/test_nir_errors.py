@@ -343,6 +343,10 @@ def test_windows_that_do_not_fit(tmp_path):
     conv = nir.Conv2d((5, 5), np.ones((2, 1, 3, 3), np.float32), 1, 0, 1, 1, np.zeros(2, np.float32))
     refused(write(tmp_path / "m.nir", *chain(conv, inputs=(1, 2, 2), outputs=(2, 3, 3))), errors.NirShapeError, "input_shape")
     refused(write(tmp_path / "m.nir", *chain(conv, inputs=(3, 5, 5), outputs=(2, 3, 3))), errors.NirShapeError, "channels")
+    path = write(tmp_path / "m.nir", *chain(conv, inputs=(1, 5, 5), outputs=(2, 3, 3)))
+    refused(edit(path, lambda g: replace(nodes_of(g, "n0"), "weight", np.ones((2, 3, 3)))), errors.NirShapeError, "4 axes")
+    path = write(tmp_path / "m.nir", *chain(conv, inputs=(1, 5, 5), outputs=(2, 3, 3)))
+    refused(edit(path, lambda g: replace(nodes_of(g, "n0"), "bias", np.ones(3))), errors.NirShapeError, "needs [2]")
     pool = nir.AvgPool2d(np.array([3, 3]), np.array([1, 1]), np.array([0, 0]))
     refused(write(tmp_path / "m.nir", *chain(pool, inputs=(1, 2, 2), outputs=(1, 1, 1))), errors.NirShapeError, "no window")
 
@@ -375,7 +379,7 @@ def test_node_names_that_are_no_text(tmp_path):
     def name(group):
         h5py.h5g.create(group["nodes"].id, b"\xff\xfe")
 
-    changed(tmp_path, name, errors.NirFieldError, "no text in UTF-8")
+    changed(tmp_path, name, errors.NirFieldError, "not UTF-8 text")
 
 
 def test_unconnected_graphs(tmp_path):
