@@ -25,7 +25,7 @@ class BufferValue:
 
 
 @dataclass(frozen=True)
-class _Connecting:
+class _ConnectionFields:
     """Operation of a connection, between the values of `source` and the current `target`."""
 
     connection: str
@@ -34,7 +34,7 @@ class _Connecting:
 
 
 @dataclass(frozen=True)
-class _Weighing:
+class _WeightedFields:
     """The same through a parameter."""
 
     connection: str
@@ -44,7 +44,7 @@ class _Weighing:
 
 
 @dataclass(frozen=True)
-class _OneToOne:
+class _OneToOneFields:
     """Value k of the source to value offset + k of the target."""
 
     connection: str
@@ -55,7 +55,7 @@ class _OneToOne:
 
 
 @dataclass(frozen=True)
-class _Pooled(_Connecting):
+class _PoolFields(_ConnectionFields):
     """Windows reduced to one value each."""
 
     windows: Windows
@@ -64,7 +64,7 @@ class _Pooled(_Connecting):
 
 
 @dataclass(frozen=True)
-class _Reduced(_Connecting):
+class _ReduceFields(_ConnectionFields):
     """Values of `shape` reduced over `axes`."""
 
     shape: Shape
@@ -73,7 +73,7 @@ class _Reduced(_Connecting):
 
 
 @dataclass(frozen=True)
-class _Sliced(_Connecting):
+class _SliceFields(_ConnectionFields):
     """Values of `shape`, cut to ``start:stop`` along `axis`."""
 
     shape: Shape
@@ -83,7 +83,7 @@ class _Sliced(_Connecting):
 
 
 @dataclass(frozen=True)
-class _Padded(_Connecting):
+class _PadFields(_ConnectionFields):
     """Values of `shape` with zeros around them."""
 
     shape: Shape
@@ -91,14 +91,14 @@ class _Padded(_Connecting):
 
 
 @dataclass(frozen=True)
-class _ToWeight(_Connecting):
+class _WeightGradientFields(_ConnectionFields):
     """Contribution of a connection to the gradient buffer of its weight."""
 
     gradient: str
 
 
 @dataclass(frozen=True)
-class _Neurons:
+class _NeuronFields:
     """Buffers of a population, parallel to the names of its kernel."""
 
     population: str
@@ -110,7 +110,7 @@ class _Neurons:
 
 
 @dataclass(frozen=True)
-class _Recorded:
+class _RecordFields:
     """The value that an output records, and its record."""
 
     output: str
@@ -130,24 +130,24 @@ class Fill:
 
 
 @dataclass(frozen=True)
-class DenseProduct(_Weighing):
+class DenseProduct(_WeightedFields):
     """``target += source @ weight.T``; weight [outputs, inputs]; sources of kind "spikes" are event-driven."""
 
 
 @dataclass(frozen=True)
-class SparseProduct(_Weighing):
+class SparseProduct(_WeightedFields):
     """``target += source @ W.T``, where W has the values `weight` at the places of `pattern` and 0 elsewhere."""
 
     pattern: Pattern
 
 
 @dataclass(frozen=True)
-class AddScaled(_OneToOne):
+class AddScaled(_OneToOneFields):
     """``target[..., offset : offset + n] += weight * source`` (weight None: 1), n = size of the source."""
 
 
 @dataclass(frozen=True)
-class Convolve(_Weighing):
+class Convolve(_WeightedFields):
     """``target += correlate(source, weight) + bias``; weight [out, in / groups, *kernel], bias [out] (None: 0) for each channel."""
 
     windows: Windows
@@ -156,7 +156,7 @@ class Convolve(_Weighing):
 
 
 @dataclass(frozen=True)
-class Pooling(_Pooled):
+class Pooling(_PoolFields):
     """``target += average, sum or maximum of each window of source``; padding is 0, for a maximum minus infinity.
 
     An average divides by the number of taps in the input, with `count_padding` by those in the padded input.
@@ -164,7 +164,7 @@ class Pooling(_Pooled):
 
 
 @dataclass(frozen=True)
-class Rescale(_Weighing):
+class Rescale(_WeightedFields):
     """``target += weight * source + bias`` (bias None: 0), where weight and bias broadcast to `shape`, the source's."""
 
     shape: Shape
@@ -172,22 +172,22 @@ class Rescale(_Weighing):
 
 
 @dataclass(frozen=True)
-class AddReduced(_Reduced):
+class AddReduced(_ReduceFields):
     """``target += sum, mean or maximum of source over axes``, where source has `shape`; axes are counted from the front."""
 
 
 @dataclass(frozen=True)
-class AddSlice(_Sliced):
+class AddSlice(_SliceFields):
     """``target += source[start:stop]`` along `axis`, where source has `shape`."""
 
 
 @dataclass(frozen=True)
-class Surround(_Padded):
+class Surround(_PadFields):
     """``target[before : before + n] += source`` along every axis, where source has `shape` and target n + before + after of each axis."""
 
 
 @dataclass(frozen=True)
-class NeuronStep(_Neurons):
+class NeuronStep(_NeuronFields):
     """Run ``kernel.forward`` of a population; the tuples run parallel to those of the kernel.
 
     `states` are sequence buffers (reads slot t as ``s*_prev``, writes slot t + 1); `saved` are sequence buffers that
@@ -196,7 +196,7 @@ class NeuronStep(_Neurons):
 
 
 @dataclass(frozen=True)
-class Record(_Recorded):
+class Record(_RecordFields):
     """``target[t] = source[t]``: keeps a result of every step for the host and the loss."""
 
 
@@ -204,12 +204,12 @@ class Record(_Recorded):
 
 
 @dataclass(frozen=True)
-class RecordAdjoint(_Recorded):
+class RecordAdjoint(_RecordFields):
     """``d_source[t - delay] += d_target[t]`` (dropped where t < delay)."""
 
 
 @dataclass(frozen=True)
-class NeuronAdjoint(_Neurons):
+class NeuronAdjoint(_NeuronFields):
     """Run ``kernel.backward``: reads d_outputs[t] and the state adjoints; writes d_currents[t]; adds to parameter gradients."""
 
     gradients: tuple[str, ...]
@@ -217,36 +217,36 @@ class NeuronAdjoint(_Neurons):
 
 
 @dataclass(frozen=True)
-class DenseInputGradient(_Weighing):
+class DenseInputGradient(_WeightedFields):
     """``d_source[t - delay] += d_target[t] @ weight`` (dropped where t < delay)."""
 
 
 @dataclass(frozen=True)
-class DenseWeightGradient(_ToWeight):
+class DenseWeightGradient(_WeightGradientFields):
     """``gradient += d_target[t].T @ source[t - delay]``, summed over the batch."""
 
 
 @dataclass(frozen=True)
-class SparseInputGradient(_Weighing):
+class SparseInputGradient(_WeightedFields):
     """``d_source[t - delay] += d_target[t] @ W`` (dropped where t < delay)."""
 
     pattern: Pattern
 
 
 @dataclass(frozen=True)
-class SparseWeightGradient(_ToWeight):
+class SparseWeightGradient(_WeightGradientFields):
     """``gradient[e] += d_target[t][row of e] * source[t - delay][column of e]``, summed over the batch, for each entry e of `pattern`."""
 
     pattern: Pattern
 
 
 @dataclass(frozen=True)
-class OneToOneInputGradient(_OneToOne):
+class OneToOneInputGradient(_OneToOneFields):
     """``d_source[t - delay] += weight * d_target[t][offset : offset + n]``."""
 
 
 @dataclass(frozen=True)
-class OneToOneWeightGradient(_ToWeight):
+class OneToOneWeightGradient(_WeightGradientFields):
     """``gradient += sum over the batch of d_target[t][offset : offset + n] * source[t - delay]`` (over neurons too for a scalar)."""
 
     offset: int = 0
@@ -261,7 +261,7 @@ class BiasGradient:
 
 
 @dataclass(frozen=True)
-class ConvolveInputGradient(_Weighing):
+class ConvolveInputGradient(_WeightedFields):
     """``d_source[t - delay] += `` the adjoint of :class:`Convolve`, of ``d_target[t]`` (dropped where t < delay)."""
 
     windows: Windows
@@ -269,7 +269,7 @@ class ConvolveInputGradient(_Weighing):
 
 
 @dataclass(frozen=True)
-class ConvolveWeightGradient(_ToWeight):
+class ConvolveWeightGradient(_WeightGradientFields):
     """``gradient += d_target[t]`` times the value that each tap read in ``source[t - delay]``, summed over the batch and the windows."""
 
     windows: Windows
@@ -286,19 +286,19 @@ class ConvolveBiasGradient:
 
 
 @dataclass(frozen=True)
-class PoolingGradient(_Pooled):
+class PoolingGradient(_PoolFields):
     """``d_source[t - delay] += `` the adjoint of :class:`Pooling`, of ``d_target[t]``; that of a maximum goes to the first of equals."""
 
 
 @dataclass(frozen=True)
-class RescaleInputGradient(_Weighing):
+class RescaleInputGradient(_WeightedFields):
     """``d_source[t - delay] += weight * d_target[t]``."""
 
     shape: Shape
 
 
 @dataclass(frozen=True)
-class RescaleWeightGradient(_ToWeight):
+class RescaleWeightGradient(_WeightGradientFields):
     """``gradient += d_target[t] * source[t - delay]``, summed over the batch and the axes along which the weight is broadcast."""
 
     shape: Shape
@@ -315,17 +315,17 @@ class RescaleBiasGradient:
 
 
 @dataclass(frozen=True)
-class ReductionGradient(_Reduced):
+class ReductionGradient(_ReduceFields):
     """``d_source[t - delay] += `` the adjoint of :class:`AddReduced`, of ``d_target[t]``; that of a maximum goes to the first of equals."""
 
 
 @dataclass(frozen=True)
-class CutGradient(_Sliced):
+class CutGradient(_SliceFields):
     """``d_source[t - delay][start:stop] += d_target[t]`` along `axis`."""
 
 
 @dataclass(frozen=True)
-class SurroundGradient(_Padded):
+class SurroundGradient(_PadFields):
     """``d_source[t - delay] += d_target[t][before : before + n]`` along every axis (dropped where t < delay)."""
 
 
