@@ -110,7 +110,7 @@ class _Writer:
         if isinstance(operation, Population) and edge.source_port != operation.model.outputs[0]:
             raise NotInNirError(
                 f"the connection {edge.source!r} -> {edge.target!r} reads {edge.source_port!r} of {edge.source!r}; a neuron of NIR has "
-                f"its output {operation.model.outputs[0]!r} only. {_ADVICE}"
+                f"only its output {operation.model.outputs[0]!r}. {_ADVICE}"
             )
 
     # ---- nodes -------------------------------------------------------------------------------------------------------

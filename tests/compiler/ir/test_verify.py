@@ -111,7 +111,7 @@ CASES = [
     (put("n", Population(LIF(0.9), (4,), initial={"w": np.ones(())})), errors.ParameterShapeError, "the state 'w'"),
     (put("n", Population(LIF(0.9), (4,), learnable=frozenset({"tau"}))), errors.ParameterShapeError, "learn tau"),
     (put("fc", OneToOne(np.ones(5))), errors.ShapeMismatchError, r"'x' gives shape \(3,\)"),
-    (state("fc", "v"), errors.StateInputError, "'fc', which is no population"),
+    (state("fc", "v"), errors.StateInputError, "'fc', which is not a population"),
     (state("nobody", "v"), errors.StateInputError, "'nobody'"),
     (state("n", "w"), errors.StateInputError, "'w' of 'n', which has s, v"),
     (lambda g: setattr(g, "steps", 0), errors.InvalidValueError, "steps is 0"),

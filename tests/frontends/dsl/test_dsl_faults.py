@@ -52,7 +52,11 @@ FAULTS = [
     (lambda net, n: net.connect(n.x, n.flat, snnc.Sparse(fan_in=7)), errors.SparseMatrixError, "6 neurons"),
     (lambda net, n: net.connect(n.x, n.map, snnc.Sparse(fan_in=2)), errors.ConnectionShapeError, "(4, 6, 6)"),
     (lambda net, n: net.connect(n.two, n.pair, snnc.Sparse(NAN)), errors.InitialiserError, "NaN"),
-    (lambda net, n: net.connect(n.x, n.flat, snnc.Sparse(density=0.5, init=snnc.Orthogonal())), errors.InitialiserError, "complete matrices"),
+    (
+        lambda net, n: net.connect(n.x, n.flat, snnc.Sparse(density=0.5, init=snnc.Orthogonal())),
+        errors.InitialiserError,
+        "complete matrices",
+    ),
     (lambda net, n: net.connect(n.x, n.flat, snnc.Dense(seed=-1)), errors.InitialiserError, "-1"),
     (lambda net, n: net.connect(n.x, n.flat, snnc.Dense(init=snnc.Uniform(2, np.inf))), errors.InitialiserError, "cannot be made"),
     (lambda net, n: net.connect(n.x, n.flat, snnc.Dense(init=snnc.KaimingNormal(mode="in"))), errors.InitialiserError, "'in'"),
