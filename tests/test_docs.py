@@ -89,7 +89,7 @@ def test_the_networks_of_the_how_to_run(capsys):
         assert all(np.isfinite(value).all() and value.any() for value in out.values())
 
 
-@pytest.mark.parametrize("name", ["network", "sequential", "connections.dense", "connections.sparse", "connections.conv"])
+@pytest.mark.parametrize("name", ["network", "sequential", "connections.dense", "connections.sparse", "connections.windows"])
 def test_the_examples_in_docstrings_of_the_dsl_are_right(name):
     module = importlib.import_module(f"snnc.frontends.dsl.{name}")
     found = doctest.testmod(module)

@@ -8,31 +8,13 @@ from typing import Final, TypeAlias
 
 import networkx as nx
 
-from snnc.compiler.ir.graph import (
-    Concat,
-    Conv,
-    Edge,
-    Flatten,
-    Graph,
-    Input,
-    Linear,
-    OneToOne,
-    Pad,
-    Pool,
-    Population,
-    Reduce,
-    Reshape,
-    Scale,
-    Shape,
-    Slice,
-    Sparse,
-    Weighted,
-)
+from snnc.compiler.ir import graph as ir
+from snnc.compiler.ir.graph import Edge, Graph, Population, Shape
 from snnc.compiler.ir.shapes import PortMap, size
 
-Between: TypeAlias = Linear | Sparse | OneToOne | Conv | Pool | Scale | Reduce | Slice | Pad
+Between: TypeAlias = ir.Linear | ir.Sparse | ir.OneToOne | ir.Conv | ir.Pool | ir.Scale | ir.Reduce | ir.Slice | ir.Pad
 """The operation of one connection on its values."""
-BETWEEN: Final = (Linear, Sparse, OneToOne, Conv, Pool, Scale, Reduce, Slice, Pad, Reshape)
+BETWEEN: Final = (ir.Linear, ir.Sparse, ir.OneToOne, ir.Conv, ir.Pool, ir.Scale, ir.Reduce, ir.Slice, ir.Pad, ir.Reshape)
 """Operations that can be one connection between two populations."""
 
 
@@ -56,7 +38,7 @@ class PopulationLink:
     @property
     def learnable(self) -> bool:
         """True if there are weights that training may change."""
-        return isinstance(self.operation, Weighted) and self.operation.learnable
+        return isinstance(self.operation, ir.Weighted) and self.operation.learnable
 
 
 def links(graph: Graph, ports: PortMap) -> tuple[PopulationLink, ...]:
@@ -72,18 +54,18 @@ def _resolved(graph: Graph, ports: PortMap, edge: Edge) -> Iterator[PopulationLi
         return PopulationLink(label, operation, before.source, before.source_port, edge.target, edge.target_port, delay, shape, offset)
 
     match operation:
-        case Input() | Population():
+        case ir.Input() | Population():
             yield link(edge, f"{edge.source} -> {edge.target}", None, edge.delay)
-        case Reshape() | OneToOne(weight=None):
+        case ir.Reshape() | ir.OneToOne(weight=None):
             (before,) = graph.incoming(edge.source)
             yield link(before, edge.source, None, before.delay + edge.delay)
-        case Pad() as pad if (offset := _offset(pad, ports[edge.source, "out"].shape)) is not None:
+        case ir.Pad() as pad if (offset := _offset(pad, ports[edge.source, "out"].shape)) is not None:
             (before,) = graph.incoming(edge.source)
             yield link(before, edge.source, None, before.delay + edge.delay, offset)
-        case Linear() | Sparse() | OneToOne() | Conv() | Pool() | Scale() | Reduce() | Slice() | Pad():
+        case ir.Linear() | ir.Sparse() | ir.OneToOne() | ir.Conv() | ir.Pool() | ir.Scale() | ir.Reduce() | ir.Slice() | ir.Pad():
             (before,) = graph.incoming(edge.source)
             yield link(before, edge.source, operation, before.delay + edge.delay)
-        case Concat():
+        case ir.Concat():
             offset = 0
             for port in range(len(graph.incoming(edge.source))):
                 (before,) = graph.incoming(edge.source, str(port))
@@ -93,7 +75,7 @@ def _resolved(graph: Graph, ports: PortMap, edge: Edge) -> Iterator[PopulationLi
             raise TypeError(f"{edge.source!r} ({type(operation).__name__}) should have become a relay")
 
 
-def _offset(pad: Pad, padded: Shape) -> int | None:
+def _offset(pad: ir.Pad, padded: Shape) -> int | None:
     """Start of the values in the padded array, if they are consecutive there."""
     axis = next((i for i, n in enumerate(padded) if n > 1), 0)
     if any(any(ends) for i, ends in enumerate(pad.padding) if i != axis):
@@ -105,7 +87,7 @@ def recorded(graph: Graph, output: str) -> tuple[str, str, int]:
     """Return the source, the port and the delay that `output` records."""
     (edge,) = graph.incoming(output)
     delay = edge.delay
-    while isinstance(graph.operation(edge.source), Flatten | Reshape):
+    while isinstance(graph.operation(edge.source), ir.Flatten | ir.Reshape):
         (edge,) = graph.incoming(edge.source)
         delay += edge.delay
     return edge.source, edge.source_port, delay

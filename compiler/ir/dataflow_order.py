@@ -53,18 +53,18 @@ def in_dataflow_order(graph: Graph) -> Graph:
 def _forward_edges(graph: Graph, rank: dict[str, int]) -> list[Edge]:
     """Edges whose source can come before their target; the others close a cycle, nearest to an input and with a delay where possible."""
     cycle = {name: number for number, members in enumerate(nx.strongly_connected_components(graph.nx)) for name in members}
-    apart = {name: {e.source for e in graph.incoming(name) if cycle[e.source] != cycle[name]} for name in graph.names}
-    inside = {name: {e.source for e in graph.incoming(name)} - apart[name] for name in graph.names}
+    outside = {name: {e.source for e in graph.incoming(name) if cycle[e.source] != cycle[name]} for name in graph.names}
+    inside = {name: {e.source for e in graph.incoming(name)} - outside[name] for name in graph.names}
     now = {name: {e.source for e in graph.incoming(name) if not e.delay} & inside[name] for name in graph.names}
-    entered = {name for name in graph.names if apart[name]}
-    near = _nearness(graph)
+    entered = {name for name in graph.names if outside[name]}
+    distance = _distances(graph)
     place: dict[str, int] = {}
     # A cycle opens only when nothing else is left: the first entry is True for a node that waits for others of its cycle.
     open_: list[tuple[bool, int, bool, int, str]] = []
 
     def offer(name: str) -> None:
-        if not apart[name] and (not now[name] or name in entered):
-            heapq.heappush(open_, (bool(inside[name]), near[name] if inside[name] else 0, bool(now[name]), rank[name], name))
+        if not outside[name] and (not now[name] or name in entered):
+            heapq.heappush(open_, (bool(inside[name]), distance[name] if inside[name] else 0, bool(now[name]), rank[name], name))
 
     for name in graph.names:
         offer(name)
@@ -74,7 +74,7 @@ def _forward_edges(graph: Graph, rank: dict[str, int]) -> list[Edge]:
             continue
         place[name] = len(place)
         for reader in {e.target for e in graph.outgoing(name)} - place.keys():
-            for waits in (apart, inside, now):
+            for waits in (outside, inside, now):
                 waits[reader].discard(name)
             entered.add(reader)
             offer(reader)
@@ -82,15 +82,15 @@ def _forward_edges(graph: Graph, rank: dict[str, int]) -> list[Edge]:
     return [e for e in graph.edges if cycle[e.source] != cycle[e.target] or place.get(e.source, last) < place.get(e.target, last)]
 
 
-def _nearness(graph: Graph) -> dict[str, int]:
+def _distances(graph: Graph) -> dict[str, int]:
     """Number of connections between an input and a node, or the population that reads it in the same step; else more than all."""
     starts = {name for name in graph.names if not graph.incoming(name)}
     found = nx.multi_source_dijkstra_path_length(graph.nx, starts, weight=lambda *_: 1) if starts else {}
-    near = {name: int(found.get(name, len(graph.names))) for name in graph.names}
+    distance = {name: int(found.get(name, len(graph.names))) for name in graph.names}
     now: nx.DiGraph[str] = nx.DiGraph()
     now.add_nodes_from(graph.names)
     now.add_edges_from((e.source, e.target) for e in graph.edges if not e.delay)
     for name in reversed(list(nx.topological_sort(now))):
         if not isinstance(graph.operation(name), Population):
-            near[name] = min([near[name], *(near[reader] for reader in now.successors(name))])
-    return near
+            distance[name] = min([distance[name], *(distance[reader] for reader in now.successors(name))])
+    return distance

@@ -403,7 +403,7 @@ class Graph:
     def _source_port(self, name: str, port: str) -> str:
         operation = self.operation(name)
         if isinstance(operation, Output):
-            raise UnknownNodeError(f"{name!r} is an output of the network; nothing can be connected behind it.")
+            raise UnknownNodeError(f"{name!r} is an output of the network; an output has no target.")
         ports = source_ports(operation)
         if port and port not in ports:
             raise UnknownNodeError(f"{name!r} has no output port {port!r}; it has {', '.join(ports)}.")
@@ -412,7 +412,7 @@ class Graph:
     def _target_port(self, name: str, port: str) -> str:
         operation = self.operation(name)
         if isinstance(operation, Input):
-            raise UnknownNodeError(f"{name!r} is an input of the network; nothing can be connected in front of it.")
+            raise UnknownNodeError(f"{name!r} is an input of the network; an input has no source.")
         if isinstance(operation, Concat):
             return port or str(len(self.incoming(name)))
         ports = operation.model.inputs if isinstance(operation, Population) else ("in",)

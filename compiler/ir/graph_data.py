@@ -32,17 +32,17 @@ MAX_EQUATIONS: Final = 1_000_000
 _LARGEST: Final = 2**31
 _EDGE: Final = ("source", "source_port", "target", "target_port", "delay")
 
-Keep: TypeAlias = Callable[[str, str, Array], Any]
-"""(node, field, array) -> JSON types that say where the array lies; the field of a parameter is ``"parameters.beta"``."""
-Find: TypeAlias = Callable[[str, str, Any], Array]
-"""(node, field, what `Keep` returned) -> the array."""
-_Wants: TypeAlias = Callable[[str, Array], Any]
+StoreArray: TypeAlias = Callable[[str, str, Array], Any]
+"""(node, field, array) -> JSON types that say where the array is stored; the field of a parameter is ``"parameters.beta"``."""
+FindArray: TypeAlias = Callable[[str, str, Any], Array]
+"""(node, field, what `StoreArray` returned) -> the array."""
+_StoreField: TypeAlias = Callable[[str, Array], Any]
 
 
-def graph_to_data(graph: Graph, keep: Keep) -> dict[str, Any]:
-    """Return `graph` as JSON types; each array goes to `keep`."""
+def graph_to_data(graph: Graph, store: StoreArray) -> dict[str, Any]:
+    """Return `graph` as JSON types; each array goes to `store`."""
     models: list[NeuronModel] = []
-    nodes = [{"name": n, **_operation_to_data(graph.operation(n), partial(keep, n), models)} for n in graph.names]
+    nodes = [{"name": n, **_operation_to_data(graph.operation(n), partial(store, n), models)} for n in graph.names]
     return {
         "version": VERSION,
         "name": graph.name,
@@ -56,7 +56,7 @@ def graph_to_data(graph: Graph, keep: Keep) -> dict[str, Any]:
     }
 
 
-def graph_from_data(data: object, find: Find) -> Graph:
+def graph_from_data(data: object, find: FindArray) -> Graph:
     """Undo :func:`graph_to_data`; `find` may raise GraphDataError. The graph is not verified.
 
     Raises
@@ -112,7 +112,7 @@ def surrogate_from_data(data: object) -> Surrogate:
 # ---- writing ---------------------------------------------------------------------------------------------------------
 
 
-def _operation_to_data(operation: Operation, keep: _Wants, models: list[NeuronModel]) -> dict[str, Any]:
+def _operation_to_data(operation: Operation, store: _StoreField, models: list[NeuronModel]) -> dict[str, Any]:
     def encode(hint: Any, value: Any, at: str) -> Any:
         origin, args = get_origin(hint), get_args(hint)
         if value is None:
@@ -121,7 +121,7 @@ def _operation_to_data(operation: Operation, keep: _Wants, models: list[NeuronMo
             (inner,) = (a for a in args if a is not NoneType)
             return encode(inner, value, at)
         if hint == Array:
-            return keep(at, np.asarray(value))
+            return store(at, np.asarray(value))
         if origin is tuple:
             hints = [args[0]] * len(value) if args[-1] is ... else args
             return [encode(h, v, f"{at}.{k}") for k, (h, v) in enumerate(zip(hints, value, strict=True))]
@@ -167,7 +167,7 @@ def _model_to_data(model: NeuronModel) -> dict[str, Any]:
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _graph(data: object, find: Find) -> Graph:
+def _graph(data: object, find: FindArray) -> Graph:
     wanted = ("version", "name", "steps", "models", "nodes", "edges", "state_inputs", "idle_inputs", "assumptions")
     if isinstance(data, dict) and data.get("version") != VERSION:
         raise GraphDataError(f"it was written by another snnc (format {str(data.get('version'))[:20]}; this one reads {VERSION}).")
@@ -211,7 +211,7 @@ def _models(rows: list[Any]) -> list[NeuronModel]:
     return found
 
 
-def _operation(data: Any, name: str, models: list[NeuronModel], find: Find) -> Operation:
+def _operation(data: Any, name: str, models: list[NeuronModel], find: FindArray) -> Operation:
     kinds: dict[str, Any] = {kind.__name__: kind for kind in get_args(Operation)}
     is_ = data.get("is")
     if not isinstance(is_, str) or is_ not in kinds:
@@ -276,7 +276,7 @@ def _decoded(hint: Any, value: Any, at: str, where: str, decode: Callable[[Any, 
 
 
 def _wrong(where: str, wanted: str, value: object) -> GraphDataError:
-    return GraphDataError(f"the description of the network is wrong: {where} has to be {wanted}, and is {repr(value)[:80]}.")
+    return GraphDataError(f"the description of the network is wrong: {where} must be {wanted}, but is {repr(value)[:80]}.")
 
 
 def _object(value: object, where: str, keys: tuple[str, ...]) -> dict[str, Any]:

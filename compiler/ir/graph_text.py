@@ -11,7 +11,7 @@ from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.dataflow_order import dataflow_order
 from snnc.compiler.ir.graph import Graph, Output, Population
 from snnc.compiler.ir.operation_text import kind, parameter_counts
-from snnc.compiler.ir.shapes import port_map, size
+from snnc.compiler.ir.shapes import node_shapes, port_map, size
 
 MOST_ROWS: Final = 24
 """Maximum number of shown layers; the text gives the number of omitted ones."""
@@ -79,7 +79,7 @@ def _rows(graph: Graph) -> tuple[list[OperationRow], int]:
     except nx.NetworkXUnfeasible:  # a cycle without delay: the graph is at fault, and is shown as it was written
         order = [name for name in graph.names if not isinstance(graph.operation(name), Output)]
     try:
-        shapes = {name: port.shape for (name, _), port in port_map(graph).items()}
+        shapes = node_shapes(port_map(graph))
     except (SnncError, nx.NetworkXUnfeasible):
         shapes = {}
     return [_row(graph, name, shapes) for name in order[:MOST_ROWS]], max(0, len(order) - MOST_ROWS)

@@ -7,24 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from snnc.compiler.ir.graph import (
-    Add,
-    Concat,
-    Conv,
-    Flatten,
-    Input,
-    Linear,
-    OneToOne,
-    Operation,
-    Pad,
-    Pool,
-    Population,
-    Reduce,
-    Reshape,
-    Scale,
-    Slice,
-    Sparse,
-)
+from snnc.compiler.ir import graph as ir
+from snnc.compiler.ir.graph import Operation, Population
 
 
 def parameter_counts(operation: Operation) -> tuple[int, int]:
@@ -41,33 +25,33 @@ def parameter_counts(operation: Operation) -> tuple[int, int]:
 def kind(operation: Operation) -> str:
     """Describe an operation with the numbers that define it: ``conv 5x5 s2 p1, 1 to 12 channels, bias``."""
     match operation:
-        case Input(kind=what):
+        case ir.Input(kind=what):
             return f"input of {what}"
         case Population(model=model, shape=shape):
             return f"{model.name}, {math.prod(shape):,} neurons"
-        case Linear(weight=weight):
+        case ir.Linear(weight=weight):
             return _with_bias(f"dense {weight.shape[1]}x{weight.shape[0]}", operation)
-        case Sparse(weight=weight, shape=shape):
+        case ir.Sparse(weight=weight, shape=shape):
             return _with_bias(f"sparse {shape[1]}x{shape[0]}, {weight.size:,} weights", operation)
-        case Conv(weight=weight, groups=groups):
+        case ir.Conv(weight=weight, groups=groups):
             windows = _windows(weight.shape[2:], operation.stride, operation.padding, operation.dilation, (1,) * (weight.ndim - 2))
             grouped = f" g{groups}" if groups > 1 else ""
             return _with_bias(f"conv {windows}{grouped}, {weight.shape[1] * groups} to {weight.shape[0]} channels", operation)
-        case Pool(kind=what):
+        case ir.Pool(kind=what):
             return f"{what} pool {_windows(operation.kernel, operation.stride, operation.padding, operation.dilation, operation.kernel)}"
-        case Scale():
+        case ir.Scale():
             return _with_bias("scale", operation)
-        case OneToOne(weight=weight):
+        case ir.OneToOne(weight=weight):
             return "one to one" if weight is not None else "one to one, no weights"
-        case Reduce(kind=what, axes=axes):
+        case ir.Reduce(kind=what, axes=axes):
             return f"{what} over axes {', '.join(map(str, axes))}"
-        case Slice(axis=axis, start=start, stop=stop):
+        case ir.Slice(axis=axis, start=start, stop=stop):
             return f"slice {start}:{stop} of axis {axis}"
-        case Concat(axis=axis):
+        case ir.Concat(axis=axis):
             return f"concat, axis {axis}"
-        case Pad(padding=padding):
+        case ir.Pad(padding=padding):
             return f"pad {', '.join(f'{a}+{b}' for a, b in padding)}"
-    return {Add: "add", Flatten: "flatten", Reshape: "reshape"}.get(type(operation), type(operation).__name__.lower())
+    return {ir.Add: "add", ir.Flatten: "flatten", ir.Reshape: "reshape"}.get(type(operation), type(operation).__name__.lower())
 
 
 def _with_bias(text: str, operation: Operation) -> str:

@@ -8,28 +8,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from snnc.compiler.errors import AxisError, ConcatAxisError, PadError, UnconnectedError
+from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.arrays.windows import output_shape
-from snnc.compiler.ir.graph import (
-    Add,
-    Concat,
-    Conv,
-    Flatten,
-    Graph,
-    Input,
-    Kind,
-    Linear,
-    OneToOne,
-    Output,
-    Pad,
-    Pool,
-    Population,
-    Reduce,
-    Reshape,
-    Shape,
-    Slice,
-    Sparse,
-    source_ports,
-)
+from snnc.compiler.ir.graph import Graph, Kind, Population, Shape, source_ports
 from snnc.compiler.neurons.binary_values import is_binary
 from snnc.compiler.neurons.expression import Expression, Symbol
 from snnc.compiler.neurons.neuron import NeuronModel
@@ -67,6 +48,11 @@ def port_map(graph: Graph) -> PortMap:
     return {key: Port(shape, kinds.of(*key)) for key, shape in shapes.items()}
 
 
+def node_shapes(ports: PortMap) -> dict[str, Shape]:
+    """Return the shape of the values of each node, which all its ports share."""
+    return {name: port.shape for (name, _), port in ports.items()}
+
+
 def size(shape: Shape) -> int:
     """Return the number of elements of `shape`."""
     return math.prod(shape)
@@ -87,15 +73,15 @@ def _shapes(graph: Graph) -> dict[tuple[str, str], Shape]:
     found: dict[tuple[str, str], Shape] = {}
     for name in graph.names:
         operation = graph.operation(name)
-        if isinstance(operation, Input | Population):
+        if isinstance(operation, ir.Input | Population):
             found.update({(name, port): operation.shape for port in source_ports(operation)})
-        elif isinstance(operation, Linear):
+        elif isinstance(operation, ir.Linear):
             found[name, "out"] = operation.weight.shape[:1]
-        elif isinstance(operation, Sparse):
+        elif isinstance(operation, ir.Sparse):
             found[name, "out"] = operation.shape[:1]
-        elif isinstance(operation, Reshape):
+        elif isinstance(operation, ir.Reshape):
             found[name, "out"] = operation.shape
-    waiting = [n for n in graph.names if not isinstance(graph.operation(n), Input | Population | Linear | Sparse | Reshape)]
+    waiting = [n for n in graph.names if not isinstance(graph.operation(n), ir.Input | Population | ir.Linear | ir.Sparse | ir.Reshape)]
     while waiting:
         left = []
         for name in waiting:
@@ -103,7 +89,7 @@ def _shapes(graph: Graph) -> dict[tuple[str, str], Shape]:
             if shape is None:
                 left.append(name)
             else:
-                found[name, "in" if isinstance(graph.operation(name), Output) else "out"] = shape
+                found[name, "in" if isinstance(graph.operation(name), ir.Output) else "out"] = shape
         if len(left) == len(waiting):
             raise UnconnectedError(f"the shape of {', '.join(map(repr, left))} cannot be found: no input or population leads there.")
         waiting = left
@@ -116,22 +102,22 @@ def _derived(graph: Graph, name: str, found: Mapping[tuple[str, str], Shape]) ->
         return None
     source = next(iter(shapes.values()))
     match graph.operation(name):
-        case Flatten():
+        case ir.Flatten():
             return (size(source),)
-        case Conv() | Pool() as operation:
+        case ir.Conv() | ir.Pool() as operation:
             return output_shape(name, operation, source)
-        case Reduce() as operation:
+        case ir.Reduce() as operation:
             axes = reduced_axes(name, operation, source)
             return tuple(1 if i in axes else n for i, n in enumerate(source) if operation.keepdims or i not in axes)
-        case Slice(start=start, stop=stop) as operation:
+        case ir.Slice(start=start, stop=stop) as operation:
             axis = sliced_axis(name, operation, source)
             return (*source[:axis], stop - start, *source[axis + 1 :])
-        case Pad() as operation:
+        case ir.Pad() as operation:
             check_padding(name, operation, source)
             return tuple(before + n + after for n, (before, after) in zip(source, operation.padding, strict=True))
-        case OneToOne(weight=weight):
+        case ir.OneToOne(weight=weight):
             return weight.shape if weight is not None and weight.ndim and not source else source
-        case Concat(axis=axis):
+        case ir.Concat(axis=axis):
             return _concatenated(name, axis, shapes) if len(shapes) == len(graph.incoming(name)) else None
         case _:
             return max(shapes.values(), key=len)
@@ -146,7 +132,7 @@ def _concatenated(name: str, axis: int, shapes: Mapping[str, Shape]) -> Shape:
     return (*first[:axis], sum(p[axis] if axis < len(p) else 1 for p in parts), *first[axis + 1 :])
 
 
-def reduced_axes(name: str, operation: Reduce, shape: Shape) -> tuple[int, ...]:
+def reduced_axes(name: str, operation: ir.Reduce, shape: Shape) -> tuple[int, ...]:
     """Axes of `shape` that the node `name` sums up, counted from the front.
 
     Raises
@@ -162,7 +148,7 @@ def reduced_axes(name: str, operation: Reduce, shape: Shape) -> tuple[int, ...]:
     return axes
 
 
-def sliced_axis(name: str, operation: Slice, shape: Shape) -> int:
+def sliced_axis(name: str, operation: ir.Slice, shape: Shape) -> int:
     """Axis of `shape` that the node `name` cuts, counted from the front.
 
     Raises
@@ -171,17 +157,17 @@ def sliced_axis(name: str, operation: Slice, shape: Shape) -> int:
         It does not exist, or the range is empty or exceeds it.
     """
     if not -len(shape) <= operation.axis < len(shape):
-        raise AxisError(f"{name!r} cuts axis {operation.axis} of an input of shape {shape}; give one of its axes.")
+        raise AxisError(f"{name!r} slices axis {operation.axis} of an input of shape {shape}; give one of its axes.")
     axis = operation.axis % len(shape)
     if not 0 <= operation.start < operation.stop <= shape[axis]:
         raise AxisError(
-            f"{name!r} takes {operation.start} to {operation.stop} of axis {axis}, which is {shape[axis]} long; give 0 <= start < stop <= "
+            f"{name!r} slices {operation.start} to {operation.stop} of axis {axis}, which is {shape[axis]} long; give 0 <= start < stop <= "
             f"{shape[axis]}."
         )
     return axis
 
 
-def check_padding(name: str, operation: Pad, shape: Shape) -> None:
+def check_padding(name: str, operation: ir.Pad, shape: Shape) -> None:
     """Check that the node `name` has a padding for each axis of `shape`.
 
     Raises
@@ -216,7 +202,7 @@ class _Kinds:
 
     def _find(self, name: str, port: str) -> Kind:
         match self.graph.operation(name):
-            case Input(kind=kind):
+            case ir.Input(kind=kind):
                 return kind
             case Population(model=model) as population:
                 if population.before(port).any():
@@ -224,19 +210,19 @@ class _Kinds:
                 values, binary = _final_values(model)
                 value = values.get(port)
                 if isinstance(value, Symbol) and value.name in model.inputs:
-                    return self._kept(name, value.name)
+                    return self._kind_of_source(name, value.name)
                 return "spikes" if port in binary else "values"
-            case Concat():
+            case ir.Concat():
                 kinds = {self.of(e.source, e.source_port) for e in self.graph.incoming(name)}
                 return "spikes" if kinds == {"spikes"} else "values"
-            case Flatten() | Reshape() | Slice() | Pad() | Add() | Output():
-                return self._kept(name, None)
-            case OneToOne(weight=None) | Pool(kind="max") | Reduce(kind="max"):
-                return self._kept(name, None)
+            case ir.Flatten() | ir.Reshape() | ir.Slice() | ir.Pad() | ir.Add() | ir.Output():
+                return self._kind_of_source(name, None)
+            case ir.OneToOne(weight=None) | ir.Pool(kind="max") | ir.Reduce(kind="max"):
+                return self._kind_of_source(name, None)
             case _:
                 return "values"
 
-    def _kept(self, name: str, port: str | None) -> Kind:
+    def _kind_of_source(self, name: str, port: str | None) -> Kind:
         edges = self.graph.incoming(name, port)
         return self.of(edges[0].source, edges[0].source_port) if len(edges) == 1 else "values"
 

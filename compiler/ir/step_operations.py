@@ -21,6 +21,103 @@ class BufferValue:
     delay: int = 0
 
 
+# ---- fields that an operation shares with its adjoint -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _ConnectionFields:
+    """Operation of a connection, between the values of `source` and the current `target`."""
+
+    connection: str
+    source: BufferValue
+    target: str
+
+
+@dataclass(frozen=True)
+class _WeightedFields:
+    """The same through a parameter."""
+
+    connection: str
+    source: BufferValue
+    weight: str
+    target: str
+
+
+@dataclass(frozen=True)
+class _OneToOneFields:
+    """Value k of the source to value offset + k of the target."""
+
+    connection: str
+    source: BufferValue
+    weight: str | None
+    target: str
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class _PoolFields(_ConnectionFields):
+    """Windows reduced to one value each."""
+
+    windows: Windows
+    kind: PoolKind
+    count_padding: bool
+
+
+@dataclass(frozen=True)
+class _ReduceFields(_ConnectionFields):
+    """Values of `shape` reduced over `axes`."""
+
+    shape: Shape
+    axes: tuple[int, ...]
+    kind: ReduceKind
+
+
+@dataclass(frozen=True)
+class _SliceFields(_ConnectionFields):
+    """Values of `shape`, cut to ``start:stop`` along `axis`."""
+
+    shape: Shape
+    axis: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class _PadFields(_ConnectionFields):
+    """Values of `shape` with zeros around them."""
+
+    shape: Shape
+    padding: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class _WeightGradientFields(_ConnectionFields):
+    """Contribution of a connection to the gradient buffer of its weight."""
+
+    gradient: str
+
+
+@dataclass(frozen=True)
+class _NeuronFields:
+    """Buffers of a population, parallel to the names of its kernel."""
+
+    population: str
+    currents: tuple[str, ...]
+    states: tuple[str, ...]
+    parameters: tuple[str, ...]
+    outputs: tuple[str, ...]
+    saved: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _RecordFields:
+    """The value that an output records, and its record."""
+
+    output: str
+    source: BufferValue
+    target: str
+
+
 # ---- forward ---------------------------------------------------------------------------------------------------------
 
 
@@ -33,225 +130,125 @@ class Fill:
 
 
 @dataclass(frozen=True)
-class DenseProduct:
+class DenseProduct(_WeightedFields):
     """``target += source @ weight.T``; weight [outputs, inputs]; sources of kind "spikes" are event-driven."""
-
-    connection: str
-    source: BufferValue
-    weight: str
-    target: str
 
 
 @dataclass(frozen=True)
-class SparseProduct:
+class SparseProduct(_WeightedFields):
     """``target += source @ W.T``, where W has the values `weight` at the places of `pattern` and 0 elsewhere."""
 
-    connection: str
-    source: BufferValue
-    weight: str
-    target: str
     pattern: Pattern
 
 
 @dataclass(frozen=True)
-class AddScaled:
+class AddScaled(_OneToOneFields):
     """``target[..., offset : offset + n] += weight * source`` (weight None: 1), n = size of the source."""
-
-    connection: str
-    source: BufferValue
-    weight: str | None
-    target: str
-    offset: int = 0
 
 
 @dataclass(frozen=True)
-class Convolve:
+class Convolve(_WeightedFields):
     """``target += correlate(source, weight) + bias``; weight [out, in / groups, *kernel], bias [out] (None: 0) for each channel."""
 
-    connection: str
-    source: BufferValue
-    weight: str
-    target: str
     windows: Windows
     groups: int
     bias: str | None
 
 
 @dataclass(frozen=True)
-class Pooling:
+class Pooling(_PoolFields):
     """``target += average, sum or maximum of each window of source``; padding is 0, for a maximum minus infinity.
 
     An average divides by the number of taps in the input, with `count_padding` by those in the padded input.
     """
 
-    connection: str
-    source: BufferValue
-    target: str
-    windows: Windows
-    kind: PoolKind
-    count_padding: bool
-
 
 @dataclass(frozen=True)
-class Rescale:
+class Rescale(_WeightedFields):
     """``target += weight * source + bias`` (bias None: 0), where weight and bias broadcast to `shape`, the source's."""
 
-    connection: str
-    source: BufferValue
-    weight: str
-    target: str
     shape: Shape
     bias: str | None
 
 
 @dataclass(frozen=True)
-class AddReduced:
+class AddReduced(_ReduceFields):
     """``target += sum, mean or maximum of source over axes``, where source has `shape`; axes are counted from the front."""
 
-    connection: str
-    source: BufferValue
-    target: str
-    shape: Shape
-    axes: tuple[int, ...]
-    kind: ReduceKind
-
 
 @dataclass(frozen=True)
-class AddSlice:
+class AddSlice(_SliceFields):
     """``target += source[start:stop]`` along `axis`, where source has `shape`."""
 
-    connection: str
-    source: BufferValue
-    target: str
-    shape: Shape
-    axis: int
-    start: int
-    stop: int
-
 
 @dataclass(frozen=True)
-class Surround:
+class Surround(_PadFields):
     """``target[before : before + n] += source`` along every axis, where source has `shape` and target n + before + after of each axis."""
 
-    connection: str
-    source: BufferValue
-    target: str
-    shape: Shape
-    padding: tuple[tuple[int, int], ...]
-
 
 @dataclass(frozen=True)
-class NeuronStep:
+class NeuronStep(_NeuronFields):
     """Run ``kernel.forward`` of a population; the tuples run parallel to those of the kernel.
 
     `states` are sequence buffers (reads slot t as ``s*_prev``, writes slot t + 1); `saved` are sequence buffers that
     keep ``kernel.saved``.
     """
 
-    population: str
-    currents: tuple[str, ...]
-    states: tuple[str, ...]
-    parameters: tuple[str, ...]
-    outputs: tuple[str, ...]
-    saved: tuple[str, ...]
-
 
 @dataclass(frozen=True)
-class Record:
+class Record(_RecordFields):
     """``target[t] = source[t]``: keeps a result of every step for the host and the loss."""
-
-    output: str
-    source: BufferValue
-    target: str
 
 
 # ---- backward: an adjoint buffer is called d_<buffer>, zero where nothing has been added -----------------------------
 
 
 @dataclass(frozen=True)
-class RecordAdjoint:
+class RecordAdjoint(_RecordFields):
     """``d_source[t - delay] += d_target[t]`` (dropped where t < delay)."""
-
-    output: str
-    source: BufferValue
-    target: str
 
 
 @dataclass(frozen=True)
-class NeuronAdjoint:
+class NeuronAdjoint(_NeuronFields):
     """Run ``kernel.backward``: reads d_outputs[t] and the state adjoints; writes d_currents[t]; adds to parameter gradients."""
 
-    population: str
-    currents: tuple[str, ...]
-    states: tuple[str, ...]
-    parameters: tuple[str, ...]
-    outputs: tuple[str, ...]
-    saved: tuple[str, ...]
     gradients: tuple[str, ...]
     """Gradient buffers, parallel to ``kernel.learnable``."""
 
 
 @dataclass(frozen=True)
-class DenseInputGradient:
+class DenseInputGradient(_WeightedFields):
     """``d_source[t - delay] += d_target[t] @ weight`` (dropped where t < delay)."""
 
-    connection: str
-    source: BufferValue
-    weight: str
-    target: str
-
 
 @dataclass(frozen=True)
-class DenseWeightGradient:
+class DenseWeightGradient(_WeightGradientFields):
     """``gradient += d_target[t].T @ source[t - delay]``, summed over the batch."""
 
-    connection: str
-    source: BufferValue
-    target: str
-    gradient: str
-
 
 @dataclass(frozen=True)
-class SparseInputGradient:
+class SparseInputGradient(_WeightedFields):
     """``d_source[t - delay] += d_target[t] @ W`` (dropped where t < delay)."""
 
-    connection: str
-    source: BufferValue
-    weight: str
-    target: str
     pattern: Pattern
 
 
 @dataclass(frozen=True)
-class SparseWeightGradient:
+class SparseWeightGradient(_WeightGradientFields):
     """``gradient[e] += d_target[t][row of e] * source[t - delay][column of e]``, summed over the batch, for each entry e of `pattern`."""
 
-    connection: str
-    source: BufferValue
-    target: str
-    gradient: str
     pattern: Pattern
 
 
 @dataclass(frozen=True)
-class OneToOneInputGradient:
+class OneToOneInputGradient(_OneToOneFields):
     """``d_source[t - delay] += weight * d_target[t][offset : offset + n]``."""
-
-    connection: str
-    source: BufferValue
-    weight: str | None
-    target: str
-    offset: int = 0
 
 
 @dataclass(frozen=True)
-class OneToOneWeightGradient:
+class OneToOneWeightGradient(_WeightGradientFields):
     """``gradient += sum over the batch of d_target[t][offset : offset + n] * source[t - delay]`` (over neurons too for a scalar)."""
 
-    connection: str
-    source: BufferValue
-    target: str
-    gradient: str
     offset: int = 0
 
 
@@ -264,25 +261,17 @@ class BiasGradient:
 
 
 @dataclass(frozen=True)
-class ConvolveInputGradient:
+class ConvolveInputGradient(_WeightedFields):
     """``d_source[t - delay] += `` the adjoint of :class:`Convolve`, of ``d_target[t]`` (dropped where t < delay)."""
 
-    connection: str
-    source: BufferValue
-    weight: str
-    target: str
     windows: Windows
     groups: int
 
 
 @dataclass(frozen=True)
-class ConvolveWeightGradient:
+class ConvolveWeightGradient(_WeightGradientFields):
     """``gradient += d_target[t]`` times the value that each tap read in ``source[t - delay]``, summed over the batch and the windows."""
 
-    connection: str
-    source: BufferValue
-    target: str
-    gradient: str
     windows: Windows
     groups: int
 
@@ -297,36 +286,21 @@ class ConvolveBiasGradient:
 
 
 @dataclass(frozen=True)
-class PoolingGradient:
+class PoolingGradient(_PoolFields):
     """``d_source[t - delay] += `` the adjoint of :class:`Pooling`, of ``d_target[t]``; that of a maximum goes to the first of equals."""
-
-    connection: str
-    source: BufferValue
-    target: str
-    windows: Windows
-    kind: PoolKind
-    count_padding: bool
 
 
 @dataclass(frozen=True)
-class RescaleInputGradient:
+class RescaleInputGradient(_WeightedFields):
     """``d_source[t - delay] += weight * d_target[t]``."""
 
-    connection: str
-    source: BufferValue
-    weight: str
-    target: str
     shape: Shape
 
 
 @dataclass(frozen=True)
-class RescaleWeightGradient:
+class RescaleWeightGradient(_WeightGradientFields):
     """``gradient += d_target[t] * source[t - delay]``, summed over the batch and the axes along which the weight is broadcast."""
 
-    connection: str
-    source: BufferValue
-    target: str
-    gradient: str
     shape: Shape
 
 
@@ -341,39 +315,18 @@ class RescaleBiasGradient:
 
 
 @dataclass(frozen=True)
-class ReductionGradient:
+class ReductionGradient(_ReduceFields):
     """``d_source[t - delay] += `` the adjoint of :class:`AddReduced`, of ``d_target[t]``; that of a maximum goes to the first of equals."""
 
-    connection: str
-    source: BufferValue
-    target: str
-    shape: Shape
-    axes: tuple[int, ...]
-    kind: ReduceKind
-
 
 @dataclass(frozen=True)
-class CutGradient:
+class CutGradient(_SliceFields):
     """``d_source[t - delay][start:stop] += d_target[t]`` along `axis`."""
 
-    connection: str
-    source: BufferValue
-    target: str
-    shape: Shape
-    axis: int
-    start: int
-    stop: int
-
 
 @dataclass(frozen=True)
-class SurroundGradient:
+class SurroundGradient(_PadFields):
     """``d_source[t - delay] += d_target[t][before : before + n]`` along every axis (dropped where t < delay)."""
-
-    connection: str
-    source: BufferValue
-    target: str
-    shape: Shape
-    padding: tuple[tuple[int, int], ...]
 
 
 # ---- update ----------------------------------------------------------------------------------------------------------

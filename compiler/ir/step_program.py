@@ -4,8 +4,8 @@ Each operation is a line of arithmetic in :mod:`snnc.compiler.ir.step_operations
 
     StepProgram = buffers, forward: [ForwardOp], backward: [BackwardOp], update: [UpdateOp], loss, optimizer
     ForwardOp   = Fill | Arrival | NeuronStep | Record
-    Arrival     = Dense | SparseProduct | OneToOne | Convolve | Pooling | Rescale | Reduction | Cut | Surround      (a connection's
-    operation) BackwardOp  = RecordAdjoint | NeuronAdjoint | BiasGradient | DenseInputGradient | DenseWeightGradient
+    Arrival     = DenseProduct | SparseProduct | AddScaled | Convolve | Pooling | Rescale | AddReduced | AddSlice | Surround
+    BackwardOp  = RecordAdjoint | NeuronAdjoint | BiasGradient | DenseInputGradient | DenseWeightGradient
                 | SparseInputGradient | SparseWeightGradient | OneToOneInputGradient | OneToOneWeightGradient
                 | ConvolveInputGradient | ConvolveWeightGradient | ConvolveBiasGradient
                 | PoolingGradient | RescaleInputGradient | RescaleWeightGradient | RescaleBiasGradient
@@ -63,7 +63,7 @@ class Buffer:
     order: ChannelOrder | None = None
 
 
-# ---- what the ids stand for ------------------------------------------------------------------------------------------
+# ---- what the ids refer to --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False)
 class StepProgram:
-    """A whole network, ready to be run, mapped or printed; see the module's docstring."""
+    """A complete network, ready to be run, mapped or printed; see the module's docstring."""
 
     name: str
     buffers: Mapping[str, Buffer]

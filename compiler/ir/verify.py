@@ -21,30 +21,10 @@ from snnc.compiler.errors import (
     UnconnectedError,
     UnknownNodeError,
 )
+from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.arrays.sizes import check_size
 from snnc.compiler.ir.arrays.sparse import check_pattern
-from snnc.compiler.ir.graph import (
-    Add,
-    Array,
-    Concat,
-    Conv,
-    Edge,
-    Graph,
-    Input,
-    Linear,
-    OneToOne,
-    Output,
-    Pool,
-    PoolKind,
-    Population,
-    Reduce,
-    ReduceKind,
-    Reshape,
-    Scale,
-    Shape,
-    Sparse,
-    source_ports,
-)
+from snnc.compiler.ir.graph import Array, Edge, Graph, Population, Shape, source_ports
 from snnc.compiler.ir.shapes import PortMap, compatible, port_map, size
 
 
@@ -80,13 +60,13 @@ def verify(graph: Graph, *, steps: int | None = None, batch: int | None = None) 
 
 
 def _check_ends(graph: Graph) -> None:
-    for kind, article in ((Input, "input"), (Output, "output")):
+    for kind, article in ((ir.Input, "input"), (ir.Output, "output")):
         if next(graph.of_type(kind), None) is None:
             raise UnconnectedError(f"the network {graph.name!r} has no {article}; add one.")
 
 
 def _check_windows(graph: Graph, steps: int | None) -> None:
-    for name, output in graph.of_type(Output):
+    for name, output in graph.of_type(ir.Output):
         start, stop = output.start, output.stop
         if start < 0 or (stop is not None and stop <= start) or (steps is not None and max(start + 1, stop or 0) > steps):
             until = "to the end" if stop is None else f"to {stop}"
@@ -97,13 +77,13 @@ def _check_windows(graph: Graph, steps: int | None) -> None:
 def _check_ports(graph: Graph) -> None:
     for edge in graph.edges:
         known = source_ports(graph.operation(edge.source))
-        if isinstance(graph.operation(edge.source), Output) or edge.source_port not in known:
+        if isinstance(graph.operation(edge.source), ir.Output) or edge.source_port not in known:
             raise UnknownNodeError(f"{_text(edge)} leaves {edge.source!r} by port {edge.source_port!r}; it has {', '.join(known)}.")
         target = graph.operation(edge.target)
-        wanted = _target_ports(graph, edge.target)
-        if isinstance(target, Input) or edge.target_port not in wanted:
+        expected = _target_ports(graph, edge.target)
+        if isinstance(target, ir.Input) or edge.target_port not in expected:
             raise UnknownNodeError(
-                f"{_text(edge)} enters {edge.target!r} by port {edge.target_port!r}; it has {', '.join(wanted) or 'no input port'}."
+                f"{_text(edge)} enters {edge.target!r} by port {edge.target_port!r}; it has {', '.join(expected) or 'no input port'}."
             )
         if edge.delay < 0:
             raise InvalidValueError(f"{_text(edge)} has delay {edge.delay}; a delay is 0 or more steps.")
@@ -113,9 +93,9 @@ def _target_ports(graph: Graph, name: str) -> tuple[str, ...]:
     match graph.operation(name):
         case Population(model=model):
             return model.inputs
-        case Input():
+        case ir.Input():
             return ()
-        case Concat():
+        case ir.Concat():
             return tuple(map(str, range(len(graph.incoming(name)))))
         case _:
             return ("in",)
@@ -124,34 +104,34 @@ def _target_ports(graph: Graph, name: str) -> tuple[str, ...]:
 def _check_sizes(graph: Graph) -> None:
     for name in graph.names:
         match graph.operation(name):
-            case Input(shape=shape) | Population(shape=shape) | Reshape(shape=shape):
+            case ir.Input(shape=shape) | Population(shape=shape) | ir.Reshape(shape=shape):
                 check_size(shape, repr(name))
-            case Linear() | Conv() as operation:
+            case ir.Linear() | ir.Conv() as operation:
                 _check_weight(name, operation)
-            case Sparse() as sparse:
+            case ir.Sparse() as sparse:
                 for length in sparse.shape:
                     check_size((length,), f"the weight of {name!r}")
                 check_pattern(name, sparse)
                 _check_bias(name, sparse.bias, sparse.shape)
-            case Pool(kind=kind) if kind not in get_args(PoolKind):
-                raise InvalidValueError(f"{name!r} pools by {kind!r}; it is one of {', '.join(get_args(PoolKind))}.")
-            case Reduce(kind=kind) if kind not in get_args(ReduceKind):
-                raise InvalidValueError(f"{name!r} reduces by {kind!r}; it is one of {', '.join(get_args(ReduceKind))}.")
-            case Scale(weight=weight, bias=bias):
+            case ir.Pool(kind=kind) if kind not in get_args(ir.PoolKind):
+                raise InvalidValueError(f"{name!r} pools by {kind!r}; it is one of {', '.join(get_args(ir.PoolKind))}.")
+            case ir.Reduce(kind=kind) if kind not in get_args(ir.ReduceKind):
+                raise InvalidValueError(f"{name!r} reduces by {kind!r}; it is one of {', '.join(get_args(ir.ReduceKind))}.")
+            case ir.Scale(weight=weight, bias=bias):
                 check_size(weight.shape, f"the weight of {name!r}")
                 if bias is not None:
                     check_size(bias.shape, f"the bias of {name!r}")
-            case OneToOne(weight=weight) if weight is not None:
+            case ir.OneToOne(weight=weight) if weight is not None:
                 check_size(weight.shape, f"the weight of {name!r}")
     for name, population in graph.of_type(Population):
         _check_population(name, population)
 
 
-def _check_weight(name: str, operation: Linear | Conv) -> None:
+def _check_weight(name: str, operation: ir.Linear | ir.Conv) -> None:
     weight, bias = operation.weight, operation.bias
-    wanted, axes = ("[outputs, inputs]", (2,)) if isinstance(operation, Linear) else ("[outputs, inputs / groups, *kernel]", (3, 4))
+    expected, axes = ("[outputs, inputs]", (2,)) if isinstance(operation, ir.Linear) else ("[outputs, inputs / groups, *kernel]", (3, 4))
     if weight.ndim not in axes:
-        raise ParameterShapeError(f"the weight of {name!r} has shape {weight.shape}; it must be {wanted}.")
+        raise ParameterShapeError(f"the weight of {name!r} has shape {weight.shape}; it must be {expected}.")
     check_size(weight.shape, f"the weight of {name!r}")
     _check_bias(name, bias, weight.shape)
 
@@ -176,24 +156,24 @@ def _check_population(name: str, population: Population) -> None:
     unknown = sorted(population.learnable - set(model.parameters))
     if unknown:
         raise ParameterShapeError(
-            f"{name!r} is to learn {', '.join(unknown)}, no parameter of '{model.name}'; it has {', '.join(model.parameters)}."
+            f"{name!r} cannot learn {', '.join(unknown)}: '{model.name}' has no such parameter; it has {', '.join(model.parameters)}."
         )
 
 
 def _check_connected(graph: Graph) -> None:
     for name in graph.names:
         operation = graph.operation(name)
-        for port in () if isinstance(operation, Input) else _target_ports(graph, name) or ("0",):
+        for port in () if isinstance(operation, ir.Input) else _target_ports(graph, name) or ("0",):
             edges = graph.incoming(name, port)
             if not edges and not (isinstance(operation, Population) and not operation.model.inputs):
-                raise UnconnectedError(f"nothing leads to port {port!r} of {name!r}; connect it.")
-            if len(edges) > 1 and not isinstance(operation, Add | Population):
+                raise UnconnectedError(f"port {port!r} of {name!r} has no source; connect it.")
+            if len(edges) > 1 and not isinstance(operation, ir.Add | Population):
                 raise SeveralSourcesError(
-                    f"{len(edges)} edges meet at port {port!r} of {name!r} (from {', '.join(repr(e.source) for e in edges)}); "
+                    f"{len(edges)} edges lead to port {port!r} of {name!r} (from {', '.join(repr(e.source) for e in edges)}); "
                     "sum them with Add."
                 )
-        if not graph.outgoing(name) and not isinstance(operation, Output | Population):
-            raise UnconnectedError(f"{name!r} ({type(operation).__name__}) leads nowhere; connect it or leave it out.")
+        if not graph.outgoing(name) and not isinstance(operation, ir.Output | Population):
+            raise UnconnectedError(f"{name!r} ({type(operation).__name__}) has no target; connect it or remove it.")
 
 
 def _check_values(graph: Graph) -> None:
@@ -209,12 +189,12 @@ def _check_values(graph: Graph) -> None:
 def _arrays(graph: Graph) -> Iterator[tuple[str, str, Array]]:
     for name in graph.names:
         match graph.operation(name):
-            case Linear() | Sparse() | Conv() | Scale() as operation:
+            case ir.Linear() | ir.Sparse() | ir.Conv() | ir.Scale() as operation:
                 weight, bias = operation.weight, operation.bias
                 yield name, "the weight", weight
                 if bias is not None:
                     yield name, "the bias", bias
-            case OneToOne(weight=weight) if weight is not None:
+            case ir.OneToOne(weight=weight) if weight is not None:
                 yield name, "the weight", weight
             case Population(model=model, parameters=parameters, initial=initial):
                 yield from _named(name, "the parameter", {**model.parameters, **parameters})
@@ -233,19 +213,18 @@ def _check_cycles(graph: Graph) -> None:
         return
     cycle = [source for source, _ in nx.find_cycle(immediate)]
     path = " -> ".join([*cycle, cycle[0]])
-    raise CycleWithoutDelayError(
-        f"no order of evaluation exists for the cycle {path}: give one of its connections a delay of 1 step or more."
-    )
+    raise CycleWithoutDelayError(f"the cycle {path} has no order of evaluation; give one of its connections a delay of 1 step or more.")
 
 
 def _check_edges(graph: Graph, ports: PortMap) -> None:
     for edge in graph.edges:
         source = ports[edge.source, edge.source_port].shape
         _check_shape_change(graph, edge, source)
-        wanted = _wanted(graph, edge, ports)
-        if wanted is not None and not compatible(source, wanted):
+        expected = _expected_shape(graph, edge, ports)
+        if expected is not None and not compatible(source, expected):
             raise ShapeMismatchError(
-                f"{edge.source!r} gives shape {source} ({size(source)} values), but {edge.target!r} takes {wanted} ({size(wanted)} values)."
+                f"{edge.source!r} gives shape {source} ({size(source)} values), but {edge.target!r} takes {expected} "
+                f"({size(expected)} values)."
             )
     for (name, _), port in ports.items():
         check_size(port.shape, repr(name))
@@ -254,11 +233,11 @@ def _check_edges(graph: Graph, ports: PortMap) -> None:
 def _check_shape_change(graph: Graph, edge: Edge, source: Shape) -> None:
     """A Reshape must keep the number of values, a Scale its input's shape."""
     match graph.operation(edge.target):
-        case Reshape(shape=shape) if size(shape) != size(source):
+        case ir.Reshape(shape=shape) if size(shape) != size(source):
             raise ReshapeError(
                 f"{edge.target!r} makes {shape} ({size(shape)} values) of {edge.source!r}, which has {source} ({size(source)})."
             )
-        case Scale(weight=weight, bias=bias):
+        case ir.Scale(weight=weight, bias=bias):
             for what, array in (("weight", weight), ("bias", bias)):
                 if array is not None and not broadcastable(array.shape, source):
                     raise ParameterShapeError(
@@ -271,19 +250,19 @@ def broadcastable(shape: Shape, to: Shape) -> bool:
     return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape[::-1], to[::-1], strict=False))
 
 
-def _wanted(graph: Graph, edge: Edge, ports: PortMap) -> Shape | None:
+def _expected_shape(graph: Graph, edge: Edge, ports: PortMap) -> Shape | None:
     match graph.operation(edge.target):
         case Population(shape=shape):
             return shape
-        case Linear(weight=weight):
+        case ir.Linear(weight=weight):
             return weight.shape[1:]
-        case Sparse(shape=shape):
+        case ir.Sparse(shape=shape):
             return shape[1:]
-        case OneToOne(weight=weight) if weight is not None and weight.ndim:
+        case ir.OneToOne(weight=weight) if weight is not None and weight.ndim:
             return weight.shape
-        case Add():
+        case ir.Add():
             return ports[edge.target, "out"].shape
-        case Concat(axis=axis):
+        case ir.Concat(axis=axis):
             _check_concat(graph, edge, ports, axis)
             return None
         case _:
@@ -292,16 +271,16 @@ def _wanted(graph: Graph, edge: Edge, ports: PortMap) -> Shape | None:
 
 def _check_concat(graph: Graph, edge: Edge, ports: PortMap, axis: int) -> None:
     """Parts must agree except for the axis, and be consecutive in memory."""
-    whole, part = ports[edge.target, "out"].shape, ports[edge.source, edge.source_port].shape
-    axis %= len(whole)
-    if len(part) != len(whole) or any(a != b for i, (a, b) in enumerate(zip(part, whole, strict=False)) if i != axis):
+    total, part = ports[edge.target, "out"].shape, ports[edge.source, edge.source_port].shape
+    axis %= len(total)
+    if len(part) != len(total) or any(a != b for i, (a, b) in enumerate(zip(part, total, strict=False)) if i != axis):
         raise ShapeMismatchError(
-            f"{edge.source!r} gives shape {part}, which does not fit into {edge.target!r} of shape {whole} along axis {axis}."
+            f"{edge.source!r} gives shape {part}, which does not fit into {edge.target!r} of shape {total} along axis {axis}."
         )
-    if size(whole[:axis]) != 1 and len(graph.incoming(edge.target)) > 1:
+    if size(total[:axis]) != 1 and len(graph.incoming(edge.target)) > 1:
         raise ConcatAxisError(
-            f"the concatenation {edge.target!r} of shape {whole} is along axis {axis}; snnc takes the first axis longer than 1 only, "
-            "so that the parts are contiguous. Move that axis to the front."
+            f"the concatenation {edge.target!r} of shape {total} is along axis {axis}; snnc concatenates along "
+            "the first axis longer than 1 only, so that the parts are contiguous. Move that axis to the front."
         )
 
 
@@ -309,7 +288,7 @@ def _check_states(graph: Graph) -> None:
     for label, ref in graph.state_inputs.items():
         operation = graph.operation(ref.node) if ref.node in graph.nx else None
         if not isinstance(operation, Population):
-            raise StateInputError(f"the state {label!r} belongs to {ref.node!r}, which is no population of the network.")
+            raise StateInputError(f"the state {label!r} belongs to {ref.node!r}, which is not a population of the network.")
         if ref.name not in source_ports(operation):
             raise StateInputError(
                 f"the state {label!r} stands for {ref.name!r} of {ref.node!r}, which has {', '.join(source_ports(operation))}."

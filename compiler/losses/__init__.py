@@ -1,12 +1,9 @@
-"""Loss functions over the recorded output of a sequence, one file a loss."""
+"""Loss functions over the recorded output of a sequence, by name: cross entropies and squared errors."""
 
 from __future__ import annotations
 
 from snnc.compiler.losses.base import Loss
-from snnc.compiler.losses.ce_count import CrossEntropyCount
-from snnc.compiler.losses.ce_max_membrane import CrossEntropyMaxMembrane
-from snnc.compiler.losses.ce_mean_membrane import CrossEntropyMeanMembrane
-from snnc.compiler.losses.ce_rate import CrossEntropyRate
+from snnc.compiler.losses.cross_entropy import CrossEntropyCount, CrossEntropyMaxMembrane, CrossEntropyMeanMembrane, CrossEntropyRate
 from snnc.compiler.losses.mse_count import MeanSquaredCount
 from snnc.compiler.losses.parse import LOSSES, parse_loss
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+Reals: TypeAlias = npt.NDArray[np.floating]
+"""An array of a floating type."""
+Classes: TypeAlias = npt.NDArray[np.integer]
+LossPort: TypeAlias = Literal["spikes", "membrane"]
 
 
 class Loss(Protocol):
@@ -20,11 +25,9 @@ class Loss(Protocol):
     """
 
     name: ClassVar[str]
-    port: ClassVar[Literal["spikes", "membrane"]]
+    port: ClassVar[LossPort]
 
-    def value_and_gradient(
-        self, output: npt.NDArray[np.floating], target: npt.NDArray[np.integer]
-    ) -> tuple[float, npt.NDArray[np.floating]]:
+    def value_and_gradient(self, output: Reals, target: Classes) -> tuple[float, Reals]:
         """Return the loss and its gradient.
 
         Parameters
@@ -41,6 +44,6 @@ class Loss(Protocol):
         """
         ...
 
-    def scores(self, output: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    def scores(self, output: Reals) -> Reals:
         """Return [B, classes] numbers whose largest is the prediction."""
         ...

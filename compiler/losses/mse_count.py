@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from snnc.compiler.errors import UnknownLossError
+from snnc.compiler.losses.base import Classes, LossPort, Reals
 
 
 @dataclass(frozen=True)
@@ -30,16 +30,14 @@ class MeanSquaredCount:
     correct_rate: float = 1.0
     incorrect_rate: float = 0.0
     name: ClassVar[str] = "mse_count"
-    port: ClassVar[Literal["spikes", "membrane"]] = "spikes"
+    port: ClassVar[LossPort] = "spikes"
 
     def __post_init__(self) -> None:
         for rate in (self.correct_rate, self.incorrect_rate):
             if not (math.isfinite(rate) and 0 <= rate <= 1):
                 raise UnknownLossError(f"a rate of the loss 'mse_count' is {rate:g}; a rate is between 0 and 1.")
 
-    def value_and_gradient(
-        self, output: npt.NDArray[np.floating], target: npt.NDArray[np.integer]
-    ) -> tuple[float, npt.NDArray[np.floating]]:
+    def value_and_gradient(self, output: Reals, target: Classes) -> tuple[float, Reals]:
         """See :class:`~snnc.compiler.losses.base.Loss`."""
         steps, batch, classes = output.shape
         error = self.scores(output) - int(steps * self.incorrect_rate)
@@ -47,7 +45,6 @@ class MeanSquaredCount:
         gradient = error * output.dtype.type(2 / (batch * classes * steps))
         return float((error * error).mean()) / steps, np.broadcast_to(gradient, output.shape).copy()
 
-    def scores(self, output: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    def scores(self, output: Reals) -> Reals:
         """Return the counts."""
-        scores: npt.NDArray[np.floating] = output.sum(axis=0)
-        return scores
+        return np.asarray(output.sum(axis=0))

@@ -7,10 +7,7 @@ from typing import Final
 
 from snnc.compiler.errors import UnknownLossError
 from snnc.compiler.losses.base import Loss
-from snnc.compiler.losses.ce_count import CrossEntropyCount
-from snnc.compiler.losses.ce_max_membrane import CrossEntropyMaxMembrane
-from snnc.compiler.losses.ce_mean_membrane import CrossEntropyMeanMembrane
-from snnc.compiler.losses.ce_rate import CrossEntropyRate
+from snnc.compiler.losses.cross_entropy import CrossEntropyCount, CrossEntropyMaxMembrane, CrossEntropyMeanMembrane, CrossEntropyRate
 from snnc.compiler.losses.mse_count import MeanSquaredCount
 
 LOSSES: Final[tuple[type[Loss], ...]] = (

@@ -2,46 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Final
+
 import numpy as np
 
+from snnc.compiler.ir import step_operations as ops
 from snnc.compiler.ir.arrays.sparse import pattern_of
 from snnc.compiler.ir.arrays.windows import windows_of
 from snnc.compiler.ir.connections import PopulationLink
 from snnc.compiler.ir.graph import Array, Conv, Linear, OneToOne, Pad, Pool, Reduce, Scale, Slice, Sparse, Weighted
 from snnc.compiler.ir.shapes import reduced_axes, size, sliced_axis
-from snnc.compiler.ir.step_operations import (
-    AddReduced,
-    AddSlice,
-    AnyBiasGradient,
-    Arrival,
-    BiasGradient,
-    BufferValue,
-    Convolve,
-    ConvolveBiasGradient,
-    ConvolveInputGradient,
-    ConvolveWeightGradient,
-    CutGradient,
-    DenseInputGradient,
-    DenseProduct,
-    DenseWeightGradient,
-    InputGradient,
-    OneToOneInputGradient,
-    OneToOneWeightGradient,
-    Pooling,
-    PoolingGradient,
-    ReductionGradient,
-    Rescale,
-    RescaleBiasGradient,
-    RescaleInputGradient,
-    RescaleWeightGradient,
-    SparseInputGradient,
-    SparseProduct,
-    SparseWeightGradient,
-    Surround,
-    SurroundGradient,
-    WeightGradient,
-)
-from snnc.compiler.ir.step_operations import AddScaled as OneToOneStep
+from snnc.compiler.ir.step_operations import AnyBiasGradient, Arrival, BufferValue, InputGradient, WeightGradient
 from snnc.compiler.ir.step_program import ConnectionInfo, ConnectionKind
 
 
@@ -89,23 +62,23 @@ def arrival(info: ConnectionInfo, link: PopulationLink, current: str) -> Arrival
     id_, source, weight, shape = info.id, BufferValue(info.source_buffer, info.delay), info.weight, link.shape
     match info.kind, link.operation:
         case "dense", Linear() if weight is not None:
-            return DenseProduct(id_, source, weight, current)
+            return ops.DenseProduct(id_, source, weight, current)
         case "sparse", Sparse() as sparse if weight is not None:
-            return SparseProduct(id_, source, weight, current, pattern_of(sparse))
+            return ops.SparseProduct(id_, source, weight, current, pattern_of(sparse))
         case "convolution", Conv(groups=groups) as conv if weight is not None:
-            return Convolve(id_, source, weight, current, windows_of(link.label, conv, shape), groups, info.bias)
+            return ops.Convolve(id_, source, weight, current, windows_of(link.label, conv, shape), groups, info.bias)
         case "pooling", Pool(kind=kind, count_padding=count) as pool:
-            return Pooling(id_, source, current, windows_of(link.label, pool, shape), kind, count)
+            return ops.Pooling(id_, source, current, windows_of(link.label, pool, shape), kind, count)
         case "scale", Scale() if weight is not None:
-            return Rescale(id_, source, weight, current, shape, info.bias)
+            return ops.Rescale(id_, source, weight, current, shape, info.bias)
         case "reduction", Reduce(kind=reduction) as reduce:
-            return AddReduced(id_, source, current, shape, reduced_axes(link.label, reduce, shape), reduction)
+            return ops.AddReduced(id_, source, current, shape, reduced_axes(link.label, reduce, shape), reduction)
         case "slice", Slice(start=start, stop=stop) as part:
-            return AddSlice(id_, source, current, shape, sliced_axis(link.label, part, shape), start, stop)
+            return ops.AddSlice(id_, source, current, shape, sliced_axis(link.label, part, shape), start, stop)
         case "pad", Pad(padding=padding):
-            return Surround(id_, source, current, shape, padding)
+            return ops.Surround(id_, source, current, shape, padding)
         case _:
-            return OneToOneStep(id_, source, weight, current, link.offset)
+            return ops.AddScaled(id_, source, weight, current, link.offset)
 
 
 def fills(info: ConnectionInfo) -> bool:
@@ -113,52 +86,45 @@ def fills(info: ConnectionInfo) -> bool:
     return info.bias is not None and info.kind in ("dense", "sparse", "one_to_one")
 
 
+_INPUT_GRADIENTS: Final[Mapping[type, Any]] = {
+    ops.DenseProduct: ops.DenseInputGradient,
+    ops.SparseProduct: ops.SparseInputGradient,
+    ops.AddScaled: ops.OneToOneInputGradient,
+    ops.Convolve: ops.ConvolveInputGradient,
+    ops.Pooling: ops.PoolingGradient,
+    ops.Rescale: ops.RescaleInputGradient,
+    ops.AddReduced: ops.ReductionGradient,
+    ops.AddSlice: ops.CutGradient,
+    ops.Surround: ops.SurroundGradient,
+}
+_WEIGHT_GRADIENTS: Final[Mapping[type, Any]] = {
+    ops.DenseProduct: ops.DenseWeightGradient,
+    ops.SparseProduct: ops.SparseWeightGradient,
+    ops.AddScaled: ops.OneToOneWeightGradient,
+    ops.Convolve: ops.ConvolveWeightGradient,
+    ops.Rescale: ops.RescaleWeightGradient,
+}
+_BIAS_GRADIENTS: Final[Mapping[type, Any]] = {ops.Convolve: ops.ConvolveBiasGradient, ops.Rescale: ops.RescaleBiasGradient}
+
+
 def input_gradient(op: Arrival) -> InputGradient:
     """The operation that adds to the adjoint of the source of `op`."""
-    match op:
-        case DenseProduct():
-            return DenseInputGradient(op.connection, op.source, op.weight, op.target)
-        case SparseProduct():
-            return SparseInputGradient(op.connection, op.source, op.weight, op.target, op.pattern)
-        case OneToOneStep():
-            return OneToOneInputGradient(op.connection, op.source, op.weight, op.target, op.offset)
-        case Convolve():
-            return ConvolveInputGradient(op.connection, op.source, op.weight, op.target, op.windows, op.groups)
-        case Pooling():
-            return PoolingGradient(op.connection, op.source, op.target, op.windows, op.kind, op.count_padding)
-        case Rescale():
-            return RescaleInputGradient(op.connection, op.source, op.weight, op.target, op.shape)
-        case AddReduced():
-            return ReductionGradient(op.connection, op.source, op.target, op.shape, op.axes, op.kind)
-        case AddSlice():
-            return CutGradient(op.connection, op.source, op.target, op.shape, op.axis, op.start, op.stop)
-        case Surround():
-            return SurroundGradient(op.connection, op.source, op.target, op.shape, op.padding)
+    found: InputGradient = _adjoint(_INPUT_GRADIENTS[type(op)], op)
+    return found
 
 
 def weight_gradient(op: Arrival, gradient: str) -> WeightGradient:
     """The operation that adds to the gradient of the weight of `op`."""
-    match op:
-        case DenseProduct():
-            return DenseWeightGradient(op.connection, op.source, op.target, gradient)
-        case SparseProduct():
-            return SparseWeightGradient(op.connection, op.source, op.target, gradient, op.pattern)
-        case OneToOneStep():
-            return OneToOneWeightGradient(op.connection, op.source, op.target, gradient, op.offset)
-        case Convolve():
-            return ConvolveWeightGradient(op.connection, op.source, op.target, gradient, op.windows, op.groups)
-        case Rescale():
-            return RescaleWeightGradient(op.connection, op.source, op.target, gradient, op.shape)
-        case _:
-            raise TypeError(f"{type(op).__name__} has no weight")
+    found: WeightGradient = _adjoint(_WEIGHT_GRADIENTS[type(op)], op, gradient=gradient)
+    return found
 
 
 def bias_gradient(op: Arrival, gradient: str) -> AnyBiasGradient:
     """The operation that adds to the gradient of the bias of `op`."""
-    match op:
-        case Convolve():
-            return ConvolveBiasGradient(op.connection, op.target, gradient)
-        case Rescale():
-            return RescaleBiasGradient(op.connection, op.target, gradient, op.shape)
-        case _:
-            return BiasGradient(op.target, gradient)
+    found: AnyBiasGradient = _adjoint(_BIAS_GRADIENTS.get(type(op), ops.BiasGradient), op, gradient=gradient)
+    return found
+
+
+def _adjoint(kind: Any, op: Arrival, **more: str) -> Any:
+    """Return an operation of `kind` with the fields of the same name of `op`."""
+    return kind(**{f.name: getattr(op, f.name) for f in fields(kind) if f.name not in more}, **more)

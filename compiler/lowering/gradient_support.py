@@ -1,4 +1,4 @@
-"""Neurons that take gradient: those that spike, and those near the threshold, where the surrogate is not zero.
+"""Neurons that receive gradient: those in the support of the surrogate, where its derivative is not zero.
 
 The gradient that connections send back to an output ``o = spike(x)`` is multiplied by the surrogate at x and used nowhere else.
 If the surrogate has bounded support, the gradient is therefore needed only there.
@@ -20,7 +20,7 @@ _ROUNDING: Final = 4e-7
 
 
 def near_bounds(population: PopulationInfo, output: str) -> tuple[float, float] | None:
-    """Return bounds of x between which the canonical output `output` of a population takes gradient; None: for every x.
+    """Return bounds of x between which the canonical output `output` of a population receives gradient; None: for every x.
 
     None also if the output is not a ``spike(x)``.
     """
@@ -45,7 +45,7 @@ def with_arguments(kernel: Kernel, outputs: Collection[str]) -> tuple[Assignment
     for output in sorted(outputs):
         place = _spike_of(kernel, output)
         if place is None:
-            raise ValueError(f"{output} is no spike")
+            raise ValueError(f"{output} is not a spike")
         index = next(i for i, a in enumerate(code) if a.target == place.target)
         spike = code[index].value
         assert isinstance(spike, Call)

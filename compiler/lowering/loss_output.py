@@ -8,7 +8,7 @@ from snnc.compiler.ir.graph import Graph, Output, Population, source_ports
 from snnc.compiler.ir.shapes import PortMap, port_map
 from snnc.compiler.losses import Loss
 from snnc.compiler.neurons.binary_values import is_binary
-from snnc.compiler.neurons.expression import Call, Expression, Symbol
+from snnc.compiler.neurons.expression import symbols
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.passes.edit import fresh_name
 
@@ -52,7 +52,7 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
     if len(outputs) == 1:
         return graph, outputs[0]
     raise LossOutputError(
-        f"the loss '{loss.name}' reads {loss.port}, and none of the outputs {', '.join(map(repr, outputs))} is clearly meant; "
+        f"the loss '{loss.name}' reads {loss.port}, and it is not clear which of the outputs {', '.join(map(repr, outputs))} it means; "
         "name one with loss_output (--loss-output), or give 'population.port'."
     )
 
@@ -64,18 +64,18 @@ def _explicit(graph: Graph, loss: Loss, wanted: str) -> tuple[Graph, str]:
     if wanted in graph.nx and isinstance(graph.operation(wanted), Population):
         found = _port(graph, port_map(graph), wanted, loss)
         if found is None:
-            raise LossOutputError(f"the population {wanted!r} has no port that is clearly its {loss.port}; give '{wanted}.port'.")
+            raise LossOutputError(f"the population {wanted!r} has no unique {loss.port}; give '{wanted}.port'.")
         return _recorded(graph, wanted, found)
     if name in graph.nx:
         operation = graph.operation(name)
         if isinstance(operation, Population) and port in source_ports(operation):
             return _recorded(graph, name, port)
     outputs = ", ".join(repr(n) for n, _ in graph.of_type(Output))
-    raise LossOutputError(f"the loss is to read {wanted!r}, which is neither an output ({outputs}) nor 'population' or 'population.port'.")
+    raise LossOutputError(f"the loss cannot read {wanted!r}, which is neither an output ({outputs}) nor 'population' or 'population.port'.")
 
 
 def _last_population(graph: Graph, outputs: list[str]) -> str | None:
-    """The population behind the last output; outputs of inputs and sums do not count."""
+    """The population that the last output records; outputs of inputs and sums do not count."""
     sources = [recorded(graph, output)[0] for output in outputs]
     populations = [source for source in sources if isinstance(graph.operation(source), Population)]
     return populations[-1] if populations else None
@@ -96,20 +96,8 @@ def membrane(model: NeuronModel) -> str | None:
             return name
     if len(model.states) == 1:
         return next(iter(model.states))
-    read: set[str] = set()
-    for assignment in model.equations:
-        if is_binary(assignment.value):
-            read |= {name for name in _spike_arguments(assignment.value) if name in model.states}
+    read = {name for a in model.equations if is_binary(a.value) for name in symbols(a.value) if name in model.states}
     return next(iter(read)) if len(read) == 1 else None
-
-
-def _spike_arguments(expression: Expression) -> set[str]:
-    match expression:
-        case Symbol(name):
-            return {name}
-        case Call(_, args):
-            return set().union(*map(_spike_arguments, args))
-    return set()
 
 
 def _recorded(graph: Graph, name: str, port: str) -> tuple[Graph, str]:

@@ -144,7 +144,7 @@ class _Draft:
     populations: list[PopulationInfo] = field(default_factory=list)
     connections: list[ConnectionInfo] = field(default_factory=list)
     steps: list[NeuronStep] = field(default_factory=list)
-    arrivals: dict[str, Arrival] = field(default_factory=dict)
+    contributions: dict[str, Arrival] = field(default_factory=dict)
     """The operation of each connection, by its id."""
     ids: dict[str, str] = field(default_factory=dict)
     """Node name to id."""
@@ -235,11 +235,11 @@ def _forward(draft: _Draft) -> list[ForwardOp]:
     for info, step in zip(draft.populations, draft.steps, strict=True):
         incoming = [link for link in draft.links if link.target == info.label]
         for number, (port, current) in enumerate(zip(info.model.inputs, info.ports, strict=True)):
-            arriving = [(_connect(draft, link, number), link) for link in incoming if link.target_port == port]
-            operations.append(Fill(current, tuple(c.bias for c, _ in arriving if c.bias is not None and fills(c))))
-            for connection, link in arriving:
-                draft.arrivals[connection.id] = arrival(connection, link, current)
-                operations.append(draft.arrivals[connection.id])
+            incoming_here = [(_connect(draft, link, number), link) for link in incoming if link.target_port == port]
+            operations.append(Fill(current, tuple(c.bias for c, _ in incoming_here if c.bias is not None and fills(c))))
+            for connection, link in incoming_here:
+                draft.contributions[connection.id] = arrival(connection, link, current)
+                operations.append(draft.contributions[connection.id])
         operations.append(step)
     return operations
 

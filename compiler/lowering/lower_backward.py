@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import networkx as nx
+
 from snnc.compiler.errors import NothingToLearnError
 from snnc.compiler.ir.connections import PopulationLink
 from snnc.compiler.ir.graph import Graph, Population
@@ -40,7 +42,7 @@ class BackwardDraft(Protocol):
     populations: list[PopulationInfo]
     connections: list[ConnectionInfo]
     steps: list[NeuronStep]
-    arrivals: dict[str, Arrival]
+    contributions: dict[str, Arrival]
 
 
 def find_trained(graph: Graph, found: tuple[PopulationLink, ...], loss: Loss, source: str, frozen: frozenset[PopulationLink]) -> Trained:
@@ -58,23 +60,17 @@ def find_trained(graph: Graph, found: tuple[PopulationLink, ...], loss: Loss, so
     trained = frozenset(name for name, _ in graph.of_type(Population) if name in leading & learning)
     if source not in trained:
         raise NothingToLearnError(
-            f"the loss '{loss.name}' reads {source!r}, and nothing learnable leads there; "
-            "make a weight or parameter in front of it learnable, or choose another loss_output."
+            f"the loss '{loss.name}' reads {source!r}, but no learnable weight or parameter leads there; "
+            "make a weight or parameter before it learnable, or choose another loss_output."
         )
     return Trained(trained, frozen)
 
 
 def _closure(start: set[str], edges: list[tuple[str, str]]) -> set[str]:
     """Everything that can be reached from `start`."""
-    after: dict[str, list[str]] = {}
-    for one, other in edges:
-        after.setdefault(one, []).append(other)
-    reached, waiting = set(start), list(start)
-    while waiting:
-        new = [name for name in after.get(waiting.pop(), ()) if name not in reached]
-        reached.update(new)
-        waiting += new
-    return reached
+    flow: nx.DiGraph[str] = nx.DiGraph(edges)
+    flow.add_nodes_from(start)
+    return start.union(*(nx.descendants(flow, name) for name in start))
 
 
 def lower_backward(draft: BackwardDraft, output: OutputInfo, update: bool) -> Backward:
@@ -96,7 +92,7 @@ class _Backward:
     """Parameter to gradient buffer."""
 
     def adjoint(self, name: str) -> str:
-        """Add the adjoint buffer of `name`, alike in shape and lifetime."""
+        """Add the adjoint buffer of `name`, of the same shape and lifetime."""
         original = self.draft.buffers[name]
         self.draft.buffers[f"d_{name}"] = Buffer(f"d_{name}", "adjoint", original.shape, original.lifetime)
         return f"d_{name}"
@@ -124,7 +120,7 @@ class _Backward:
 
     def connection(self, connection: ConnectionInfo) -> list[BackwardOp]:
         """Gradients of a connection's weights, then of its source, each only where needed."""
-        op = self.draft.arrivals[connection.id]
+        op = self.draft.contributions[connection.id]
         bias, weight = connection.bias, connection.weight
         operations: list[BackwardOp] = []
         if bias is not None and self.draft.parameters[bias].learnable:

@@ -1,4 +1,4 @@
-"""Connections that read mostly zeros: results of poolings and reductions of spikes."""
+"""Connections with sparse values: they read mostly zeros, as results of poolings and reductions of spikes."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def target_names() -> tuple[str, ...]:
 
 
 def target_text(name_or_path: str | Path, others: Others = _NONE) -> str:
-    """Return the text of a target's file, with the source of every number beside it; `others` are for the message.
+    """Return the text of a target's file, with the source of every number as a comment; `others` are for the message.
 
     Raises
     ------
@@ -53,8 +53,8 @@ def _unknown(text: str, others: Others) -> str:
     names = (*others, *target_names())
     if text.lower().endswith(".toml") or "/" in text:
         return f"the target file {text!r} does not exist; give the path of a TOML file, or a name: {', '.join(names)}."
-    near = nearest(text, names, others)
-    meant = f" Is {near!r} meant?" if near else ""
+    closest = nearest(text, names, others)
+    meant = f" Is {closest!r} meant?" if closest else ""
     return (
         f"the target {text!r} is not known.{meant} snnc knows {', '.join((*others, 'the machines'))} {', '.join(target_names())}, and "
         "TOML files of your own (snnc targets lists them all)."

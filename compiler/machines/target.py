@@ -1,4 +1,4 @@
-"""A machine of many tiles with local memory, as data. The machines that snnc knows are the TOML files beside this module."""
+"""A machine of many tiles with local memory, as data. The machines that snnc knows are the TOML files in this folder."""
 
 from __future__ import annotations
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, Final
 
+import networkx as nx
+
 from snnc.compiler.machines.errors import (
     LinksError,
     MachineSizeError,
@@ -137,7 +139,7 @@ def _value(key: str, kind: str, value: Any, where: str) -> Any:
     if value and not LEAST <= value <= MOST:
         raise TargetValueError(f"{here} is out of range: {LEAST:g} to {MOST:g}. Is its unit right?")
     if value > _LARGEST.get(key, MOST):
-        raise TargetValueError(f"{here} is more than the {_LARGEST[key]:,} that snnc reckons with. Is its unit right?")
+        raise TargetValueError(f"{here} is more than the {_LARGEST[key]:,} that snnc supports. Is its unit right?")
     return value if kind == "int" else float(value)
 
 
@@ -146,10 +148,10 @@ def _finite(value: float) -> bool:
 
 
 def _wires(here: str, value: Any) -> tuple[Wire, ...]:
-    def whole(wire: Any) -> bool:
+    def is_whole(wire: Any) -> bool:
         return isinstance(wire, list) and len(wire) == 3 and all(isinstance(n, int) and not isinstance(n, bool) for n in wire)
 
-    if not isinstance(value, list) or not all(whole(wire) for wire in value):
+    if not isinstance(value, list) or not all(is_whole(wire) for wire in value):
         raise TargetValueError(f"{here} is not a list of wires [chip, chip, number of links].")
     return tuple((a, b, n) for a, b, n in value)
 
@@ -165,7 +167,7 @@ def _check_size(target: Target, where: str) -> None:
 def _check_memory(target: Target, where: str) -> None:
     if target.fixed_tile_bytes >= target.tile_bytes:
         raise TargetValueError(
-            f"fixed_tile_bytes = {target.fixed_tile_bytes:,} of the target file {where!r}, control code and stack, leave no room in the "
+            f"fixed_tile_bytes = {target.fixed_tile_bytes:,} of the target file {where!r}, control code and stack, leave no space in the "
             f"tile_bytes = {target.tile_bytes:,} of a tile. Are their units right?"
         )
 
@@ -175,7 +177,8 @@ def _check_links(target: Target, where: str) -> None:
     if links is None:
         if target.chips > 1:
             raise MissingTargetKeyError(
-                f"the target file {where!r} describes {target.chips} chips and lacks the table [links], which says what joins them."
+                f"the target file {where!r} describes {target.chips} chips and lacks the table [links], which describes "
+                "how they are connected."
             )
         return
     size = links.chips_per_machine
@@ -183,26 +186,20 @@ def _check_links(target: Target, where: str) -> None:
         for a, b, count in wires:
             if not (0 <= a < size and 0 <= b < size) or not 1 <= count <= MOST_LINKS or (name == "inside" and a == b):
                 raise LinksError(
-                    f"links.{name} of the target file {where!r} holds [{a}, {b}, {count}]; a wire joins two chips from 0 to {size - 1} "
+                    f"links.{name} of the target file {where!r} holds [{a}, {b}, {count}]; a wire connects two chips from 0 to {size - 1} "
                     f"with 1 link or more, {MOST_LINKS:,} at most."
                 )
     alone = _unreached(target.chips, links)
     if alone:
         raise UnreachableChipError(
             f"no links of the target file {where!r} lead from chip 0 to chip {', '.join(map(str, alone[:5]))}"
-            f"{' and others' if len(alone) > 5 else ''}; join machines with links.onward or all chips with links.switch."
+            f"{' and others' if len(alone) > 5 else ''}; connect machines with links.onward or all chips with links.switch."
         )
 
 
 def _unreached(chips: int, links: Links) -> list[int]:
     """Chips that cannot be reached from chip 0."""
-    neighbours: dict[int, list[int]] = {}
-    for a, b, _ in links.wires(chips):
-        neighbours.setdefault(a, []).append(b)
-        neighbours.setdefault(b, []).append(a)
-    seen, waiting = {0}, [0]
-    while waiting:
-        new = [b for b in neighbours.get(waiting.pop(), ()) if b not in seen]
-        seen.update(new)
-        waiting += new
-    return [chip for chip in range(chips) if chip not in seen]
+    wires: nx.Graph[int] = nx.Graph((a, b) for a, b, _ in links.wires(chips))
+    wires.add_node(0)
+    reached = nx.node_connected_component(wires, 0)
+    return [chip for chip in range(chips) if chip not in reached]

@@ -27,7 +27,7 @@ from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 LARGEST: Final = 1 << 20
 """Maximum size of a file in bytes; kernels need a few thousand."""
 _DERIVING: Final = (
-    "adjoint", "binary_values", "derived_kernels", "expression", "forward_kernel", "kernel", "neuron", "partials", "single_assignment",
+    "adjoint", "binary_values", "derived_kernels", "expression", "forward_kernel", "kernel", "neuron", "single_assignment",
     "stored_values",
     "symbolic", "symbolic_functions",
 )  # fmt: skip

@@ -100,7 +100,7 @@ def _check(model: NeuronModel) -> None:
         unknown = sorted(set(symbols(assignment.value)) - known)
         if unknown:
             raise NeuronDefinitionError(
-                f"{where}: '{assignment}' reads {', '.join(unknown)}, which is no input, state, parameter or earlier assignment."
+                f"{where}: '{assignment}' reads {', '.join(unknown)}, which is not an input, a state, a parameter or an earlier assignment."
             )
         if assignment.target in model.inputs or assignment.target in model.parameters:
             raise NeuronDefinitionError(f"{where}: '{assignment}' assigns an input or parameter; use a new name.")

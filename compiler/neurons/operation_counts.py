@@ -6,31 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from snnc.compiler.neurons.expression import Assignment, Call, Expression, transform
+from snnc.compiler.neurons.expression import FUNCTIONS, Assignment, Call, Expression, transform
 
 KINDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "add": ("add",),
+    **{name: (name,) for name in FUNCTIONS},
+    **dict.fromkeys(("min", "max", "spike", "spike_ge", "gt", "ge"), ("compare",)),
     "sub": ("add",),
-    "mul": ("mul",),
-    "div": ("div",),
-    "neg": ("neg",),
-    "pow": ("pow",),
-    "exp": ("exp",),
-    "log": ("log",),
-    "sqrt": ("sqrt",),
-    "abs": ("abs",),
     "sign": ("compare", "compare", "add"),
-    "tanh": ("tanh",),
     "sigmoid": ("neg", "exp", "add", "div"),
-    "erf": ("erf",),
-    "sin": ("sin",),
-    "cos": ("cos",),
-    "min": ("compare",),
-    "max": ("compare",),
-    "spike": ("compare",),
-    "spike_ge": ("compare",),
-    "gt": ("compare",),
-    "ge": ("compare",),
     "where": ("compare", "select"),
     "detach": (),
 }

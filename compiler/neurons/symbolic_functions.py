@@ -1,15 +1,14 @@
 """The functions of the equation language as sympy classes.
 
-Each states its derivative (``fdiff``) in terms of its own value if that is cheaper, and has no rewriting rules, so
+Each has its derivatives (``fdiff``), in terms of its own value if that is cheaper, and no rewriting rules, so
 sympy does not change the author's expressions.
 """
-
-# ruff: noqa: D102
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from types import new_class
 from typing import Any, Final, TypeAlias
 
 import sympy
@@ -22,201 +21,52 @@ class Elementwise(sympy.Function):  # type: ignore[misc]
     """A function of the equation language, opaque to sympy except for its derivative."""
 
 
-class Exp(Elementwise):
-    """``exp``."""
+Derivative: TypeAlias = Callable[..., Sympy]
+"""(value of the function, its arguments) -> derivative by one of them."""
 
-    nargs = 1
 
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        return self
+def _function(name: str, *derivatives: Derivative | None) -> Any:
+    """Return the class `name`: a function with one derivative for each of its arguments (None: 0)."""
 
+    def fdiff(self: Sympy, argindex: int = 1) -> Sympy:
+        derivative = derivatives[argindex - 1]
+        return sympy.S.Zero if derivative is None else derivative(self, *self.args)
 
-class Log(Elementwise):
-    """``log``."""
+    return new_class(name, (Elementwise,), exec_body=lambda body: body.update(nargs=len(derivatives), fdiff=fdiff))
 
-    nargs = 1
 
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        return 1 / self.args[0]
+Sign: Final[Sympy] = _function("Sign", None)
+Gt: Final[Sympy] = _function("Gt", None, None)
+Ge: Final[Sympy] = _function("Ge", None, None)
+Exp: Final[Sympy] = _function("Exp", lambda exp, x: exp)
+Log: Final[Sympy] = _function("Log", lambda log, x: 1 / x)
+Sin: Final[Sympy] = _function("Sin", lambda sin, x: Cos(x))
+Cos: Final[Sympy] = _function("Cos", lambda cos, x: -Sin(x))
+Power: Final[Sympy] = _function("Power", lambda power, x, n: n * Power(x, n - 1), lambda power, x, n: power * Log(x))
+Where: Final[Sympy] = _function("Where", None, lambda where, c, a, b: Where(c, 1, 0), lambda where, c, a, b: Where(c, 0, 1))
+Detach: Final[Sympy] = _function("Detach", None)
+PowerBase: Final[Sympy] = _function("PowerBase", lambda base, x: sympy.S.One)
+"""A sum raised to a power: versions of sympy differ in the factors that they extract from one."""
 
-
-class Sqrt(Elementwise):
-    """``sqrt``."""
-
-    nargs = 1
-
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        return 1 / (2 * self)
-
-
-class Abs(Elementwise):
-    """``abs``; its derivative at 0 is 0."""
-
-    nargs = 1
-
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        return Sign(self.args[0])
-
-
-class Sign(Elementwise):
-    """``sign``."""
-
-    nargs = 1
-
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        return sympy.S.Zero
-
-
-class Tanh(Elementwise):
-    """``tanh``."""
-
-    nargs = 1
-
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        return 1 - self**2
-
-
-class Sigmoid(Elementwise):
-    """``sigmoid``."""
-
-    nargs = 1
-
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        return self * (1 - self)
-
-
-class Erf(Elementwise):
-    """``erf``."""
-
-    nargs = 1
-
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        return sympy.Float(2 / math.sqrt(math.pi)) * Exp(-(self.args[0] ** 2))
-
-
-class Sin(Elementwise):
-    """``sin``."""
-
-    nargs = 1
-
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        return Cos(self.args[0])
-
-
-class Cos(Elementwise):
-    """``cos``."""
-
-    nargs = 1
-
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        return -Sin(self.args[0])
-
-
-class Power(Elementwise):
-    """``pow`` with an exponent that is not a constant."""
-
-    nargs = 2
-
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        base, exponent = self.args
-        return exponent * Power(base, exponent - 1) if argindex == 1 else self * Log(base)
-
-
-class Min(Elementwise):
-    """``min``; of two equal arguments the first has the derivative 1."""
-
-    nargs = 2
-
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        first, second = self.args
-        return Ge(second, first) if argindex == 1 else Gt(first, second)
-
-
-class Max(Elementwise):
-    """``max``; of two equal arguments the first has the derivative 1."""
-
-    nargs = 2
-
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        first, second = self.args
-        return Ge(first, second) if argindex == 1 else Gt(second, first)
-
-
-class Gt(Elementwise):
-    """``gt``."""
-
-    nargs = 2
-
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        return sympy.S.Zero
-
-
-class Ge(Gt):
-    """``ge``."""
-
-    nargs = 2
-
-
-class Where(Elementwise):
-    """``where``."""
-
-    nargs = 3
-
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        condition = self.args[0]
-        if argindex == 1:
-            return sympy.S.Zero
-        return Where(condition, 1, 0) if argindex == 2 else Where(condition, 0, 1)
-
-
-class Detach(Elementwise):
-    """``detach``: its argument, with derivative 0."""
-
-    nargs = 1
-
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        return sympy.S.Zero
-
-
-class PowerBase(Elementwise):
-    """A sum raised to a power: versions of sympy differ in the factors that they extract from one."""
-
-    nargs = 1
-
-    def fdiff(self, argindex: int = 1) -> Sympy:
-        return sympy.S.One
-
-
-class Spike(Elementwise):
-    """``spike``: :func:`snnc.compiler.neurons.partials.partial_derivatives` puts the surrogate in place of its derivative."""
-
-    nargs = 1
-
-
-class SpikeGe(Elementwise):
-    """``spike_ge``; see :class:`Spike`."""
-
-    nargs = 1
-
-
-CLASSES: Final[Mapping[str, type[Elementwise]]] = {
+CLASSES: Final[Mapping[str, Any]] = {
     "exp": Exp,
     "log": Log,
-    "sqrt": Sqrt,
-    "abs": Abs,
+    "sqrt": _function("Sqrt", lambda sqrt, x: 1 / (2 * sqrt)),
+    "abs": _function("Abs", lambda abs_, x: Sign(x)),  # 0 at 0
     "sign": Sign,
-    "tanh": Tanh,
-    "sigmoid": Sigmoid,
-    "erf": Erf,
+    "tanh": _function("Tanh", lambda tanh, x: 1 - tanh**2),
+    "sigmoid": _function("Sigmoid", lambda sigmoid, x: sigmoid * (1 - sigmoid)),
+    "erf": _function("Erf", lambda erf, x: sympy.Float(2 / math.sqrt(math.pi)) * Exp(-(x**2))),
     "sin": Sin,
     "cos": Cos,
-    "pow": Power,
-    "min": Min,
-    "max": Max,
+    "pow": Power,  # with an exponent that is not a constant
+    "min": _function("Min", lambda min_, a, b: Ge(b, a), lambda min_, a, b: Gt(a, b)),  # of equal arguments the first has the derivative 1
+    "max": _function("Max", lambda max_, a, b: Ge(a, b), lambda max_, a, b: Gt(b, a)),
     "gt": Gt,
     "ge": Ge,
     "where": Where,
     "detach": Detach,
-    "spike": Spike,
-    "spike_ge": SpikeGe,
+    "spike": _function("Spike", None),  # partial_derivatives puts the surrogate in place of its derivative
+    "spike_ge": _function("SpikeGe", None),
 }
+"""Function of the equation language -> its class."""

@@ -35,7 +35,7 @@ class DivideAverages:
             (before,) = graph.incoming(name)
             counts = _counts(name, operation, ports[before.source, before.source_port].shape)
             if counts is not None and np.any(np.frexp(counts)[0] != 0.5):
-                _take_apart(changed, name, operation, np.broadcast_to(counts, ports[name, "out"].shape))
+                _split_average(changed, name, operation, np.broadcast_to(counts, ports[name, "out"].shape))
         return changed
 
 
@@ -49,7 +49,7 @@ def _counts(name: str, operation: _Average, shape: Shape) -> Array | None:
     return None
 
 
-def _take_apart(graph: Graph, name: str, operation: _Average, counts: Array) -> None:
+def _split_average(graph: Graph, name: str, operation: _Average, counts: Array) -> None:
     after = graph.outgoing(name)
     graph.nx.remove_edges_from(list(graph.nx.out_edges(name, keys=True)))
     replace_operation(graph, name, replace(operation, kind="sum"))

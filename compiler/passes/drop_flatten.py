@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from snnc.compiler.ir.graph import Flatten, Graph, Reshape
-from snnc.compiler.ir.shapes import port_map
-from snnc.compiler.passes.edit import bypass, can_bypass
+from snnc.compiler.passes.edit import without
 
 
 @dataclass(frozen=True)
@@ -21,8 +20,4 @@ class DropFlatten:
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the graph without them."""
-        graph = graph.copy()
-        for name in [name for name, _ in graph.of_type(Flatten, Reshape)]:
-            if can_bypass(graph, name, port_map(graph)):
-                bypass(graph, name)
-        return graph
+        return without(graph, [name for name, _ in graph.of_type(Flatten, Reshape)])

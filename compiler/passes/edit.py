@@ -1,24 +1,17 @@
-"""Small edits of graphs that several passes share; they modify their argument, so passes give them a copy."""
+"""Small edits of graphs that several passes share; except for :func:`without`, they modify their argument, so passes copy it first."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from snnc.compiler.ir.graph import Edge, Flatten, Graph, Linear, Operation, Population, Reshape, Sparse
-from snnc.compiler.ir.shapes import PortMap, compatible
+from snnc.compiler.ir.shapes import PortMap, compatible, port_map
 
 
 def add_edge(graph: Graph, edge: Edge) -> None:
     """Add `edge` unchanged."""
     graph.nx.add_edge(edge.source, edge.target, edge=edge)
-
-
-def remove_edge(graph: Graph, edge: Edge) -> None:
-    """Remove one edge equal to `edge`."""
-    for key, data in graph.nx.get_edge_data(edge.source, edge.target).items():
-        if data["edge"] == edge:
-            graph.nx.remove_edge(edge.source, edge.target, key)
-            return
 
 
 def replace_operation(graph: Graph, name: str, operation: Operation) -> None:
@@ -48,7 +41,7 @@ def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:
     if before.source == name:
         return False
     source = ports[before.source, before.source_port].shape
-    own = ports[name, "out"].shape
+    result = ports[name, "out"].shape
     for after in graph.outgoing(name):
         if after.delay and has_initial_value(graph, before):
             return False
@@ -58,10 +51,19 @@ def can_bypass(graph: Graph, name: str, ports: PortMap) -> bool:
             case Population(shape=shape):
                 fits = compatible(source, shape)
             case _:  # derives its shape from what arrives
-                fits = source == own
+                fits = source == result
         if not fits:
             return False
     return True
+
+
+def without(graph: Graph, names: Iterable[str]) -> Graph:
+    """Return a copy of `graph` with those of `names`, which pass their one input on unchanged, removed that can be."""
+    graph = graph.copy()
+    for name in names:
+        if can_bypass(graph, name, port_map(graph)):
+            bypass(graph, name)
+    return graph
 
 
 def bypass(graph: Graph, name: str) -> None:

@@ -53,7 +53,7 @@ def run_flow(graph: Graph, dump_after: str | None = None, flow: Iterable[Pass] =
     """
     passes = tuple(flow)
     if dump_after is not None and dump_after not in {p.name for p in passes}:
-        raise UnknownPassError(f"there is no pass {dump_after!r}; the flow is {', '.join(p.name for p in passes)}.")
+        raise UnknownPassError(f"the pass {dump_after!r} does not exist; the flow is {', '.join(p.name for p in passes)}.")
     verify(graph)
     for step in passes:
         graph = step(graph)

@@ -66,7 +66,12 @@ def _per_channel(values: Array | None, shape: tuple[int, ...]) -> Array | None:
 def _fold_into_target(graph: Graph, name: str, scale: Scale) -> None:
     (before,), (after, *others) = graph.incoming(name), graph.outgoing(name)
     weighted = graph.operation(after.target)
-    if others or not isinstance(weighted, Linear | Conv) or scale.weight.size != 1 or not _shift_is_seen_alike(graph, scale, before, after):
+    if (
+        others
+        or not isinstance(weighted, Linear | Conv)
+        or scale.weight.size != 1
+        or not _shift_reaches_all_weights(graph, scale, before, after)
+    ):
         return
     bias = weighted.bias
     if scale.bias is not None:
@@ -76,7 +81,7 @@ def _fold_into_target(graph: Graph, name: str, scale: Scale) -> None:
     bypass(graph, name)
 
 
-def _shift_is_seen_alike(graph: Graph, scale: Scale, before: Edge, after: Edge) -> bool:
+def _shift_reaches_all_weights(graph: Graph, scale: Scale, before: Edge, after: Edge) -> bool:
     """Return whether every weight meets the bias of `scale`, at every step, and delays can be added."""
     if after.delay and has_initial_value(graph, before):
         return False

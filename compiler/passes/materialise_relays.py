@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from snnc.compiler.ir.connections import BETWEEN
 from snnc.compiler.ir.graph import Add, Concat, Edge, Flatten, Graph, Input, OneToOne, Output, Population, Reshape
-from snnc.compiler.ir.shapes import port_map
+from snnc.compiler.ir.shapes import node_shapes, port_map
 from snnc.compiler.neurons.library import Relay
 from snnc.compiler.passes.edit import add_edge, fresh_name, has_initial_value, replace_operation
 
@@ -26,8 +26,8 @@ class MaterialiseRelays:
     def __call__(self, graph: Graph) -> Graph:
         """Return the graph with its relays."""
         graph = graph.copy()
-        shapes = {name: port.shape for (name, _), port in port_map(graph).items()}
-        for name in _handing_on(graph):
+        shapes = node_shapes(port_map(graph))
+        for name in _weightless(graph):
             if not _is_view(graph, name):
                 replace_operation(graph, name, Population(Relay(), shapes[name]))
                 _rename_ports(graph, name)
@@ -37,7 +37,7 @@ class MaterialiseRelays:
         return graph
 
 
-def _handing_on(graph: Graph) -> list[str]:
+def _weightless(graph: Graph) -> list[str]:
     """Operations without weights: sums first, because the treatment of their inputs depends on the result."""
     sums = [name for name, _ in graph.of_type(Add)]
     return sums + [name for name, o in graph.of_type(Flatten, OneToOne) if isinstance(o, Flatten) or o.weight is None]

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from snnc.compiler.ir.graph import Graph, OneToOne
-from snnc.compiler.ir.shapes import port_map
-from snnc.compiler.passes.edit import bypass, can_bypass
+from snnc.compiler.passes.edit import without
 
 
 @dataclass(frozen=True)
@@ -21,8 +20,4 @@ class MergeLinear:
 
     def __call__(self, graph: Graph) -> Graph:
         """Return the graph without them."""
-        graph = graph.copy()
-        for name in [name for name, operation in graph.of_type(OneToOne) if operation.weight is None]:
-            if can_bypass(graph, name, port_map(graph)):
-                bypass(graph, name)
-        return graph
+        return without(graph, [name for name, operation in graph.of_type(OneToOne) if operation.weight is None])

@@ -1,4 +1,4 @@
-"""The whole conversion: a file and sample data in, a spiking network and its measured loss out."""
+"""The conversion from end to end: a file and sample data in, a spiking network and its measured loss out."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ import numpy.typing as npt
 
 from snnc.compiler.ir.graph import Graph, Pool, Population, Reduce
 from snnc.compiler.ir.shapes import size
-from snnc.frontends.ann2snn.balance import scales
 from snnc.frontends.ann2snn.convert import convert
 from snnc.frontends.ann2snn.errors import ConversionOptionError
-from snnc.frontends.ann2snn.measure import measure
+from snnc.frontends.ann2snn.measuring import measure, scales
 from snnc.frontends.ann2snn.read import read_relu_network
 from snnc.frontends.ann2snn.report import ReluLayer, Report
-from snnc.frontends.ann2snn.samples import checked, split
+from snnc.frontends.ann2snn.samples import check_samples, split
 
 STEPS: Final = 64
 """Time steps by default."""
@@ -53,11 +52,11 @@ def convert_file(
 ) -> Conversion:
     """Convert the ReLU network of an ONNX file; see :func:`snnc.ann2snn`."""
     if not 0 < percentile <= 100:
-        raise ConversionOptionError(f"the percentile is {percentile}; it has to lie above 0 and at most at 100.")
+        raise ConversionOptionError(f"the percentile is {percentile}; give a number above 0 and at most 100.")
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 1 <= steps <= _MOST_STEPS:
         raise ConversionOptionError(f"steps is {steps}; a converted network runs 1 to {_MOST_STEPS:,} steps.")
     network = read_relu_network(Path(path))
-    samples = checked(network.graph, calibration, labels)
+    samples = check_samples(network.graph, calibration, labels)
     balancing, measuring = split(samples)
     found, used = scales(network.graph, balancing, percentile, network.origins)
     graph = convert(network.graph, found, int(steps))

@@ -4,7 +4,7 @@ Every value of the spiking network, averaged over the steps, equals the value of
 
 =================================  ==========================================================================
 an input, an output                1
-a population                       what :mod:`snnc.frontends.ann2snn.balance` found, so that its rate is at most 1
+a population                       what :mod:`snnc.frontends.ann2snn.measuring` found, so that its rate is at most 1
 Linear, Conv, Scale                what the consumers have: with a for the operand's scale and b for its own,
                                    the weight becomes W a/b and the bias b_i/b (Rueckauer et al. 2017)
 pooling, Reshape, Slice            the operand's
@@ -22,27 +22,9 @@ from dataclasses import dataclass, field, replace
 import networkx as nx
 import numpy as np
 
-from snnc.compiler.ir.graph import (
-    Add,
-    Array,
-    Concat,
-    Conv,
-    FileLayout,
-    Flatten,
-    Graph,
-    Input,
-    Linear,
-    OneToOne,
-    Operation,
-    Output,
-    Pool,
-    Population,
-    Reduce,
-    Reshape,
-    Scale,
-    Slice,
-)
-from snnc.compiler.ir.shapes import PortMap, port_map
+from snnc.compiler.ir import graph as ir
+from snnc.compiler.ir.graph import Array, Graph, Operation, Population, Shape
+from snnc.compiler.ir.shapes import node_shapes, port_map
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.passes.edit import fresh_name
 from snnc.frontends.ann2snn.rectifiers import counter, increment, spiking
@@ -61,29 +43,29 @@ def convert(graph: Graph, scales: Mapping[str, float], steps: int) -> Graph:
         Time steps. The inputs are constant currents at each of them, and outputs are means over them.
     """
     order = list(nx.topological_sort(graph.nx))
-    conversion = _Conversion(graph, port_map(graph), scales, _demands(graph, order, scales), Graph(graph.name, steps))
+    conversion = _Conversion(graph, node_shapes(port_map(graph)), scales, _preferred_scales(graph, order, scales), Graph(graph.name, steps))
     for name in order:
         conversion.add(name)
     verify(conversion.made)
     return conversion.made
 
 
-def _demands(graph: Graph, order: list[str], scales: Mapping[str, float]) -> dict[str, float | None]:
+def _preferred_scales(graph: Graph, order: list[str], scales: Mapping[str, float]) -> dict[str, float | None]:
     """Return, for each node, the scale that its consumers prefer: None if they accept any, 1 if they disagree."""
     found: dict[str, float | None] = {}
     for name in reversed(order):
-        wanted = {_wish(e.target, graph.operation(e.target), scales, found) for e in graph.outgoing(name)} - {None}
+        wanted = {_preferred_scale(e.target, graph.operation(e.target), scales, found) for e in graph.outgoing(name)} - {None}
         found[name] = wanted.pop() if len(wanted) == 1 else 1.0 if wanted else None
     return found
 
 
-def _wish(name: str, operation: Operation, scales: Mapping[str, float], found: Mapping[str, float | None]) -> float | None:
+def _preferred_scale(name: str, operation: Operation, scales: Mapping[str, float], found: Mapping[str, float | None]) -> float | None:
     match operation:
         case Population():
             return scales[name]
-        case Output():
+        case ir.Output():
             return 1.0
-        case Linear() | Conv() | Scale():
+        case ir.Linear() | ir.Conv() | ir.Scale():
             return None
     return found[name]
 
@@ -101,9 +83,9 @@ class _Conversion:
     """
 
     old: Graph
-    ports: PortMap
+    shapes: Mapping[str, Shape]
     scales: Mapping[str, float]
-    demands: Mapping[str, float | None]
+    preferred: Mapping[str, float | None]
     made: Graph
     scale: dict[str, float] = field(default_factory=dict)
     steady: set[str] = field(default_factory=set)
@@ -117,7 +99,7 @@ class _Conversion:
         if sources and all(s in self.steady for s in sources):
             self.steady.add(name)
         match operation:
-            case Input():
+            case ir.Input():
                 self.scale[name] = 1.0
                 self.steady.add(name)
                 self._put(name, operation)
@@ -126,27 +108,27 @@ class _Conversion:
                 self.steady.discard(name)
                 self.binary.add(name)
                 self._put(name, spiking(shape), self._rescaled(sources[0], self.scales[name]))
-            case Output():
-                self._put(name, Output("mean", FileLayout(None, 0)), self._rescaled(sources[0], 1.0))
-            case Linear() | Conv() | Scale():
-                self.scale[name] = self.demands[name] or 1.0
+            case ir.Output():
+                self._put(name, ir.Output("mean", ir.FileLayout(None, 0)), self._rescaled(sources[0], 1.0))
+            case ir.Linear() | ir.Conv() | ir.Scale():
+                self.scale[name] = self.preferred[name] or 1.0
                 self._put(name, _scaled(operation, self.scale[sources[0]], self.scale[name]), self.last[sources[0]])
-            case Add() | Concat():
+            case ir.Add() | ir.Concat():
                 self._join(name, operation, sources)
             case _:
-                self._along(name, operation, sources[0])
+                self._with_same_scale(name, operation, sources[0])
 
-    def _join(self, name: str, operation: Add | Concat, sources: list[str]) -> None:
-        self.scale[name] = self.demands[name] or self.scale[sources[0]]
-        if isinstance(operation, Concat) and all(s in self.binary and self.scale[s] == self.scale[name] for s in sources):
+    def _join(self, name: str, operation: ir.Add | ir.Concat, sources: list[str]) -> None:
+        self.scale[name] = self.preferred[name] or self.scale[sources[0]]
+        if isinstance(operation, ir.Concat) and all(s in self.binary and self.scale[s] == self.scale[name] for s in sources):
             self.binary.add(name)
         self._put(name, operation, *(self._rescaled(s, self.scale[name]) for s in sources))
 
-    def _along(self, name: str, operation: Operation, source: str) -> None:
+    def _with_same_scale(self, name: str, operation: Operation, source: str) -> None:
         """Add an operation that keeps the scale."""
         self.scale[name] = self.scale[source]
-        largest = isinstance(operation, Pool | Reduce) and operation.kind == "max"
-        if source in self.binary and (largest or isinstance(operation, Reshape | Flatten | Slice)):
+        largest = isinstance(operation, ir.Pool | ir.Reduce) and operation.kind == "max"
+        if source in self.binary and (largest or isinstance(operation, ir.Reshape | ir.Flatten | ir.Slice)):
             self.binary.add(name)
         if largest and source not in self.steady:
             self._maximum(name, operation, source)
@@ -159,20 +141,17 @@ class _Conversion:
         With C the sum of a value over all steps so far, the largest C of a window grows, step by step, to the largest sum:
         its growth is the pooled value. Spikes stay spikes, because no C grows by more than 1.
         """
-        counts = self._between(f"{name}.count", counter(self._shape(source)), self.last[source])
-        largest = self._between(f"{name}.largest", operation, counts)
-        self._put(name, increment(self._shape(name), name in self.binary), largest)
-
-    def _shape(self, name: str) -> tuple[int, ...]:
-        return next(port.shape for (node, _), port in self.ports.items() if node == name)
+        counts = self._insert(f"{name}.count", counter(self.shapes[source]), self.last[source])
+        largest = self._insert(f"{name}.largest", operation, counts)
+        self._put(name, increment(self.shapes[name], name in self.binary), largest)
 
     def _rescaled(self, source: str, scale: float) -> str:
         factor = self.scale[source] / scale
         if factor == 1.0:
             return self.last[source]
-        return self._between(f"{source}.scaled", OneToOne(np.array(factor, np.float32)), self.last[source])
+        return self._insert(f"{source}.scaled", ir.OneToOne(np.array(factor, np.float32)), self.last[source])
 
-    def _between(self, name: str, operation: Operation, source: str) -> str:
+    def _insert(self, name: str, operation: Operation, source: str) -> str:
         made = fresh_name(self.made, name)
         self.made.add(made, operation)
         self.made.connect(source, made)
@@ -184,6 +163,6 @@ class _Conversion:
             self.made.connect(source, name)
 
 
-def _scaled(operation: Linear | Conv | Scale, before: float, after: float) -> Linear | Conv | Scale:
+def _scaled(operation: ir.Linear | ir.Conv | ir.Scale, before: float, after: float) -> ir.Linear | ir.Conv | ir.Scale:
     bias: Array | None = None if operation.bias is None else (np.asarray(operation.bias, np.float64) / after).astype(np.float32)
     return replace(operation, weight=(np.asarray(operation.weight, np.float64) * (before / after)).astype(np.float32), bias=bias)

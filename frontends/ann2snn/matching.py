@@ -1,35 +1,102 @@
-"""One node of a flattened ONNX graph -> one operation of a network graph, for one sample."""
+"""The ONNX operators that a convertible network may have, and the operation of a network graph for each, for one sample."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import numpy as np
 
-from snnc.compiler.ir.graph import (
-    Add,
-    Array,
-    Concat,
-    Conv,
-    FileLayout,
-    Input,
-    Linear,
-    Operation,
-    Pool,
-    PoolKind,
-    Reduce,
-    ReduceKind,
-    Reshape,
-    Scale,
-    Slice,
-)
+from snnc.compiler.ir import graph as ir
+from snnc.compiler.ir.graph import Array, Operation
 from snnc.frontends.ann2snn.errors import BatchAxisError, NoSpikingFormError
-from snnc.frontends.ann2snn.operators import refusal
 from snnc.frontends.ann2snn.rectifiers import rectifier
 from snnc.frontends.common.windows import Pairs
+from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Node, Shape
+from snnc.frontends.onnx.flattening.operation import Subgraph
+from snnc.frontends.onnx.load import HANDLERS
+
+FINAL: Final = ("Softmax", "LogSoftmax")
+"""Operators that are dropped at the end: they keep the order of the classes."""
+_LAYERS: Final = frozenset(
+    {
+        *("Gemm", "MatMul", "Conv", "BatchNormalization", "Relu", "Clip", "Max", "Min", "Identity", "Dropout", "Cast", "CastLike"),
+        *("AveragePool", "GlobalAveragePool", "MaxPool", "GlobalMaxPool", "ReduceMean", "ReduceSum", "ReduceMax", "Mean"),
+        *("Add", "Sum", "Sub", "Mul", "Div", "Neg", "Flatten", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Split"),
+        *("Slice", "Gather", "Shape", "Size"),
+    }
+)
+_ACTIVATIONS: Final = frozenset(
+    {
+        *("LeakyRelu", "PRelu", "ThresholdedRelu", "Elu", "Celu", "Selu", "Gelu", "Sigmoid", "HardSigmoid", "Tanh", "HardSwish"),
+        *("Swish", "Mish", "Softplus", "Softsign", "Erf", "Exp", "Log", "Abs", "Sqrt", "Pow", "Sign"),
+    }
+)
+_RECURRENT: Final = frozenset({"LSTM", "GRU", "RNN", "Loop", "Scan"})
+_NORMS: Final = frozenset(
+    {"LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization", "LpNormalization", "LRN"}
+)
+_COMPARISONS: Final = frozenset({"Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal", "Where", "Not", "And", "Or"})
+_WHY: Final[Mapping[frozenset[str], str]] = {
+    frozenset({"LeakyRelu", "PRelu"}): (
+        "its negative half has no firing rate, because rates start at 0. Train the network with ReLU in its place"
+    ),
+    _ACTIVATIONS: (
+        "the firing rate of an integrate-and-fire neuron follows ReLU or ReLU6 and no other function. Train the network with one of them"
+    ),
+    _RECURRENT: "only feed-forward networks are converted. Build a recurrent one of spiking neurons and train it",
+    _NORMS: "it divides by a statistic of the sample at hand. Train with batch normalisation, which becomes part of the weights",
+    frozenset(FINAL): "it can be left out at the end only. Remove it, or cut the model before it",
+    _COMPARISONS: "it compares or selects values of the network. Cut the model before it",
+}
+_OTHER: Final = (
+    "it has no spiking form. snnc converts Gemm, MatMul, Conv, BatchNormalization, Relu, Clip from 0, poolings, Add, Concat, "
+    "changes of shape and constant factors; rewrite the layer with these, or cut the model before it"
+)
+
+
+def refusal(op: str, where: str) -> NoSpikingFormError:
+    """Return the error for an operator on data that cannot be converted."""
+    why = next((why for operators, why in _WHY.items() if op in operators), _OTHER)
+    return NoSpikingFormError(f"{where}: {op} cannot be converted: {why}.")
+
+
+def handlers(graph: Subgraph, origins: dict[int, str]) -> Mapping[str, Handler]:
+    """Return the kind of each operator of `graph`; `origins` is filled with the file's name for each node that holds data."""
+
+    def apply(call: OperatorCall) -> list[Value]:
+        op = call.operation.op
+        if not any(_is_data(a) for a in call.arguments):
+            if op not in HANDLERS:
+                raise refusal(op, call.where)
+            return HANDLERS[op](call)
+        results = _on_data(op, call)
+        for value in results:
+            if isinstance(value, Node):
+                origins.setdefault(value.id, call.where)
+        return results
+
+    return {operation.op: apply for operation in graph.operations}
+
+
+def _on_data(op: str, call: OperatorCall) -> list[Value]:
+    if op in FINAL:
+        x = call.node(0)
+        axis = call.axis(call.integer("axis", -1), len(x.shape))
+        return [call.pool.make("softmax", (x,), x.shape, (axis,))]
+    if op not in _LAYERS:
+        raise refusal(op, call.where)
+    if op == "Dropout" and call.has(2) and call.array(2, "training mode").any():
+        raise NoSpikingFormError(f"{call.where}: Dropout is in training mode and drops at random; export the model after eval().")
+    return HANDLERS[op](call)
+
+
+def _is_data(value: Value) -> bool:
+    return any(n.value is None for n in value) if isinstance(value, tuple) else isinstance(value, Node) and value.value is None
+
 
 _Windows: TypeAlias = tuple[str, Shape, Shape, Pairs, Shape, bool, bool]
 
@@ -59,25 +126,25 @@ def match(n: Node, where: str, batch: int) -> MatchedOperation:
     data = tuple(i for i in n.inputs if i.value is None)
     match n.op:
         case "input":
-            return MatchedOperation(Input(n.shape[1:], "values", FileLayout(None, 0)), (), "")
+            return MatchedOperation(ir.Input(n.shape[1:], "values", ir.FileLayout(None, 0)), (), "")
         case "linear":
             return _linear(n, where)
         case "conv":
             return _conv(n)
         case "pool":
             kind, kernel, stride, padding, dilation, ceil, count = cast("_Windows", n.attrs)
-            return MatchedOperation(Pool(cast("PoolKind", kind), kernel, stride, padding, dilation, ceil, count), data, "pool")
+            return MatchedOperation(ir.Pool(cast("ir.PoolKind", kind), kernel, stride, padding, dilation, ceil, count), data, "pool")
         case "reduce":
             return _reduce(n, where, batch)
         case "reshape":
-            return MatchedOperation(Reshape(n.shape[1:]), data, "shape")
+            return MatchedOperation(ir.Reshape(n.shape[1:]), data, "shape")
         case "transpose":
             return _transpose(n, where, batch)
         case "slice":
             axis, start = cast("tuple[int, int]", n.attrs)
             if axis == 0:
                 raise _mixes(n, where, batch)
-            return MatchedOperation(Slice(axis - 1, start, start + n.shape[axis]), data, "slice")
+            return MatchedOperation(ir.Slice(axis - 1, start, start + n.shape[axis]), data, "slice")
         case "concat":
             return _concat(n, where, batch)
         case "max" | "min":
@@ -86,12 +153,12 @@ def match(n: Node, where: str, batch: int) -> MatchedOperation:
             raise refusal("Softmax", where)
         case "add" | "sub" | "mul" | "div" | "neg":
             return _arithmetic(n, data, where)
-    raise NoSpikingFormError(f"{where}: '{n.op}' on values of the network cannot be converted; cut the model in front of it.")
+    raise NoSpikingFormError(f"{where}: '{n.op}' on values of the network cannot be converted; cut the model before it.")
 
 
 def _mixes(n: Node, where: str, batch: int) -> BatchAxisError:
     return BatchAxisError(
-        f"{where}: its value of shape {list(n.shape)} does not keep the {batch} samples of the input on the first axis apart; "
+        f"{where}: its value of shape {list(n.shape)} does not keep the {batch} samples of the input separate on the first axis; "
         "export the model with the samples on the first axis of every input and output."
     )
 
@@ -103,20 +170,20 @@ def _linear(n: Node, where: str) -> MatchedOperation:
             f"{where}: it multiplies each of the {math.prod(x.shape[1:-1])} rows of a sample of shape {list(x.shape[1:])} by one matrix; "
             "write it as a convolution with a kernel of 1."
         )
-    return MatchedOperation(Linear(_array(weight), _array(bias[0]) if bias else None), (x,), "linear")
+    return MatchedOperation(ir.Linear(_array(weight), _array(bias[0]) if bias else None), (x,), "linear")
 
 
 def _conv(n: Node) -> MatchedOperation:
     x, weight, *bias = n.inputs
     stride, padding, dilation, groups = cast("tuple[Shape, Pairs, Shape, int]", n.attrs)
-    return MatchedOperation(Conv(_array(weight), _array(bias[0]) if bias else None, stride, padding, dilation, groups), (x,), "conv")
+    return MatchedOperation(ir.Conv(_array(weight), _array(bias[0]) if bias else None, stride, padding, dilation, groups), (x,), "conv")
 
 
 def _reduce(n: Node, where: str, batch: int) -> MatchedOperation:
     kind, axes = cast("tuple[str, tuple[int, ...]]", n.attrs)
     if 0 in axes:
         raise _mixes(n, where, batch)
-    return MatchedOperation(Reduce(cast("ReduceKind", kind), tuple(a - 1 for a in axes), True), n.inputs, "pool")
+    return MatchedOperation(ir.Reduce(cast("ir.ReduceKind", kind), tuple(a - 1 for a in axes), True), n.inputs, "pool")
 
 
 def _transpose(n: Node, where: str, batch: int) -> MatchedOperation:
@@ -126,9 +193,9 @@ def _transpose(n: Node, where: str, batch: int) -> MatchedOperation:
     moved = [k for k in order if n.inputs[0].shape[k] != 1]
     if moved != sorted(moved):
         raise NoSpikingFormError(
-            f"{where}: it reorders the axes of a sample, {[k - 1 for k in order[1:]]}; export the model with channels in front (NCHW)."
+            f"{where}: it reorders the axes of a sample, {[k - 1 for k in order[1:]]}; export the model with the channels first (NCHW)."
         )
-    return MatchedOperation(Reshape(n.shape[1:]), n.inputs, "shape")
+    return MatchedOperation(ir.Reshape(n.shape[1:]), n.inputs, "shape")
 
 
 def _concat(n: Node, where: str, batch: int) -> MatchedOperation:
@@ -136,8 +203,8 @@ def _concat(n: Node, where: str, batch: int) -> MatchedOperation:
     if axis == 0:
         raise _mixes(n, where, batch)
     if any(i.value is not None for i in n.inputs):
-        raise NoSpikingFormError(f"{where}: it puts constants beside values of the network; cut the model in front of it.")
-    return MatchedOperation(Concat(axis - 1), n.inputs, "concat")
+        raise NoSpikingFormError(f"{where}: it concatenates constants with values of the network; cut the model before it.")
+    return MatchedOperation(ir.Concat(axis - 1), n.inputs, "concat")
 
 
 def _rectifier(n: Node, where: str) -> MatchedOperation:
@@ -167,22 +234,24 @@ def _arithmetic(n: Node, data: tuple[Node, ...], where: str) -> MatchedOperation
         return _of_two(n, where)
     (x,) = data
     if x.shape != n.shape:
-        raise NoSpikingFormError(f"{where}: it spreads a value of shape {list(x.shape[1:])} over {list(n.shape[1:])}; write it without.")
+        raise NoSpikingFormError(
+            f"{where}: it spreads a value of shape {list(x.shape[1:])} over {list(n.shape[1:])}; make the shapes equal."
+        )
     if n.op == "neg":
-        return MatchedOperation(Scale(np.array(-1.0, np.float32)), data, "scale")
+        return MatchedOperation(ir.Scale(np.array(-1.0, np.float32)), data, "scale")
     (constant,) = (i for i in n.inputs if i.value is not None)
     c, first = _per_sample(constant, len(n.shape), where), n.inputs[0] is constant
     one = np.array(1.0, np.float32)
     match n.op:
         case "add":
-            return MatchedOperation(Scale(one, c), data, "scale")
+            return MatchedOperation(ir.Scale(one, c), data, "scale")
         case "sub":
-            return MatchedOperation(Scale(-one, c) if first else Scale(one, -c), data, "scale")
+            return MatchedOperation(ir.Scale(-one, c) if first else ir.Scale(one, -c), data, "scale")
         case "mul":
-            return MatchedOperation(Scale(c), data, "scale")
+            return MatchedOperation(ir.Scale(c), data, "scale")
     if first or (c == 0).any():
-        raise NoSpikingFormError(f"{where}: it divides by values of the network, or by 0; cut the model in front of it.")
-    return MatchedOperation(Scale(np.asarray(1.0 / c, np.float32)), data, "scale")
+        raise NoSpikingFormError(f"{where}: it divides by values of the network, or by 0; cut the model before it.")
+    return MatchedOperation(ir.Scale(np.asarray(1.0 / c, np.float32)), data, "scale")
 
 
 def _of_two(n: Node, where: str) -> MatchedOperation:
@@ -192,8 +261,8 @@ def _of_two(n: Node, where: str) -> MatchedOperation:
     if a.shape != b.shape:
         raise NoSpikingFormError(f"{where}: it adds values of the shapes {list(a.shape[1:])} and {list(b.shape[1:])}; make them equal.")
     if a is b:
-        return MatchedOperation(Scale(np.array(2.0 if n.op == "add" else 0.0, np.float32)), (a,), "scale")
-    return MatchedOperation(Add(), (a, b), "add", n.op == "sub")
+        return MatchedOperation(ir.Scale(np.array(2.0 if n.op == "add" else 0.0, np.float32)), (a,), "scale")
+    return MatchedOperation(ir.Add(), (a, b), "add", n.op == "sub")
 
 
 def _per_sample(constant: Node, rank: int, where: str) -> Array:

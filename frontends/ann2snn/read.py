@@ -15,8 +15,7 @@ from snnc.compiler.ir.graph import FileLayout, Graph, Input, Linear, Operation, 
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.passes.fold_scale import FoldScale
 from snnc.frontends.ann2snn.errors import AlreadySpikingError, Ann2SnnError, BatchAxisError, NoSpikingFormError
-from snnc.frontends.ann2snn.matching import MatchedOperation, match
-from snnc.frontends.ann2snn.operators import handlers
+from snnc.frontends.ann2snn.matching import MatchedOperation, handlers, match
 from snnc.frontends.ann2snn.running import check_affordable
 from snnc.frontends.common.execute import GraphRunner
 from snnc.frontends.load import load
@@ -123,14 +122,14 @@ def _declared(model: ModelProto) -> dict[str, tuple[int | None, *tuple[int, ...]
             continue
         tensor = info.type.tensor_type
         if not info.type.HasField("tensor_type") or not tensor.HasField("shape"):
-            raise MalformedGraphError(f"the input '{info.name}' is no tensor with a declared rank; export it with its shape.")
+            raise MalformedGraphError(f"the input '{info.name}' is not a tensor with a declared rank; export it with its shape.")
         sizes = [int(d.dim_value) if d.HasField("dim_value") else None for d in tensor.shape.dim]
         inner = [s for s in sizes[1:] if s is not None]
         if len(sizes) < 2 or len(inner) < len(sizes) - 1:
             shown = [str(s) if s is not None else "?" for s in sizes]
             raise BatchAxisError(
-                f"the input '{info.name}' has the shape [{', '.join(shown)}]; needed are the samples on the first axis, which may be open, "
-                "and fixed sizes behind it. Export the model so."
+                f"the input '{info.name}' has the shape [{', '.join(shown)}]; snnc needs the samples on the first axis, which may be open, "
+                "and fixed sizes on the other axes. Export the model with such a shape."
             )
         if any(s is not None and s < 1 for s in sizes):
             raise MalformedGraphError(f"the input '{info.name}' has the shape {sizes}; every size is 1 or more.")
@@ -154,13 +153,13 @@ def _built(parsed: Subgraph, shapes: Mapping[str, Shape], title: str) -> _Read:
             raise NoSpikingFormError(f"the output '{name}' does not depend on the inputs; remove it from the model.")
         if value.op == "softmax":
             _check_classes(value, origins[value.id])
-            notes.append(f"Left out: {origins[value.id]} at the end; '{name}' is what goes into it, where the same class is the largest.")
+            notes.append(f"Left out: {origins[value.id]} at the end; '{name}' is its input, whose largest class is the same.")
         outputs[name] = value.inputs[0] if value.op == "softmax" else value
     builder = _Builder(Graph(title), origins, batches.pop(), frozenset((*shapes, *outputs)))
     for name, node in outputs.items():
         builder.output(name, node)
     if not builder.named:
-        raise NoSpikingFormError("the network holds no ReLU, so there is nothing that could spike.")
+        raise NoSpikingFormError("the network holds no ReLU, so no layer can spike.")
     ports = verify(builder.graph)
     check_affordable(builder.graph, ports)
     return ReluNetwork(FoldScale()(builder.graph), builder.named, tuple(notes)), pool, outputs
@@ -170,7 +169,7 @@ def _check_classes(softmax: Node, where: str) -> None:
     if softmax.attrs[0] != len(softmax.shape) - 1 or len(softmax.shape) != 2:
         raise NoSpikingFormError(
             f"{where}: it runs along axis {softmax.attrs[0]} of {list(softmax.shape)}; a Softmax over the classes, the last of two axes, "
-            "can be left out. Cut the model in front of it."
+            "can be left out. Cut the model before it."
         )
 
 
@@ -215,18 +214,18 @@ class _Builder:
     def _add(self, n: Node, piece: MatchedOperation) -> None:
         sources = [self._names[operand.id] for operand in piece.operands]
         if piece.minus:
-            sources[1] = self._behind("minus", Scale(np.array(-1.0, np.float32)), sources[1])
+            sources[1] = self._append("minus", Scale(np.array(-1.0, np.float32)), sources[1])
         if isinstance(piece.operation, Input):
             name = self.graph.add(str(n.attrs[0]), piece.operation)
         else:
-            name = self._behind(piece.prefix, piece.operation, *sources)
+            name = self._append(piece.prefix, piece.operation, *sources)
         if isinstance(piece.operation, Population):
             self.named[name] = self._where(n)
         if isinstance(piece.operation, Linear) and len(n.shape) > 2:
-            name = self._behind("shape", Reshape(n.shape[1:]), name)
+            name = self._append("shape", Reshape(n.shape[1:]), name)
         self._names[n.id] = name
 
-    def _behind(self, prefix: str, operation: Operation, *sources: str) -> str:
+    def _append(self, prefix: str, operation: Operation, *sources: str) -> str:
         """Add an operation under a new name after `sources`."""
         name = ""
         while not name or name in self.graph.nx or name in self.reserved:

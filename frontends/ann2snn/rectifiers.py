@@ -46,7 +46,7 @@ def counter(shape: Shape) -> Population:
 
 
 def increment(shape: Shape, binary: bool) -> Population:
-    """Return units that hand on by how much their input has grown since the previous step.
+    """Return units whose output is the growth of their input since the previous step.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class Report:
     layers
         In the order of the file.
     points
-        Over steps; the last is that of the whole network.
+        Over steps; the last is at all steps.
     """
 
     output: str
@@ -84,9 +84,9 @@ class Report:
         return None if self.accuracy is None or last is None else self.accuracy - last
 
     def sentences(self) -> Iterator[str]:
-        """Yield the whole report as sentences."""
+        """Yield the report as sentences."""
         balanced, measured = (f"{count} ({described})" for count, described in (self.balanced_on, self.measured_on))
-        flatter = ": the same, so the numbers below flatter" if balanced == measured else ""
+        flatter = ": the same samples, so the numbers below are optimistic" if balanced == measured else ""
         yield (
             f"Of {self.source}, {balanced} balanced the thresholds, at the {self.percentile:g}th percentile of positive activations, and "
             f"{measured} were measured{flatter}."

@@ -19,7 +19,7 @@ MAX_WORK: Final = 40_000_000_000
 
 
 def recording(graph: Graph) -> tuple[Graph, dict[str, str]]:
-    """Return the graph with an output behind each population, and population -> name of that output."""
+    """Return the graph with an output after each population, and population -> name of that output."""
     graph, names = graph.copy(), dict[str, str]()
     for name, population in list(graph.of_type(Population)):
         names[name] = graph.add(fresh_name(graph, f"record.{name}"), Output("all", FileLayout(None, 0)))
@@ -55,7 +55,7 @@ def check_affordable(graph: Graph, ports: PortMap) -> None:
     if widest > MAX_NUMBERS or work > MAX_WORK:
         raise OnnxLimitError(
             f"one sample takes {work:,} multiplications and {widest:,} numbers at a time; a conversion runs the network in NumPy "
-            f"and takes up to {MAX_WORK:,} and {MAX_NUMBERS:,}. Convert a smaller network, or one of smaller inputs."
+            f"and allows up to {MAX_WORK:,} and {MAX_NUMBERS:,}. Convert a smaller network, or one of smaller inputs."
         )
 
 

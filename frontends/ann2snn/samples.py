@@ -34,7 +34,7 @@ class Samples:
         return Samples({n: a[index] for n, a in self.inputs.items()}, labels, described)
 
 
-def checked(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt.ArrayLike | None = None) -> Samples:
+def check_samples(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt.ArrayLike | None = None) -> Samples:
     """Check sample data against the inputs and the first output of a ReLU network.
 
     Parameters
@@ -44,7 +44,7 @@ def checked(graph: Graph, arrays: Mapping[str, npt.ArrayLike], labels: npt.Array
     arrays
         Each input by its name, or ``x`` where there is one input: [samples, *shape]. Class indices ``y`` [samples] may be among them.
     labels
-        Class indices, if they are given apart.
+        Class indices, if they are a separate argument.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def _values(name: str, array: Array, shape: tuple[int, ...]) -> Array:
     if array.ndim != len(shape) + 1 or array.shape[1:] != shape or not len(array):
         needed = ", ".join(map(str, ("samples", *shape)))
         raise CalibrationShapeError(
-            f"the sample data of {name!r} have the shape {list(array.shape)}; needed is [{needed}], 1 sample or more."
+            f"the sample data of {name!r} have the shape {list(array.shape)}; give [{needed}] with 1 sample or more."
         )
     finite = np.isfinite(array)
     if not finite.all():
@@ -113,6 +113,6 @@ def _labels(graph: Graph, labels: Array, count: int) -> Array:
     if count and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
         wrong = int(np.argmax((labels < 0) | (labels >= classes)))
         raise LabelError(
-            f"the label of sample {wrong} is {labels[wrong]}; {output!r} has {classes} values, so labels lie between 0 and {classes - 1}."
+            f"the label of sample {wrong} is {labels[wrong]}; {output!r} has {classes} values, so labels are between 0 and {classes - 1}."
         )
     return labels

@@ -32,7 +32,7 @@ class Initialiser(Protocol):
 
 @dataclass(frozen=True)
 class FanIn:
-    """Uniform in ±1/sqrt(fan_in), the default of :class:`torch.nn.Linear` and convolutions, for weights and biases alike."""
+    """Uniform in ±1/sqrt(fan_in), the default of :class:`torch.nn.Linear` and convolutions, for weights and biases."""
 
     def draw(self, shape: Shape, fans: Fans, rng: np.random.Generator) -> Array:
         """Return an array of `shape`."""
@@ -185,7 +185,7 @@ class Orthogonal:
             It is not a matrix.
         """
         if len(shape) < 2:
-            raise ValueError(f"Orthogonal() makes whole matrices, and what is wanted here has shape {shape}")
+            raise ValueError(f"Orthogonal() draws complete matrices, and shape {shape} is not one")
         rows, columns = shape[0], math.prod(shape[1:])
         q, r = np.linalg.qr(rng.normal(size=(max(rows, columns), min(rows, columns))))
         q *= np.sign(np.diagonal(r))

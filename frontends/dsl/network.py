@@ -67,7 +67,7 @@ class Network:
         if kind not in ("spikes", "values"):
             raise InvalidValueError(f"the input has kind {kind!r}; an input is 'spikes' or 'values'.")
         size = _shape(shape, "the input")
-        return self._node(self._graph.add(name or self._free("input"), Input(size, kind)), size)
+        return self._node(self._graph.add(name or self._unused_name("input"), Input(size, kind)), size)
 
     def population(
         self,
@@ -108,8 +108,8 @@ class Network:
         what = f"population {name!r}" if name else "the population"
         size = _shape(shape, what)
         if not isinstance(model, NeuronModel):
-            raise PopulationOptionError(f"{what}: {model!r} is no neuron model; give snnc.LIF(beta=0.9) or snnc.Neuron(...).")
-        label = name or self._free(_plain(model.name))
+            raise PopulationOptionError(f"{what}: {model!r} is not a neuron model; give snnc.LIF(beta=0.9) or snnc.Neuron(...).")
+        label = name or self._unused_name(_plain(model.name))
         learn = frozenset([learnable] if isinstance(learnable, str) else learnable)
         _check_names({*learn, *(parameters or {})}, model.parameters, f"{what}: {model.name} has no parameter")
         _check_names(set(initial or {}), model.states, f"{what}: {model.name} has no state")
@@ -148,7 +148,7 @@ class Network:
         (100,)
         """
         for node in nodes:
-            self._own(node)
+            self._check_member(node)
         return grouped(self, nodes, name)
 
     def shape_after(self, source: NetworkNode, connection: Connection | Sequence[Connection]) -> Shape:
@@ -177,8 +177,8 @@ class Network:
         >>> hidden.shape
         (16, 12, 12)
         """
-        self._own(source)
-        where = f"the connection behind {source.name!r}"
+        self._check_member(source)
+        where = f"the connection after {source.name!r}"
         chain, shape = _chain(connection, where), source.shape
         for number, part in enumerate(chain):
             shape = shape_after(part, shape, part_text(where, chain, number))
@@ -218,18 +218,18 @@ class Network:
             A subclass for each fault: sizes do not fit, windows do not fit, an array is not a weight, or the connection closes a cycle
             without delay. The network is unchanged.
         """
-        self._own(source)
-        self._own(target)
+        self._check_member(source)
+        self._check_member(target)
         where = f"the connection {source.name!r} -> {target.name!r}"
         chain = _chain(Dense() if connection is None else connection, where)
-        steps = _whole(delay, f"{where}: the delay", 0)
+        steps = _whole_number(delay, f"{where}: the delay", 0)
         self._check_port(source, source_port)
         self._check_target(target, target_port, where)
         stages = build_chain(chain, source.shape, target.shape, (self.seed, self._connections), where)
         self._check_cycle(source, target, steps + sum(stage.least_delay for stage in stages))
         if name is not None and name in self._graph.names:
             raise DuplicateNodeError(f"{where} is called {name!r}, as another node of the network is; names must differ.")
-        label = name or self._free(f"{source.label}_to_{target.label}")
+        label = name or self._unused_name(f"{source.label}_to_{target.label}")
         Wiring(self._graph, label).connect(stages, (source, source_port), (target, target_port), steps)
         self._connections += 1
 
@@ -252,11 +252,11 @@ class Network:
         str
             The name.
         """
-        self._own(node)
+        self._check_member(node)
         self._check_port(node, port)
         if readout not in ("all", "last", "sum", "mean", "max"):
             raise InvalidValueError(f"the readout {readout!r} of {node.name!r} is not known; choose all, last, sum, mean or max.")
-        label = self._graph.add(name or self._free("output"), Output(readout))
+        label = self._graph.add(name or self._unused_name("output"), Output(readout))
         tap = Wiring(self._graph, label).fetch(node, port)
         self._graph.connect(tap.name, label, source_port=tap.port)
         return label
@@ -276,7 +276,9 @@ class Network:
         if not any(graph.of_type(Output)):
             ends = [name for name, _ in graph.of_type(Population) if not _readers(graph, name)]
             if not ends:
-                raise EmptyNetworkError(f"every population of {self.name!r} feeds another, so no output is evident; call net.output(...).")
+                raise EmptyNetworkError(
+                    f"every population of {self.name!r} feeds another, so snnc cannot choose an output; call net.output(...)."
+                )
             for name in ends:
                 label = "output" if len(ends) == 1 else f"{name}_output"
                 graph.add(label if label not in graph.names else f"{label}_", Output())
@@ -293,11 +295,11 @@ class Network:
     def _node(self, name: str, shape: Shape) -> NetworkNode:
         return NetworkNode(name, shape, self)
 
-    def _own(self, node: NetworkNode) -> None:
+    def _check_member(self, node: NetworkNode) -> None:
         if not isinstance(node, NetworkNode) or node.network is not self:
             raise ForeignNodeError(f"{node!r} is not a node of the network {self.name!r}; give what its input() or population() returned.")
 
-    def _free(self, base: str) -> str:
+    def _unused_name(self, base: str) -> str:
         return fresh_name(self._graph, base)
 
     def _check_port(self, node: NetworkNode, port: str) -> None:
@@ -310,7 +312,7 @@ class Network:
         for leaf in node.leaves:
             operation = self._graph.operation(leaf.name)
             if not isinstance(operation, Population):
-                raise UnknownNodeError(f"{where}: {leaf.name!r} is an input of the network; nothing can be connected in front of it.")
+                raise UnknownNodeError(f"{where}: {leaf.name!r} is an input of the network; an input has no source.")
             if port and port not in operation.model.inputs:
                 raise UnknownNodeError(f"{where}: {leaf.name!r} has no input port {port!r}; it has {', '.join(operation.model.inputs)}.")
 
@@ -371,7 +373,7 @@ def _chain(connection: Connection | Sequence[Connection], where: str) -> list[Co
     return chain
 
 
-def _whole(value: int, what: str, least: int) -> int:
+def _whole_number(value: int, what: str, least: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
@@ -387,7 +389,7 @@ def _values(given: Mapping[str, npt.ArrayLike] | None, shape: Shape, what: str) 
         try:
             array = np.array(value, dtype=np.float32)
         except (TypeError, ValueError):
-            raise PopulationOptionError(f"{what}: {name} is {value!r}, which is no number or array.") from None
+            raise PopulationOptionError(f"{what}: {name} is {value!r}; give a number or an array.") from None
         if array.shape not in ((), shape):
             raise PopulationOptionError(f"{what}: {name} has shape {array.shape}; give one number or an array of shape {shape}.")
         if not np.isfinite(array).all():

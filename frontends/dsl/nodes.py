@@ -56,7 +56,7 @@ class NetworkNode:
         return View(f"{self.name}[{text}]", shape, self.network, self, cuts)
 
     def __iter__(self) -> Iterator[Any]:
-        raise TypeError(f"{self.name!r} is a node, no sequence; connect it as a whole or a part such as node[:80]")
+        raise TypeError(f"{self.name!r} is a node and not a sequence; connect the node or a part such as node[:80]")
 
     @property
     def label(self) -> str:
@@ -78,12 +78,12 @@ class View(NetworkNode):
 
     @property
     def leaves(self) -> tuple[NetworkNode, ...]:
-        """Those of the whole."""
+        """Those of the complete node."""
         return self.parent.leaves
 
     @property
     def padding(self) -> tuple[tuple[int, int], ...]:
-        """Zeros (before, after) along each axis that fill the part up to the whole."""
+        """Zeros (before, after) along each axis that pad the part to the shape of the complete node."""
         ends = {axis: (start, self.parent.shape[axis] - stop) for axis, start, stop in self.cuts}
         return tuple(ends.get(axis, (0, 0)) for axis in range(len(self.shape)))
 
@@ -118,12 +118,12 @@ def grouped(network: Network, members: tuple[NetworkNode, ...], name: str | None
         There is none, or their shapes differ after the first axis.
     """
     if not members:
-        raise GroupError("a group has one node or more; give net.group(a, b).")
+        raise GroupError("a group needs at least one node; give net.group(a, b).")
     rest = members[0].shape[1:]
     for member in members:
         if member.shape[1:] != rest:
             raise GroupError(
-                f"{members[0].name!r} of shape {members[0].shape} and {member.name!r} of shape {member.shape} cannot stand behind one "
+                f"{members[0].name!r} of shape {members[0].shape} and {member.name!r} of shape {member.shape} cannot follow one "
                 "another; all axes but the first must agree."
             )
     shape = (sum(member.shape[0] for member in members), *rest)

@@ -83,7 +83,8 @@ def _check_order(pending: list[Connection], layer: Connection, position: int) ->
     weighted = Dense | Sparse | Conv
     if isinstance(layer, weighted) and any(isinstance(part, weighted) for part in pending):
         raise SequenceError(
-            f"layer {position}: a connection with weights follows another, and two such are no more than one; put neurons between them."
+            f"layer {position}: a connection with weights follows another, and two in a row compute no more than one; "
+            "put neurons between them."
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import networkx as nx
@@ -14,7 +14,7 @@ from snnc.frontends.nir.dialects import Dialect
 from snnc.frontends.nir.errors import NirFieldError, NirTimeStepError
 from snnc.frontends.nir.neurons import population
 from snnc.frontends.nir.reading.fields import FIRING, NirNode
-from snnc.frontends.nir.reading.flatten import JUNCTION, Edge, Flat
+from snnc.frontends.nir.reading.flatten import JUNCTION, Edge, Flat, unused_name
 from snnc.frontends.nir.reading.infer import Shapes
 from snnc.frontends.nir.windows import window_operation
 from snnc.frontends.nir.wiring import DelayedEdge, dissolve
@@ -31,7 +31,7 @@ def delay_steps(node: NirNode, dt: float, notes: list[str]) -> Array:
     Raises
     ------
     NirError
-        It is negative, or longer than snnc keeps.
+        It is negative, or longer than snnc can store.
     """
     seconds = np.asarray(node.fields["delay"], np.float64)
     if seconds.min() < 0:
@@ -72,18 +72,18 @@ def build(
     dt, dialect
         Seconds per step, and the framework whose NIR conventions apply.
     """
-    whole = {n: int(lag[0]) for n, lag in lags.items() if lag.size == 1}
-    enter = {n: _fresh(f"{n}.in", flat.nodes) for n in lags if n not in whole}
-    links = [DelayedEdge(s, enter.get(t, t), delays.get((s, t), 0) + whole.get(t, 0)) for s, t in flat.edges]
+    uniform = {n: int(lag[0]) for n, lag in lags.items() if lag.size == 1}
+    enter = {n: unused_name(f"{n}.in", flat.nodes) for n in lags if n not in uniform}
+    links = [DelayedEdge(s, enter.get(t, t), delays.get((s, t), 0) + uniform.get(t, 0)) for s, t in flat.edges]
     operations = {n: _operation(node, n, shapes, dt, dialect) for n, node in flat.nodes.items()}
     for node, first in enter.items():
         operations[first] = Add()
         for lag, mask in _masks(lags[node].reshape(shapes.entering[node])):
-            part = _fresh(f"{node}.{lag}", operations)
+            part = unused_name(f"{node}.{lag}", operations)
             operations[part] = OneToOne(mask)
             links += [DelayedEdge(first, part, lag), DelayedEdge(part, node)]
-    links, gone = dissolve(links, [n for n, operation in operations.items() if isinstance(operation, Add)])
-    return _assembled(Graph(name), {n: o for n, o in operations.items() if n not in gone}, links)
+    links, dissolved = dissolve(links, [n for n, operation in operations.items() if isinstance(operation, Add)])
+    return _assembled(Graph(name), {n: o for n, o in operations.items() if n not in dissolved}, links)
 
 
 def _masks(lags: Array) -> Iterator[tuple[int, Array]]:
@@ -99,7 +99,7 @@ def _assembled(graph: Graph, operations: Mapping[str, Operation], links: list[De
     for name in _order(operations, links):
         operation = enter[name] = graph.add(name, operations[name])
         if sources[name] > 1 and not isinstance(operations[name], Population | Add):
-            enter[name] = graph.add(_fresh(f"{name}.sum", [*operations, *graph.names]), Add())
+            enter[name] = graph.add(unused_name(f"{name}.sum", [*operations, *graph.names]), Add())
             graph.connect(enter[name], operation)
     for link in links:
         graph.connect(link.source, enter[link.target], delay=link.delay)
@@ -137,13 +137,6 @@ def _operation(node: NirNode, name: str, shapes: Shapes, dt: float, dialect: Dia
             return window_operation(node)
         case _:
             return population(node, shape, dt, dialect)
-
-
-def _fresh(name: str, taken: Container[str]) -> str:
-    found, number = name, 1
-    while found in taken:
-        found, number = f"{name}_{number}", number + 1
-    return found
 
 
 def _weights(array: Array) -> Array:

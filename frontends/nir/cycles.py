@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import networkx as nx
 
 from snnc.frontends.nir.errors import NirCycleError
-from snnc.frontends.nir.reading.fields import NEURONS
+from snnc.frontends.nir.reading.fields import NEURONS, NirNode
 from snnc.frontends.nir.reading.flatten import Edge, Flat
+from snnc.frontends.nir.wiring import DelayedEdge
 
 
 def closing_edges(flat: Flat, delayed: Mapping[Edge, int]) -> list[Edge]:
@@ -79,3 +81,31 @@ def _moved(edge: Edge, flat: Flat, delayed: Mapping[Edge, int]) -> Edge:
             return first
         edge = (sources[0], edge[0])
     return edge
+
+
+def plain_links(links: Iterable[DelayedEdge], nodes: Mapping[str, Any]) -> set[DelayedEdge]:
+    """Return the one-step links to which a reader assigns their delay if they are written as plain edges.
+
+    Parameters
+    ----------
+    links
+        Between nodes of the file.
+    nodes
+        Nodes of the nir package by name.
+    """
+    links = list(links)
+    chosen = {link for link in links if link.delay == 1}
+    while chosen:
+        flat = Flat({name: NirNode(name, type(node).__name__) for name, node in nodes.items()})
+        for link in links:
+            flat.connect(link.source, link.target)
+        delayed = {(link.source, link.target): link.delay for link in links if link.delay and link not in chosen}
+        try:
+            closing = set(closing_edges(flat, delayed))
+        except NirCycleError:
+            return set()
+        closed = {link for link in chosen if (link.source, link.target) in closing}
+        if closed == chosen:
+            break
+        chosen = closed
+    return chosen

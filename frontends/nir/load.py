@@ -54,7 +54,7 @@ def load_described(path: str | Path, *, dt: float | None = None, dialect: str = 
         found = graph if file.notes is None else described(file.notes, graph, how)
         return found, found is not graph
     except (RecursionError, MemoryError) as error:
-        raise NirTooLargeError(f"{path} nests too deep or needs more memory than there is ({type(error).__name__}).") from None
+        raise NirTooLargeError(f"{path} is nested too deeply or needs more memory than is available ({type(error).__name__}).") from None
 
 
 def _load(name: str, file: NirGraph, dt: float | None, dialect: Dialect) -> Graph:
@@ -69,7 +69,7 @@ def _load(name: str, file: NirGraph, dt: float | None, dialect: Dialect) -> Grap
     for edge in closing:
         delays[edge] = delays.get(edge, 0) + 1
     graph = build(name, flat, shapes, delays, lags, dt=step, dialect=dialect)
-    graph.assumptions = [text for text in (*notes, *_about(flat, step, closing), *flat.notes) if text]
+    graph.assumptions = [text for text in (*notes, *_notes_about(flat, step, closing), *flat.notes) if text]
     verify(graph)
     return graph
 
@@ -86,7 +86,7 @@ def _time_step(file: NirGraph, dt: float | None, dialect: Dialect) -> tuple[floa
     return float(found), f"dt = {found:g} s, {'as given' if source == 'given' else 'from the metadata of the file'}."
 
 
-def _about(flat: Flat, dt: float, closing: list[Edge]) -> list[str]:
+def _notes_about(flat: Flat, dt: float, closing: list[Edge]) -> list[str]:
     notes = []
     if closing:
         named = ", ".join(f"{s} -> {t}" for s, t in closing[:6])
@@ -102,11 +102,13 @@ def _about(flat: Flat, dt: float, closing: list[Edge]) -> list[str]:
 def _bypassed(graph: NirGraph) -> NirGraph:
     """Lead the input of a nested recurrent graph to its neurons where its edges lead through the recurrent weights."""
     nodes = {name: _bypassed(node) if isinstance(node, NirGraph) else node for name, node in graph.nodes.items()}
-    edges = [(source, _behind(graph, target) if graph.path and _is(graph, source, "Input") else target) for source, target in graph.edges]
+    edges = [
+        (source, _neuron_after(graph, target) if graph.path and _is(graph, source, "Input") else target) for source, target in graph.edges
+    ]
     return replace(graph, nodes=nodes, edges=tuple(dict.fromkeys(edges)))
 
 
-def _behind(graph: NirGraph, name: str) -> str:
+def _neuron_after(graph: NirGraph, name: str) -> str:
     """Return the neuron that the linear node `name` leads to and comes from; else `name`."""
     after = [t for s, t in graph.edges if s == name]
     if _is(graph, name, *_LINEAR) and len(after) == 1 and _is(graph, after[0], *FIRING) and (after[0], name) in graph.edges:

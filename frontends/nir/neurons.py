@@ -19,7 +19,7 @@ from snnc.compiler.neurons.neuron import NeuronModel, neuron
 from snnc.frontends.nir.dialects import Dialect
 from snnc.frontends.nir.reading.fields import FIRING, NirNode
 
-_NEAR: Final = 2e-6
+_ROUNDING: Final = 2e-6
 """Relative error within which a gain written as a quotient of float32 numbers is 1."""
 
 
@@ -62,7 +62,7 @@ class _Reader:
 
     def plain(self) -> bool:
         """Return whether the current enters as it is and nothing leaks to another value than 0."""
-        return not self.value("v_leak").any() and all(bool(np.all(np.abs(gain - 1) < _NEAR)) for gain in self._gains())
+        return not self.value("v_leak").any() and all(bool(np.all(np.abs(gain - 1) < _ROUNDING)) for gain in self._gains())
 
     def _unit(self, name: str) -> Array:
         """Return the r or w_in with which a current enters as it is."""
@@ -127,7 +127,7 @@ CUBA_LI: Final = neuron(
 SYNAPSE: Final = "syn = syn + (dt/tau_syn)*(w_in*i - syn)"
 """The synaptic current of the standard."""
 PLAIN_SYNAPSE: Final = "syn = syn - (dt/tau_syn)*syn + w_in*i"
-"""A synaptic current that jumps by the whole input."""
+"""A synaptic current that jumps by the full input."""
 UPDATES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "I": ("{v} + dt*r*i", ("dt", "r")),
     "LI": ("{v} + (dt/tau)*((v_leak - {v}) + r*i)", ("dt", "tau", "v_leak", "r")),

@@ -8,7 +8,7 @@ import numpy as np
 
 from snnc.compiler.errors import ChannelError, WindowError
 from snnc.compiler.ir.arrays.windows import output_shape
-from snnc.compiler.ir.graph import Array, Conv, Pool, Shape
+from snnc.compiler.ir.graph import Conv, Pool, Shape
 from snnc.frontends.nir.errors import NirFieldError, NirShapeError
 from snnc.frontends.nir.reading.fields import NirNode
 
@@ -37,8 +37,9 @@ def window_operation(node: NirNode) -> Conv | Pool:
     dilation = _numbers(node, "dilation", rank, 1)
     padding = _padding(node, rank, weight.shape[2:], dilation)
     if node.words.get("padding") == "same" and stride != (1,) * rank:
-        raise NirFieldError(f"{_text(node)} has padding 'same' and stride {list(stride)}; 'same' goes with stride 1, give numbers instead.")
-    return Conv(weight, _bias(node, weight), stride, padding, dilation, _numbers(node, "groups", 1, 1)[0])
+        raise NirFieldError(f"{_text(node)} has padding 'same' and stride {list(stride)}; 'same' requires stride 1; give numbers instead.")
+    check_bias(node)
+    return Conv(weight, node.fields["bias"].astype(np.float32), stride, padding, dilation, _numbers(node, "groups", 1, 1)[0])
 
 
 def leaving_shape(node: NirNode, entering: Shape) -> Shape:
@@ -58,13 +59,19 @@ def leaving_shape(node: NirNode, entering: Shape) -> Shape:
         raise NirShapeError(error.text) from None
 
 
-def _bias(node: NirNode, weight: Array) -> Array:
-    bias = node.fields["bias"].astype(np.float32)
-    if bias.shape != weight.shape[:1]:
+def check_bias(node: NirNode) -> None:
+    """Check that the bias of `node`, if it has one, has a value for each row of its weight.
+
+    Raises
+    ------
+    NirShapeError
+        It has another shape.
+    """
+    weight, bias = node.fields["weight"], node.fields.get("bias")
+    if bias is not None and bias.shape != weight.shape[:1]:
         raise NirShapeError(
             f"the bias of {_text(node)} has the shape {list(bias.shape)}; its weight {list(weight.shape)} needs [{weight.shape[0]}]."
         )
-    return bias
 
 
 def _padding(node: NirNode, rank: int, kernel: Shape, dilation: tuple[int, ...]) -> tuple[tuple[int, int], ...]:

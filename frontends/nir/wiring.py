@@ -17,7 +17,7 @@ class DelayedEdge:
 
 
 def dissolve(links: Iterable[DelayedEdge], passing: Iterable[str]) -> tuple[list[DelayedEdge], set[str]]:
-    """Leave out nodes of `passing`, which hand on the sum of what arrives, and connect their sources with their targets.
+    """Remove nodes of `passing`, which pass on the sum of their inputs, and connect their sources with their targets.
 
     A node with several sources and several targets stays, so that the links never become more; so does one that leads to itself.
 

@@ -90,9 +90,9 @@ def unfolded(module: Any, values: Mapping[str, Array], originals: Mapping[str, A
     found = {name: weight / norm.gain.reshape(-1, *(1,) * (weight.ndim - 1))}
     bias = values.get(f"{node}.bias")
     if bias is not None:
-        kept = 0.0 if own is None else _array(own) * norm.gain
+        folded_bias = 0.0 if own is None else _array(own) * norm.gain
         if norm.affine:
-            found[f"{norm.name}.bias"] = _array(state[f"{norm.name}.bias"]) + bias - kept - norm.shift
+            found[f"{norm.name}.bias"] = _array(state[f"{norm.name}.bias"]) + bias - folded_bias - norm.shift
         elif own is not None:
             found[f"{name.removesuffix('weight')}bias"] = (bias - norm.shift) / norm.gain
         else:

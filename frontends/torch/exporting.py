@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from snnc.compiler.errors import ToolMissingError
 from snnc.frontends.onnx.writer.errors import TorchExportError, TorchModuleError
-from snnc.frontends.torch.own_operators import written_out
+from snnc.frontends.torch.spikingjelly_operators import as_torch_operations
 
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 EXPORTERS: Final = ("TorchScript", "dynamo")
@@ -73,15 +73,15 @@ def export(call: ExportedCall, file: Path) -> None:
         for name in call.exporters:
             dynamo = name == "dynamo"
             try:
-                # a change of the gradient's mode inside is more than the newer exporter takes
-                with torch.set_grad_enabled(dynamo), _quiet(), nullcontext() if dynamo else written_out():
+                # a change of the gradient's mode inside is not supported by the newer exporter
+                with torch.set_grad_enabled(dynamo), _without_messages(), nullcontext() if dynamo else as_torch_operations():
                     _call_exporter(torch, copy.deepcopy(call.module), call.arguments, file, names, dynamo, _OPSET[name])
             except Exception as error:  # exporters raise whatever they meet
                 failures.append(f"{name}: {first_line(error)}")
             else:
                 return
     raise TorchExportError(
-        f"PyTorch exports {call.title} neither way ({'; '.join(failures)}). Export it yourself and give snnc.load the file."
+        f"PyTorch exports {call.title} with neither exporter ({'; '.join(failures)}). Export it yourself and give snnc.load the file."
     )
 
 
@@ -113,8 +113,8 @@ def export_evaluated(module: Any, examples: Mapping[str, npt.ArrayLike], folder:
     names = ["x"] if len(needed) < 2 and "x" in examples and not set(needed) & set(examples) else needed
     missing = [name for name in names if name not in examples]
     if missing:
-        held = ", ".join(examples) or "nothing"
-        raise TorchModuleError(f"{type(module).__name__}.forward takes {', '.join(missing)}, and the sample data hold {held}.")
+        names_given = ", ".join(examples) or "nothing"
+        raise TorchModuleError(f"{type(module).__name__}.forward takes {', '.join(missing)}, and the sample data hold {names_given}.")
     arguments = tuple(torch.as_tensor(np.asarray(examples[name], np.float32)) for name in names)
     title = type(module).__name__
     file = folder / f"{title}.onnx"
@@ -155,7 +155,7 @@ def first_line(error: Exception) -> str:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _without_messages() -> Iterator[None]:
     """Hide exporters' messages about other packages from the user."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level

@@ -84,12 +84,12 @@ def blocks(name: str, tensor: Array, value: Array, original: Array | None) -> li
         return []
     found = []
     for transposed in (False, True) if original.ndim == 2 else (False,):
-        laid = original.T if transposed else original
-        rows = len(laid)
-        if tensor.ndim != laid.ndim or tensor.shape[1:] != laid.shape[1:] or len(tensor) == rows or len(tensor) % rows:
+        oriented = original.T if transposed else original
+        rows = len(oriented)
+        if tensor.ndim != oriented.ndim or tensor.shape[1:] != oriented.shape[1:] or len(tensor) == rows or len(tensor) % rows:
             continue
         starts = range(0, len(tensor), rows)
-        found += [Form(name, transposed, rows=(k, k + rows)) for k in starts if np.array_equal(tensor[k : k + rows], laid)]
+        found += [Form(name, transposed, rows=(k, k + rows)) for k in starts if np.array_equal(tensor[k : k + rows], oriented)]
     return found
 
 
@@ -97,25 +97,25 @@ def _plain(name: str, tensor: Array, value: Array, original: Array | None) -> Fo
     squeezed = np.squeeze(tensor).shape
     before = value if original is None else original
     for transposed in (False, True) if value.ndim == 2 else (False,):
-        laid = before.T if transposed else before
-        if original is not None and laid.ndim == 1 and laid.size == tensor.size:  # one value a neuron
-            laid = laid.reshape(squeezed)
-        if np.squeeze(laid).shape != squeezed and value.size != 1:
+        oriented = before.T if transposed else before
+        if original is not None and oriented.ndim == 1 and oriented.size == tensor.size:  # one value a neuron
+            oriented = oriented.reshape(squeezed)
+        if np.squeeze(oriented).shape != squeezed and value.size != 1:
             continue
         if value.size == 1 and tensor.size != 1 and original is None:
             continue
-        if original is None or np.array_equal(np.broadcast_to(np.squeeze(laid), squeezed), np.squeeze(tensor)):
+        if original is None or np.array_equal(np.broadcast_to(np.squeeze(oriented), squeezed), np.squeeze(tensor)):
             return Form(name, transposed)
     return None
 
 
-def laid_out(value: Array, form: Form, tensor: Array) -> npt.NDArray[Any] | None:
+def tensor_values(value: Array, form: Form, tensor: Array) -> npt.NDArray[Any] | None:
     """Return the contents of the tensor (or its rows) that give `value` in the network; None if there are none."""
     if form.function:
         with np.errstate(all="ignore"):
             value = FUNCTIONS[form.function][1](value)
         if not np.isfinite(value).all():
             return None
-    laid = value.T if form.transposed else value
+    oriented = value.T if form.transposed else value
     tensor = tensor if form.rows is None else tensor[slice(*form.rows)]
-    return np.broadcast_to(laid.reshape(tensor.shape) if value.size == tensor.size else laid, tensor.shape).astype(tensor.dtype)
+    return np.broadcast_to(oriented.reshape(tensor.shape) if value.size == tensor.size else oriented, tensor.shape).astype(tensor.dtype)

@@ -15,12 +15,12 @@ from snnc.frontends.onnx.errors import OnnxError
 from snnc.frontends.onnx.load import load_onnx
 from snnc.frontends.onnx.writer.errors import TorchModuleError
 from snnc.frontends.torch.exporting import EXPORTERS, ExportedCall, argument_names, export, require_torch
-from snnc.frontends.torch.held import hold_back
-from snnc.frontends.torch.marking import clamped, write_marks
-from snnc.frontends.torch.naming import keep_shared, learnable_as_in, named_after
+from snnc.frontends.torch.marking import clamped_parameters, write_marks
+from snnc.frontends.torch.masked_gradients import freeze_masked_entries
+from snnc.frontends.torch.naming import copy_learnable, freeze_shared, with_module_names
 from snnc.frontends.torch.notices import notices, unclamped
-from snnc.frontends.torch.own_operators import has_own_operators
-from snnc.frontends.torch.states import how_it_runs, let_gradients_pass, own_copy, sequence_module, short
+from snnc.frontends.torch.spikingjelly_operators import has_spikingjelly_neurons
+from snnc.frontends.torch.states import enable_gradients, find_call_pattern, private_copy, sequence_module, shortened
 
 SLOW: Final = 20.0
 """Seconds after which a note says that an export is slow."""
@@ -44,7 +44,7 @@ def from_torch(module: Any, example: Any, *, steps: int | None = None) -> Graph:
     Parameters
     ----------
     module
-        A ``torch.nn.Module`` that takes whole sequences, or one step. It is not changed.
+        A ``torch.nn.Module`` that reads complete sequences, or one step. It is not changed.
     example
         One argument of ``forward``, or a tuple of them: tensors, arrays, or states of several tensors. A sequence, [steps, batch, …],
         or a single step if the states are arguments too. The network does not depend on the values, and the number of steps costs
@@ -76,53 +76,53 @@ def from_torch(module: Any, example: Any, *, steps: int | None = None) -> Graph:
     """
     torch = require_torch()
     if not isinstance(module, torch.nn.Module):
-        raise TorchModuleError(f"{type(module).__name__} is no torch.nn.Module; give the module itself.")
-    is_one = not isinstance(example, tuple | list) or hasattr(example, "_fields")
-    arguments = tuple(torch.utils._pytree.tree_map(_tensor, a) for a in ((example,) if is_one else example))
+        raise TorchModuleError(f"{type(module).__name__} is not a torch.nn.Module; give the module itself.")
+    single = not isinstance(example, tuple | list) or hasattr(example, "_fields")
+    arguments = tuple(torch.utils._pytree.tree_map(_tensor, a) for a in ((example,) if single else example))
     return _imported(module, arguments, steps)
 
 
 def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None) -> Graph:
     torch = require_torch()
-    own, title = own_copy(module), type(module).__name__
-    found = how_it_runs(own, arguments, title)
-    if found.each:
-        arguments = short(arguments)
+    module_copy, title = private_copy(module), type(module).__name__
+    pattern = find_call_pattern(module_copy, arguments, title)
+    if pattern.each_step:
+        arguments = shortened(arguments)
     else:
         _advise_short(torch, arguments)
-    without = let_gradients_pass(own, found, arguments)
+    cut = enable_gradients(module_copy, pattern, arguments)
     names, leaves = tuple(argument_names(module, arguments)), tuple(torch.utils._pytree.tree_leaves(arguments))
     began = time.monotonic()
 
     def exported(part: Any, exporters: tuple[str, ...]) -> Graph:
         with temporary_folder() as folder:
             file = Path(folder) / f"{title}.onnx"
-            export(ExportedCall(sequence_module(part, found, arguments), title, leaves, names, exporters), file)
+            export(ExportedCall(sequence_module(part, pattern, arguments), title, leaves, names, exporters), file)
             write_marks(file)
             graph = load_onnx(file, steps=steps, marked=True)
-            graph.assumptions.extend(unclamped(clamped(file), part))
+            graph.assumptions.extend(unclamped(clamped_parameters(file), part))
             return graph
 
     def read(part: Any) -> Graph:
         try:
             graph = exported(part, EXPORTERS)
         except OnnxError:
-            if not has_own_operators(part):
+            if not has_spikingjelly_neurons(part):
                 raise
             graph = exported(part, EXPORTERS[::-1])
-        if steps is not None or found.each:
+        if steps is not None or pattern.each_step:
             graph.steps = steps
         return graph
 
-    graph = named_after(read(own), own, read)
-    learnable_as_in(graph, module)
-    several = keep_shared(graph, module)
-    hold_back(graph, module)
+    graph = with_module_names(read(module_copy), module_copy, read)
+    copy_learnable(graph, module)
+    shared = freeze_shared(graph, module)
+    freeze_masked_entries(graph, module)
     graph.assumptions.extend(
-        f"SNNC-W271: the output of {name!r} carries no gradient in the module; what is in front of it does not learn." for name in without
+        f"SNNC-W271: the output of {name!r} carries no gradient in the module; the layers before it do not learn." for name in cut
     )
-    graph.assumptions.extend(notices(graph, module, several))
-    _say_slow(time.monotonic() - began)
+    graph.assumptions.extend(notices(graph, module, shared))
+    _warn_slow(time.monotonic() - began)
     return graph
 
 
@@ -143,7 +143,7 @@ def _advise_short(torch: Any, arguments: tuple[Any, ...]) -> None:
         )
 
 
-def _say_slow(seconds: float) -> None:
+def _warn_slow(seconds: float) -> None:
     if seconds > SLOW:
         warnings.warn(
             f"exporting the module and reading it took {seconds:.0f} s; an example with fewer steps is faster "

@@ -1,4 +1,4 @@
-"""Values that are constants to a module's gradient: observed while PyTorch's autograd runs it, and kept in the export.
+"""Values that are constants to a module's gradient: observed while PyTorch's autograd runs it, and marked in the export.
 
 The module runs under autograd, with inputs that require a gradient. If a value depends on such an input but requires no gradient itself,
 it was cut: by ``detach``, ``data`` or ``no_grad``, or by a comparison outside of a surrogate function. The trace has an operator of snnc
@@ -7,7 +7,7 @@ at that place; in the file it is an ``Identity`` whose name says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -16,11 +16,12 @@ from typing import Any, Final
 import numpy as np
 
 from snnc.frontends.onnx.recovery.detaching import MARK, PARAMETER
+from snnc.frontends.torch.autograd_functions import replacing_apply
 from snnc.frontends.torch.exporting import OPSET, require_torch
-from snnc.frontends.torch.own_operators import reference_of
+from snnc.frontends.torch.spikingjelly_operators import reference_of
 
 _DOMAIN: Final = "snnc"
-_MAKERS: Final = ("_like", "new_", "zeros", "ones", "full", "empty", "rand", "eye", "arange", "tensor")
+_VALUE_INDEPENDENT: Final = ("_like", "new_", "zeros", "ones", "full", "empty", "rand", "eye", "arange", "tensor")
 """Substrings of the names of functions that use only shapes and types of their arguments."""
 _LAYERS: Final = ("linear", "conv", "matmul", "mm", "norm", "lstm", "gru", "rnn", "einsum", "embedding", "bilinear")
 """Substrings of the names of functions that take parameters as weights."""
@@ -41,20 +42,14 @@ def marking(module: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
     torch = require_torch()
     _define(torch)
     mode = _mode(torch, {id(p): name for name, p in module.named_parameters() if p.requires_grad}, {id(leaf) for leaf in inputs})
-    function = torch.autograd.Function
-    apply = function.__dict__["apply"]
 
-    def watched(cls: Any, *arguments: Any, **named: Any) -> Any:
+    def watched(call: Callable[..., Any], _: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         with mode.inside():
-            found = apply.__func__(cls, *arguments, **named)
+            found = call(*arguments)
         return mode.marked(found, (arguments, named))
 
-    function.apply = classmethod(watched)
-    try:
-        with nullcontext() if torch.is_grad_enabled() else torch.enable_grad(), mode:
-            yield
-    finally:
-        function.apply = apply
+    with replacing_apply(watched), nullcontext() if torch.is_grad_enabled() else torch.enable_grad(), mode:
+        yield
 
 
 def needing_gradients(leaves: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -77,13 +72,13 @@ def write_marks(file: Path) -> None:
             label = next((a.s.decode() for a in node.attribute if a.name == "label"), None)
             name = f"{MARK}_{number}" if label is None else f"{PARAMETER}{label}"
             node.CopyFrom(onnx.helper.make_node("Identity", node.input, node.output, name=name))
-    kept = [o for o in model.opset_import if o.domain != _DOMAIN]
+    opsets = [o for o in model.opset_import if o.domain != _DOMAIN]
     del model.opset_import[:]
-    model.opset_import.extend(kept)
+    model.opset_import.extend(opsets)
     onnx.save(model, str(file))
 
 
-def clamped(file: Path) -> dict[str, tuple[float, float]]:
+def clamped_parameters(file: Path) -> dict[str, tuple[float, float]]:
     """Return the parameters of neurons, by label, that an exported file with marks clips to constants, and the bounds."""
     import onnx
 
@@ -160,14 +155,14 @@ def _mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> Any:
             named = named or {}
             if function is torch.Tensor.requires_grad.__set__:
                 return None  # of a constant, which tracing then refuses; initial states need no gradient here
-            whole = reference_of(function)
-            if whole is not None and not self._depth:
+            reference = reference_of(function)
+            if reference is not None and not self._depth:
                 with self:
-                    return whole(*arguments, **named)
+                    return reference(*arguments, **named)
             if torch.jit.is_tracing() and not self._depth:
                 arguments, named = tree.tree_map(partial(self._named, not _multiplies(function)), (arguments, named))
             found = function(*arguments, **named)
-            return found if _makes(function) else self.marked(found, (arguments, named))
+            return found if _ignores_values(function) else self.marked(found, (arguments, named))
 
         def marked(self, found: Any, arguments: Any) -> Any:
             """Put the operator after the values in `found` that require no gradient although one in `arguments` does."""
@@ -210,6 +205,6 @@ def _multiplies(function: Any) -> bool:
     return name.startswith("__get") or name in _NO_VALUES or any(part in name for part in _LAYERS)
 
 
-def _makes(function: Any) -> bool:
+def _ignores_values(function: Any) -> bool:
     name = getattr(function, "__name__", "")
-    return any(part in name for part in _MAKERS)
+    return any(part in name for part in _VALUE_INDEPENDENT)

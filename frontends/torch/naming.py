@@ -17,10 +17,10 @@ from snnc.compiler.passes.edit import add_edge, replace_operation
 from snnc.frontends.torch.batchnorm import folds
 from snnc.frontends.torch.exporting import require_torch
 from snnc.frontends.torch.forms import Form, blocks, forms
-from snnc.frontends.torch.states import own_copy
+from snnc.frontends.torch.states import private_copy
 
 
-def named_after(graph: Graph, module: Any, read: Callable[[Any], Graph]) -> Graph:
+def with_module_names(graph: Graph, module: Any, read: Callable[[Any], Graph]) -> Graph:
     """Give layers the module's names if the values of their weights identify them.
 
     Parameters
@@ -36,13 +36,13 @@ def named_after(graph: Graph, module: Any, read: Callable[[Any], Graph]) -> Grap
     twins = _twins(module)
     found = graph
     if twins:
-        other = own_copy(module)
-        _tell_apart(other, twins)
+        other = private_copy(module)
+        _make_distinct(other, twins)
         try:
             found = read(other)
         except SnncError:
             return graph
-        if not _alike(graph, found):
+        if not _same_structure(graph, found):
             return graph
         tensors = arrays(other)
         bases = folds(other)
@@ -51,10 +51,9 @@ def named_after(graph: Graph, module: Any, read: Callable[[Any], Graph]) -> Grap
     return _renamed(_with_parameter_names(graph, found, tensors), _names(found, tensors, bases))
 
 
-def learnable_as_in(graph: Graph, module: Any) -> None:
+def copy_learnable(graph: Graph, module: Any) -> None:
     """Take over the learnable parameters from the module, if values identify them."""
-    trained = {name: t.detach().cpu().numpy() for name, t in module.named_parameters() if t.requires_grad}
-    frozen = {name: t.detach().cpu().numpy() for name, t in module.named_parameters() if not t.requires_grad}
+    trained, frozen = (_parameter_arrays(module, trained=wanted) for wanted in (True, False))
     for name, layer in graph.of_type(*WEIGHTED):
         if layer.weight is None:
             continue
@@ -64,7 +63,7 @@ def learnable_as_in(graph: Graph, module: Any) -> None:
         )
         if of_frozen and not of_trained:
             replace_operation(graph, name, replace(layer, learnable=False))
-    owners = {name.rpartition(".")[0] for name in arrays(module)}
+    owners = _layers(module)
     for name, population in graph.of_type(Population):
         ours = _parameters(population)
         own = {n: t for n, t in trained.items() if n.rpartition(".")[0] == name}
@@ -73,13 +72,12 @@ def learnable_as_in(graph: Graph, module: Any) -> None:
         replace_operation(graph, name, replace(population, learnable=population.learnable | found))
 
 
-def keep_shared(graph: Graph, module: Any) -> list[str]:
+def freeze_shared(graph: Graph, module: Any) -> list[str]:
     """Turn neuron parameters that several populations hold into constants, in place, and return their names in the module.
 
     Each population would learn its own copy, by its own part of the gradient.
     """
-    trained = {name: t.detach().cpu().numpy() for name, t in module.named_parameters() if t.requires_grad}
-    owners = {name.rpartition(".")[0] for name in arrays(module)}
+    trained, owners = _parameter_arrays(module, trained=True), _layers(module)
     holders: dict[tuple[str, str], set[str]] = {}
     for node, population in graph.of_type(Population):
         for parameter, value in _parameters(population).items():
@@ -104,6 +102,15 @@ def arrays(module: Any) -> dict[str, Array]:
     return {name: np.asarray(t.detach().cpu().numpy()) for name, t in state.items() if t.is_floating_point()}
 
 
+def _parameter_arrays(module: Any, *, trained: bool) -> dict[str, Array]:
+    return {name: t.detach().cpu().numpy() for name, t in module.named_parameters() if t.requires_grad == trained}
+
+
+def _layers(module: Any) -> set[str]:
+    """Names of the layers that hold tensors."""
+    return {name.rpartition(".")[0] for name in arrays(module)}
+
+
 def _parameters(population: Population) -> dict[str, Array]:
     return {p: np.asarray(population.parameters.get(p, default)) for p, default in population.model.parameters.items()}
 
@@ -125,7 +132,7 @@ def _with_parameter_names(graph: Graph, found: Graph, tensors: Mapping[str, Arra
                 new[parameter] = names.pop()
         if new:
             ours = graph.operation(name)
-            assert isinstance(ours, Population)  # _alike
+            assert isinstance(ours, Population)  # _same_structure
             replace_operation(other, name, _with_names(ours, new))
     return other
 
@@ -153,20 +160,20 @@ def _twins(module: Any) -> list[str]:
     found = []
     for name, parameter in module.named_parameters():
         key = key_of(parameter)
-        halfway = name.rpartition(".")[2] == "w" and not parameter.any()  # where a sigmoid and its complement are equal
-        if parameter.requires_grad and (key in seen or halfway):
+        symmetric = name.rpartition(".")[2] == "w" and not parameter.any()  # where a sigmoid and its complement are equal
+        if parameter.requires_grad and (key in seen or symmetric):
             found.append(name)
         seen.setdefault(key, name)
     return found
 
 
-def _tell_apart(module: Any, names: list[str]) -> None:
+def _make_distinct(module: Any, names: list[str]) -> None:
     with require_torch().no_grad():
         for number, name in enumerate(names, start=1):
             module.get_parameter(name).add_(1e-3 * number)
 
 
-def _alike(one: Graph, other: Graph) -> bool:
+def _same_structure(one: Graph, other: Graph) -> bool:
     """Return whether two graphs differ in numbers only."""
     same = one.names == other.names and one.edges == other.edges
     return same and all(type(one.operation(n)) is type(other.operation(n)) for n in one.names)

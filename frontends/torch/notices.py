@@ -12,9 +12,9 @@ from snnc.frontends.torch.forms import FUNCTIONS, blocks, forms
 _MOST: Final = 6
 
 
-def notices(graph: Graph, module: Any, several: list[str]) -> list[str]:
-    """Return the sentences about a module and the network read from it; parameters `several` are held by several populations."""
-    return [*_functions(graph), *_normalised(module), *_dropped(module), *_constant(graph, module, several), *_shared(several)]
+def notices(graph: Graph, module: Any, shared: list[str]) -> list[str]:
+    """Return the sentences about a module and the network read from it; parameters `shared` are held by several populations."""
+    return [*_functions(graph), *_normalised(module), *_dropped(module), *_constant(graph, module, shared), *_shared(shared)]
 
 
 def _functions(graph: Graph) -> Iterator[str]:
@@ -25,7 +25,7 @@ def _functions(graph: Graph) -> Iterator[str]:
                 inner = parameter.removeprefix(f"{function}_")
                 yield (
                     f"SNNC-W272: training changes {parameter!r} of {name!r} itself, not the {inner!r} that the module computes it from: "
-                    "a step of the same learning rate is another one."
+                    "the same learning rate gives another step."
                 )
 
 
@@ -33,18 +33,18 @@ def _normalised(module: Any) -> Iterator[str]:
     found = [norm.name for norm in normalisations(module)]
     if found:
         yield (
-            f"SNNC-W273: the batch normalisations {_listed(found)} belong to the weights in front of them, by running statistics: "
-            "training changes the products, and no statistics."
+            f"SNNC-W273: the batch normalisations {_listed(found)} are folded into the weights before them, with their running statistics: "
+            "training changes the products and not the statistics."
         )
 
 
 def _dropped(module: Any) -> Iterator[str]:
     found = [name for name, part in module.named_modules() if "Dropout" in type(part).__name__ and getattr(part, "p", None)]
     if found:
-        yield f"SNNC-W274: the dropout of {_listed(found)} does nothing in snnc, in training neither."
+        yield f"SNNC-W274: the dropout of {_listed(found)} has no effect in snnc, not even in training."
 
 
-def _constant(graph: Graph, module: Any, said: Collection[str]) -> Iterator[str]:
+def _constant(graph: Graph, module: Any, reported: Collection[str]) -> Iterator[str]:
     """Say which parameters learn in the module only."""
     learned = {(name, parameter) for name, population in graph.of_type(Population) for parameter in population.learnable}
     names = {parameter for _, parameter in learned}
@@ -53,7 +53,7 @@ def _constant(graph: Graph, module: Any, said: Collection[str]) -> Iterator[str]
     folded = bool(normalisations(module))
     missing = []
     for name, parameter in module.named_parameters():
-        if name in said:
+        if name in reported:
             continue
         value = parameter.detach().cpu().numpy()
         last = name.rpartition(".")[2]
@@ -64,7 +64,7 @@ def _constant(graph: Graph, module: Any, said: Collection[str]) -> Iterator[str]
             continue
         missing.append(name)
     if missing:
-        yield f"SNNC-W275: {_listed(missing)} of the module learn there, and are constants of the network or take no part in it."
+        yield f"SNNC-W275: {_listed(missing)} of the module learn there, and are constants of the network or not part of it."
 
 
 def unclamped(bounds: Mapping[str, tuple[float, float]], module: Any) -> Iterator[str]:
@@ -75,7 +75,7 @@ def unclamped(bounds: Mapping[str, tuple[float, float]], module: Any) -> Iterato
         names = [name for name, pair in inside.items() if pair == (low, high)]
         yield (
             f"SNNC-W276: the module clamps {_listed(names)} to {low:g} to {high:g}, and the network has no clamp: training may leave that "
-            "range, where the module computes something else. Train with a smaller learning rate if it does."
+            "range, outside which the module computes other values. Train with a smaller learning rate if it does."
         )
 
 
@@ -84,7 +84,7 @@ def _shared(names: list[str]) -> Iterator[str]:
     if names:
         yield (
             f"SNNC-W277: {_listed(names)} of the module learn there, and are constants of the network: several populations hold them, "
-            "and would train them apart."
+            "and would train separate copies."
         )
 
 

@@ -1,4 +1,4 @@
-"""Modules that keep their neurons' states inside, or pass them on, as a function of a whole sequence.
+"""Modules that store their neurons' states, or pass them on, as a function of a complete sequence.
 
 Frameworks carry states in different ways. SpikingJelly's neurons, and snnTorch's if no membrane is passed, keep them as attributes
 between calls; Norse's cells return them, and start from rest if none is given. A module whose neurons run one step per call is called
@@ -17,18 +17,18 @@ from functools import partial
 from typing import Any, Final
 
 from snnc.frontends.onnx.writer.errors import HiddenStateExampleError, StateLostError, TorchExportError, TorchFunctionError
+from snnc.frontends.torch.autograd_functions import watching_functions
 from snnc.frontends.torch.exporting import first_line, require_torch
-from snnc.frontends.torch.functions import watching_functions
 from snnc.frontends.torch.marking import marking, needing_gradients
 
 STEPS: Final = 5
 """Number of exported steps of a one-step module: enough to recognise how a step repeats."""
 
 
-def own_copy(module: Any) -> Any:
+def private_copy(module: Any) -> Any:
     """Copy a module that may hold states with gradients, at rest and in ``eval()`` mode."""
     found = _copy_of(module).eval()
-    put_to_rest(found)
+    reset_states(found)
     return found
 
 
@@ -36,14 +36,14 @@ def _copy_of(module: Any) -> Any:
     torch = require_torch()
     memo: dict[int, Any] = {}
     for part in module.modules():
-        held = [*vars(part).values(), *part._buffers.values(), *getattr(part, "_memories", {}).values()]
-        for value in torch.utils._pytree.tree_leaves(held):
+        values = [*vars(part).values(), *part._buffers.values(), *getattr(part, "_memories", {}).values()]
+        for value in torch.utils._pytree.tree_leaves(values):
             if isinstance(value, torch.Tensor) and not value.is_leaf:
                 memo[id(value)] = value.detach().clone()
     return copy.deepcopy(module, memo)
 
 
-def put_to_rest(module: Any) -> None:
+def reset_states(module: Any) -> None:
     """Set the states inside a module to those before its first step, as each framework does."""
     for part in module.modules():
         if hasattr(part, "_memories"):
@@ -53,14 +53,14 @@ def put_to_rest(module: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Found:
-    """The way a module runs: `each` calls it once per step, `hands_on` with its returned state."""
+class CallPattern:
+    """The way a module runs: `each_step` calls it once per step, `passes_state` with its returned state."""
 
-    each: bool = False
-    hands_on: bool = False
+    each_step: bool = False
+    passes_state: bool = False
 
 
-def how_it_runs(module: Any, arguments: tuple[Any, ...], title: str) -> Found:
+def find_call_pattern(module: Any, arguments: tuple[Any, ...], title: str) -> CallPattern:
     """Run `module` (a private copy) on the example and count the calls of its neurons.
 
     Raises
@@ -68,29 +68,29 @@ def how_it_runs(module: Any, arguments: tuple[Any, ...], title: str) -> Found:
     HiddenStateExampleError
         The module is one step, and the example has no time axis before the batch.
     StateLostError
-        It is one step that neither keeps, nor returns and takes its states.
+        It is one step that neither stores its states nor returns and accepts them.
     TorchExportError
         It runs neither on the example nor on one step of it, or on one step that loses its states.
     """
     units = [part for part in module.modules() if _is_unit(part)]
     run = _watched(module, units, arguments)
-    whole = run.failure
+    failure = run.failure
     if run.failure is not None:
         step = _watched(module, units, tuple(a[0] for a in arguments)) if units and _are_sequences(arguments) else run
         if step.failure is not None:
             raise TorchExportError(f"{title} does not run on the example: {first_line(run.failure)}")
         run = step
     if not run.calls or any(number > 1 for number in run.calls.values()):
-        return Found()
-    hands_on = _takes_state(module)
-    outside = [part for part in units if id(part) in run.calls and (id(part) in run.given or not _keeps(part))]
-    if len(arguments) > 1 and (outside or hands_on):
-        return Found()  # the states are among the arguments
-    if outside and not hands_on and whole is not None:
+        return CallPattern()
+    passes_state = _accepts_state(module)
+    outside = [part for part in units if id(part) in run.calls and (id(part) in run.given or not _stores_state(part))]
+    if len(arguments) > 1 and (outside or passes_state):
+        return CallPattern()  # the states are among the arguments
+    if outside and not passes_state and failure is not None:
         raise TorchExportError(
-            f"{title} does not run on the example: {first_line(whole)}. It runs on one step of it, but keeps no state for the next one."
+            f"{title} does not run on the example: {first_line(failure)}. It runs on one step of it, but keeps no state for the next one."
         )
-    if outside and not hands_on:
+    if outside and not passes_state:
         names = ", ".join(sorted({type(part).__name__ for part in outside}))
         raise StateLostError(
             f"{title} calls its neurons ({names}) once and keeps no state for the next step. Where forward is one step, let it take the "
@@ -98,7 +98,7 @@ def how_it_runs(module: Any, arguments: tuple[Any, ...], title: str) -> Found:
             "or more."
         )
     _check_example(arguments, title)
-    return Found(True, hands_on)
+    return CallPattern(True, passes_state)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _watched(module: Any, units: list[Any], arguments: tuple[Any, ...]) -> _Run:
     finally:
         for hook in hooks:
             hook.remove()
-        put_to_rest(module)
+        reset_states(module)
     return _Run(failure, calls, frozenset(given))
 
 
@@ -147,7 +147,7 @@ def _check_example(arguments: tuple[Any, ...], title: str) -> None:
             )
 
 
-def _takes_state(module: Any) -> bool:
+def _accepts_state(module: Any) -> bool:
     """Return whether ``forward`` has an optional second argument `state`, as Norse's modules have."""
     second = list(inspect.signature(module.forward).parameters.values())[1:2]
     return bool(second) and second[0].default is None and second[0].name in ("state", "states", "hidden")
@@ -166,12 +166,12 @@ def _is_unit(part: Any) -> bool:
     return _is_snntorch(part) or (norse and type(part).__name__.endswith("Cell"))
 
 
-def _keeps(part: Any) -> bool:
+def _stores_state(part: Any) -> bool:
     """Return whether a neuron keeps its state as an attribute if none is passed."""
     return hasattr(part, "_memories") or _is_snntorch(part)
 
 
-def sequence_module(module: Any, found: Found, arguments: tuple[Any, ...]) -> Any:
+def sequence_module(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> Any:
     """Return a module of tensors only: `module` from rest, called once per step if it is a one-step module.
 
     Its arguments and results are the tensors in those of `module`, states of several tensors one by one.
@@ -188,22 +188,22 @@ def sequence_module(module: Any, found: Found, arguments: tuple[Any, ...]) -> An
             self.module = module
 
         def forward(self, *leaves: Any) -> Any:
-            put_to_rest(self.module)
+            reset_states(self.module)
             leaves = needing_gradients(leaves)
             given = tree.tree_unflatten(list(leaves), structure)
             with marking(self.module, leaves):
-                whole = _each_step(torch, self.module, given, found) if found.each else self.module(*given)
-            flat = tuple(leaf for leaf in tree.tree_leaves(whole) if isinstance(leaf, torch.Tensor))
+                results = _each_step(torch, self.module, given, pattern) if pattern.each_step else self.module(*given)
+            flat = tuple(leaf for leaf in tree.tree_leaves(results) if isinstance(leaf, torch.Tensor))
             return flat if len(flat) > 1 else flat[0]
 
     return Sequence()
 
 
-def _each_step(torch: Any, module: Any, arguments: tuple[Any, ...], found: Found) -> Any:
+def _each_step(torch: Any, module: Any, arguments: tuple[Any, ...], pattern: CallPattern) -> Any:
     results, state = [], None
     for t in range(arguments[0].shape[0]):
         step = [a[t] for a in arguments]
-        if found.hands_on:
+        if pattern.passes_state:
             result, state = module(*step, state)
         else:
             result = module(*step)
@@ -211,18 +211,18 @@ def _each_step(torch: Any, module: Any, arguments: tuple[Any, ...], found: Found
     return torch.utils._pytree.tree_map(lambda *steps: torch.stack(steps), *results)
 
 
-def let_gradients_pass(module: Any, found: Found, arguments: tuple[Any, ...]) -> list[str]:
+def enable_gradients(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> list[str]:
     """Put neurons whose spikes carry a gradient only while they train into that mode, in place; return the others without one.
 
     Some of SpikingJelly's neurons omit their surrogate after ``eval()``, which changes no value.
     """
-    cut = _cut_units(module, found, arguments)
+    cut = _cut_units(module, pattern, arguments)
     for name in cut:
         module.get_submodule(name).training = True
-    return _cut_units(module, found, arguments) if cut else []
+    return _cut_units(module, pattern, arguments) if cut else []
 
 
-def _cut_units(module: Any, found: Found, arguments: tuple[Any, ...]) -> list[str]:
+def _cut_units(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> list[str]:
     """Return the names of the neurons whose output requires no gradient although their input does."""
     torch = require_torch()
     tree = torch.utils._pytree
@@ -232,30 +232,30 @@ def _cut_units(module: Any, found: Found, arguments: tuple[Any, ...]) -> list[st
     def needs(values: Any) -> bool:
         return any(isinstance(v, torch.Tensor) and v.requires_grad for v in tree.tree_leaves(values))
 
-    def look(name: str, part: Any, given: Any, put_out: Any) -> None:
-        if needs(given) and not needs(put_out) and name not in cut:
+    def check_output(name: str, part: Any, given: Any, output: Any) -> None:
+        if needs(given) and not needs(output) and name not in cut:
             cut.append(name)
 
     for name, part in module.named_modules():
         if hasattr(part, "_memories") or _is_unit(part):
-            part.register_forward_hook(partial(look, name))
+            part.register_forward_hook(partial(check_output, name))
     leaves, structure = tree.tree_flatten(arguments)
     given = tree.tree_unflatten(list(needing_gradients(tuple(leaves))), structure)
     title = type(module).__name__
     try:
         with warnings.catch_warnings(), torch.enable_grad(), watching_functions() as over_time:
             warnings.simplefilter("ignore")
-            _each_step(torch, module, given, found) if found.each else module(*given)
+            _each_step(torch, module, given, pattern) if pattern.each_step else module(*given)
     except Exception as error:  # the user's own code
         raise TorchExportError(f"{title} does not run on the example where its inputs need gradients: {first_line(error)}") from None
     if over_time:
         raise TorchFunctionError(
-            f"{title} calls {', '.join(sorted(over_time))}, with a backward pass of its own that takes gradients from step to step; snnc "
-            "would train it by another gradient. Use a neuron whose surrogate works step by step."
+            f"{title} calls {', '.join(sorted(over_time))}, with its own backward pass, which passes gradients from step to step; snnc "
+            "would train it with another gradient. Use a neuron whose surrogate works step by step."
         )
     return cut
 
 
-def short(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return sequences of :data:`STEPS` steps like the given ones."""
+def shortened(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return `arguments` as sequences of :data:`STEPS` steps."""
     return tuple(a[:1].expand(STEPS, *a.shape[1:]).contiguous() for a in arguments)

@@ -14,7 +14,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.frontends.onnx.writer.errors import AmbiguousWeightError, TorchModuleError, UnmatchedWeightError
 from snnc.frontends.torch.batchnorm import unfolded
 from snnc.frontends.torch.exporting import require_torch
-from snnc.frontends.torch.forms import Form, blocks, forms, laid_out
+from snnc.frontends.torch.forms import Form, blocks, forms, tensor_values
 from snnc.frontends.torch.naming import arrays
 
 Place = TypeVar("Place", str, Form)
@@ -53,7 +53,7 @@ def to_torch(trained: Any, module: Any, *, graph: Graph | None = None) -> list[s
     """
     torch = require_torch()
     if not isinstance(module, torch.nn.Module):
-        raise TorchModuleError(f"{type(module).__name__} is no torch.nn.Module; give the module itself.")
+        raise TorchModuleError(f"{type(module).__name__} is not a torch.nn.Module; give the module itself.")
     values, originals = _weights(trained, graph)
     places = _places(module, values, originals)
     state = module.state_dict(keep_vars=True)
@@ -72,14 +72,14 @@ def _weights(trained: Any, graph: Graph | None) -> tuple[dict[str, Array], dict[
         from snnc.compiler.lowering.lower import lower
 
         program = lower(graph)
-        return _whole(program, values), _whole(program, {p.label: p.value for p in program.parameters.values()})
+        return _with_zeros(program, values), _with_zeros(program, {p.label: p.value for p in program.parameters.values()})
     if not hasattr(trained, "state_dict") or not hasattr(trained, "program"):
         raise TorchModuleError(f"{type(trained).__name__} holds no weights of snnc; give a session or its state_dict().")
     program = trained.program
-    return _whole(program, trained.state_dict()), _whole(program, {p.label: p.value for p in program.parameters.values()})
+    return _with_zeros(program, trained.state_dict()), _with_zeros(program, {p.label: p.value for p in program.parameters.values()})
 
 
-def _whole(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
+def _with_zeros(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
     """Return values with the zeros of sparse weights, which modules hold."""
     found = dict(values)
     for operation in program.forward:
@@ -103,22 +103,22 @@ def _places(module: Any, values: Mapping[str, Array], originals: Mapping[str, Ar
         if label in done:
             continue
         value, node = changed[label], label.rpartition(".")[0]
-        whole = unfolded(module, values, originals, node) if not _weight_fits(tensors, values, originals, node) else None
-        if whole is not None:
-            found |= {name: (label, part.astype(tensors[name].dtype)) for name, part in whole.items()}
+        complete = unfolded(module, values, originals, node) if not _weight_fits(tensors, values, originals, node) else None
+        if complete is not None:
+            found |= {name: (label, part.astype(tensors[name].dtype)) for name, part in complete.items()}
             done |= {f"{node}.weight", f"{node}.bias"}
             continue
         form = _form(label, value, originals, tensors)
-        new = laid_out(value, form, tensors[form.tensor])
+        new = tensor_values(value, form, tensors[form.tensor])
         if new is None:
             raise UnmatchedWeightError(
                 f"training made {label!r} {np.asarray(value).reshape(-1)[0]:g}; the module computes it by a sigmoid of {form.tensor!r}, "
-                "which lies between 0 and 1. Train with a smaller learning rate."
+                "which is between 0 and 1. Train with a smaller learning rate."
             )
         if form.rows is None:
-            _keep(found, form.tensor, label, new)
+            _assign(found, form.tensor, label, new)
         else:
-            _keep(parts, replace(form, transposed=False), label, new)
+            _assign(parts, replace(form, transposed=False), label, new)
     written = {name: new for name, (_, new) in found.items()}
     for form, (_, new) in parts.items():
         written[form.tensor] = written.get(form.tensor, tensors[form.tensor]).copy()
@@ -126,7 +126,7 @@ def _places(module: Any, values: Mapping[str, Array], originals: Mapping[str, Ar
     return {name: written[name] for name in tensors if name in written}
 
 
-def _keep(found: dict[Place, tuple[str, Array]], place: Place, label: str, new: Array) -> None:
+def _assign(found: dict[Place, tuple[str, Array]], place: Place, label: str, new: Array) -> None:
     if place in found and not np.array_equal(found[place][1], new):
         tensor = place.tensor if isinstance(place, Form) else place
         raise AmbiguousWeightError(
@@ -143,11 +143,11 @@ def _form(label: str, value: Array, originals: Mapping[str, Array], tensors: Map
     fitting = [f for f in fitting if f.owner == node and f.parameter == last] or fitting
     if not fitting:
         fitting = [f for name, tensor in tensors.items() for f in blocks(name, tensor, value, original)]
-        fitting = _as_their_weight(fitting, node, originals, tensors) or fitting
+        fitting = _biases_of_weight(fitting, node, originals, tensors) or fitting
     return _chosen(label, value, fitting, original is not None)
 
 
-def _as_their_weight(fitting: list[Form], node: str, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> list[Form]:
+def _biases_of_weight(fitting: list[Form], node: str, originals: Mapping[str, Array], tensors: Mapping[str, Array]) -> list[Form]:
     """Keep the biases of the gate to which the weight of `node` belongs."""
     weight = originals.get(f"{node}.weight")
     if weight is None or len(fitting) < 2:
@@ -175,8 +175,8 @@ def _chosen(label: str, value: Array, fitting: list[Form], by_value: bool) -> Fo
     if not fitting:
         raise UnmatchedWeightError(
             f"no tensor of the module has {how} of {label!r} {list(value.shape)}; give the module as it was when it was imported "
-            "(snnc folds scales into weights: such weights cannot be taken back)."
+            "(snnc folds scales into weights; such weights cannot be written back)."
         )
     names = ", ".join(repr(f.tensor) if f.rows is None else f"rows {f.rows[0]} to {f.rows[1] - 1} of {f.tensor!r}" for f in fitting)
-    advice = "initialise them differently before the import" if by_value else "give the session, or graph=, so that values can tell"
+    advice = "initialise them differently before the import" if by_value else "give the session, or graph=, so that values identify them"
     raise AmbiguousWeightError(f"{label!r} {list(value.shape)} could be {names}, which all have {how}; {advice}.")

@@ -12,7 +12,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.frontends.torch.forms import FUNCTIONS, blocks, forms
 from snnc.frontends.torch.naming import arrays
-from snnc.frontends.torch.weights import _as_their_weight, _whole
+from snnc.frontends.torch.weights import _biases_of_weight, _with_zeros
 
 CLOSE = 1e-4
 """The largest difference beside the largest gradient of the same tensor."""
@@ -48,7 +48,7 @@ def of_snnc(graph, x, weights, surrogate):
             run_backward(operation, memory, t)
         steps.append(memory[f"d_{relay}_i0"].copy())
     gradients = {p.label: memory[f"d_{name}"] for name, p in program.parameters.items() if f"d_{name}" in program.buffers}
-    return found, {"": np.stack(steps[::-1]).reshape(x.shape), **_whole(program, gradients)}
+    return found, {"": np.stack(steps[::-1]).reshape(x.shape), **_with_zeros(program, gradients)}
 
 
 def assert_same_gradients(module, graph, run, x, surrogate, seed=1):
@@ -63,7 +63,7 @@ def assert_same_gradients(module, graph, run, x, surrogate, seed=1):
     np.testing.assert_allclose(found, wanted, atol=1e-4, rtol=1e-4)
     tensors = arrays(module)
     program = lower(graph)
-    values = _whole(program, {p.label: p.value for p in program.parameters.values()})
+    values = _with_zeros(program, {p.label: p.value for p in program.parameters.values()})
     largest = max(np.abs(gradient).max() for gradient in theirs.values())
     for name, gradient in theirs.items():
         mine = ours[""] if not name else _of(name, tensors[name], values, ours)
@@ -105,7 +105,7 @@ def _of_blocks(name, tensor, values, ours, tensors):
     rows = set()
     for label, value in values.items():
         fitting = [f for n, t in tensors.items() for f in blocks(n, t, value, value)]
-        fitting = _as_their_weight(fitting, label.rpartition(".")[0], values, tensors) or fitting
+        fitting = _biases_of_weight(fitting, label.rpartition(".")[0], values, tensors) or fitting
         for form in fitting:
             if form.tensor == name and label in ours and form.rows is not None:
                 found[slice(*form.rows)] += ours[label].T if form.transposed else ours[label]

@@ -23,7 +23,7 @@ from snnc.compiler.ir.step_operations import (
     RecordAdjoint,
 )
 from snnc.compiler.ir.step_program import Buffer, ConnectionInfo, InputInfo, OutputInfo, Parameter, PopulationInfo, StepProgram
-from snnc.compiler.losses.ce_mean_membrane import CrossEntropyMeanMembrane
+from snnc.compiler.losses import CrossEntropyMeanMembrane
 from snnc.compiler.losses.optimizers import Adam
 from snnc.compiler.machines import load_target
 from snnc.compiler.machines.target import Target

@@ -26,7 +26,7 @@ def part_name(whole: str, index: Index) -> str:
 
 
 def part_of(name: str) -> tuple[str, Index] | None:
-    """Return the name of the whole and the position of the part in it; None for a name that is not a part's.
+    """Return the name of the complete array and the position of the part in it; None for other names.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def wholes(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def taken(array: npt.ArrayLike, name: str) -> npt.NDArray[Any] | None:
-    """Return the part called `name` of a whole array, or a number unchanged; None if the array has no such part."""
+    """Return the part called `name` of a complete array, or a number unchanged; None if the array has no such part."""
     whole, part = np.asarray(array), part_of(name)
     if part is None or not whole.ndim:
         return whole
@@ -65,7 +65,7 @@ def taken(array: npt.ArrayLike, name: str) -> npt.NDArray[Any] | None:
 
 
 def apart(arrays: Mapping[str, npt.ArrayLike], names: Iterable[str]) -> dict[str, npt.ArrayLike]:
-    """Replace each array whose parts are among `names` by those parts; one that lacks them stays whole."""
+    """Replace each array whose parts are among `names` by those parts; one that lacks them stays as it is."""
     names = list(names)
     known, parts = set(names), wholes(names)
     found: dict[str, npt.ArrayLike] = {}

@@ -31,7 +31,7 @@ class Stream(np.random.Generator):
 
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         """Numbers of [0, 1): the upper 53 bits of each raw number."""
-        return _as_wanted(self._frozen.random_sample(size), dtype, out)
+        return _converted(self._frozen.random_sample(size), dtype, out)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
         """Numbers of [low, high)."""
@@ -43,7 +43,7 @@ class Stream(np.random.Generator):
 
     def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         """Normal numbers around 0 of variance 1."""
-        return _as_wanted(self._frozen.standard_normal(size), dtype, out)
+        return _converted(self._frozen.standard_normal(size), dtype, out)
 
     def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
         """``exp`` of normal numbers."""
@@ -76,7 +76,7 @@ class Stream(np.random.Generator):
         return np.sort(drawn)
 
 
-def _as_wanted(drawn: Any, dtype: Any, out: Any) -> Any:
+def _converted(drawn: Any, dtype: Any, out: Any) -> Any:
     if out is None:
         return np.asarray(drawn).astype(dtype)[()]
     out[...] = drawn

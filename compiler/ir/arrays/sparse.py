@@ -90,13 +90,13 @@ def _check_indices(name: str, pattern: Pattern, inputs: int) -> None:
     if outside.size:
         first = outside[0]
         raise SparsePatternError(
-            f"entry {first} of {name!r} lies in column {indices[first]} of {inputs} ({outside.size} entries lie outside); "
+            f"entry {first} of {name!r} is in column {indices[first]} of {inputs} ({outside.size} entries are outside); "
             f"a column is 0 to {inputs - 1}."
         )
     unsorted = np.flatnonzero((rows[1:] == rows[:-1]) & (indices[1:] <= indices[:-1]))
     if unsorted.size:
         first = unsorted[0]
         raise SparsePatternError(
-            f"row {rows[first]} of {name!r} holds column {indices[first + 1]} behind column {indices[first]}; the columns of a row rise, "
+            f"row {rows[first]} of {name!r} holds column {indices[first + 1]} after column {indices[first]}; the columns of a row rise, "
             "each once (scipy: matrix.sum_duplicates())."
         )

@@ -86,7 +86,7 @@ def windows_of(name: str, operation: Conv | Pool, shape: Shape) -> Windows:
     kernel = operation.weight.shape[2:] if isinstance(operation, Conv) else operation.kernel
     dimensions = len(kernel)
     if dimensions not in DIMENSIONS:
-        raise WindowError(f"the kernel of {name!r} has shape {kernel}; snnc takes windows of 1 or 2 dimensions.")
+        raise WindowError(f"the kernel of {name!r} has shape {kernel}; snnc supports windows of 1 or 2 dimensions.")
     if len(shape) != dimensions + 1:
         axes = ", ".join(("channels", "height", "width") if dimensions == 2 else ("channels", "length"))
         raise WindowError(
@@ -159,6 +159,6 @@ def _check_padding(name: str, windows: Windows) -> None:
         between = n < d and any(start % d >= n for start in starts)
         if behind or in_front or between:
             raise WindowError(
-                f"{name!r} has a window that lies in the padding as a whole: input {windows.size}, kernel {windows.kernel}, "
-                f"padding {windows.padding}; take less padding."
+                f"{name!r} has a window that covers only padding: input {windows.size}, kernel {windows.kernel}, "
+                f"padding {windows.padding}; reduce the padding."
             )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from snnc.compiler.neurons.library.resets import Firing, ResetMode, clamped
-from snnc.compiler.neurons.neuron import NeuronModel, neuron
+from snnc.compiler.neurons.library.resets import Firing, ResetMode, clamped, firing_neuron
+from snnc.compiler.neurons.neuron import NeuronModel
 
 
 def CubaLIF(  # noqa: N802 - the name of the neuron
@@ -46,10 +46,5 @@ def CubaLIF(  # noqa: N802 - the name of the neuron
     """
     firing = Firing(reset, reset_delay, detach, strict, input_kept, compensated)
     decay = clamped("beta", clamp)
-    defaults = {"alpha": alpha, "beta": beta, "threshold": threshold, "v_reset": v_reset}
-    return neuron(
-        "CubaLIF",
-        states={"syn": 0.0, "v": 0.0},
-        params={name: defaults[name] for name in ("alpha", "beta", *firing.parameters)},
-        equations=f"syn = {clamped('alpha', clamp)}*syn + i\n" + firing.equations(lambda v: f"{decay}*{v} + syn"),
-    )
+    current, params = f"syn = {clamped('alpha', clamp)}*syn + i", {"alpha": alpha, "beta": beta}
+    return firing_neuron("CubaLIF", firing, lambda v: f"{decay}*{v} + syn", params, threshold=threshold, v_reset=v_reset, current=current)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from snnc.compiler.errors import NeuronDefinitionError
-from snnc.compiler.neurons.library.resets import Firing, ResetMode
-from snnc.compiler.neurons.neuron import NeuronModel, neuron
+from snnc.compiler.neurons.library.resets import Firing, ResetMode, firing_neuron
+from snnc.compiler.neurons.neuron import NeuronModel
 
 
 def Lapicque(  # noqa: N802 - the name of the neuron
@@ -47,13 +47,9 @@ def Lapicque(  # noqa: N802 - the name of the neuron
     """
     resistance, capacitance = _circuit(R, C, time_step, beta)
     firing = Firing(reset, True, detach, strict, input_kept)
-    defaults = {"threshold": threshold, "v_reset": v_reset}
-    return neuron(
-        "Lapicque",
-        states={"v": 0.0},
-        params={"R": resistance, "C": capacitance, "T": time_step, **{name: defaults[name] for name in firing.parameters}},
-        equations=firing.equations(lambda v: f"i*R*(1/(R*C))*T + (1 - T/(R*C))*{v}"),
-    )
+    params = {"R": resistance, "C": capacitance, "T": time_step}
+    update = "i*R*(1/(R*C))*T + (1 - T/(R*C))*{}".format
+    return firing_neuron("Lapicque", firing, update, params, threshold=threshold, v_reset=v_reset)
 
 
 def _circuit(R: float | None, C: float | None, time_step: float, beta: float | None) -> tuple[float, float]:

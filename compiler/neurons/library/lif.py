@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from snnc.compiler.neurons.library.resets import Firing, ResetMode, clamped
-from snnc.compiler.neurons.neuron import NeuronModel, neuron
+from snnc.compiler.neurons.library.resets import Firing, ResetMode, clamped, firing_neuron
+from snnc.compiler.neurons.neuron import NeuronModel
 
 
 def LIF(  # noqa: N802 - the name of the neuron
@@ -45,13 +45,7 @@ def LIF(  # noqa: N802 - the name of the neuron
     """
     firing = Firing(reset, reset_delay, detach, strict, input_kept, compensated)
     decay = clamped("beta", clamp)
-    defaults = {"beta": beta, "threshold": threshold, "v_reset": v_reset}
-    return neuron(
-        "LIF",
-        states={"v": 0.0},
-        params={name: defaults[name] for name in ("beta", *firing.parameters)},
-        equations=firing.equations(lambda v: f"{decay}*{v} + i"),
-    )
+    return firing_neuron("LIF", firing, lambda v: f"{decay}*{v} + i", {"beta": beta}, threshold=threshold, v_reset=v_reset)
 
 
 def IF(  # noqa: N802 - the name of the neuron
@@ -67,10 +61,4 @@ def IF(  # noqa: N802 - the name of the neuron
 ) -> NeuronModel:
     """Perfect integrate-and-fire: ``v' = v + i``, ``s = H(v' - threshold)``, and a reset; see :func:`LIF`."""
     firing = Firing(reset, reset_delay, detach, strict, input_kept, compensated)
-    defaults = {"threshold": threshold, "v_reset": v_reset}
-    return neuron(
-        "IF",
-        states={"v": 0.0},
-        params={name: defaults[name] for name in firing.parameters},
-        equations=firing.equations(lambda v: f"{v} + i"),
-    )
+    return firing_neuron("IF", firing, lambda v: f"{v} + i", {}, threshold=threshold, v_reset=v_reset)

@@ -17,11 +17,12 @@ discards it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from snnc.compiler.errors import NeuronDefinitionError
+from snnc.compiler.neurons.neuron import NeuronModel, neuron
 
 ResetMode: TypeAlias = Literal["subtract", "zero", "value", "none"]
 Update: TypeAlias = Callable[[str], str]
@@ -104,6 +105,33 @@ class Firing:
             return f"{membrane} - {spike}*{membrane}"
         value = f" + {spike}*v_reset" if self.reset == "value" else ""
         return f"(1 - {spike})*{membrane}{value}"
+
+
+def firing_neuron(
+    name: str, firing: Firing, update: Update, params: Mapping[str, float], *, threshold: float, v_reset: float, current: str = ""
+) -> NeuronModel:
+    """Return the neuron `name` with the membrane ``v`` that fires.
+
+    Parameters
+    ----------
+    name
+        Of the model.
+    firing, update
+        How ``v`` fires and resets, and what it becomes in a step.
+    params
+        Parameters of `update` and `current`, with their default values.
+    threshold, v_reset
+        Values of the parameters that `firing` reads.
+    current
+        Equation of the synaptic current ``syn``, if the neuron has one.
+    """
+    defaults = {"threshold": threshold, "v_reset": v_reset}
+    return neuron(
+        name,
+        states={"syn": 0.0, "v": 0.0} if current else {"v": 0.0},
+        params={**params, **{parameter: defaults[parameter] for parameter in firing.parameters}},
+        equations=f"{current}\n{firing.equations(update)}".lstrip(),
+    )
 
 
 def clamped(parameter: str, clamp: bool) -> str:

@@ -1,4 +1,4 @@
-"""A surrogate derivative as an expression of ``x``, the argument of ``spike``.
+"""A surrogate derivative as an expression of ``x``, the argument of ``spike``, and the range of x in which it is not zero.
 
 The library of surrogates is in :mod:`snnc.compiler.neurons.surrogates.library`.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 
 from snnc.compiler.errors import SurrogateValueError
-from snnc.compiler.neurons.expression import Expression, Symbol, call
-from snnc.compiler.neurons.surrogates.support import support
+from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol, call
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Surrogate:
         """Return the surrogate with derivative ``derivative(x)`` where ``low < x < high``, else 0.
 
         ``low`` is th2 - th1 of the two-threshold scheme (Finkbeiner et al. 2023, "Harnessing manycore processors with distributed
-        memory"): neurons whose membrane lies between the two thresholds, and those that spike, take gradient.
+        memory"): neurons whose membrane is between the two thresholds, and those that spike, receive gradient.
 
         Parameters
         ----------
@@ -71,3 +71,105 @@ class Surrogate:
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(f'{k}={v:g}' for k, v in self.parameters.items())})"
+
+
+Interval: TypeAlias = tuple[float, float]
+
+_EVERYWHERE: Final[Interval] = (-math.inf, math.inf)
+_NOWHERE: Final[Interval] = (math.inf, -math.inf)
+_ZERO_AT_ZERO: Final = frozenset({"neg", "abs", "sqrt", "sign", "tanh", "sin", "erf", "detach"})
+
+
+def support(expression: Expression) -> Interval:
+    """Return ``(low, high)`` such that `expression` of ``x`` is exactly 0 where x is not in it.
+
+    The interval contains the true support; it is unbounded if nothing is known, and ``low > high`` if the
+    expression is 0 for every x.
+    """
+    match expression:
+        case Number(value):
+            return _NOWHERE if value == 0 else _EVERYWHERE
+        case Call("mul", (left, right)):
+            return _both(support(left), support(right))
+        case Call("div", (left, _)):
+            return support(left)
+        case Call("pow", (base, Number(exponent))) if exponent > 0:
+            return support(base)
+        case Call("add" | "sub", (left, right)):
+            return _either(support(left), support(right))
+        case Call("gt" | "ge", (left, right)):
+            return _positive(Call("sub", (left, right)))
+        case Call("spike" | "spike_ge", (operand,)):
+            return _positive(operand)
+        case Call("where", (condition, then, otherwise)):
+            return _either(_both(support(condition), support(then)), support(otherwise))
+        case Call("max", (left, right)):
+            return _largest(left, right)
+        case Call(function, (operand,)) if function in _ZERO_AT_ZERO:
+            return support(operand)
+    return _EVERYWHERE
+
+
+def _largest(left: Expression, right: Expression) -> Interval:
+    """``max(a, 0)`` is 0 if a is not positive."""
+    for one, other in ((left, right), (right, left)):
+        if support(other) == _NOWHERE:
+            return _both(support(one), _positive(one))
+    return _either(support(left), support(right))
+
+
+def _positive(expression: Expression) -> Interval:
+    """The range in which an expression of the form ``a x + b`` or ``a |x| + b`` is 0 or more; unbounded for others."""
+    line = _line(expression)
+    if line is None:
+        return _EVERYWHERE
+    slope, constant, folded = line
+    if slope == 0:
+        return _EVERYWHERE if constant >= 0 else _NOWHERE
+    edge = -constant / slope
+    if not folded:
+        return (edge, math.inf) if slope > 0 else (-math.inf, edge)
+    if slope > 0:
+        return _EVERYWHERE
+    return (-edge, edge) if edge >= 0 else _NOWHERE
+
+
+def _line(expression: Expression) -> tuple[float, float, bool] | None:
+    """Slope and constant of ``a x + b``, or of ``a |x| + b`` (True); None for any other form."""
+    match expression:
+        case Number(value):
+            return 0.0, value, False
+        case Symbol("x"):
+            return 1.0, 0.0, False
+        case Call("abs", (Symbol("x"),)):
+            return 1.0, 0.0, True
+        case Call("neg", (operand,)):
+            return _scaled(_line(operand), -1.0)
+        case Call("mul", (Number(factor), operand)) | Call("mul", (operand, Number(factor))):
+            return _scaled(_line(operand), factor)
+        case Call("div", (operand, Number(divisor))) if divisor != 0:
+            return _scaled(_line(operand), 1 / divisor)
+        case Call("add", (left, right)):
+            return _sum(_line(left), _line(right))
+        case Call("sub", (left, right)):
+            return _sum(_line(left), _scaled(_line(right), -1.0))
+    return None
+
+
+def _scaled(line: tuple[float, float, bool] | None, factor: float) -> tuple[float, float, bool] | None:
+    return None if line is None else (factor * line[0], factor * line[1], line[2])
+
+
+def _sum(one: tuple[float, float, bool] | None, other: tuple[float, float, bool] | None) -> tuple[float, float, bool] | None:
+    if one is None or other is None or (one[0] != 0 and other[0] != 0 and one[2] != other[2]):
+        return None
+    return one[0] + other[0], one[1] + other[1], one[2] if one[0] != 0 else other[2]
+
+
+def _both(one: Interval, other: Interval) -> Interval:
+    low, high = max(one[0], other[0]), min(one[1], other[1])
+    return (low, high) if low <= high else _NOWHERE
+
+
+def _either(one: Interval, other: Interval) -> Interval:
+    return min(one[0], other[0]), max(one[1], other[1])

@@ -75,7 +75,7 @@ def check_target(connection: Connection, source: Shape, target: Shape | None, wh
     return wanted
 
 
-def generator(own: int | None, seed: Seed, where: str) -> Stream:
+def generator(own_seed: int | None, seed: Seed, where: str) -> Stream:
     """The random numbers of a connection, from its own seed or from `seed`.
 
     Raises
@@ -84,9 +84,9 @@ def generator(own: int | None, seed: Seed, where: str) -> Stream:
         The seed is not a whole number of 0 or more.
     """
     try:
-        return Stream(list(seed) if own is None else own)
+        return Stream(list(seed) if own_seed is None else own_seed)
     except (TypeError, ValueError):
-        raise InitialiserError(f"{where}: the seed is {own!r}; it is a whole number of 0 or more.") from None
+        raise InitialiserError(f"{where}: the seed is {own_seed!r}; it is a whole number of 0 or more.") from None
 
 
 def check_weights(shape: Shape, what: str) -> None:
@@ -135,8 +135,8 @@ def realise_bias(bias: bool | Weights, init: Weights, outputs: int, fans: Fans, 
         return realise(bias, (outputs,), fans, rng, f"the bias of {where}")
     if not bias:
         return None
-    own = init if draws(init) and not isinstance(init, _WEIGHTS_ONLY) else FanIn()
-    return realise(own, (outputs,), fans, rng, f"the bias of {where}")
+    own_seed = init if draws(init) and not isinstance(init, _WEIGHTS_ONLY) else FanIn()
+    return realise(own_seed, (outputs,), fans, rng, f"the bias of {where}")
 
 
 def draws(init: object) -> bool:

@@ -38,8 +38,8 @@ class UniformDelay:
 
     def draw_delays(self, shape: Shape, rng: np.random.Generator) -> Array:
         """Return whole numbers of `shape`."""
-        own = rng if self.seed is None else Stream(self.seed)
-        return own.integers(operator.index(self.low), operator.index(self.high), shape, endpoint=True)
+        generator = rng if self.seed is None else Stream(self.seed)
+        return generator.integers(operator.index(self.low), operator.index(self.high), shape, endpoint=True)
 
 
 Delays: TypeAlias = "npt.ArrayLike | DelayInitialiser | Any | None"
@@ -67,22 +67,22 @@ def drawn_delays(delays: Delays, shape: Shape, pattern: Pattern | None, rng: np.
             _check_shape(found.shape, shape, what)
             found = found if pattern is None else found[pattern.rows, pattern.indices]
         with np.errstate(invalid="ignore"):
-            whole = found.astype(np.int64)
+            steps = found.astype(np.int64)
     except (TypeError, ValueError, OverflowError) as error:
         raise SynapticDelayError(f"{what} cannot be made of {delays!r}: {error}; give whole numbers or snnc.UniformDelay(1, 20).") from None
-    if found.dtype.kind not in "iufb" or (whole != found).any() or (whole < 0).any():
+    if found.dtype.kind not in "iufb" or (steps != found).any() or (steps < 0).any():
         raise SynapticDelayError(f"{what} go from {found.min()} to {found.max()}; a delay is a whole number of steps, 0 or more.")
-    return whole
+    return steps
 
 
 def by_delay(
     weight: Array, rows: Array, columns: Array, delays: Array, shape: tuple[int, int], bias: Array | None, learnable: bool
 ) -> Iterator[tuple[int, ir.Sparse]]:
-    """Sort entries, given row by row, into one sparse weight per delay; the first of them has the bias."""
+    """Sort entries in row order into one sparse weight per delay; the first of them has the bias."""
     for delay in np.unique(delays):
-        some = delays == delay
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[some], minlength=shape[0]))]).astype(np.int32)
-        yield int(delay), ir.Sparse(weight[some], columns[some], indptr, shape, bias, learnable)
+        chosen = delays == delay
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[chosen], minlength=shape[0]))]).astype(np.int32)
+        yield int(delay), ir.Sparse(weight[chosen], columns[chosen], indptr, shape, bias, learnable)
         bias = None
 
 
@@ -92,12 +92,12 @@ def _of_pattern(delays: Any, shape: Shape, pattern: Pattern | None, what: str) -
     _check_shape(matrix.shape, shape, what)
     matrix = matrix.copy()
     if not matrix.has_canonical_format:
-        raise SynapticDelayError(f"{what} hold a place twice; call sum_duplicates() of the matrix, or give each once.")
+        raise SynapticDelayError(f"{what} name a place twice; call sum_duplicates() of the matrix, or give each place once.")
     same = pattern is not None and np.array_equal(matrix.indptr, pattern.indptr) and np.array_equal(matrix.indices, pattern.indices)
     if not same:
         weights = shape[0] * shape[1] if pattern is None else len(pattern.indices)
         raise SynapticDelayError(
-            f"{what} are a sparse matrix of {matrix.nnz} entries that lie elsewhere than the {weights} weights; give one for each weight."
+            f"{what} are a sparse matrix of {matrix.nnz} entries at other places than the {weights} weights; give one for each weight."
         )
     found: Array = matrix.data
     return found

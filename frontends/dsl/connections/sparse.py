@@ -135,7 +135,9 @@ def _shape_of(matrix: Any, where: str) -> Shape:
     try:
         return tuple(int(n) for n in np.shape(matrix))
     except (TypeError, ValueError) as error:
-        raise SparseMatrixError(f"{where}: {type(matrix).__name__} is no matrix of numbers ({error}); give a scipy.sparse array.") from None
+        raise SparseMatrixError(
+            f"{where}: {type(matrix).__name__} is not a matrix of numbers ({error}); give a scipy.sparse array."
+        ) from None
 
 
 def _of_matrix(matrix: Any, shape: tuple[int, int], where: str) -> tuple[Array, Pattern]:
@@ -144,7 +146,9 @@ def _of_matrix(matrix: Any, shape: tuple[int, int], where: str) -> tuple[Array, 
     try:
         rows = csr_array(matrix, dtype=np.float32, copy=True)
     except (TypeError, ValueError) as error:
-        raise SparseMatrixError(f"{where}: {type(matrix).__name__} is no matrix of numbers ({error}); give a scipy.sparse array.") from None
+        raise SparseMatrixError(
+            f"{where}: {type(matrix).__name__} is not a matrix of numbers ({error}); give a scipy.sparse array."
+        ) from None
     rows.sum_duplicates()
     return rows.data, Pattern(rows.indices.astype(np.int32), rows.indptr.astype(np.int32), shape)
 
@@ -171,5 +175,5 @@ def _check_drawn(outputs: int, each: float, where: str) -> None:
 
 def _density(value: object, where: str) -> float:
     if not isinstance(value, int | float | np.number) or not 0 < float(value) <= 1:
-        raise SparseMatrixError(f"{where}: the density is {value!r}; a probability lies above 0 and is 1 at most.")
+        raise SparseMatrixError(f"{where}: the density is {value!r}; give a probability above 0 and at most 1.")
     return float(value)

@@ -18,14 +18,14 @@ import numpy as np
 from snnc.compiler.ir.graph import Array
 from snnc.frontends.nir.errors import NirSimulationError, NirTimeStepError
 from snnc.frontends.nir.interpreter.node_functions import (
+    Conventions,
     Function,
     NirNeuron,
-    Reading,
+    conventions_of,
+    declared_shape,
     function,
     leaving_shape,
-    own_shape,
     readable_shape,
-    reading,
     spread,
 )
 from snnc.frontends.nir.interpreter.wired_graph import (
@@ -89,19 +89,19 @@ def simulate(path: str | Path, arrays: Mapping[str, Array], *, dt: float | None 
     NirError
         The file is wrong, or the arrays do not fit its inputs.
     """
-    how = reading(dialect)
+    how = conventions_of(dialect)
     file = read_nir(Path(path))
     step = float(file.metadata.get("dt", how.dt) if dt is None else dt)
     if not math.isfinite(step) or step <= 0:
         raise NirTimeStepError(f"dt is {step:g}; it is a number of seconds above 0.")
     try:
-        return _Machine(unfold(file, past_weights=how.past_weights), step, how).run(arrays)
+        return _Machine(unfold(file, bypass_weights=how.bypass_weights), step, how).run(arrays)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise NirSimulationError(f"{path} has fields that do not fit together ({type(error).__name__}: {str(error)[:120]}).") from None
 
 
 class _Machine:
-    def __init__(self, unfolded: Unfolded, dt: float, how: Reading) -> None:
+    def __init__(self, unfolded: Unfolded, dt: float, how: Conventions) -> None:
         self.nodes, self.dt, self.how = unfolded.nodes, dt, how
         self.sources = unfolded.sources()
         self.lags = delay_lags(unfolded, dt)
@@ -109,7 +109,7 @@ class _Machine:
             raise NirSimulationError(f"a delay is negative or longer than {MAX_DELAY:,} steps of {dt:g} s.")
         self.edges = edge_lags(unfolded, self.lags, late_spikes=how.late_spikes)
         self.order = step_order(unfolded, self.edges, self.lags)
-        self.shapes = entering_shapes(unfolded, own_shape, leaving_shape, readable_shape)
+        self.shapes = entering_shapes(unfolded, declared_shape, leaving_shape, readable_shape)
         self.lags = {name: spread(lag.astype(np.float64), self.shapes[name]).astype(np.int64) for name, lag in self.lags.items()}
 
     def run(self, arrays: Mapping[str, Array]) -> InterpretedRun:
@@ -151,20 +151,20 @@ class _Machine:
                 continue
             if name in self.lags:
                 if name not in waiting:
-                    self.past[name].append(self._arriving(name))
+                    self.past[name].append(self._summed_inputs(name))
                 self.now[name] = self._delayed(name, 0 if name in waiting else 1)
             elif name in self.neurons:
-                self.now[name] = self.neurons[name](self._arriving(name))
+                self.now[name] = self.neurons[name](self._summed_inputs(name))
             else:
-                x = self._arriving(name)
+                x = self._summed_inputs(name)
                 self.now[name] = self.functions[name](x)
                 if self.nodes[name].type == "Threshold":
                     self.margins[name] = x - spread(np.asarray(self.nodes[name].fields["threshold"], np.float64), self.shapes[name])
         for name in waiting:
-            self.past[name].append(self._arriving(name))
+            self.past[name].append(self._summed_inputs(name))
         self.before = self.now
 
-    def _arriving(self, name: str) -> Array:
+    def _summed_inputs(self, name: str) -> Array:
         """Return the sum of the values on the edges to a node."""
         shape = (self.batch, *self.shapes[name])
         total = np.zeros(shape)
@@ -188,18 +188,18 @@ class _Machine:
     def _note(self, found: InterpretedRun, t: int, steps: int) -> None:
         """Store the results of the step."""
 
-        def keep(into: dict[str, Array], name: str, value: Array) -> None:
+        def store(into: dict[str, Array], name: str, value: Array) -> None:
             if t == 0:
                 into[name] = np.zeros((steps, *value.shape))
             into[name][t] = value
 
         for name, node in self.nodes.items():
             if node.type == "Output":
-                keep(found.outputs, name, self.now[name])
+                store(found.outputs, name, self.now[name])
             if node.type in SPIKING or node.type == "Threshold":
-                keep(found.spikes, name, self.now[name])
-                keep(found.margins, name, self.neurons[name].margin if name in self.neurons else self.margins[name])
+                store(found.spikes, name, self.now[name])
+                store(found.margins, name, self.neurons[name].margin if name in self.neurons else self.margins[name])
             if name in self.neurons:
                 states = found.states.setdefault(name, {})
                 for state, value in self.neurons[name].states.items():
-                    keep(states, state, value)
+                    store(states, state, value)

@@ -19,7 +19,7 @@ Function: TypeAlias = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
-class Reading:
+class Conventions:
     """The conventions of a framework for its files; the defaults are those of the standard.
 
     Parameters
@@ -32,13 +32,13 @@ class Reading:
         A spike lowers the membrane by the threshold, in the step after it.
     late_spikes
         Others read a spike one step after it was fired.
-    whole_currents
+    unscaled_currents
         Currents enter unscaled, whatever dt, r and w_in are.
-    whole_jumps
+    unscaled_jumps
         Neurons without time constants add ``r*i`` a step, synapses ``w_in*i``, whatever dt is.
     starts_at
         The fields with a membrane's initial value; the first that a node has, or 0 without any.
-    past_weights
+    bypass_weights
         The input of a nested recurrent graph does not pass the recurrent weights.
     """
 
@@ -46,13 +46,13 @@ class Reading:
     at_threshold: bool = False
     subtracts_later: bool = False
     late_spikes: bool = False
-    whole_currents: bool = False
-    whole_jumps: bool = False
-    past_weights: bool = False
+    unscaled_currents: bool = False
+    unscaled_jumps: bool = False
+    bypass_weights: bool = False
     starts_at: tuple[str, ...] = ()
 
 
-def reading(dialect: str) -> Reading:
+def conventions_of(dialect: str) -> Conventions:
     """Return the conventions of `dialect`.
 
     Raises
@@ -62,15 +62,15 @@ def reading(dialect: str) -> Reading:
     """
     match dialect:
         case "nir":
-            return Reading()
+            return Conventions()
         case "snntorch":
-            return Reading(subtracts_later=True)
+            return Conventions(subtracts_later=True)
         case "norse":
-            return Reading(dt=1e-6, whole_jumps=True, starts_at=("v_leak", "v_reset"))
+            return Conventions(dt=1e-6, unscaled_jumps=True, starts_at=("v_leak", "v_reset"))
         case "spikingjelly":
-            return Reading(at_threshold=True, starts_at=("v_reset",))
+            return Conventions(at_threshold=True, starts_at=("v_reset",))
         case "spyx":
-            return Reading(dt=1.0, subtracts_later=True, late_spikes=True, whole_currents=True, past_weights=True)
+            return Conventions(dt=1.0, subtracts_later=True, late_spikes=True, unscaled_currents=True, bypass_weights=True)
         case _:
             raise NirDialectError(f"the dialect {dialect[:60]!r} is not known.")
 
@@ -80,7 +80,7 @@ def reading(dialect: str) -> Reading:
 _WINDOWS: Final = {"Conv1d": 1, "Conv2d": 2, "SumPool2d": 2, "AvgPool2d": 2}
 
 
-def own_shape(node: NirNode) -> Shape | None:
+def declared_shape(node: NirNode) -> Shape | None:
     """Return the only shape that `node` can read, or None if it accepts any."""
     if node.type in ("Linear", "Affine"):
         return (node.fields["weight"].shape[1],)
@@ -90,9 +90,9 @@ def own_shape(node: NirNode) -> Shape | None:
 
 
 def readable_shape(node: NirNode, given: Shape) -> Shape | None:
-    """Return the last axes of `given` that `node` reads, or None if it does not tell."""
+    """Return the last axes of `given` that `node` reads, or None if its fields do not say."""
     if node.type in ("Linear", "Affine"):
-        wanted: Shape | None = own_shape(node)
+        wanted: Shape | None = declared_shape(node)
     elif node.type in ("Conv1d", "Conv2d"):
         channels = node.fields["weight"].shape[1] * int(node.fields["groups"].reshape(-1)[0])
         wanted = (channels, *given[len(given) - _WINDOWS[node.type] :])
@@ -174,7 +174,7 @@ class _Window:
 # ---- nodes without a state --------------------------------------------------------------------------------------------
 
 
-def function(node: NirNode, shape: Shape, how: Reading) -> Function:
+def function(node: NirNode, shape: Shape, how: Conventions) -> Function:
     """Return the output of a stateless node for [B, *shape]."""
     fields = {name: np.asarray(value, np.float64) for name, value in node.fields.items()}
     match node.type:
@@ -217,7 +217,7 @@ def _convolution(weight: Array, bias: Array, groups: int, window: _Window) -> Fu
     return convolve
 
 
-def fires(above: Array, how: Reading) -> Array:
+def fires(above: Array, how: Conventions) -> Array:
     """Return 1 where a membrane, minus its threshold, fires."""
     return (above >= 0 if how.at_threshold else above > 0).astype(np.float64)
 
@@ -249,7 +249,7 @@ class NirNeuron:
         The conventions of the framework.
     """
 
-    def __init__(self, node: NirNode, shape: Shape, batch: int, dt: float, how: Reading) -> None:
+    def __init__(self, node: NirNode, shape: Shape, batch: int, dt: float, how: Conventions) -> None:
         given = {name: np.asarray(value, np.float64) for name, value in node.fields.items()}
         defaults = {"v_reset": np.zeros(()), "w_in": np.ones(())}
         self.fields: Mapping[str, Array] = {name: spread(value, shape) for name, value in {**defaults, **given}.items()}
@@ -279,9 +279,9 @@ class NirNeuron:
 
     def _synapse(self, syn: Array, current: Array) -> Array:
         rate = self.dt / self.fields["tau_syn"]
-        if self.how.whole_currents:
+        if self.how.unscaled_currents:
             return np.asarray(syn - rate * syn + current)
-        if self.how.whole_jumps:
+        if self.how.unscaled_jumps:
             return np.asarray(syn - rate * syn + self.fields["w_in"] * current)
         return np.asarray(syn + rate * (-syn + self.fields["w_in"] * current))
 
@@ -290,7 +290,7 @@ class NirNeuron:
         driven = self.fields["r"] * current
         tau = self.fields.get("tau", self.fields.get("tau_mem"))
         if tau is None:
-            return current if self.how.whole_currents else driven if self.how.whole_jumps else self.dt * driven
+            return current if self.how.unscaled_currents else driven if self.how.unscaled_jumps else self.dt * driven
         rate = self.dt / tau
         leak = self.fields["v_leak"] - v
-        return np.asarray(rate * leak + current if self.how.whole_currents else rate * (leak + driven))
+        return np.asarray(rate * leak + current if self.how.unscaled_currents else rate * (leak + driven))

@@ -5,13 +5,13 @@ It shares no code with :func:`~snnc.frontends.nir.load.load_nir`, so that the tw
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+import networkx as nx
 import numpy as np
 
 from snnc.compiler.ir.graph import Array, Shape
@@ -48,14 +48,14 @@ class Unfolded:
         return found
 
 
-def unfold(graph: NirGraph, *, past_weights: bool = False) -> Unfolded:
+def unfold(graph: NirGraph, *, bypass_weights: bool = False) -> Unfolded:
     """Flatten nested graphs, and add an Input or an Output to nodes without incoming or outgoing edges.
 
     Parameters
     ----------
     graph
         The outermost graph.
-    past_weights
+    bypass_weights
         The Input of a nested graph that leads to recurrent weights leads to their neurons instead.
 
     Raises
@@ -65,7 +65,7 @@ def unfold(graph: NirGraph, *, past_weights: bool = False) -> Unfolded:
     """
     places: dict[Place, NirNode] = {}
     joints: dict[tuple[Place, Place], None] = {}
-    _collect(graph, (), places, joints, past_weights)
+    _collect(graph, (), places, joints, bypass_weights)
     names: dict[Place, str] = {}
     nodes: dict[str, NirNode] = {}
     for place, node in places.items():
@@ -88,15 +88,15 @@ def unfold(graph: NirGraph, *, past_weights: bool = False) -> Unfolded:
 
 
 def _collect(
-    graph: NirGraph, place: Place, places: dict[Place, NirNode], joints: dict[tuple[Place, Place], None], past_weights: bool
+    graph: NirGraph, place: Place, places: dict[Place, NirNode], joints: dict[tuple[Place, Place], None], bypass_weights: bool
 ) -> None:
     for name, member in graph.nodes.items():
         if isinstance(member, NirGraph):
-            _collect(member, (*place, name), places, joints, past_weights)
+            _collect(member, (*place, name), places, joints, bypass_weights)
         else:
             places[*place, name] = member
     for source, target in graph.edges:
-        end = _neuron_behind(graph, source, target) if place and past_weights else target
+        end = _neuron_after(graph, source, target) if place and bypass_weights else target
         joints[_end(graph, place, source, "Output"), _end(graph, place, end, "Input")] = None
 
 
@@ -113,7 +113,7 @@ def _end(graph: NirGraph, place: Place, name: str, kind: str) -> Place:
     return (*place, name, ends[0])
 
 
-def _neuron_behind(graph: NirGraph, source: str, target: str) -> str:
+def _neuron_after(graph: NirGraph, source: str, target: str) -> str:
     """Return the neuron that `target` feeds where `target` is its recurrent weight matrix and `source` the graph's Input."""
 
     def type_of(name: str) -> str:
@@ -153,16 +153,15 @@ def edge_lags(unfolded: Unfolded, lags: Mapping[str, Array], *, late_spikes: boo
         A cycle holds neither a neuron nor a delay.
     """
     found = {edge: int(late_spikes and unfolded.nodes[edge[0]].type in SPIKING) for edge in unfolded.edges}
-    held = {edge for edge in unfolded.edges if found[edge] or _waits(edge[1], lags)}
-    stateless = [e for e in unfolded.edges if e not in held and not {unfolded.nodes[n].type for n in e} & INTEGRATING]
-    if len(_sorted(unfolded.nodes, stateless)) < len(unfolded.nodes):
-        raise NirSimulationError("a cycle holds neither a neuron nor a delay of a step or more.")
+    delayed = {edge for edge in unfolded.edges if found[edge] or _waits(edge[1], lags)}
+    stateless = [e for e in unfolded.edges if e not in delayed and not {unfolded.nodes[n].type for n in e} & INTEGRATING]
+    _sorted(unfolded.nodes, stateless)
     sources, targets = unfolded.sources(), unfolded.targets()
-    for edge in list(_back_edges(unfolded, held)):
+    for edge in list(_back_edges(unfolded, delayed)):
         source, target = edge
         moved = edge
         while unfolded.nodes[source].type not in INTEGRATING:
-            if len(sources[source]) != 1 or len(targets[source]) != 1 or (sources[source][0], source) in held:
+            if len(sources[source]) != 1 or len(targets[source]) != 1 or (sources[source][0], source) in delayed:
                 moved = edge
                 break
             source, target = sources[source][0], source
@@ -176,7 +175,7 @@ def _waits(name: str, lags: Mapping[str, Array]) -> bool:
     return name in lags and lags[name].min() > 0
 
 
-def _back_edges(unfolded: Unfolded, held: set[Edge]) -> Iterator[Edge]:
+def _back_edges(unfolded: Unfolded, delayed: set[Edge]) -> Iterator[Edge]:
     """Yield the edges that lead back to a node on the way, walking depth first from the inputs in the order of the file."""
     targets = unfolded.targets()
     inputs = [name for name, node in unfolded.nodes.items() if node.type == "Input"]
@@ -194,7 +193,7 @@ def _back_edges(unfolded: Unfolded, held: set[Edge]) -> Iterator[Edge]:
                 continue
             work.append((name, position + 1))
             target = targets[name][position]
-            if (name, target) in held:
+            if (name, target) in delayed:
                 continue
             if state.get(target) == "on the way":
                 yield name, target
@@ -208,21 +207,20 @@ def step_order(unfolded: Unfolded, edges: Mapping[Edge, int], lags: Mapping[str,
 
 
 def _sorted(nodes: Iterable[str], edges: Iterable[Edge]) -> list[str]:
-    """Return the nodes from the sources on, in their own order where edges leave a choice; those on cycles are missing."""
-    place = {name: number for number, name in enumerate(nodes)}
-    names, behind, open_edges = list(place), defaultdict(list), dict.fromkeys(place, 0)
-    for source, target in edges:
-        behind[source].append(target)
-        open_edges[target] += 1
-    ready = [place[name] for name, count in open_edges.items() if not count]
-    found = []
-    while ready:
-        found.append(names[heapq.heappop(ready)])
-        for target in behind[found[-1]]:
-            open_edges[target] -= 1
-            if not open_edges[target]:
-                heapq.heappush(ready, place[target])
-    return found
+    """Return the nodes from the sources on, in their own order where edges leave a choice.
+
+    Raises
+    ------
+    NirSimulationError
+        There is a cycle.
+    """
+    rank = {name: number for number, name in enumerate(nodes)}
+    graph: nx.DiGraph[str] = nx.DiGraph(edges)
+    graph.add_nodes_from(rank)
+    try:
+        return list(nx.lexicographical_topological_sort(graph, key=rank.__getitem__))
+    except nx.NetworkXUnfeasible:
+        raise NirSimulationError("a cycle holds neither a neuron nor a delay of a step or more.") from None
 
 
 # ---- shapes -----------------------------------------------------------------------------------------------------------
@@ -236,7 +234,8 @@ def entering_shapes(
 ) -> dict[str, Shape]:
     """Return the shape that each node reads.
 
-    Values travel as they leave a node; one that takes any shape takes what arrives with the most axes, else that of its fields.
+    Values keep the shape in which they leave a node; a node without a fixed shape reads the input with the
+    most axes, else the shape of its fields.
 
     Parameters
     ----------
@@ -287,7 +286,7 @@ def entering_shapes(
             settle(name, shape)
     unknown = [name for name in unfolded.nodes if name not in found]
     if unknown:
-        raise NirSimulationError(f"nothing tells the shape of {', '.join(map(repr, unknown[:6]))}.")
+        raise NirSimulationError(f"no field or source defines the shape of {', '.join(map(repr, unknown[:6]))}.")
     return found
 
 

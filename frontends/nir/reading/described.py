@@ -55,38 +55,38 @@ def describe_nir(graph: Graph, written: Graph, names: Mapping[str, str]) -> str 
             return [there, field, list(np.shape(operation.parameters.get(field.partition(".")[2], np.zeros(()))))] if known else None
         return [there, field, list(np.shape(getattr(operation, field)))]
 
-    return describe(graph, home, lambda place: _held(written, place), {node: {_NAME: name} for node, name in names.items()})
+    return describe(graph, home, lambda place: _array_at(written, place), {node: {_NAME: name} for node, name in names.items()})
 
 
 def described(text: str, graph: Graph, dialect: Dialect) -> Graph:
     """Return the graph that snnc described in a file whose nodes make `graph`; that graph, and why, where it is another one."""
     try:
         if dialect.name != "nir":
-            raise NirDescriptionError(f"the nodes are read as {dialect.name} means them")
-        found = read_description(text, lambda place: _held(graph, place))
+            raise NirDescriptionError(f"the nodes are read with the conventions of {dialect.name}")
+        found = read_description(text, lambda place: _array_at(graph, place))
         names = {node: row[_NAME] for node, row in found.values.items() if _NAME in row}
         _compare(found.graph, graph, names)
     except Exception as error:  # the description comes from outside, and the nodes say the same
         reason = error.text if isinstance(error, SnncError) else type(error).__name__
-        graph.assumptions.append(f"The file holds a description of its network by snnc that is not used: {reason}.")
+        graph.assumptions.append(f"The file holds snnc's description of its network, which is not used: {reason}.")
         return graph
     return found.graph
 
 
-def _held(graph: Graph, place: Any) -> Array | None:
+def _array_at(graph: Graph, place: Any) -> Array | None:
     """Return the array at ``[node, field, shape]``."""
     match place:
         case [str(node), str(field), list(shape)] if node in graph.nx and all(type(n) is int for n in shape):
             operation, kind, _, key = graph.operation(node), *field.partition(".")
-            held: Any = getattr(operation, kind, None)
-            found = held.get(key) if isinstance(held, Mapping) else None if key else held
+            values: Any = getattr(operation, kind, None)
+            found = values.get(key) if isinstance(values, Mapping) else None if key else values
             if not isinstance(found, np.ndarray | np.generic):
                 return None
             array: Array = np.asarray(found)
             if array.shape == tuple(shape):
                 return array
-            alike = array.size > 0 and bool((array == array.flat[0]).all())
-            if shape == [] and alike:
+            uniform = array.size > 0 and bool((array == array.flat[0]).all())
+            if shape == [] and uniform:
                 return np.asarray(array.reshape(-1)[0])
             fits = array.ndim == 0 and isinstance(operation, Population) and tuple(shape) == operation.shape
             return np.broadcast_to(array, tuple(shape)).copy() if fits else None
@@ -130,7 +130,7 @@ def _run(one: Graph, other: Graph, names: Mapping[str, str], steps: int, seed: i
         pairs += [(n, runners[0].ports[n, _first(one, n)], runners[1].ports[names[n], _first(other, names[n])]) for n in both]
         for name, ours, theirs in pairs:
             if ours.size != theirs.size or not np.allclose(ours.reshape(theirs.shape), theirs, _TOLERANCE, _TOLERANCE):
-                raise NirDescriptionError(f"{name!r} computes something else than the nodes of the file, at step {t}")
+                raise NirDescriptionError(f"{name!r} differs from the nodes of the file at step {t}")
 
 
 def _first(graph: Graph, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
@@ -62,7 +63,7 @@ def _inline(graph: NirGraph, flat: Flat, *, outermost: bool) -> dict[str, tuple[
             continue
         if not outermost and node.type in ("Input", "Output"):
             node = replace(node, type=JUNCTION)  # noqa: PLW2901 - the same node, seen from outside
-        path = _fresh(node.path, flat)
+        path = unused_name(node.path, flat.nodes)
         flat.nodes[path] = node
         ends[name] = (path, path)
     _check_edges(graph, ends)
@@ -102,7 +103,7 @@ def _check_edges(graph: NirGraph, ends: dict[str, tuple[str, str]]) -> None:
                     f"the edge {source!r} -> {target!r} of {where} names {name[:100]!r}, which is not among its nodes: {known}."
                 )
         if edge in seen:
-            raise NirEdgeError(f"the edge {source!r} -> {target!r} of {where} comes twice; NIR has one edge between two nodes at most.")
+            raise NirEdgeError(f"the edge {source!r} -> {target!r} of {where} occurs twice; NIR allows at most one edge between two nodes.")
         seen.add(edge)
         for name, kind, role in ((source, "Output", "leaves"), (target, "Input", "enters")):
             node = graph.nodes[name]
@@ -111,7 +112,7 @@ def _check_edges(graph: NirGraph, ends: dict[str, tuple[str, str]]) -> None:
 
 
 def _add_ends(flat: Flat) -> None:
-    """Put an Input before nodes that nothing leads to and an Output behind those that lead nowhere, as the nir package does."""
+    """Put an Input before nodes without a source and an Output after those without a target, as the nir package does."""
     if not flat.edges:
         raise NirUnconnectedError(f"the graph has {len(flat.nodes)} nodes and no edges; connect an Input with an Output.")
     for name, node in list(flat.nodes.items()):
@@ -130,7 +131,7 @@ def _add_ends(flat: Flat) -> None:
 
 
 def _end_node(kind: str, name: str, flat: Flat) -> str:
-    end = _fresh(f"{kind.lower()}_{name}", flat)
+    end = unused_name(f"{kind.lower()}_{name}", flat.nodes)
     flat.nodes[end] = NirNode(end, kind)
     flat.notes.append(f"{name!r} has no {kind} in the file; it became the network's {kind.lower()} {end!r}, as in the nir package.")
     return end
@@ -139,16 +140,17 @@ def _end_node(kind: str, name: str, flat: Flat) -> str:
 def _check_end(name: str, node: NirNode, flat: Flat) -> None:
     reached, leads = bool(flat.into(name)), bool(flat.out_of(name))
     if node.type == "Output" and not reached:
-        raise NirUnconnectedError(f"nothing leads to the output {name!r}; connect it or leave it out.")
+        raise NirUnconnectedError(f"the output {name!r} has no source; connect it or remove it.")
     if node.type == "Input" and not leads:
-        raise NirUnconnectedError(f"the input {name!r} leads nowhere; connect it or leave it out.")
+        raise NirUnconnectedError(f"the input {name!r} has no target; connect it or remove it.")
     if node.type == JUNCTION and not (reached and leads):
-        what = "leads nowhere" if reached else "is reached by nothing"
+        what = "has no target" if reached else "has no source"
         raise NirUnconnectedError(f"{name!r}, an end of a nested graph, {what}; connect it.")
 
 
-def _fresh(path: str, flat: Flat) -> str:
-    name, number = path, 1
-    while name in flat.nodes:
-        name, number = f"{path}_{number}", number + 1
-    return name
+def unused_name(wanted: str, names: Container[str]) -> str:
+    """Return `wanted`, with a number appended if it is among `names`."""
+    found, number = wanted, 1
+    while found in names:
+        found, number = f"{wanted}_{number}", number + 1
+    return found

@@ -15,7 +15,7 @@ from snnc.compiler.ir.shapes import size
 from snnc.frontends.nir.errors import NirFieldError, NirShapeError
 from snnc.frontends.nir.reading.fields import ELEMENTWISE, NirNode
 from snnc.frontends.nir.reading.flatten import JUNCTION, Flat
-from snnc.frontends.nir.windows import leaving_shape
+from snnc.frontends.nir.windows import check_bias, leaving_shape
 
 
 @dataclass
@@ -37,20 +37,20 @@ def infer(flat: Flat) -> Shapes:
     shapes = Shapes()
     waiting, stuck, tried = deque(flat.nodes), deque(flat.nodes), 0
     while waiting or tried < len(stuck):
-        patient = bool(waiting)
+        wait = bool(waiting)
         name = waiting.popleft() if waiting else stuck.popleft()
         if name in shapes.entering:
             continue
-        if _settle(name, flat, shapes, patient=patient):
+        if _settle(name, flat, shapes, wait=wait):
             waiting.extend([*flat.out_of(name), *(s for s in flat.into(name) if flat.nodes[s].type == "Input")])
             tried = 0
-        elif not patient:
+        elif not wait:
             stuck.append(name)
             tried += 1
     left = [name for name in flat.nodes if name not in shapes.entering]
     if left:
         raise NirShapeError(
-            f"the shape of {', '.join(map(repr, left[:10]))} cannot be found: neither their fields nor what leads to them tells it; "
+            f"the shape of {', '.join(map(repr, left[:10]))} cannot be found: neither their fields nor their sources define it; "
             "give Input its shape, or neurons one value each."
         )
     for source, target in flat.edges:
@@ -58,14 +58,14 @@ def infer(flat: Flat) -> Shapes:
     return shapes
 
 
-def _settle(name: str, flat: Flat, shapes: Shapes, *, patient: bool) -> bool:
+def _settle(name: str, flat: Flat, shapes: Shapes, *, wait: bool) -> bool:
     """Find the shapes of a node; a patient search waits until all its inputs are known, unless the node itself defines its shape."""
     node = flat.nodes[name]
     sources = flat.into(name)
     known = [shapes.leaving[s] for s in sources if s in shapes.leaving]
-    if patient and len(known) < len(sources) and node.type not in ("Affine", "Linear", "Output"):
+    if wait and len(known) < len(sources) and node.type not in ("Affine", "Linear", "Output"):
         return False
-    entering = _own(node, known, flat, name, shapes)
+    entering = _entering(node, known, flat, name, shapes)
     if entering is None:
         return False
     leaving = _leaving(node, entering)
@@ -82,7 +82,7 @@ def _check(shape: Shape, node: NirNode) -> None:
         raise NirShapeError(error.text) from None
 
 
-def _own(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shapes: Shapes) -> Shape | None:
+def _entering(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shapes: Shapes) -> Shape | None:
     """Input shape of `node`: from its fields, else from its inputs."""
     if node.type in ("Affine", "Linear"):
         return _columns(node)
@@ -90,17 +90,17 @@ def _own(node: NirNode, known: Sequence[Shape], flat: Flat, name: str, shapes: S
         shape = _field_shape(node)
         if size(shape) > 1 and not any(size(k) == size(shape) for k in known):
             return shape
-        return _arriving(known) if known else None
+        return _largest_rank(known) if known else None
     if node.type in ("Input", "Output"):
         declared = _declared(node)
         if declared is not None:
             return _without_batch(name, declared, flat) if node.type == "Input" else declared
-        behind = [shapes.entering[t] for t in flat.out_of(name) if t in shapes.entering]
-        found = behind if node.type == "Input" else known
+        after = [shapes.entering[t] for t in flat.out_of(name) if t in shapes.entering]
+        found = after if node.type == "Input" else known
         return found[0] if found else None
     if node.type == JUNCTION:
-        return _arriving(known) if known else _declared(node)
-    return _arriving(known) if known else _convolved(node)
+        return _largest_rank(known) if known else _declared(node)
+    return _largest_rank(known) if known else _convolved(node)
 
 
 def _convolved(node: NirNode) -> Shape | None:
@@ -109,11 +109,15 @@ def _convolved(node: NirNode) -> Shape | None:
     rank = node.fields["weight"].ndim - 2 if "weight" in node.fields else 0
     if declared is None or declared.size != rank:
         return None
-    channels = int(node.fields["weight"].shape[1] * node.fields["groups"].reshape(-1)[0])
-    return (channels, *(int(n) for n in declared.reshape(-1)))
+    return (_channels(node), *(int(n) for n in declared.reshape(-1)))
 
 
-def _arriving(known: Sequence[Shape]) -> Shape:
+def _channels(node: NirNode) -> int:
+    """Channels that a convolution reads."""
+    return int(node.fields["weight"].shape[1] * node.fields["groups"].reshape(-1)[0])
+
+
+def _largest_rank(known: Sequence[Shape]) -> Shape:
     return max(known, key=len)
 
 
@@ -121,12 +125,7 @@ def _columns(node: NirNode) -> Shape:
     weight = node.fields["weight"]
     if weight.ndim != 2:
         raise NirShapeError(f"the weight of {node.path!r} ({node.type}) has the shape {list(weight.shape)}; snnc reads [outputs, inputs].")
-    bias = node.fields.get("bias")
-    if bias is not None and bias.shape != weight.shape[:1]:
-        raise NirShapeError(
-            f"the bias of {node.path!r} ({node.type}) has the shape {list(bias.shape)}; "
-            f"its weight {list(weight.shape)} needs [{weight.shape[0]}]."
-        )
+    check_bias(node)
     return weight.shape[1:]
 
 
@@ -155,21 +154,21 @@ def _declared(node: NirNode) -> Shape | None:
 
 def _without_batch(name: str, declared: Shape, flat: Flat) -> Shape:
     """Leave out axes of size 1 that the sample of an exporter had before what all readers of an Input take."""
-    readers = [_taken(flat.nodes[target], declared) for target in flat.out_of(name)]
-    taken = readers[0] if readers and readers[0] and readers.count(readers[0]) == len(readers) else declared
-    if taken == declared or declared != (*(1,) * (len(declared) - len(taken)), *taken):
+    readers = [_readable(flat.nodes[target], declared) for target in flat.out_of(name)]
+    readable = readers[0] if readers and readers[0] and readers.count(readers[0]) == len(readers) else declared
+    if readable == declared or declared != (*(1,) * (len(declared) - len(readable)), *readable):
         return declared
-    flat.notes.append(f"{name!r} declares {list(declared)}, which begins with the exporter's batch of 1; it is read as {list(taken)}.")
-    return taken
+    flat.notes.append(f"{name!r} declares {list(declared)}, which begins with the exporter's batch of 1; it is read as {list(readable)}.")
+    return readable
 
 
-def _taken(node: NirNode, declared: Shape) -> Shape:
-    """Return the shape that `node` reads whatever arrives, empty where it takes any; a convolution tells its channels."""
+def _readable(node: NirNode, declared: Shape) -> Shape:
+    """Return the only shape that `node` can read, empty if it reads any; a convolution fixes its channels."""
     match node.type:
         case "Affine" | "Linear":
             return _columns(node)
         case "Conv1d" | "Conv2d" if (rank := node.fields["weight"].ndim - 2) in (1, 2):
-            return (int(node.fields["weight"].shape[1] * node.fields["groups"].reshape(-1)[0]), *declared[len(declared) - rank :])
+            return (_channels(node), *declared[len(declared) - rank :])
         case _:
             return _field_shape(node) if node.type in ELEMENTWISE else ()
 

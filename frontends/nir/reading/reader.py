@@ -58,7 +58,7 @@ class _Reader:
         if not isinstance(group, h5py.Group) or "type" not in group:
             held = ", ".join(map(repr, self.storage.names(self.storage.file, str(path))[:6])) or "nothing"
             raise NotNirError(
-                f"{path} is HDF5 but no NIR graph: it has no group 'node' with a type, but holds {held}. Write it with nir.write."
+                f"{path} is HDF5, but not a NIR graph: it has no group 'node' with a type; it holds {held}. Write it with nir.write."
             )
         if self._type(group, "the root") != "NIRGraph":
             raise NotNirError(f"{path} holds a single {self._type(group, 'the root')}; snnc reads a NIRGraph with Input and Output.")
@@ -67,7 +67,7 @@ class _Reader:
     def _graph(self, group: Any, path: str, above: tuple[Any, ...]) -> NirGraph:
         where = f"the graph {path!r}" if path else "the graph"
         if len(above) >= MAX_DEPTH:
-            raise NirNestingError(f"{where} lies {len(above)} graphs deep; at most {MAX_DEPTH} are read.")
+            raise NirNestingError(f"{where} is nested {len(above)} graphs deep; snnc reads at most {MAX_DEPTH}.")
         if group.id in above:
             raise NirNestingError(f"{where} contains itself; a graph can only hold others.")
         members = self.storage.names(group, where)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import mmap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +14,6 @@ import numpy as np
 from snnc.compiler.ir.arrays.sizes import MAX_ELEMENTS
 from snnc.compiler.ir.graph import Array
 from snnc.frontends.nir.errors import NirEdgeError, NirFieldError, NirLinkError, NirTooLargeError, UnreadableNirError
-from snnc.frontends.nir.reading.heaps import check_heaps
 
 MAX_BYTES: Final = 2**31
 """Maximum total bytes of all datasets of a file."""
@@ -88,7 +89,7 @@ class HdfFile:
         Raises
         ------
         NirError
-            It is no dataset of numbers, too large, or stored elsewhere.
+            It is not a dataset of numbers, too large, or stored elsewhere.
         """
         self._check(dataset, where)
         if dataset.dtype.kind not in "fiub":
@@ -112,7 +113,7 @@ class HdfFile:
         return found
 
     def long_text(self, dataset: Any, where: str) -> str:
-        """Read a dataset of one string of any length; what is no UTF-8 in it is replaced."""
+        """Read a dataset of one string of any length; bytes that are not UTF-8 are replaced."""
         self._check(dataset, where)
         value = np.asarray(dataset[()], object).reshape(-1)[0]
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
@@ -169,7 +170,7 @@ class HdfFile:
             )
         if count * width > self.size * _EXPANSION:
             raise NirTooLargeError(
-                f"{where} has the shape {list(dataset.shape)} ({count * width:,} bytes), but the whole file holds {self.size:,}: "
+                f"{where} has the shape {list(dataset.shape)} ({count * width:,} bytes), but the file holds {self.size:,}: "
                 "its values were never written. Write the file again."
             )
         self.bytes -= count * width
@@ -200,7 +201,7 @@ def _reason(error: OSError) -> str:
 def _check_name(name: object, where: str) -> None:
     """Refuse names that h5py returns as bytes because they are not UTF-8."""
     if not isinstance(name, str) or not 0 < len(name.encode("utf-8", "replace")) <= MAX_TEXT:
-        raise NirFieldError(f"{where} has a member whose name is no text in UTF-8 of at most {MAX_TEXT} bytes: {name!r:.60}.")
+        raise NirFieldError(f"{where} has a member whose name is not UTF-8 text of at most {MAX_TEXT} bytes: {name!r:.60}.")
 
 
 def _decoded(value: object) -> str | None:
@@ -216,3 +217,52 @@ def _kind(dtype: np.dtype[Any]) -> str:
     if h5py.check_string_dtype(dtype) is not None:
         return "text"
     return {"O": "objects or references", "V": "records", "c": "complex numbers"}.get(dtype.kind, f"{dtype}")
+
+
+_MARK: Final = b"GCOL\x01"
+_HEAD: Final = 16
+
+
+def check_heaps(path: Path) -> None:
+    """Refuse a file with a heap of variable-length text that does not end: the HDF5 library would read it forever.
+
+    A heap is ``GCOL``, a version, its size in 8 bytes, then objects: a number (0 for free space) in 2 bytes, 6 bytes, a size in 8 bytes,
+    and the data in multiples of 8 bytes (HDF5 file format specification, "Global Heap").
+
+    Raises
+    ------
+    UnreadableNirError
+        There is one.
+    """
+    with path.open("rb") as file:
+        if not path.stat().st_size:
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            for start in _starts(data):
+                if not _sound(data, start):
+                    raise UnreadableNirError(f"{path} is damaged: its heap at byte {start:,} does not end. Write the file again.")
+
+
+def _starts(data: mmap.mmap) -> Iterator[int]:
+    start = data.find(_MARK)
+    while start >= 0:
+        yield start
+        start = data.find(_MARK, start + 1)
+
+
+def _sound(data: mmap.mmap, start: int) -> bool:
+    end = start + _number(data, start + 8, 8)
+    if end > len(data):
+        return True  # HDF5 refuses it itself
+    at = start + _HEAD
+    while at + _HEAD <= end:
+        length = _number(data, at + 8, 8)
+        step = _HEAD + -(-length // 8) * 8 if _number(data, at, 2) else length
+        if not 0 < step <= end - at:
+            return False
+        at += step
+    return True
+
+
+def _number(data: mmap.mmap, at: int, size: int) -> int:
+    return int.from_bytes(data[at : at + size], "little")

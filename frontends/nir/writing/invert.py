@@ -29,7 +29,7 @@ class _Form:
     """A neuron that NIR can express, and the names in its equations."""
 
     kind: str
-    own: bool
+    standard_form: bool
     """Written with dt, tau and r as the standard is; else with the library's factors."""
     model: NeuronModel
 
@@ -62,7 +62,7 @@ def nir_fields(name: str, population: Population, dt: float) -> tuple[str, Field
     elif form.kind == "Threshold":
         kind, fields = form.kind, {"threshold": values["threshold"]}
     else:
-        kind, fields = form.kind, (_standard if form.own else _from_factors)(form.kind, values, dt, where)
+        kind, fields = form.kind, (_standard if form.standard_form else _from_factors)(form.kind, values, dt, where)
     return kind, {k: np.ascontiguousarray(np.broadcast_to(v, population.shape)) for k, v in fields.items()}
 
 
@@ -91,8 +91,8 @@ def _same(one: NeuronModel, other: NeuronModel) -> bool:
 def _standard(kind: str, values: Mapping[str, Array], dt: float, where: str) -> Fields:
     """Fields of equations that have dt, tau and r in them; time constants are scaled if their dt differs."""
     del where
-    own = values["dt"]
-    scale = np.asarray(1.0) if (own.astype(np.float32) == np.float32(dt)).all() else dt / own
+    standard_form = values["dt"]
+    scale = np.asarray(1.0) if (standard_form.astype(np.float32) == np.float32(dt)).all() else dt / standard_form
     fields = {k: v for k, v in values.items() if k not in ("dt", "threshold", "v_reset")}
     fields = {k: v * scale if k.startswith("tau") else v for k, v in fields.items()}
     if kind in ("I", "IF"):
@@ -122,7 +122,7 @@ def _thresholds(kind: str, values: Mapping[str, Array]) -> Fields:
 def _tau(factor: Array, dt: float, where: str) -> Array:
     if (factor >= 1).any():
         raise NotInNirError(
-            f"{where} keeps {factor.max():g} of its state a step; a time constant of NIR means less than 1. "
+            f"{where} keeps {factor.max():g} of its state a step; a time constant of NIR keeps less than 1. "
             "Use a neuron without leak (IF, I)."
         )
     return np.asarray(dt / (1 - factor))
@@ -140,7 +140,7 @@ def _recognised(where: str, population: Population, dt: float) -> tuple[str, Fie
     if facts is None or facts.name not in ("I", "IF", "LI", "LIF", "CubaLIF"):
         raise NotInNirError(
             f"{where} has equations that are none of NIR's neurons (I, IF, LI, LIF, CubaLI, CubaLIF, Threshold): "
-            f"{population.model.text.replace(chr(10), '; ')[:200]}. Adaptation and further states have no words in NIR."
+            f"{population.model.text.replace(chr(10), '; ')[:200]}. NIR cannot express adaptation and further states."
         )
     kind = "CubaLI" if facts.name == "LI" and facts.syn_decay is not None else facts.name
     reason = _reason(facts)
@@ -187,7 +187,9 @@ def _from_facts(kind: str, facts: Facts, dt: float, where: str) -> Fields:
         fields = {"v_threshold": facts.threshold, "v_reset": np.zeros(()) if facts.v_reset is None else facts.v_reset}
     if kind in ("I", "IF"):
         if np.any(facts.drive):
-            raise NotInNirError(f"{where} adds a constant in every step; NIR's {kind} has no leak. Put it into the bias in front.")
+            raise NotInNirError(
+                f"{where} adds a constant in every step; NIR's {kind} has no leak. Put it into the bias of the layer before."
+            )
         return {"r": facts.gain / dt, **fields}
     tau = _tau(facts.decay, dt, where)
     fields["v_leak"] = facts.drive / (1 - facts.decay)

@@ -12,34 +12,19 @@ import nir  # type: ignore[import-untyped]
 import numpy as np
 
 from snnc.compiler.files.temporary import temporary_folder
+from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.arrays.sparse import dense_weight
-from snnc.compiler.ir.graph import (
-    Add,
-    Array,
-    Conv,
-    Edge,
-    Flatten,
-    Graph,
-    Input,
-    Linear,
-    OneToOne,
-    Output,
-    Pool,
-    Population,
-    Reshape,
-    Scale,
-    Shape,
-    Sparse,
-)
-from snnc.compiler.ir.shapes import PortMap
+from snnc.compiler.ir.graph import Array, Edge, Graph, Population, Shape
+from snnc.compiler.ir.shapes import node_shapes
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.neurons.library import Identity
 from snnc.frontends.common.notes import KEY
+from snnc.frontends.nir.cycles import plain_links
 from snnc.frontends.nir.errors import NirTimeStepError, NirWriteError, NotInNirError
 from snnc.frontends.nir.load import load_nir
 from snnc.frontends.nir.reading.described import describe_nir
+from snnc.frontends.nir.reading.flatten import unused_name
 from snnc.frontends.nir.wiring import DelayedEdge, dissolve
-from snnc.frontends.nir.writing.closing import plain_links
 from snnc.frontends.nir.writing.invert import nir_fields
 
 _ADVICE: Final = "Write it as .onnx, or change the network."
@@ -73,8 +58,8 @@ def write_nir(graph: Graph, path: str | Path, *, dt: float) -> tuple[str, ...]:
     network, notes = writer.network()
     path = Path(path)
     try:
-        with temporary_folder(f".{path.name}.", path.parent) as beside:
-            temporary = beside / path.name
+        with temporary_folder(f".{path.name}.", path.parent) as folder:
+            temporary = folder / path.name
             nir.write(temporary, network)
             description = describe_nir(graph, load_nir(temporary), writer.names)
             if description is not None:
@@ -91,23 +76,23 @@ class _Writer:
 
     def __init__(self, graph: Graph, dt: float) -> None:
         self.graph, self.dt = graph, dt
-        self.ports: PortMap = verify(graph)
+        self.shapes = node_shapes(verify(graph))
         self.names: dict[str, str] = {}
         self.nodes: dict[str, Any] = {}
         self.notes: list[str] = []
 
     def network(self) -> tuple[Any, tuple[str, ...]]:
         """Return the NIRGraph, and sentences about missing properties."""
-        passing = [n for n in self.graph.names if self._hands_on(n)]
+        passing = [n for n in self.graph.names if self._passes_on(n)]
         for edge in self.graph.edges:
             self._check_port(edge)
-        links, gone = dissolve((DelayedEdge(e.source, e.target, e.delay) for e in self.graph.edges), passing)
-        kept = [n for n in self.graph.names if n not in gone]
-        for name in kept:
+        links, dissolved = dissolve((DelayedEdge(e.source, e.target, e.delay) for e in self.graph.edges), passing)
+        remaining = [n for n in self.graph.names if n not in dissolved]
+        for name in remaining:
             self.names[name] = self._fresh(name)
             self.nodes[self.names[name]] = self._node(name)
         edges = self._edges(self._reshaped(links))
-        self._say()
+        self._note_missing()
         try:
             network = nir.NIRGraph(self.nodes, edges, metadata={"dt": self.dt})
         except (ValueError, TypeError, IndexError) as error:
@@ -115,17 +100,17 @@ class _Writer:
             self.notes.append(f"The nir package needs type_check=False to read the file ({str(error)[:100]}).")
         return network, tuple(self.notes)
 
-    def _hands_on(self, name: str) -> bool:
+    def _passes_on(self, name: str) -> bool:
         operation = self.graph.operation(name)
         plain = isinstance(operation, Population) and operation.model.equations == Identity().equations
-        return plain or isinstance(operation, Add) or (isinstance(operation, OneToOne) and operation.weight is None)
+        return plain or isinstance(operation, ir.Add) or (isinstance(operation, ir.OneToOne) and operation.weight is None)
 
     def _check_port(self, edge: Edge) -> None:
         operation = self.graph.operation(edge.source)
         if isinstance(operation, Population) and edge.source_port != operation.model.outputs[0]:
             raise NotInNirError(
-                f"the connection {edge.source!r} -> {edge.target!r} reads {edge.source_port!r} of {edge.source!r}; a neuron of NIR gives "
-                f"its output {operation.model.outputs[0]!r} only. {_ADVICE}"
+                f"the connection {edge.source!r} -> {edge.target!r} reads {edge.source_port!r} of {edge.source!r}; a neuron of NIR has "
+                f"only its output {operation.model.outputs[0]!r}. {_ADVICE}"
             )
 
     # ---- nodes -------------------------------------------------------------------------------------------------------
@@ -134,45 +119,45 @@ class _Writer:
         operation = self.graph.operation(name)
         shape = self._entering(name)
         match operation:
-            case Input(layout=layout):
+            case ir.Input(layout=layout):
                 if layout.time_axis is None:
                     raise NotInNirError(f"the input {name!r} is the same at every step; inputs of NIR are sequences. {_ADVICE}")
                 return nir.Input(np.array(operation.shape))
-            case Output(readout=readout) as output:
-                if output != Output("all", output.layout):
+            case ir.Output(readout=readout) as output:
+                if output != ir.Output("all", output.layout):
                     what = readout if readout != "all" else "part from some step on"
-                    raise NotInNirError(f"the output {name!r} is the {what} over time; an Output of NIR gives every step. {_ADVICE}")
+                    raise NotInNirError(f"the output {name!r} is the {what} over time; an Output of NIR records every step. {_ADVICE}")
                 return nir.Output(np.array(shape))
-            case Sparse() as sparse:
+            case ir.Sparse() as sparse:
                 dense = dense_weight(sparse)
                 return nir.Linear(dense) if sparse.bias is None else nir.Affine(dense, sparse.bias)
-            case Linear(weight=weight, bias=bias):
+            case ir.Linear(weight=weight, bias=bias):
                 return nir.Linear(weight) if bias is None else nir.Affine(weight, bias)
-            case Scale(bias=bias) if bias is not None and np.any(bias):
-                raise NotInNirError(f"{name!r} (Scale) adds a bias; NIR's Scale only multiplies. Merge it into the layer in front.")
-            case Scale(weight=weight) | OneToOne(weight=weight) if weight is not None:
+            case ir.Scale(bias=bias) if bias is not None and np.any(bias):
+                raise NotInNirError(f"{name!r} (Scale) adds a bias; NIR's Scale only multiplies. Merge it into the layer before.")
+            case ir.Scale(weight=weight) | ir.OneToOne(weight=weight) if weight is not None:
                 return nir.Scale(np.ascontiguousarray(np.broadcast_to(weight, shape)))
-            case Flatten() | Reshape():
+            case ir.Flatten() | ir.Reshape():
                 return self._flatten(name, shape)
-            case Conv() as conv:
+            case ir.Conv() as conv:
                 return _convolution(name, conv, shape)
-            case Pool() as pool:
+            case ir.Pool() as pool:
                 return _pooling(name, pool)
-            case Population() as population if not self._hands_on(name):
+            case Population() as population if not self._passes_on(name):
                 kind, fields = nir_fields(name, population, self.dt)
                 return getattr(nir, kind)(**fields)
-            case _ if self._hands_on(name):
+            case _ if self._passes_on(name):
                 return nir.Delay(np.zeros(shape))
         raise NotInNirError(f"{name!r} is a {type(operation).__name__}, which NIR does not have. {_ADVICE}")
 
     def _entering(self, name: str) -> Shape:
         incoming = self.graph.incoming(name)
         if isinstance(self.graph.operation(name), Population) or not incoming:
-            return self.ports[name, next(p for n, p in self.ports if n == name)].shape
-        return max((self.ports[e.source, e.source_port].shape for e in incoming), key=len)
+            return self.shapes[name]
+        return max((self.shapes[e.source] for e in incoming), key=len)
 
     def _flatten(self, name: str, shape: Shape) -> Any:
-        leaving = self.ports[name, "out"].shape
+        leaving = self.shapes[name]
         found = _joined_axes(shape, leaving)
         if found is None:
             raise NotInNirError(f"{name!r} makes {leaving} of {shape}; NIR can join axes, but not split them. {_ADVICE}")
@@ -184,11 +169,11 @@ class _Writer:
         """Put a Flatten where an array is read as a vector."""
         found = []
         for link in links:
-            leaving, entering = self._leaving(link.source), self._entering(link.target)
+            leaving, entering = self.shapes[link.source], self._entering(link.target)
             target = self.graph.operation(link.target)
-            entering = target.weight.shape[1:] if isinstance(target, Linear) else entering
-            entering = target.shape[1:] if isinstance(target, Sparse) else entering
-            if leaving == entering or not isinstance(target, Linear | Sparse | Population | Add | OneToOne | Scale):
+            entering = target.weight.shape[1:] if isinstance(target, ir.Linear) else entering
+            entering = target.shape[1:] if isinstance(target, ir.Sparse) else entering
+            if leaving == entering or not isinstance(target, ir.Linear | ir.Sparse | Population | ir.Add | ir.OneToOne | ir.Scale):
                 found.append(DelayedEdge(self.names[link.source], self.names[link.target], link.delay))
                 continue
             joined = _joined_axes(leaving, entering)
@@ -198,11 +183,6 @@ class _Writer:
             self.nodes[name] = nir.Flatten({"input": np.array(leaving)}, *joined)
             found += [DelayedEdge(self.names[link.source], name, link.delay), DelayedEdge(name, self.names[link.target])]
         return found
-
-    def _leaving(self, name: str) -> Shape:
-        operation = self.graph.operation(name)
-        port = operation.model.outputs[0] if isinstance(operation, Population) else "out"
-        return self.ports[name, port].shape
 
     def _edges(self, links: list[DelayedEdge]) -> list[tuple[str, str]]:
         """Return the edges; a delay that closing a cycle does not mean, and a second edge between two nodes, become Delay nodes."""
@@ -224,27 +204,23 @@ class _Writer:
     def _size_of(self, node: str) -> Shape:
         original = {written: name for name, written in self.names.items()}
         if node in original:
-            return self._leaving(original[node])
+            return self.shapes[original[node]]
         return tuple(int(n) for n in np.atleast_1d(self.nodes[node].output_type["output"]))
 
     def _fresh(self, name: str) -> str:
         clean = re.sub(r"[/\x00]", ".", name)
-        clean = clean if clean.strip(".") else "node"
-        found, number = clean, 1
-        while found in self.nodes:
-            found, number = f"{clean}_{number}", number + 1
-        return found
+        return unused_name(clean if clean.strip(".") else "node", self.nodes)
 
-    def _say(self) -> None:
+    def _note_missing(self) -> None:
         learnt = [n for n, p in self.graph.of_type(Population) if p.learnable]
-        fixed = [n for n, o in self.graph.of_type(Linear, Sparse, Conv) if not o.learnable]
+        fixed = [n for n, o in self.graph.of_type(ir.Linear, ir.Sparse, ir.Conv) if not o.learnable]
         if learnt or fixed:
             self.notes.append(f"NIR does not say what training changes ({', '.join([*learnt, *fixed][:6])}).")
         if any(p.surrogate is not None for _, p in self.graph.of_type(Population)):
             self.notes.append("NIR holds no surrogate derivatives.")
         if self.graph.state_inputs:
             self.notes.append(f"NIR has no inputs for initial states; {', '.join(list(self.graph.state_inputs)[:6])} are left out.")
-        if any(i.kind == "spikes" for _, i in self.graph.of_type(Input)):
+        if any(i.kind == "spikes" for _, i in self.graph.of_type(ir.Input)):
             self.notes.append("NIR does not say that an input is spikes.")
 
 
@@ -257,7 +233,7 @@ def _joined_axes(shape: Shape, leaving: Shape) -> tuple[int, int] | None:
     return None
 
 
-def _convolution(name: str, conv: Conv, shape: Shape) -> Any:
+def _convolution(name: str, conv: ir.Conv, shape: Shape) -> Any:
     rank = conv.weight.ndim - 2
     ones = (1,) * rank
     stride, dilation = conv.stride or ones, conv.dilation or ones
@@ -265,7 +241,7 @@ def _convolution(name: str, conv: Conv, shape: Shape) -> Any:
     if padding is None:
         same = [(d * (k - 1) // 2, d * (k - 1) - d * (k - 1) // 2) for k, d in zip(conv.weight.shape[2:], dilation, strict=True)]
         if list(conv.padding) != same or stride != ones:
-            raise NotInNirError(f"{name!r} pads by {conv.padding}; NIR pads both ends alike, or 'same' with stride 1. {_ADVICE}")
+            raise NotInNirError(f"{name!r} pads by {conv.padding}; NIR pads both ends equally, or 'same' with stride 1. {_ADVICE}")
     bias: Array = np.zeros(conv.weight.shape[0], np.float32) if conv.bias is None else conv.bias
     if rank == 1:
         return nir.Conv1d(shape[1], conv.weight, stride[0], "same" if padding is None else padding[0], dilation[0], conv.groups, bias)
@@ -277,11 +253,11 @@ def _padding(padding: tuple[tuple[int, int], ...]) -> tuple[int, ...] | None:
     return tuple(before for before, _ in padding) if all(before == after for before, after in padding) else None
 
 
-def _pooling(name: str, pool: Pool) -> Any:
+def _pooling(name: str, pool: ir.Pool) -> Any:
     padding = _padding(pool.padding or ((0, 0),) * len(pool.kernel))
     inside = pool.kind == "average" and not pool.count_padding and any(padding or ())
-    odd = pool.ceil or any(d != 1 for d in pool.dilation) or padding is None or inside
-    if pool.kind == "max" or len(pool.kernel) != 2 or odd:
+    unsupported = pool.ceil or any(d != 1 for d in pool.dilation) or padding is None or inside
+    if pool.kind == "max" or len(pool.kernel) != 2 or unsupported:
         raise NotInNirError(
             f"{name!r} is a {pool.kind} over windows {pool.kernel}; NIR has sums and averages over two axes, with equal padding that "
             f"counts, without dilation and ceil. {_ADVICE}"

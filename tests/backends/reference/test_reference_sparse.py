@@ -114,8 +114,8 @@ BASE = Sparse(np.ones(3, np.float32), np.array([0, 2, 1], np.int32), np.array([0
     [
         ({"indices": [0, 3, 1]}, SparsePatternError, "column 3 of 3"),
         ({"indices": [0, -1, 1]}, SparsePatternError, "column -1 of 3"),
-        ({"indices": [2, 0, 1]}, SparsePatternError, "column 0 behind column 2"),
-        ({"indices": [2, 2, 1]}, SparsePatternError, "column 2 behind column 2"),
+        ({"indices": [2, 0, 1]}, SparsePatternError, "column 0 after column 2"),
+        ({"indices": [2, 2, 1]}, SparsePatternError, "column 2 after column 2"),
         ({"indices": [0, 1]}, SparsePatternError, "3 entries and 2 indices"),
         ({"indices": [0.0, 2.0, 1.0]}, SparsePatternError, "float64"),
         ({"indptr": [0, 3]}, SparsePatternError, "2 outputs and indptr of 2"),

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from graph_equality import differences
 
 from snnc.compiler.errors import GraphDataError
 from snnc.compiler.ir.graph import Add, Conv, FileLayout, Graph, Input, Linear, Output, Pad, Pool, Population, Reduce, Sparse, StateRef
 from snnc.compiler.ir.graph_data import MAX_NAMES, edges_in_order, graph_from_data, graph_to_data
-from snnc.compiler.ir.graph_equality import differences
 from snnc.compiler.neurons.library import LIF
 from snnc.compiler.neurons.surrogates.library import atan
 
@@ -62,7 +62,7 @@ class Alias:  # as numpy >= 2.5 has it on Python >= 3.12: an alias of its own, w
     def __getitem__(self, item):
         return types.GenericAlias(self, item)
 numpy.typing.NDArray = Alias()
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1:]
 import test_graph_data as case
 data, find = case.data_and_find(case.network())
 print(case.differences(case.network(), case.graph_from_data(data, find)))
@@ -70,8 +70,10 @@ print(case.differences(case.network(), case.graph_from_data(data, find)))
 
 
 def test_the_same_graph_comes_back_where_numpys_array_type_is_an_alias_of_its_own():
-    here = str(Path(__file__).parent)
-    done = subprocess.run([sys.executable, "-c", OPAQUE, here], capture_output=True, text=True, timeout=300, check=False)
+    here = Path(__file__).parent
+    done = subprocess.run(
+        [sys.executable, "-c", OPAQUE, str(here), str(here.parents[1] / "common")], capture_output=True, text=True, timeout=300, check=False
+    )
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr[-2000:]
 
 
@@ -128,7 +130,7 @@ def test_numbers_are_compared_as_they_are_computed_with():
         (lambda d: d.update(version=1), "another snnc"),
         (lambda d: d.pop("models"), "lacks models"),
         (lambda d: d.update(more=1), "unknown 'more'"),
-        (lambda d: d.update(name=3), "name has to be text"),
+        (lambda d: d.update(name=3), "name must be text"),
         (lambda d: d["nodes"][0].update({"is": "Softmax"}), "'Softmax'"),
         (lambda d: d["nodes"][0].update(shape=[1.5, 4, 4]), "whole number"),
         (lambda d: d["nodes"][0].update(kind="beans"), "one of spikes, values"),
@@ -145,6 +147,10 @@ def test_numbers_are_compared_as_they_are_computed_with():
         (lambda d: d["edges"][0].__setitem__(0, "nobody"), "'nobody'"),
         (lambda d: d["edges"][0].__setitem__(4, -1), "0 or more"),
         (lambda d: d["nodes"].append(d["nodes"][0]), "two nodes are called 'x'"),
+        (lambda d: d["models"][0].update(parameters={"beta": 10**400}), "finite"),
+        (lambda d: d.update(idle_inputs={"x": "never"}), "one of ignored, zeros"),
+        (lambda d: d.update(models={}), "a list of at most"),
+        (lambda d: d.update(state_inputs=[]), "an object of at most"),
         (lambda d: d.update(assumptions=["\ud800"]), "text"),
     ],
 )

@@ -12,7 +12,7 @@ from snnc.compiler.ir.graph_data import surrogate_from_data, surrogate_to_data
 from snnc.compiler.neurons.expression import Assignment, parse_expression, to_text
 from snnc.compiler.neurons.interpret import evaluate
 from snnc.compiler.neurons.surrogates import library as surrogates
-from snnc.compiler.neurons.surrogates.support import support
+from snnc.compiler.neurons.surrogates.surrogate import support
 
 X = np.concatenate([np.linspace(-4, 4, 1601), [1e-7, -1e-7, 1e3, -1e3]])
 

@@ -158,7 +158,7 @@ def test_the_flow_stops_behind_the_pass_that_is_named():
 
 
 def test_an_unknown_pass_is_refused():
-    with pytest.raises(UnknownPassError, match="'nope'; the flow is drop-flatten, merge-linear"):
+    with pytest.raises(UnknownPassError, match="'nope' does not exist; the flow is drop-flatten, merge-linear"):
         run_flow(graph_of("x -> p, p -> y"), "nope")
 
 

@@ -10,7 +10,6 @@ from relu_files import cnn, drawn, mlp, named, runtime
 import snnc
 from snnc.compiler.ir.graph import FileLayout, Graph, Input, Linear, Output, Population, Reduce, Scale
 from snnc.compiler.ir.shapes import port_map
-from snnc.frontends.ann2snn.balance import scales
 from snnc.frontends.ann2snn.conversion import convert_file
 from snnc.frontends.ann2snn.convert import convert
 from snnc.frontends.ann2snn.errors import (
@@ -24,9 +23,10 @@ from snnc.frontends.ann2snn.errors import (
     NoSpikingFormError,
     SilentLayerError,
 )
+from snnc.frontends.ann2snn.measuring import scales
 from snnc.frontends.ann2snn.read import read_relu_network, recognise
 from snnc.frontends.ann2snn.rectifiers import spiking
-from snnc.frontends.ann2snn.samples import checked, split
+from snnc.frontends.ann2snn.samples import check_samples, split
 from snnc.frontends.onnx.errors import MalformedGraphError, OnnxLimitError
 
 pytest.importorskip("onnxruntime")
@@ -252,7 +252,7 @@ def test_a_percentile_is_not_moved_by_one_wild_sample(tmp_path, rng):
     layer = network.graph.operation("linear1")
     activations = np.maximum(x.astype(float) @ layer.weight.T + layer.bias, 0)
     for percentile in (50, 99, 100):
-        found, used = scales(network.graph, checked(network.graph, {"x": x}), percentile, network.origins)
+        found, used = scales(network.graph, check_samples(network.graph, {"x": x}), percentile, network.origins)
         assert used == 400
         assert found["relu1"] == pytest.approx(np.percentile(activations[activations > 0], percentile), rel=1e-5)
     assert found["relu1"] > 10 * np.percentile(activations[activations > 0], 99)
@@ -306,12 +306,12 @@ def test_firing_rates_are_those_of_the_spikes(tmp_path, rng):
 
 def test_a_single_sample_balances_and_measures_and_it_is_said(tmp_path, rng):
     found = convert_file(mlp(rng, tmp_path / "m.onnx"), {"x": drawn(rng, 1, 6, scale=1)})
-    assert any("the numbers below flatter" in text for text in found.graph.assumptions)
+    assert any("the numbers below are optimistic" in text for text in found.graph.assumptions)
 
 
 def test_large_data_are_thinned_out_evenly(tmp_path, rng):
     graph = recognise(mlp(rng, tmp_path / "m.onnx")).graph
-    samples = checked(graph, {"x": np.repeat(np.arange(5000, dtype=F)[:, None], 6, axis=1), "y": np.arange(5000) // 1000})
+    samples = check_samples(graph, {"x": np.repeat(np.arange(5000, dtype=F)[:, None], 6, axis=1), "y": np.arange(5000) // 1000})
     assert len(samples) == 2048
     assert samples.inputs["x"][-1, 0] == 4999
     assert all(set(part.labels.tolist()) == set(range(5)) for part in split(samples))
@@ -350,7 +350,7 @@ def behind_a_layer(tmp_path, rng, op, *inputs, outputs=1, opset=17, **attributes
         ("Softmax", (), "at the end only"),
         ("LayerNormalization", (np.ones(6, F),), "batch normalisation"),
         ("Greater", (np.zeros(6, F),), "compares or selects"),
-        ("CumSum", (np.array(1),), "there is no spiking form"),
+        ("CumSum", (np.array(1),), "it has no spiking form"),
         ("Clip", (np.array(-1, F), np.array(1, F)), "limits values to -1.0 … 1.0"),
         ("Clip", (np.array(0, F), np.array(0, F)), "limits values"),
         ("Max", (np.array(1, F),), "limits values"),
@@ -449,9 +449,9 @@ def test_bad_files_keep_their_own_errors(tmp_path, root):
     [
         (lambda a: {}, CalibrationMissingError, "lack 'x'"),
         (lambda a: {"z": a}, CalibrationMissingError, "hold 'z'"),
-        (lambda a: {"x": a[:, :5]}, CalibrationShapeError, r"\[10, 5\]; needed is \[samples, 6\]"),
+        (lambda a: {"x": a[:, :5]}, CalibrationShapeError, r"\[10, 5\]; give \[samples, 6\]"),
         (lambda a: {"x": a[:0]}, CalibrationShapeError, "1 sample or more"),
-        (lambda a: {"x": a[0]}, CalibrationShapeError, "needed"),
+        (lambda a: {"x": a[0]}, CalibrationShapeError, "samples, 6"),
         (lambda a: {"x": np.where(a == a[3, 2], np.nan, a)}, CalibrationValueError, r"nan at index \[3, 2\]; 1 of 60"),
         (lambda a: {"x": np.full((10, 6), "one")}, CalibrationValueError, "real numbers"),
         (lambda a: {"x": 0 * a}, SilentLayerError, "'relu1' .Relu node"),

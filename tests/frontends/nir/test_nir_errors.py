@@ -343,6 +343,10 @@ def test_windows_that_do_not_fit(tmp_path):
     conv = nir.Conv2d((5, 5), np.ones((2, 1, 3, 3), np.float32), 1, 0, 1, 1, np.zeros(2, np.float32))
     refused(write(tmp_path / "m.nir", *chain(conv, inputs=(1, 2, 2), outputs=(2, 3, 3))), errors.NirShapeError, "input_shape")
     refused(write(tmp_path / "m.nir", *chain(conv, inputs=(3, 5, 5), outputs=(2, 3, 3))), errors.NirShapeError, "channels")
+    path = write(tmp_path / "m.nir", *chain(conv, inputs=(1, 5, 5), outputs=(2, 3, 3)))
+    refused(edit(path, lambda g: replace(nodes_of(g, "n0"), "weight", np.ones((2, 3, 3)))), errors.NirShapeError, "4 axes")
+    path = write(tmp_path / "m.nir", *chain(conv, inputs=(1, 5, 5), outputs=(2, 3, 3)))
+    refused(edit(path, lambda g: replace(nodes_of(g, "n0"), "bias", np.ones(3))), errors.NirShapeError, "needs [2]")
     pool = nir.AvgPool2d(np.array([3, 3]), np.array([1, 1]), np.array([0, 0]))
     refused(write(tmp_path / "m.nir", *chain(pool, inputs=(1, 2, 2), outputs=(1, 1, 1))), errors.NirShapeError, "no window")
 
@@ -361,7 +365,7 @@ def text_edges(*edges):
         (np.array([[0, 1], [1, 2]]), "pairs of node names"),
         (text_edges("input", "n0"), "pairs of node names"),
         (text_edges(("input", "n0", "n1")), "pairs of node names"),
-        (text_edges(("input", "n0"), ("input", "n0"), ("n0", "n1"), ("n1", "output")), "comes twice"),
+        (text_edges(("input", "n0"), ("input", "n0"), ("n0", "n1"), ("n1", "output")), "occurs twice"),
         (text_edges(("n0", "input")), "turn it around"),
         (text_edges(("output", "n0")), "turn it around"),
         (np.array([[b"input", b"\xff\xfe"]], dtype="S5"), "UTF-8"),
@@ -375,15 +379,15 @@ def test_node_names_that_are_no_text(tmp_path):
     def name(group):
         h5py.h5g.create(group["nodes"].id, b"\xff\xfe")
 
-    changed(tmp_path, name, errors.NirFieldError, "no text in UTF-8")
+    changed(tmp_path, name, errors.NirFieldError, "not UTF-8 text")
 
 
 def test_unconnected_graphs(tmp_path):
     changed(tmp_path, lambda g: replace(g, "edges", np.zeros((0, 2))), errors.NirUnconnectedError, "no edges")
     some = text_edges(("input", "n0"), ("n0", "n1"))
-    changed(tmp_path, lambda g: replace(g, "edges", some), errors.NirUnconnectedError, "nothing leads to the output")
+    changed(tmp_path, lambda g: replace(g, "edges", some), errors.NirUnconnectedError, "has no source")
     some = text_edges(("n0", "n1"), ("n1", "output"))
-    changed(tmp_path, lambda g: replace(g, "edges", some), errors.NirUnconnectedError, "leads nowhere")
+    changed(tmp_path, lambda g: replace(g, "edges", some), errors.NirUnconnectedError, "has no target")
 
 
 def test_sizes_that_do_not_fit(tmp_path):

@@ -4,6 +4,7 @@ import h5py
 import nir
 import numpy as np
 import pytest
+from graph_equality import differences
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +28,6 @@ from snnc.compiler.ir.graph import (
     Sparse,
     StateRef,
 )
-from snnc.compiler.ir.graph_equality import differences
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.neurons.library import ALIF, IF, LI, LIF, CubaLIF, I, Identity, Threshold
 from snnc.compiler.neurons.neuron import neuron
@@ -266,7 +266,7 @@ def test_another_dialect_reads_the_nodes(tmp_path):
     write_nir(full(), tmp_path / "m.nir", dt=1e-3)
     found = load_nir(tmp_path / "m.nir", dialect="snntorch")
     assert "SNNC" not in found.assumptions[-1]
-    assert "read as snntorch means them" in found.assumptions[-1]
+    assert "read with the conventions of snntorch" in found.assumptions[-1]
 
 
 def test_windows_come_back(tmp_path):

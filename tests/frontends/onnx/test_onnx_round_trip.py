@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from graph_equality import differences
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from random_graphs import any_graphs, feeds
@@ -16,7 +17,6 @@ from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.session import BackendSession
 from snnc.compiler.errors import GraphError
 from snnc.compiler.ir.graph import Graph, Input, Linear, Output, Population
-from snnc.compiler.ir.graph_equality import differences
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LIF

@@ -238,7 +238,7 @@ def test_an_example_that_does_not_fit_is_refused(net):
 
 
 def test_what_is_no_module_is_refused(net):
-    with pytest.raises(TorchModuleError, match=r"SNNC-E241.*no torch.nn.Module"):
+    with pytest.raises(TorchModuleError, match=r"SNNC-E241.*not a torch.nn.Module"):
         snnc.from_torch(lambda x: x, torch.zeros(3))
     with pytest.raises(TorchModuleError, match="SNNC-E241"):
         snnc.to_torch({}, 3)

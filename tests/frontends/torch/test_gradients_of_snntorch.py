@@ -127,7 +127,7 @@ def test_a_parameter_that_several_populations_hold_is_a_constant_which_is_said()
     holding = [p for _, p in graph.of_type(Population) if "beta" in p.model.parameters]
     assert len(holding) > 1
     assert not any("beta" in p.learnable for p in holding)
-    assert [text for text in graph.assumptions if "SNNC-W27" in text and "neuron.beta" in text and "apart" in text]
+    assert [text for text in graph.assumptions if "SNNC-W27" in text and "neuron.beta" in text and "separate copies" in text]
 
 
 def test_a_module_that_fails_on_the_example_is_quoted():

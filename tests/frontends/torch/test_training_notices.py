@@ -52,7 +52,7 @@ def test_batch_normalisation_is_folded():
 
 def test_dropout_does_nothing():
     (text,) = said(jelly(layer.Dropout(0.3), neuron.LIFNode()))
-    assert text.startswith("SNNC-W274: the dropout of '1' does nothing")
+    assert text.startswith("SNNC-W274: the dropout of '1' has no effect")
 
 
 def test_a_network_that_trains_alike_says_nothing():

@@ -1,4 +1,4 @@
-"""Functions of a module with a hand-written backward pass: snnc does not follow gradients over whole sequences.
+"""Functions of a module with a hand-written backward pass: snnc does not follow gradients over complete sequences.
 
 A surrogate acts on each entry separately. SpikingJelly's ``DSRIFNode`` runs all steps in one function, and its gradient is that of spike
 rates.
@@ -6,34 +6,47 @@ rates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from snnc.frontends.torch.exporting import require_torch
+
+FunctionCall: TypeAlias = Callable[[Callable[..., Any], Any, tuple[Any, ...], Mapping[str, Any]], Any]
+"""(the call, the function's class, its positional and its named arguments) -> the result."""
 
 
 @contextmanager
 def watching_functions() -> Iterator[set[str]]:
     """Yield the names of the called functions whose gradient mixes steps."""
-    torch = require_torch()
-    function = torch.autograd.Function
-    apply = function.__dict__["apply"]
     known: dict[tuple[Any, Any], bool] = {}
     found: set[str] = set()
 
-    def watched(cls: Any, *arguments: Any, **named: Any) -> Any:
-        result = apply.__func__(cls, *arguments, **named)
+    def watched(call: Callable[..., Any], cls: Any, arguments: tuple[Any, ...], _: Mapping[str, Any]) -> Any:
+        result = call(*arguments)
         key = cls, getattr(result, "shape", None)
         if key not in known:
-            known[key] = _mixes(lambda *changed: apply.__func__(cls, *changed, **named), arguments, result)
+            known[key] = _mixes(call, arguments, result)
         if known[key]:
             found.add(cls.__name__)
         return result
 
-    function.apply = classmethod(watched)
-    try:
+    with replacing_apply(watched):
         yield found
+
+
+@contextmanager
+def replacing_apply(call_function: FunctionCall) -> Iterator[None]:
+    """Let `call_function` call every ``torch.autograd.Function``: it gets the call, the function's class and the arguments."""
+    function = require_torch().autograd.Function
+    apply = function.__dict__["apply"]
+
+    def replaced(cls: Any, *arguments: Any, **named: Any) -> Any:
+        return call_function(lambda *changed: apply.__func__(cls, *changed, **named), cls, arguments, named)
+
+    function.apply = classmethod(replaced)
+    try:
+        yield
     finally:
         function.apply = apply
 

@@ -16,7 +16,7 @@ from snnc.frontends.torch.exporting import require_torch
 from snnc.frontends.torch.forms import forms
 
 
-def hold_back(graph: Graph, module: Any) -> None:
+def freeze_masked_entries(graph: Graph, module: Any) -> None:
     """Exclude, in place, the weight entries that hooks of `module` mask from training.
 
     Raises
@@ -54,22 +54,22 @@ def _apply(graph: Graph, name: str, value: Array, mask: Array) -> None:
         found = forms(name, value, layer.weight, layer.weight)
         if not found:
             continue
-        allowed = mask.T if found[0].transposed else mask
-        if layer.weight[~allowed].any():
+        trainable = mask.T if found[0].transposed else mask
+        if layer.weight[~trainable].any():
             break
-        rows, columns = np.nonzero(allowed)
-        counts = np.bincount(rows, minlength=len(allowed))
+        rows, columns = np.nonzero(trainable)
+        counts = np.bincount(rows, minlength=len(trainable))
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        entries = layer.weight[rows, columns]
+        weights = layer.weight[rows, columns]
         shape = (layer.weight.shape[0], layer.weight.shape[1])
-        sparse = Sparse(entries, columns.astype(np.int32), indptr, shape, layer.bias, layer.learnable)
+        sparse = Sparse(weights, columns.astype(np.int32), indptr, shape, layer.bias, layer.learnable)
         replace_operation(graph, node, sparse)
         graph.assumptions.append(
-            f"A hook holds back {np.count_nonzero(~mask):,} of the {mask.size:,} gradients of {name!r}; these stay 0, and the others "
+            f"A hook masks {np.count_nonzero(~mask):,} of the {mask.size:,} gradients of {name!r}; these stay 0, and the others "
             f"are a sparse connection, {node!r}."
         )
         return
     raise TorchHookError(
-        f"a hook holds back part of the gradient of {name!r}, whose entries there are not 0 or no plain weight of a layer; snnc trains all "
-        "of a weight or leaves out what is 0. Set these entries to 0, or remove the hook before the import."
+        f"a hook masks part of the gradient of {name!r}, whose entries there are not 0 or are not a plain weight of a layer; snnc trains "
+        "all of a weight or omits its zeros. Set these entries to 0, or remove the hook before the import."
     )

@@ -1,14 +1,15 @@
-"""Neuron to neuron."""
+"""Connections that keep every value: neuron to neuron, and values of several axes as a vector."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.graph import Shape
-from snnc.frontends.dsl.connections.base import Branch, Connection, Seed, Weights, draws, generator, realise
+from snnc.frontends.dsl.connections.base import Branch, Connection, Seed, Weights, check_target, draws, generator, realise
 from snnc.frontends.dsl.errors import ConnectionShapeError
 from snnc.frontends.dsl.initialisers import Fans
 
@@ -45,3 +46,17 @@ class OneToOne(Connection):
         shape = () if scalar else source
         weight = realise(self.weight, shape, Fans(1, 1), generator(self.seed, seed, where), f"the weight of {where}")
         return (Branch((ir.OneToOne(weight, self.learnable),)),)
+
+
+@dataclass(frozen=True)
+class Flatten(Connection):
+    """The same values as a vector; Dense and Sparse flatten automatically."""
+
+    def shape_after(self, source: Shape, where: str) -> Shape:
+        """Return the number of values."""
+        return (math.prod(source),)
+
+    def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
+        """Return a Flatten."""
+        check_target(self, source, target, where)
+        return (Branch((ir.Flatten(),)),)

@@ -10,22 +10,22 @@ from typing import Any, Final
 PREFIX: Final = "sj_"
 
 
-def has_own_operators(module: Any) -> bool:
+def has_spikingjelly_neurons(module: Any) -> bool:
     """Whether `module` contains SpikingJelly's neurons."""
     return any(hasattr(part, "_memories") for part in module.modules())
 
 
 @contextmanager
-def written_out() -> Iterator[None]:
+def as_torch_operations() -> Iterator[None]:
     """Run SpikingJelly's operators as its own reference code does, one operation of PyTorch after the other."""
     from torch.overrides import TorchFunctionMode
 
-    class WrittenOut(TorchFunctionMode):  # type: ignore[misc]
+    class AsTorchOperations(TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             reference = reference_of(func)
             return (reference or func)(*args, **(kwargs or {}))
 
-    with WrittenOut():
+    with AsTorchOperations():
         yield
 
 

@@ -1,0 +1,250 @@
+"""Convolutions and poolings: windows over the values of a source."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.errors import ChannelError, WindowError
+from snnc.compiler.ir import graph as ir
+from snnc.compiler.ir.arrays.sizes import MAX_ELEMENTS
+from snnc.compiler.ir.arrays.windows import output_shape
+from snnc.compiler.ir.graph import PoolKind, Shape
+from snnc.frontends.dsl.connections.base import (
+    Branch,
+    Connection,
+    Seed,
+    Weights,
+    check_target,
+    check_weights,
+    generator,
+    realise,
+    realise_bias,
+)
+from snnc.frontends.dsl.errors import ConnectionWindowError
+from snnc.frontends.dsl.initialisers import FanIn, Fans, Initialiser
+
+Numbers: TypeAlias = "int | Iterable[int]"
+Padding: TypeAlias = "int | str | Iterable[int | tuple[int, int]]"
+
+
+def dimensions_of(source: Shape, what: str, where: str) -> int:
+    """Number of spatial dimensions of `source`, (channels, length) or (channels, height, width).
+
+    Raises
+    ------
+    ConnectionWindowError
+        It has none, or more than two.
+    """
+    if len(source) not in (2, 3):
+        raise ConnectionWindowError(
+            f"{where}: {what} needs a source of shape (channels, length) or (channels, height, width), and this one has {source}; give the "
+            "input or population that shape."
+        )
+    return len(source) - 1
+
+
+def numbers(value: Numbers, dimensions: int, what: str, where: str, least: int = 1) -> tuple[int, ...]:
+    """Return one number a dimension.
+
+    Raises
+    ------
+    ConnectionWindowError
+        There are more or fewer, or one is not a whole number of `least` or more.
+    """
+    try:
+        found = tuple(map(operator.index, value)) if isinstance(value, Iterable) else (operator.index(value),) * dimensions
+    except TypeError:
+        found = ()
+    if len(found) != dimensions or not least <= min(found) <= max(found) <= MAX_ELEMENTS:
+        raise ConnectionWindowError(
+            f"{where}: the {what} is {value!r}; give one whole number of {least} or more, or {dimensions} of them, one a dimension."
+        )
+    return found
+
+
+def pairs(
+    padding: Padding, kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...], where: str
+) -> tuple[tuple[int, int], ...]:
+    """Return (before, after) a dimension; ``"same"`` puts the odd zero after the values, as PyTorch does.
+
+    Raises
+    ------
+    ConnectionWindowError
+        `padding` is not 0 or more, pairs of such, "valid", or "same" with stride 1.
+    """
+    if padding == "valid":
+        return ((0, 0),) * len(kernel)
+    if padding == "same":
+        if set(stride) != {1}:
+            raise ConnectionWindowError(f"{where}: padding 'same' goes with stride 1, and the stride is {stride}; give numbers instead.")
+        total = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
+        return tuple((n // 2, n - n // 2) for n in total)
+    if isinstance(padding, str):
+        raise ConnectionWindowError(f"{where}: the padding is {padding!r}; give 'same', 'valid', a number, or (before, after) pairs.")
+    if not isinstance(padding, Iterable):
+        padding = (padding,) * len(kernel)
+    ends = [numbers(pair, 2, "padding", where, least=0) for pair in padding]
+    if len(ends) != len(kernel):
+        raise ConnectionWindowError(f"{where}: the padding has {len(ends)} entries; give {len(kernel)}, one a dimension.")
+    return tuple((before, after) for before, after in ends)
+
+
+def windowed_shape(operation: ir.Conv | ir.Pool, source: Shape, what: str, where: str) -> Shape:
+    """Return the result shape of `operation` for `source`.
+
+    Raises
+    ------
+    ConnectionWindowError
+        It does not fit.
+    """
+    try:
+        return output_shape(what, operation, source)
+    except (WindowError, ChannelError) as error:
+        raise ConnectionWindowError(f"{where} (source of shape {source}): {error.text}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Conv(Connection):
+    """A convolution (cross-correlation, as in PyTorch) over one or two dimensions, those of the source after its channels.
+
+    Parameters
+    ----------
+    channels
+        Of the target.
+    kernel, stride, dilation
+        One number, or one a dimension.
+    padding
+        Zeros around the source: a number, one a dimension, pairs (before, after), ``"valid"`` (none) or ``"same"`` (with stride 1: the
+        target is as large as the source).
+    groups
+        Independent blocks of channels.
+    bias
+        One number a channel; as in :class:`Dense`.
+    init
+        An initialiser (default: torch's), or the weights themselves, ``[channels, source channels / groups, *kernel]``.
+    seed, learnable
+        As in :class:`Dense`.
+
+    Examples
+    --------
+    >>> import snnc
+    >>> net = snnc.Network()
+    >>> image = net.input((1, 28, 28))
+    >>> net.shape_after(image, snnc.Conv(16, 5, stride=2, padding=2))
+    (16, 14, 14)
+    """
+
+    channels: int
+    kernel: Numbers
+    stride: Numbers = 1
+    padding: Padding = 0
+    dilation: Numbers = 1
+    groups: int = 1
+    bias: bool | npt.ArrayLike | Initialiser = True
+    init: Weights = FanIn()
+    seed: int | None = None
+    learnable: bool = True
+
+    def shape_after(self, source: Shape, where: str) -> Shape:
+        """Return (channels, *windows)."""
+        return windowed_shape(self._operation(source, where), source, "Conv", where)
+
+    def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
+        """Return a Conv."""
+        check_target(self, source, target, where)
+        operation = self._operation(source, where)
+        rng, (outputs, inputs, *kernel) = generator(self.seed, seed, where), operation.weight.shape
+        fans = Fans(inputs * math.prod(kernel), outputs * math.prod(kernel))
+        weight = realise(self.init, operation.weight.shape, fans, rng, f"the weight of {where}")
+        bias = realise_bias(self.bias, self.init, outputs, fans, rng, where)
+        return (Branch((replace(operation, weight=weight, bias=bias),)),)
+
+    def _operation(self, source: Shape, where: str) -> ir.Conv:
+        """The operation without its numbers."""
+        dimensions = dimensions_of(source, "Conv", where)
+        kernel = numbers(self.kernel, dimensions, "kernel", where)
+        stride, dilation = (numbers(n, dimensions, what, where) for n, what in ((self.stride, "stride"), (self.dilation, "dilation")))
+        padding = pairs(self.padding, kernel, stride, dilation, where)
+        try:
+            channels, groups = operator.index(self.channels), operator.index(self.groups)
+        except TypeError:
+            channels = groups = 0
+        if channels < 1 or groups < 1 or channels % groups or source[0] % groups:
+            raise ConnectionWindowError(
+                f"{where}: Conv makes {self.channels!r} channels of {source[0]} in {self.groups!r} groups; give whole numbers of 1 or "
+                "more, and groups that divide both."
+            )
+        shape = (channels, source[0] // groups, *kernel)
+        check_weights(shape, f"the weight of {where}")
+        nothing = np.broadcast_to(np.float32(0), shape)
+        return ir.Conv(nothing, None, stride, padding, dilation, groups, self.learnable)
+
+
+@dataclass(frozen=True)
+class SumPool(Connection):
+    """Sum of each window, channel by channel, over the dimensions of the source after its channels.
+
+    Parameters
+    ----------
+    kernel
+        Size of a window: one number, or one a dimension.
+    stride
+        From window to window; None for the size of the kernel.
+    padding, dilation
+        As in :class:`Conv`.
+    ceil
+        Whether a last window may extend beyond the input, as in PyTorch.
+    """
+
+    kernel: Numbers
+    stride: Numbers | None = None
+    padding: Padding = 0
+    dilation: Numbers = 1
+    ceil: bool = False
+    kind: ClassVar[PoolKind] = "sum"
+
+    def shape_after(self, source: Shape, where: str) -> Shape:
+        """Return (channels, *windows)."""
+        return windowed_shape(self._operation(source, where), source, type(self).__name__, where)
+
+    def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
+        """Return a Pool."""
+        check_target(self, source, target, where)
+        return (Branch((self._operation(source, where),)),)
+
+    def _operation(self, source: Shape, where: str) -> ir.Pool:
+        dimensions = dimensions_of(source, type(self).__name__, where)
+        kernel = numbers(self.kernel, dimensions, "kernel", where)
+        stride = kernel if self.stride is None else numbers(self.stride, dimensions, "stride", where)
+        dilation = numbers(self.dilation, dimensions, "dilation", where)
+        padding = pairs(self.padding, kernel, stride, dilation, where)
+        counts = bool(getattr(self, "count_padding", True))
+        return ir.Pool(self.kind, kernel, stride, padding, dilation, bool(self.ceil), counts)
+
+
+@dataclass(frozen=True)
+class MaxPool(SumPool):
+    """Maximum of each window, for spikes their logical or; parameters as in :class:`SumPool`."""
+
+    kind: ClassVar[PoolKind] = "max"
+
+
+@dataclass(frozen=True)
+class AvgPool(SumPool):
+    """Average of each window; parameters as in :class:`SumPool`.
+
+    Parameters
+    ----------
+    count_padding
+        Whether padding counts as values, as torch's ``count_include_pad``.
+    """
+
+    count_padding: bool = True
+    kind: ClassVar[PoolKind] = "average"
