@@ -183,7 +183,8 @@ def test_the_enable_script_serves_a_build_that_knows_nothing_of_the_emulator(cas
     prefix = build.complete_prefix()
     (tmp_path / "older.cpp").write_text("auto twice = [=](int x) { return 2 * x; };\nunsigned helper() { return twice(3); }\n")
     commands = (
-        f". {prefix}/enable.sh && g++ -std=c++17 -pthread -DLIMIT=1 {program[0]} older.cpp -o made $POPLAR_SDK_ENABLED/lib/libpopops.so -lpoplar"
+        f". {prefix}/enable.sh && g++ -std=c++17 -pthread -DLIMIT=1 {program[0]} older.cpp -o made"
+        " $POPLAR_SDK_ENABLED/lib/libpopops.so -lpoplar"
         f" && mkdir parts && popc {program[2]} -o parts/double.gp -DLIMIT=63 && ./made && exit 1; code=$?; popc --version; exit $code"
     )
     result = subprocess.run(["bash", "-c", commands], cwd=tmp_path, capture_output=True, text=True, check=False)
