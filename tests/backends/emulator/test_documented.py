@@ -34,6 +34,10 @@ def test_vertices_are_named_by_vector_template_arguments(cases):
     assert cases.run("documented", "vectors").split() == ["20", "28"]
 
 
+def test_braces_are_assigned_to_vectors(cases):
+    assert cases.run("documented", "braces").split() == ["3.5", "4"]
+
+
 def test_values_are_ordered_by_their_keys(cases):
     keys, values = np.array([[5, 1, 4, 2, 3], [-1, 9, 0, 7, 7]]), np.arange(10.0).reshape(2, 5)
     rows, columns = np.argsort(keys, 1, kind="stable"), np.argsort(keys, 0, kind="stable")

@@ -112,6 +112,23 @@ void vectors() {
   show(readBack<int>(engine, "x", 2));
 }
 
+void braces() {
+  Device device = smallDevice();
+  Graph graph(device);
+  std::stringstream code("#include <poplar/Vertex.hpp>\n#include <poplar/VectorTypes.hpp>\n#include <poplar/VectorListTypes.hpp>\n"
+                         "struct Braces : poplar::Vertex {\n  poplar::Output<poplar::Vector<float>> x;\n"
+                         "  void compute() { float2 v; v = {1.5f, 2.f}; half4 h; h = {1, 2, 3, 4}; x[0] = v[0] + v[1]; x[1] = float(h[3]); }\n};\n");
+  graph.addCodelets(code);
+  const Tensor x = graph.addVariable(FLOAT, {2}, "x");
+  map(graph, {x}, 0);
+  graph.createHostRead("x", x);
+  const ComputeSet cs = graph.addComputeSet("braces");
+  graph.setTileMapping(graph.addVertex(cs, "Braces", {{"x", x}}), 0);
+  Engine engine(graph, Execute(cs));
+  engine.loadAndRun(device);
+  show(readBack<float>(engine, "x", 2));
+}
+
 void keys() {
   Device device = smallDevice();
   Graph graph(device);
@@ -210,7 +227,7 @@ void report() {
 
 int main(int argc, char **argv) {
   return runScenario({{"hostFunction", hostFunction}, {"hostFunctionErrors", hostFunctionErrors}, {"values", values}, {"engine", engine},
-                      {"vectors", vectors}, {"keys", keys}, {"loops", loops}, {"pads", pads}, {"groupings", groupings}, {"exchange", exchange},
+                      {"vectors", vectors}, {"braces", braces}, {"keys", keys}, {"loops", loops}, {"pads", pads}, {"groupings", groupings}, {"exchange", exchange},
                       {"report", report}},
                      argc, argv);
 }
