@@ -37,6 +37,25 @@ exit $code
 """Compiles for CMake, once more where a source has what older compilers took."""
 
 
+ENABLE = """\
+# Source this file (bash, zsh): compilers, CMake and the loader then find the emulator as they find the Poplar SDK.
+POPLAR_SDK_ENABLED=$(cd "$(dirname "${BASH_SOURCE[0]:-$0}")" && pwd)
+export POPLAR_SDK_ENABLED
+export PATH="$POPLAR_SDK_ENABLED/bin:$PATH"
+export CPATH="$POPLAR_SDK_ENABLED/include${CPATH:+:$CPATH}"
+export LIBRARY_PATH="$POPLAR_SDK_ENABLED/lib${LIBRARY_PATH:+:$LIBRARY_PATH}"
+export LD_LIBRARY_PATH="$POPLAR_SDK_ENABLED/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export CMAKE_PREFIX_PATH="$POPLAR_SDK_ENABLED${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}"
+"""
+COMPILERS = ("c++", "g++", "clang++")
+"""Commands in ``bin`` that use the launcher, for builds that do not know it."""
+COMPILER = """\
+here=${{0%/*}}
+PATH=$(printf %s "$PATH" | tr : '\\n' | grep -vxF "$here" | tr '\\n' :)
+exec "$here/launcher" {name} "$@"
+"""
+
+
 def include_dir() -> Path:
     """Return the folder of the headers: the host's and the codelets'."""
     return EMULATOR / "include"
@@ -92,6 +111,8 @@ def _complete_prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: s
         [
             *_contents("include", "src", "poplibs", "cmake", "fallback"),
             LAUNCHER,
+            ENABLE,
+            COMPILER,
             *command,
             compiler_version(command),
             *flags,
@@ -116,7 +137,7 @@ def _build_libraries(folder: Path, base: Path, command: Sequence[str], flags: Se
     run_compiler([*command, *flags, *link, str(base / "lib" / "libpoplar.so"), f"-Wl,-rpath,{base / 'lib'}"], "libpoplibs.so")
     shutil.rmtree(folder / "objects")
     for name in LIBRARIES:
-        (lib / f"lib{name}.so").write_text("/* GNU ld script */\nINPUT ( -lpoplibs -lpoplar )\n")
+        (lib / f"lib{name}.so").symlink_to("libpoplibs.so")
     for name in ("poplar", "poplibs", *LIBRARIES):
         (lib / "cmake" / name).mkdir(parents=True)
         shutil.copy(EMULATOR / "cmake" / "poplarConfig.cmake", lib / "cmake" / name / f"{name}Config.cmake")
@@ -125,6 +146,9 @@ def _build_libraries(folder: Path, base: Path, command: Sequence[str], flags: Se
     python = shlex.quote(sys.executable)
     _write_command(binaries / "popc", f'exec {python} {shlex.quote(str(EMULATOR / "popc_script.py"))} "$@"\n')
     _write_command(binaries / "launcher", LAUNCHER.format(python=python, script=shlex.quote(str(EMULATOR / "launcher_script.py"))))
+    for name in filter(shutil.which, COMPILERS):
+        _write_command(binaries / name, COMPILER.format(name=name))
+    (folder / "enable.sh").write_text(ENABLE)
 
 
 def _write_command(path: Path, text: str) -> None:

@@ -22,6 +22,12 @@ SCALARS = {
     (5, 8): "long long", (7, 8): "unsigned long long",
 }  # fmt: skip
 
+SHORT_NAMES = {
+    "half": "half", "float": "float", "int": "int", "unsigned int": "uint", "short": "short", "unsigned short": "ushort",
+    "signed char": "char", "char": "char", "unsigned char": "uchar", "long long": "longlong", "unsigned long long": "ulonglong",
+}  # fmt: skip
+"""How the names of short vectors begin, by their elements."""
+
 
 @dataclass(frozen=True)
 class VertexField:
@@ -268,14 +274,29 @@ class _Reader:
         kind = self.resolved(argument)
         if argument.tag == "DW_TAG_template_type_param":
             if kind.tag in CLASS_TAGS:
-                return self.name(kind)
-            return self.scalar(kind) or _text(kind, "DW_AT_name")
+                return self.vector_class(kind) or self.name(kind)
+            return self.scalar(kind) or self.short_vector(kind) or _text(kind, "DW_AT_name")
         value = _number(argument, "DW_AT_const_value")
         if kind.tag == "DW_TAG_enumeration_type":
             return self.enumerator(kind, value)
         if self.scalar(kind) == "bool":
             return "true" if value else "false"
         return str(value)
+
+    def short_vector(self, kind: DIE) -> str:
+        """Return the device's name of a vector of the compiler's, such as ``float2``; empty for other types."""
+        if kind.tag != "DW_TAG_array_type" or "DW_AT_GNU_vector" not in kind.attributes:
+            return ""
+        bounds = [c for c in kind.iter_children() if c.tag == "DW_TAG_subrange_type"]
+        count = _number(bounds[0], "DW_AT_upper_bound") + 1
+        return f"{SHORT_NAMES.get(self.scalar(self.resolved(kind)), '')}{count}"
+
+    def vector_class(self, kind: DIE) -> str:
+        """Return the device's name of a vector that is a class here (``snnc_vector<float, 2>``); empty for other classes."""
+        if self.plain_name(kind) != "snnc_vector":
+            return ""
+        (element,), (count,) = self.type_arguments(kind), self.value_arguments(kind)
+        return f"{SHORT_NAMES.get(self.scalar(element), '')}{count}"
 
     def enumerator(self, kind: DIE, value: int) -> str:
         scope = self.scopes.get(kind.offset, "")

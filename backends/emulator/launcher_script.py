@@ -41,17 +41,21 @@ def without_outputs(command: Sequence[str]) -> list[str]:
 
 
 def main(command: Sequence[str]) -> int:
-    """Run the command on a preprocessed source in which lambdas outside of functions capture nothing; return its exit code."""
-    source = next((word for word in command if word.endswith(SOURCES)), None)
-    if source is None:
-        return subprocess.run(command, check=False).returncode
-    plain = without_outputs(command)
-    errors = subprocess.run([*plain, "-w", "-fsyntax-only"], capture_output=True, text=True, check=False).stderr
-    text = subprocess.run([*plain, "-E"], capture_output=True, text=True, check=False).stdout
+    """Run the command on preprocessed sources in which lambdas outside of functions capture nothing; return its exit code."""
+    named = [word for word in command if word.endswith(SOURCES)]
+    plain = [word for word in without_outputs(command) if word not in named]
     with tempfile.TemporaryDirectory(prefix="snnc-launcher-") as folder:
-        changed = Path(folder) / f"{Path(source).stem}.ii"
-        changed.write_text(load_sources().without_capture_defaults(text, errors))
-        return subprocess.run([str(changed) if word == source else word for word in command], check=False).returncode
+        changed: dict[str, str] = {}
+        for source in named:
+            errors = subprocess.run([*plain, "-w", "-fsyntax-only", source], capture_output=True, text=True, check=False).stderr
+            if not load_sources().NOT_LOCAL.search(errors):
+                continue
+            text = subprocess.run([*plain, "-E", source], capture_output=True, text=True, check=False).stdout
+            copy = Path(folder) / str(len(changed)) / f"{Path(source).stem}.ii"
+            copy.parent.mkdir()
+            copy.write_text(load_sources().without_capture_defaults(text, errors))
+            changed[source] = str(copy)
+        return subprocess.run([changed.get(word, word) for word in command], check=False).returncode
 
 
 if __name__ == "__main__":

@@ -33,8 +33,12 @@ DEFAULT_FLAGS = "-O2 -ftree-vectorize -march=native -fno-math-errno -fno-trappin
 # The names by which discovery finds and calls compute() whether or not the file itself calls it.
 KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
 
-NAMED_ELEMENTS = re.compile(r"request for member .[xyzw]. in |illegal vector component|member reference base type")
-"""What a compiler says of ``v.x`` where v is a vector of its own: classes have such members, and are slower."""
+API_VERSION = "3.3.0"
+"""Poplar's version whose documented interface the emulator follows; ``poplar::versionString()`` says the same."""
+NAMED_ELEMENTS = re.compile(
+    r"request for member .[xyzw]. in |illegal vector component|member reference base type|brace-enclosed initializer list.*(?:__vector|snnc_)"
+)
+"""What a compiler says of ``v.x`` and ``v = {a, b}`` where v is a vector of its own: classes have both, and are slower."""
 
 
 def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> Path:
@@ -131,7 +135,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-I", dest="include", action="append", default=[], metavar="DIR")
     parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
     parser.add_argument("--target", "-target", default="", help="taken and not used: codelets run on this machine")
-    parser.add_argument("-v", "--version", action="version", version="popc of snnc's emulator")
+    parser.add_argument("-v", "--version", action="store_true", help="print the versions of the API and of the C++ compiler")
+    if {"-v", "--version"} & set(sys.argv[1:] if arguments is None else arguments):
+        print(f"POPLAR version {API_VERSION} (snnc emulator)\n{compiler_version(compiler()).splitlines()[0]}")
+        return 0
     options, others = parser.parse_known_args(arguments)
     from snnc.compiler.errors import SnncError
 

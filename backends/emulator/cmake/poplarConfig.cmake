@@ -38,6 +38,10 @@ endif()
 # popc, for custom commands.
 if(EXISTS "${_poplar_prefix}/bin/popc")
   set(POPC_EXECUTABLE "${_poplar_prefix}/bin/popc")
+  if(NOT TARGET popc)
+    add_executable(popc IMPORTED)
+    set_target_properties(popc PROPERTIES IMPORTED_LOCATION "${POPC_EXECUTABLE}")
+  endif()
 endif()
 
 set(${CMAKE_FIND_PACKAGE_NAME}_FOUND TRUE)

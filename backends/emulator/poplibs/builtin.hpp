@@ -48,7 +48,7 @@ struct BuiltinKind {
   Compute compute;
   std::shared_ptr<const void> (*read)(const std::string &bytes);
 };
-extern const BuiltinKind elementKind, reduceKind, blockKind, sliceKind, sortKind, drawKind;
+extern const BuiltinKind elementKind, reduceKind, blockKind, sliceKind, sortKind, permuteKind, drawKind;
 
 template <class Shared> std::shared_ptr<const void> readShared(const std::string &bytes) {
   auto shared = std::make_shared<Shared>();

@@ -166,6 +166,25 @@ Tensor reduceScatterCrossReplica(Graph &graph, const Tensor &data, CollectiveOpe
   return part;
 }
 
+Tensor allToAllCrossReplica(Graph &graph, const Tensor &data, Sequence &prog, const CommGroup &group, const DebugContext &context,
+                            const OptionFlags &options) {
+  const std::string name = nameOf(context, "allToAll");
+  const Ring ring = ringOf(graph, group, name);
+  if (data.rank() == 0 || data.dim(0) != ring.size)
+    throw poputil::poplibs_error(name + ": a tensor of shape " + data.shapeToString() + " has no row for each of " + std::to_string(ring.size) +
+                                 " replicas");
+  const Tensor all = allGatherCrossReplica(graph, data, prog, group, name, options);
+  const Tensor out = outputLike(graph, data.elementType(), data.shape(), {data}, name + "/Out");
+  const Tensor index = positionIn(graph, ring, prog, name);
+  // Each replica keeps the column of its own number.
+  for (unsigned r = 0; r < ring.size; ++r) {
+    const Tensor column = all.slice(r, r + 1, 1).squeeze({1});
+    mapTo(graph, popops::expr::Select(_1, _2, popops::expr::Equal(popops::expr::_3, Const(r))), {column, r == 0 ? column : out, index}, out, prog,
+          name + "/Place");
+  }
+  return out;
+}
+
 Tensor broadcastCrossReplica(Graph &graph, const Tensor &data, Sequence &prog, const CommGroup &group, unsigned root, const DebugContext &context,
                              const OptionFlags &options) {
   const std::string name = nameOf(context, "broadcast");

@@ -94,6 +94,44 @@ Tensor pad(Graph &graph, const Tensor &t, const std::vector<std::ptrdiff_t> &low
   return result;
 }
 
+namespace {
+
+/// n elements before the first of a dimension, by views of the tensor's own.
+Tensor viewsBefore(const Tensor &t, std::size_t n, unsigned dimension, padding::Type type) {
+  const std::size_t size = t.dim(dimension);
+  if (size == 0 || (type == padding::Type::REFLECT && n >= size))
+    throw poputil::poplibs_error("pad: " + std::to_string(n) + " elements before dimension " + std::to_string(dimension) +
+                                 " of a tensor of shape " + t.shapeToString());
+  if (type == padding::Type::EDGE)
+    return t.slice(0, 1, dimension).broadcast(unsigned(n), dimension);
+  return t.slice(1, n + 1, dimension).reverse(dimension);
+}
+
+} // namespace
+
+Tensor pad(const Tensor &t, std::ptrdiff_t lower, std::ptrdiff_t upper, unsigned dimension, padding::Type type) {
+  Tensor result = t;
+  if (lower < 0)
+    result = result.slice(std::size_t(-lower), result.dim(dimension), dimension);
+  if (upper < 0)
+    result = result.slice(0, result.dim(dimension) - std::size_t(-upper), dimension);
+  const Tensor inner = result;
+  if (lower > 0)
+    result = poplar::concat(viewsBefore(inner, std::size_t(lower), dimension, type), result, dimension);
+  if (upper > 0)
+    result = poplar::concat(result, viewsBefore(inner.reverse(dimension), std::size_t(upper), dimension, type).reverse(dimension), dimension);
+  return result;
+}
+
+Tensor pad(const Tensor &t, const std::vector<std::ptrdiff_t> &lower, const std::vector<std::ptrdiff_t> &upper, padding::Type type) {
+  if (lower.size() != t.rank() || upper.size() != t.rank())
+    throw poputil::poplibs_error("pad: a tensor of shape " + t.shapeToString() + " needs a pair of numbers for each dimension");
+  Tensor result = t;
+  for (unsigned d = 0; d < t.rank(); ++d)
+    result = pad(result, lower[d], upper[d], d, type);
+  return result;
+}
+
 Tensor allTrue(Graph &graph, Tensor A, Sequence &prog, const DebugContext &context) {
   return reduce(graph, A.flatten(), {0}, ReduceParams(Operation::LOGICAL_AND), prog, context);
 }

@@ -30,6 +30,30 @@ Sequence countedForLoop(Graph &graph, const Tensor &counter, int initialCount, i
   return prog;
 }
 
+Sequence countedForLoop(Graph &graph, const Tensor &counter, int initialCount, const Tensor &countLimit, int step, const Program &body,
+                        const DebugContext &context) {
+  requireLibrary(graph, "popops");
+  const std::string name = contextName(context, "countedLoop");
+  if (step == 0 || counter.numElements() != 1 || countLimit.numElements() != 1)
+    throw poputil::poplibs_error(name + ": a loop with a step of " + std::to_string(step) + ", " + std::to_string(counter.numElements()) +
+                                 " counters and " + std::to_string(countLimit.numElements()) + " limits");
+  const poplar::Type type = counter.elementType();
+  const Tensor goesOn = graph.addVariable(poplar::BOOL, {}, name + "/goesOn"), limit = graph.clone(countLimit.flatten()[0], name + "/limit");
+  graph.setTileMapping(goesOn, 0);
+  Sequence prog(name), condition(name), round(name);
+  mapTo(graph, expr::Cast(expr::Const(initialCount), type), {}, counter, prog, name + "/begin");
+  prog.add(Copy(countLimit.flatten()[0], limit, false, context));
+  const std::vector<Tensor> compared{counter.reshape({}), limit};
+  if (step > 0)
+    mapTo(graph, expr::Lt(expr::_1, expr::_2), compared, goesOn, condition, name + "/test");
+  else
+    mapTo(graph, expr::Gt(expr::_1, expr::_2), compared, goesOn, condition, name + "/test");
+  round.add(body);
+  mapTo(graph, expr::Add(expr::_1, expr::Const(step)), {counter}, counter, round, name + "/next");
+  prog.add(RepeatWhileTrue(condition, goesOn, round, context));
+  return prog;
+}
+
 namespace {
 
 Tensor ownCounter(Graph &graph, const poplar::Type &type, const DebugContext &context) {

@@ -22,7 +22,7 @@ using poplar::program::Sequence;
 namespace {
 
 /// Operands _2 and _3, which are equal where an element of `params` is the one of its row.
-std::vector<Tensor> operands(Graph &graph, const Tensor &params, const Tensor &indices, const std::string &name) {
+std::vector<Tensor> rowOperands(Graph &graph, const Tensor &params, const Tensor &indices, const std::string &name) {
   requireLibrary(graph, "popops");
   if (params.rank() != 2 || indices.numElements() != params.dim(0))
     throw poputil::poplibs_error(name + ": " + std::to_string(indices.numElements()) + " indices for the rows of a tensor of shape " +
@@ -49,7 +49,7 @@ Tensor anyOf(Graph &graph, const Any &found, const Tensor &src, Sequence &prog, 
 
 Tensor selectScalarFromRows(Graph &graph, const Tensor &params, const Tensor &indices, Sequence &prog, const DebugContext &context) {
   const std::string name = contextName(context, "selectScalarFromRows");
-  const std::vector<Tensor> tensors = operands(graph, params, indices, name);
+  const std::vector<Tensor> tensors = rowOperands(graph, params, indices, name);
   const Tensor chosen = outputLike(graph, params.elementType(), params.shape(), {params}, name + "/chosen");
   mapTo(graph, Select(_1, Cast(Const(0), params.elementType()), Equal(_2, _3)), tensors, chosen, prog, name);
   return reduce(graph, chosen, {1}, ReduceParams(Operation::ADD), prog, name);
@@ -57,7 +57,7 @@ Tensor selectScalarFromRows(Graph &graph, const Tensor &params, const Tensor &in
 
 void updateScalarInRows(Graph &graph, const Tensor &params, const Tensor &indices, Sequence &prog, const DebugContext &context) {
   const std::string name = contextName(context, "updateScalarInRows");
-  mapTo(graph, Sub(_1, Cast(Equal(_2, _3), params.elementType())), operands(graph, params, indices, name), params, prog, name);
+  mapTo(graph, Sub(_1, Cast(Equal(_2, _3), params.elementType())), rowOperands(graph, params, indices, name), params, prog, name);
 }
 
 Tensor hasNaN(Graph &graph, const Tensor &src, Sequence &prog, const DebugContext &context) {

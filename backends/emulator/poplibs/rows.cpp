@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 #include <popnn/Loss.hpp>
@@ -49,9 +50,39 @@ void runSort(const State &state) {
     sortRow<std::uint32_t>(state, s.descending);
 }
 
+struct Permuting {
+  Type type;
+};
+template <class Archive> void describe(Archive &a, Permuting &p) { a(p.type); }
+
+void runPermute(const State &state) {
+  const std::size_t bytes = static_cast<const Permuting *>(state.shared)->type.size();
+  const Slot &out = state.slots[0], &places = state.slots[1], &in = state.slots[2];
+  for (std::uint32_t i = 0; i < out.count; ++i)
+    std::memcpy(out.data + i * bytes, in.data + places.as<std::uint32_t>()[i] * bytes, bytes);
+}
+
 } // namespace
 
 const BuiltinKind sortKind{"popops.sort", &runSort, &readShared<Sorting>};
+
+const BuiltinKind permuteKind{"popops.permute", &runPermute, &readShared<Permuting>};
+
+Tensor permuteRows(Graph &graph, const Tensor &in, const Tensor &places, poplar::program::Sequence &prog, const std::string &name) {
+  const Type type = in.elementType();
+  const std::string vertex = std::string("popops::PermuteRow<") + type.toString() + ">";
+  builtinType(graph, vertex, {{"out", Direction::Output, type}, {"places", Direction::Input, poplar::UNSIGNED_INT}, {"in", Direction::Input, type}},
+              permuteKind, Permuting{type}, 100);
+  const Tensor out = rowsOverTiles(graph, type, in.dim(0), places.dim(1), name + "/permuted");
+  const poplar::ComputeSet computeSet = graph.addComputeSet(name + "/permute");
+  for (std::size_t row = 0; row < in.dim(0); ++row) {
+    const poplar::VertexRef v = graph.addVertex(computeSet, vertex, {{"out", out[row]}, {"places", places[row]}, {"in", in[row]}});
+    graph.setTileMapping(v, unsigned(row % graph.getTarget().getNumTiles()));
+    graph.setPerfEstimate(v, 40 + 6 * places.dim(1));
+  }
+  prog.add(poplar::program::Execute(computeSet));
+  return out;
+}
 
 Tensor rowsOverTiles(Graph &graph, const Type &type, std::size_t rows, std::size_t k, const std::string &name) {
   const Tensor t = graph.addVariable(type, {rows, k}, name);
@@ -133,6 +164,51 @@ Tensor sort(Graph &graph, const Tensor &t, unsigned dim, Sequence &prog, const D
   const Tensor indices = rowsOverTiles(graph, poplar::UNSIGNED_INT, rows.dim(0), rows.dim(1), name + "/indices");
   sortRows(graph, rows, values, indices, false, prog, name);
   return values.reshape(last.shape()).dimRoll(t.rank() - 1, dim);
+}
+
+namespace {
+
+using Pair = std::pair<Tensor, Tensor>;
+
+void requireSameShape(const std::string &name, const Tensor &keys, const Tensor &values) {
+  if (keys.shape() != values.shape())
+    throw poputil::poplibs_error(name + ": keys of shape " + keys.shapeToString() + " for values of shape " + values.shapeToString());
+}
+
+/// Keys and values along a dimension, in ascending order of the keys.
+Pair sortedPair(Graph &graph, const Tensor &k, const Tensor &v, unsigned dim, Sequence &prog, const std::string &name) {
+  requireLibrary(graph, "popops");
+  requireSameShape(name, k, v);
+  if (dim >= k.rank())
+    throw poputil::poplibs_error(name + ": dimension " + std::to_string(dim) + " of a tensor of shape " + k.shapeToString());
+  const Tensor last = k.dimRoll(dim, k.rank() - 1), rows = asRows(last);
+  const Tensor keys = rowsOverTiles(graph, k.elementType(), rows.dim(0), rows.dim(1), name + "/keys");
+  const Tensor places = rowsOverTiles(graph, poplar::UNSIGNED_INT, rows.dim(0), rows.dim(1), name + "/places");
+  sortRows(graph, rows, keys, places, false, prog, name);
+  const Tensor values = permuteRows(graph, asRows(v.dimRoll(dim, v.rank() - 1)), places, prog, name);
+  const auto back = [&](const Tensor &t) { return t.reshape(last.shape()).dimRoll(k.rank() - 1, dim); };
+  return {back(keys), back(values)};
+}
+
+} // namespace
+
+Pair topKKeyValue(Graph &graph, Sequence &prog, const Tensor &keys, const Tensor &values, const TopKParams &params, const DebugContext &context,
+                  const OptionFlags &options) {
+  const std::string name = contextName(context, "topK");
+  requireSameShape(name, keys, values);
+  const Pair found = topKWithPermutation(graph, prog, keys, params, context, options);
+  const Tensor chosen = permuteRows(graph, asRows(values), asRows(found.second), prog, name);
+  return {found.first, chosen.reshape(found.first.shape())};
+}
+
+Tensor sortKeyValue(Graph &graph, const Tensor &k, const Tensor &v, unsigned dim, Sequence &prog, const DebugContext &context) {
+  return sortedPair(graph, k, v, dim, prog, contextName(context, "sort")).second;
+}
+
+void sortKeyValueInPlace(Graph &graph, const Tensor &k, const Tensor &v, unsigned dim, Sequence &prog, const DebugContext &context) {
+  const Pair sorted = sortedPair(graph, k, v, dim, prog, contextName(context, "sort"));
+  prog.add(Copy(sorted.first, k, false, context));
+  prog.add(Copy(sorted.second, v, false, context));
 }
 
 void sortInPlace(Graph &graph, const Tensor &t, unsigned dim, Sequence &prog, const DebugContext &context) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -73,6 +74,17 @@ std::string profilePath(const OptionFlags &options) {
   if (!wants("autoReport.all") && !wants("autoReport.outputExecutionProfile"))
     return "";
   return (options.contains("autoReport.directory") ? options.at("autoReport.directory") : std::string(".")) + "/profile.json";
+}
+
+/// Writes the profile and makes its folder. A destructor calls it: what fails is a warning.
+void writeProfile(EngineData &engine) {
+  const std::filesystem::path path = engine.profilePath;
+  std::error_code failed;
+  if (path.has_parent_path())
+    std::filesystem::create_directories(path.parent_path(), failed);
+  std::ofstream file(path);
+  if (!(file << collectProfile(engine).toJson() << "\n"))
+    std::cerr << "warning: the profile could not be written to " << path.string() << "\n";
 }
 
 std::unique_ptr<EngineData> makeEngine(const std::shared_ptr<GraphData> &graph, ArrayRef<program::Program> programs, bool lenient) {
@@ -145,7 +157,8 @@ void Engine::build(std::shared_ptr<core::GraphData> graph, ArrayRef<program::Pro
     replica->prefetches = core::prefetches(options);
 }
 
-Executable compileGraph(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &options, ProgressFunc progress) {
+Executable compileGraph(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &options, ProgressFunc progress,
+                        const DebugContext &) {
   // What an engine would refuse is refused here.
   Engine(graph, programs, options);
   if (progress)
@@ -157,7 +170,7 @@ Engine::Engine(Engine &&) noexcept = default;
 Engine &Engine::operator=(Engine &&) noexcept = default;
 Engine::~Engine() {
   if (data_ && data_->loaded && !data_->profilePath.empty())
-    std::ofstream(data_->profilePath) << core::collectProfile(*data_).toJson() << "\n";
+    core::writeProfile(*data_);
 }
 
 void Engine::load(const Device &device) {

@@ -71,9 +71,14 @@ Tensor Graph::addReplicationIndexConstant(const DebugContext &context) {
 }
 
 Tensor Graph::cloneN(const Tensor &tensor, std::size_t n, const DebugContext &context) {
+  return cloneN(tensor.elementType(), tensor, n, context);
+}
+
+Tensor Graph::cloneN(const Type &type, const Tensor &tensor, std::size_t n, const DebugContext &context, TensorCloneMethod method,
+                     TensorCloneDuplicationMethod) {
   std::vector<Tensor> copies;
   for (std::size_t i = 0; i < n; ++i)
-    copies.push_back(clone(tensor, context).expand({0}));
+    copies.push_back(clone(type, tensor, context, method).expand({0}));
   return concat(copies);
 }
 

@@ -179,6 +179,21 @@ def test_the_prefix_serves_linkers_and_popc(cases, program, tmp_path, capsys):
     assert "sum: [4.0000000 8.0000000 12.0000000]" in result.stderr
 
 
+def test_the_enable_script_serves_a_build_that_knows_nothing_of_the_emulator(cases, program, tmp_path):
+    prefix = build.complete_prefix()
+    (tmp_path / "older.cpp").write_text("auto twice = [=](int x) { return 2 * x; };\nunsigned helper() { return twice(3); }\n")
+    commands = (
+        f". {prefix}/enable.sh && g++ -std=c++17 -pthread -DLIMIT=1 {program[0]} older.cpp -o made"
+        " $POPLAR_SDK_ENABLED/lib/libpopops.so -lpoplar"
+        f" && mkdir parts && popc {program[2]} -o parts/double.gp -DLIMIT=63 && ./made && exit 1; code=$?; popc --version; exit $code"
+    )
+    result = subprocess.run(["bash", "-c", commands], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 6, result.stderr
+    assert "sum: [4.0000000 8.0000000 12.0000000]" in result.stderr
+    # In the form that programs cut the version out of: the third word.
+    assert result.stdout.splitlines()[-2].split()[:3] == ["POPLAR", "version", popc.API_VERSION]
+
+
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
 def test_cmake_finds_the_libraries(cases, program, tmp_path):
     (tmp_path / "CMakeLists.txt").write_text(

@@ -1,6 +1,7 @@
 // Collectives between replicas.
 #ifndef SNNC_GCL_COLLECTIVES_HPP
 #define SNNC_GCL_COLLECTIVES_HPP
+#include <ostream>
 #include <vector>
 #include <poplar/Graph.hpp>
 #include <poplar/OptionFlags.hpp>
@@ -9,6 +10,10 @@
 #include <popops/Operation.hpp>
 namespace gcl {
 enum class CollectiveOperator { ADD, MEAN, MUL, MIN, MAX, LOGICAL_AND, LOGICAL_OR, SQUARE_ADD, LOCAL };
+inline std::ostream &operator<<(std::ostream &os, CollectiveOperator op) {
+  constexpr const char *names[] = {"ADD", "MEAN", "MUL", "MIN", "MAX", "LOGICAL_AND", "LOGICAL_OR", "SQUARE_ADD", "LOCAL"};
+  return os << names[int(op)];
+}
 enum class CommGroupType { ALL, CONSECUTIVE, ORTHOGONAL };
 /// Which replicas take part. The emulator knows all of them.
 struct CommGroup {
@@ -55,6 +60,13 @@ inline poplar::Tensor reduceScatterCrossReplica(poplar::Graph &graph, const popl
                                                 poplar::program::Sequence &prog, const poplar::DebugContext &context = {},
                                                 const poplar::OptionFlags &options = {}) {
   return reduceScatterCrossReplica(graph, data, op, prog, CommGroup(), context, options);
+}
+/// Row r of the result is what replica r has in the row of this replica's number: [replicas, …].
+poplar::Tensor allToAllCrossReplica(poplar::Graph &graph, const poplar::Tensor &data, poplar::program::Sequence &prog, const CommGroup &group,
+                                    const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
+inline poplar::Tensor allToAllCrossReplica(poplar::Graph &graph, const poplar::Tensor &data, poplar::program::Sequence &prog,
+                                           const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {}) {
+  return allToAllCrossReplica(graph, data, prog, CommGroup(), context, options);
 }
 /// The tensor of replica `root`, on every replica.
 poplar::Tensor broadcastCrossReplica(poplar::Graph &graph, const poplar::Tensor &data, poplar::program::Sequence &prog, const CommGroup &group,

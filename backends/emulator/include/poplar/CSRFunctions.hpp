@@ -8,14 +8,25 @@
 namespace poplar {
 
 struct FloatingPointBehaviour {
-  FloatingPointBehaviour(bool invalid = false, bool divideByZero = false, bool overflow = false, bool stochasticRounding = false,
-                         bool nanOnOverflow = false)
-      : exceptOnInv(invalid), exceptOnDiv0(divideByZero), exceptOnOflo(overflow), enableSr(stochasticRounding), nanoo(nanOnOverflow) {}
-  bool exceptOnInv, exceptOnDiv0, exceptOnOflo, enableSr, nanoo;
+  FloatingPointBehaviour() = default;
+  FloatingPointBehaviour(bool invalid, bool divideByZero, bool overflow, bool stochasticRounding, bool nanOnOverflow)
+      : inv(invalid), div0(divideByZero), oflo(overflow), esr(stochasticRounding), nanoo(nanOnOverflow) {}
+  FloatingPointBehaviour operator!() const { return {!inv, !div0, !oflo, !esr, !nanoo}; }
+  bool inv = true, div0 = true, oflo = true, esr = true, nanoo = true;
 };
 
 inline void setFloatingPointBehaviour(Graph &, program::Sequence &, const FloatingPointBehaviour &, const DebugContext & = {}) {}
 inline void setFloatingPointBehaviour(Graph &, program::Sequence &, const Tensor &, const DebugContext & = {}) {}
+/// The state that setFloatingPointBehaviour takes back.
+inline Tensor getFloatingPointBehaviour(Graph &graph, program::Sequence &, const DebugContext &context = {}) {
+  const Tensor state = graph.addConstant(UNSIGNED_INT, {1}, 0u, context);
+  graph.setTileMapping(state, 0);
+  return state;
+}
+inline Tensor getAndModifyFloatingPointBehaviour(Graph &graph, program::Sequence &prog, const FloatingPointBehaviour &,
+                                                 const FloatingPointBehaviour &, const DebugContext &context = {}) {
+  return getFloatingPointBehaviour(graph, prog, context);
+}
 inline void setStochasticRounding(Graph &, program::Sequence &, bool, const DebugContext & = {}) {}
 
 } // namespace poplar

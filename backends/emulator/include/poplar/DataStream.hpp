@@ -11,9 +11,13 @@
 
 namespace poplar {
 
+enum class DataStreamType { HostToDeviceFIFO, DeviceToHostFIFO, HostToDeviceBuffer, DeviceToHostBuffer };
+
 class DataStream {
 public:
   DataStream() = default;
+  /// How the documentation names the kinds; the emulator has the two queues.
+  DataStreamType kind() const { return toDevice ? DataStreamType::HostToDeviceFIFO : DataStreamType::DeviceToHostFIFO; }
   const std::string &handle() const { return name; }
   std::size_t numElements() const { return elements; }
   Type elementType() const { return type; }

@@ -10,6 +10,7 @@
 #include <poplar/OptionFlags.hpp>
 #include <poplar/StandardIncludes.hpp>
 #include <poplar/Target.hpp>
+#include <poplar/VersionInfo.hpp>
 #include <poplar/exceptions.hpp>
 
 namespace poplar {
@@ -18,7 +19,9 @@ class Device {
 public:
   Device() = default;
   explicit Device(Target target, unsigned id = 0) : target_(std::move(target)), id_(id) {}
-  static Device createCPUDevice() { return Device(Target::createCPUTarget()); }
+  static Device createCPUDevice(unsigned numIPUs = 1) { return Device(Target::createCPUTarget(true, numIPUs)); }
+  /// A machine that is not there: the emulator's machines all are such.
+  static Device createSimulatorDevice(const Target &target, const OptionFlags & = {}) { return Device(target); }
   unsigned getId() const { return id_; }
   const Target &getTarget() const { return target_; }
   bool attach() const { return true; }

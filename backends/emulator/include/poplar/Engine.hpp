@@ -2,6 +2,7 @@
 #ifndef SNNC_POPLAR_ENGINE_HPP
 #define SNNC_POPLAR_ENGINE_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
@@ -67,6 +68,8 @@ public:
   /// Of one replica.
   void connectStreamToCallback(const std::string &handle, unsigned replica, StreamCallbackHandle callback);
   void disconnectStream(const std::string &handle);
+  /// Of one replica; all replicas take turns.
+  void connectHostFunction(const std::string &handle, unsigned replica, HostCallbackHandle callback);
 
   void readTensor(const std::string &handle, void *begin, void *end);
   void writeTensor(const std::string &handle, const void *begin, const void *end);
@@ -74,6 +77,9 @@ public:
   void readTensor(const std::string &handle, void *values);
   void writeTensor(const std::string &handle, const void *values);
   template <class T> void writeTensor(const std::string &handle, ArrayRef<T> values) { writeTensor(handle, values.begin(), values.end()); }
+  template <class T> void writeTensor(const std::string &handle, std::initializer_list<T> values) {
+    writeTensor(handle, values.begin(), values.end());
+  }
   template <class T> void writeTensor(const std::string &handle, const std::vector<T> &values) { writeTensor(handle, ArrayRef<T>(values)); }
   template <class T> void readTensor(const std::string &handle, std::vector<T> &values) {
     readTensor(handle, values.data(), values.data() + values.size());
@@ -88,6 +94,14 @@ public:
     requireRow(handle, values.size() * sizeof(T));
     copyToRemoteBuffer(static_cast<const void *>(values.begin()), handle, repeatIndex, replicaIndex);
   }
+
+  /// Times of the host.
+  struct TimerTimePoint {
+    std::chrono::steady_clock::time_point time;
+  };
+  static TimerTimePoint getTimeStamp() { return {std::chrono::steady_clock::now()}; }
+  /// Logs a time of the host where $POPLAR_LOG_LEVEL asks for INFO or more.
+  void reportTiming(const std::string &timerName, const TimerTimePoint &start, const TimerTimePoint &end);
 
   /// Cycles and the like are counted always.
   void enableExecutionProfiling() {}

@@ -41,7 +41,8 @@ private:
 };
 
 /// What an Engine is made from later.
-Executable compileGraph(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &options = {}, ProgressFunc progress = {});
+Executable compileGraph(const Graph &graph, ArrayRef<program::Program> programs, const OptionFlags &options = {}, ProgressFunc progress = {},
+                        const DebugContext &context = {});
 
 } // namespace poplar
 

@@ -14,6 +14,7 @@
 #include <poplar/DataStream.hpp>
 #include <poplar/DebugContext.hpp>
 #include <poplar/Device.hpp>
+#include <poplar/HostFunctionCallback.hpp>
 #include <poplar/Interval.hpp>
 #include <poplar/PerfEstimateFunc.hpp>
 #include <poplar/Program.hpp>
@@ -76,6 +77,8 @@ class Graph {
 public:
   using TileToTensorMapping = std::vector<std::vector<Interval>>;
 
+  /// For the host's processor.
+  Graph() : Graph(Target::createCPUTarget()) {}
   explicit Graph(const Target &target, replication_factor factor = replication_factor(1));
   explicit Graph(const Device &device, replication_factor factor = replication_factor(1)) : Graph(device.getTarget(), factor) {}
   Graph(Graph &&) noexcept;
@@ -147,6 +150,9 @@ public:
   }
   /// `cloned` gets factor times the first dimension.
   Tensor cloneN(const Tensor &tensor, std::size_t n, const DebugContext &context = {});
+  Tensor cloneN(const Type &type, const Tensor &tensor, std::size_t n, const DebugContext &context = {},
+                TensorCloneMethod method = TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES,
+                TensorCloneDuplicationMethod duplication = TensorCloneDuplicationMethod::DUPLICATE_BY_OUTER_DIMENSION);
 
   ComputeSet addComputeSet(const DebugContext &context = {});
   VertexRef addVertex(ComputeSet computeSet, const std::string &vertexType);
@@ -213,6 +219,9 @@ public:
     return addHostToDeviceFIFO(handle, type, numElements, ReplicatedStreamMode::REPLICATE, options);
   }
   DataStream addDeviceToHostFIFO(const std::string &handle, const Type &type, std::size_t numElements, const OptionFlags &options = {});
+
+  /// A function of the host, which Engine::connectHostFunction names.
+  HostFunction addHostFunction(const std::string &handle, ArrayRef<HostFunctionArgument> inputs, ArrayRef<HostFunctionArgument> outputs);
 
   RemoteBuffer addRemoteBuffer(const std::string &handle, const Type &elementType, std::size_t numElements, std::size_t repeats = 1,
                                bool rearrangeOnHost = false, bool optimiseMemory = false);

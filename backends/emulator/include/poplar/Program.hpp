@@ -13,6 +13,7 @@
 
 #include <poplar/DataStream.hpp>
 #include <poplar/DebugContext.hpp>
+#include <poplar/HostFunctionCallback.hpp>
 #include <poplar/PrintTensor.hpp>
 #include <poplar/SyncType.hpp>
 #include <poplar/Tensor.hpp>
@@ -108,6 +109,8 @@ class Call : public Program {
 public:
   explicit Call(Function function, const DebugContext &context = {});
   Call(const Graph &graph, Function function, const DebugContext &context = {});
+  /// Sends the inputs to the host, calls the function there and receives the outputs.
+  Call(const HostFunction &function, ArrayRef<Tensor> inputs, ArrayRef<Tensor> outputs, const DebugContext &context = {});
 };
 
 class Copy : public Program {

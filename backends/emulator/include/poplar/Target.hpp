@@ -55,6 +55,10 @@ public:
   unsigned getNumConvUnits(bool isHalf, bool) const { return isHalf ? 16 : 8; }
   unsigned getAtomicStoreGranularity() const { return 4; }
   unsigned getInterleavedMemoryElementIndex() const { return 13; }
+  bool operator==(const Target &other) const {
+    return type_ == other.type_ && arch_ == other.arch_ && numIPUs_ == other.numIPUs_ && tilesPerIPU_ == other.tilesPerIPU_;
+  }
+  bool operator!=(const Target &other) const { return !(*this == other); }
   /// The same machine with fewer tiles.
   Target createVirtualTarget(unsigned numIPUs, unsigned tilesPerIPU) const;
 

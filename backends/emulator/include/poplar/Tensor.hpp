@@ -3,6 +3,7 @@
 #define SNNC_POPLAR_TENSOR_HPP
 
 #include <cstddef>
+#include <initializer_list>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -31,6 +32,12 @@ public:
   Tensor slice(const Interval &region, unsigned dimension = 0) const;
   Tensor slice(ArrayRef<std::size_t> begin, ArrayRef<std::size_t> end) const;
   std::vector<Tensor> slices(ArrayRef<Interval> intervals, unsigned dimension = 0) const;
+  std::vector<Tensor> slices(std::initializer_list<Interval> intervals, unsigned dimension = 0) const {
+    return slices(ArrayRef<Interval>(intervals.begin(), intervals.size()), dimension);
+  }
+  std::vector<Tensor> slices(const std::vector<Interval> &intervals, unsigned dimension = 0) const {
+    return slices(ArrayRef<Interval>(intervals), dimension);
+  }
   std::vector<Tensor> slices(const std::vector<std::vector<Interval>> &intervals, unsigned dimension = 0) const;
   Tensor index(ArrayRef<std::size_t> indices) const;
   Tensor flatten() const;

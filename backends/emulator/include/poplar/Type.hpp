@@ -20,6 +20,7 @@ public:
   /// Bytes of one element.
   std::size_t size() const;
   std::string toString() const;
+  constexpr bool isFloatingPoint() const { return id_ >= 11 && id_ <= 13; }
   constexpr bool operator==(Type other) const { return id_ == other.id_; }
   constexpr bool operator!=(Type other) const { return id_ != other.id_; }
   constexpr bool operator<(Type other) const { return id_ < other.id_; }

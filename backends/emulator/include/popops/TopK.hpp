@@ -21,5 +21,9 @@ poplar::Tensor topK(poplar::Graph &graph, poplar::program::Sequence &prog, const
 std::pair<poplar::Tensor, poplar::Tensor> topKWithPermutation(poplar::Graph &graph, poplar::program::Sequence &prog, const poplar::Tensor &t,
                                                               const TopKParams &params, const poplar::DebugContext &context = {},
                                                               const poplar::OptionFlags &options = {});
+/// The same with the elements of `values` at those places.
+std::pair<poplar::Tensor, poplar::Tensor> topKKeyValue(poplar::Graph &graph, poplar::program::Sequence &prog, const poplar::Tensor &keys,
+                                                       const poplar::Tensor &values, const TopKParams &params,
+                                                       const poplar::DebugContext &context = {}, const poplar::OptionFlags &options = {});
 } // namespace popops
 #endif

@@ -1,0 +1,59 @@
+// A function of the host that a program calls.
+#ifndef SNNC_POPLAR_HOST_FUNCTION_CALLBACK_HPP
+#define SNNC_POPLAR_HOST_FUNCTION_CALLBACK_HPP
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <poplar/ArrayRef.hpp>
+#include <poplar/DataStream.hpp>
+#include <poplar/Type.hpp>
+
+namespace poplar {
+
+class HostCallback {
+public:
+  virtual ~HostCallback() = default;
+  virtual void operator()(ArrayRef<const void *> inputs, ArrayRef<void *> outputs) = 0;
+};
+
+/// A function, or a HostCallback.
+class HostCallbackHandle {
+public:
+  template <class F, class = std::enable_if_t<std::is_invocable_v<F &, ArrayRef<const void *>, ArrayRef<void *>>>>
+  HostCallbackHandle(F callback) : call_(std::move(callback)) {}
+  template <class Callback, class = std::enable_if_t<std::is_base_of_v<HostCallback, Callback>>>
+  HostCallbackHandle(std::unique_ptr<Callback> callback)
+      : call_([shared = std::shared_ptr<HostCallback>(std::move(callback))](ArrayRef<const void *> inputs, ArrayRef<void *> outputs) {
+          (*shared)(inputs, outputs);
+        }) {}
+  void operator()(ArrayRef<const void *> inputs, ArrayRef<void *> outputs) const { call_(inputs, outputs); }
+
+private:
+  std::function<void(ArrayRef<const void *>, ArrayRef<void *>)> call_;
+};
+
+/// Type and size of one argument.
+struct HostFunctionArgument {
+  Type type;
+  std::size_t size = 0;
+};
+
+/// What Graph::addHostFunction returns: a stream for each argument.
+class HostFunction {
+public:
+  HostFunction() = default;
+  const std::string &handle() const { return name; }
+
+  std::string name;
+  std::vector<DataStream> inputs, outputs;
+};
+
+} // namespace poplar
+
+#endif

@@ -1,0 +1,4 @@
+#ifndef SNNC_POPLAR_VECTOR_LIST_TYPES_HPP
+#define SNNC_POPLAR_VECTOR_LIST_TYPES_HPP
+#include <poplar/InOutTypes.hpp>
+#endif
