@@ -9,7 +9,7 @@ from snnc.frontends.ann2snn.errors import NoSpikingFormError
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Node
 from snnc.frontends.onnx.flattening.operation import Subgraph
-from snnc.frontends.onnx.load import HANDLERS
+from snnc.frontends.onnx.operators.table import HANDLERS
 
 FINAL: Final = ("Softmax", "LogSoftmax")
 """Operators that are dropped at the end: they keep the order of the classes."""

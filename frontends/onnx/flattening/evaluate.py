@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import zlib
-from typing import cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.array_parts import part_of, taken
 from snnc.frontends.common.functions import ELEMENTWISE, apply, summary
-from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, check_size
-from snnc.frontends.onnx.flattening.picking import Pick
+from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, Pick, Shape, check_size
 from snnc.frontends.onnx.flattening.shaping import evaluate_linear
 from snnc.frontends.onnx.flattening.windowed import evaluate_window
 
@@ -101,3 +103,141 @@ def compute(op: str, attrs: tuple[object, ...], shape: tuple[int, ...], arrays: 
             kind, axes = cast("tuple[str, tuple[int, ...]]", attrs)
             return summary(kind, x, axes)
     raise ValueError(op)
+
+
+class FileReplay:
+    """One run of a file's own operations in float64.
+
+    Parameters
+    ----------
+    roots
+        All nodes for which :meth:`value` will be called, repeated for each call.
+    feed
+        The inputs.
+    """
+
+    def __init__(self, roots: Sequence[Node], feed: Feed) -> None:
+        self._feed = feed
+        self._known: dict[int, Array] = {}
+        self._constants: dict[int, Array] = {}
+        self._left = {k: uses for k, (_, uses) in needed(roots).items()}
+
+    def value(self, root: Node) -> Array:
+        """Return the value of one of the roots."""
+        known, constants, left = self._known, self._constants, self._left
+        stack = [root]
+        while stack:
+            n = stack[-1]
+            if n.id in known or n.id in constants:
+                stack.pop()
+                continue
+            if n.value is not None:
+                constants[n.id] = np.asarray(n.value, np.float64)
+                continue
+            if n.op == "slice" and n.inputs[0].op == "input" and n.inputs[0].id not in known and self._is_step(n):
+                known[n.id] = self._feed.draw(str(n.inputs[0].attrs[0]), cast("int", n.attrs[1]))
+                continue
+            missing = [i for i in n.inputs if i.id not in known and i.id not in constants]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            if n.op == "input":
+                known[n.id] = self._feed.whole(str(n.attrs[0]))
+                continue
+            known[n.id] = compute(n.op, n.attrs, n.shape, [known[i.id] if i.id in known else constants[i.id] for i in n.inputs])
+            for i in n.inputs:
+                left[i.id] -= 1
+                if not left[i.id]:
+                    known.pop(i.id, None)
+        value = constants[root.id] if root.id in constants else known[root.id]
+        left[root.id] -= 1
+        if not left[root.id]:
+            known.pop(root.id, None)
+        return value
+
+    def _is_step(self, n: Node) -> bool:
+        axis = self._feed.inputs.axes.get(str(n.inputs[0].attrs[0]))
+        return n.attrs[0] == axis and axis is not None and n.shape[axis] == 1
+
+
+def needed(roots: Sequence[Node]) -> dict[int, tuple[Node, int]]:
+    """Return all nodes that `roots` need, with the number of their uses."""
+    found: dict[int, tuple[Node, int]] = {}
+    stack = list(roots)
+    while stack:
+        n = stack.pop()
+        known = found.get(n.id)
+        found[n.id] = (n, 1 if known is None else known[1] + 1)
+        if known is None and n.value is None:
+            stack.extend(n.inputs)
+    return found
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs of the file: time axes, shapes, and the number of steps."""
+
+    axes: Mapping[str, int]
+    shapes: Mapping[str, Shape]
+    steps: int
+
+
+class Feed(Protocol):
+    """A source of inputs."""
+
+    @property
+    def inputs(self) -> Inputs:
+        """Their layout."""
+
+    def draw(self, name: str, t: int) -> Array:
+        """Return one step of an input, its time axis of size 1; the whole of an input without time."""
+
+    def whole(self, name: str) -> Array:
+        """Return a whole input."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Random inputs, drawn step by step and reproducibly; those of odd seeds are four times as large."""
+
+    seed: int
+    inputs: Inputs
+
+    def draw(self, name: str, t: int) -> Array:
+        """Return one step of an input, its time axis of size 1; the whole of an input without time."""
+        shape, axis = self.inputs.shapes[name], self.inputs.axes.get(name)
+        if axis is not None:
+            shape = (*shape[:axis], 1, *shape[axis + 1 :])
+        rng = np.random.default_rng([self.seed, zlib.crc32(name.encode()), t if axis is not None else 0])
+        return (1.5 if self.seed % 2 == 0 else 6.0) * rng.standard_normal(shape)
+
+    def whole(self, name: str) -> Array:
+        """Return a whole input."""
+        axis = self.inputs.axes.get(name)
+        if axis is None:
+            return self.draw(name, 0)
+        return np.concatenate([self.draw(name, t) for t in range(self.inputs.shapes[name][axis])], axis)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenInputs:
+    """Inputs given by the caller."""
+
+    arrays: Mapping[str, Array]
+    inputs: Inputs
+
+    def draw(self, name: str, t: int) -> Array:
+        """Return one step of an input, its time axis of size 1; the whole of an input without time."""
+        axis = self.inputs.axes.get(name)
+        whole = self.whole(name)
+        return whole if axis is None else whole[(slice(None),) * axis + (slice(t, t + 1),)]
+
+    def whole(self, name: str) -> Array:
+        """Return a whole input; zeros if it is not given."""
+        shape, given = self.inputs.shapes[name], self.arrays.get(name)
+        part = None if given is not None else part_of(name)
+        if part is not None and part[0] in self.arrays:
+            given = taken(self.arrays[part[0]], name)
+            given = None if given is None else np.broadcast_to(given, shape) if not given.ndim else given.reshape(shape)
+        return np.zeros(shape) if given is None else np.asarray(given, np.float64)

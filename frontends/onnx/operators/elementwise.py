@@ -110,7 +110,7 @@ def _identity(call: OperatorCall) -> list[Value]:
     return [call.arguments[0]]
 
 
-def marked_identity(call: OperatorCall) -> list[Value]:
+def _marked_identity(call: OperatorCall) -> list[Value]:
     """Identity in a file with marks: it may stop the gradient, or name a learnable parameter."""
     name = call.operation.name
     if name.startswith(MARK):
@@ -160,3 +160,10 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "Cast": _cast,
     "CastLike": _cast,
 }
+DESCRIBED: Final[Mapping[str, Handler]] = {
+    "Sin": lambda call: [elementwise(call.pool, "sin", *call.nodes())],
+    "Cos": lambda call: [elementwise(call.pool, "cos", *call.nodes())],
+}
+"""Read only in files with a description by snnc: sines need values there, but no equation that identifies neurons."""
+MARKED: Final[Mapping[str, Handler]] = {"Identity": _marked_identity}
+"""Read in place of others in a file with marks where gradients stop."""

@@ -18,9 +18,8 @@ from snnc.frontends.common.execute import GraphRunner
 from snnc.frontends.common.functions import summary
 from snnc.frontends.common.work import MAX_WORK
 from snnc.frontends.onnx.errors import SelfCheckError
+from snnc.frontends.onnx.flattening.evaluate import Feed, FileReplay, Inputs, Sample, needed
 from snnc.frontends.onnx.flattening.node import Array, Node
-from snnc.frontends.onnx.flattening.replay import FileReplay, needed
-from snnc.frontends.onnx.flattening.sample import Feed, Inputs, Sample
 from snnc.frontends.onnx.proof.traces import Trace
 
 MIN_CHECKED: Final = 8

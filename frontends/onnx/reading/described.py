@@ -13,9 +13,8 @@ from snnc.compiler.ir.verify import verify as verify_graph
 from snnc.frontends.common.notes import Description, read_description
 from snnc.frontends.common.work import MAX_WORK, too_much, work_of
 from snnc.frontends.onnx.errors import DescriptionError
+from snnc.frontends.onnx.flattening.evaluate import Inputs, needed
 from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
-from snnc.frontends.onnx.flattening.replay import needed
-from snnc.frontends.onnx.flattening.sample import Inputs
 from snnc.frontends.onnx.proof.traces import Imported, Trace, is_spike_port
 from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
 

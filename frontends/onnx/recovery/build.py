@@ -32,7 +32,7 @@ from snnc.compiler.ir.graph import (
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.frontends.common.recognise import recognise
 from snnc.frontends.onnx.errors import NotYetError, ReadoutError, StepGraphError
-from snnc.frontends.onnx.flattening.picking import Pick
+from snnc.frontends.onnx.flattening.node import Pick
 from snnc.frontends.onnx.proof.traces import Built, Trace, traces_of
 from snnc.frontends.onnx.recovery.detaching import Detach
 from snnc.frontends.onnx.recovery.equations import draft

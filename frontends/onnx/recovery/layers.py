@@ -11,8 +11,7 @@ from snnc.compiler.ir.graph import Add, Concat, Conv, Flatten, Linear, Operation
 from snnc.compiler.neurons.expression import Call, Symbol
 from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.errors import NotYetError
-from snnc.frontends.onnx.flattening.node import Array
-from snnc.frontends.onnx.flattening.picking import Pick
+from snnc.frontends.onnx.flattening.node import Array, Pick
 from snnc.frontends.onnx.recovery.naming import Named
 from snnc.frontends.onnx.reroll.rearrange import aligned, padding_of
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref

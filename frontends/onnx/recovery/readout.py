@@ -17,9 +17,8 @@ from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.node import Node, NodePool
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref, Roller, StepClass
-from snnc.frontends.onnx.reroll.static import summands, unscaled
 from snnc.frontends.onnx.reroll.step import Result
-from snnc.frontends.onnx.reroll.timeline import GraphTimeline, StepWindow, extend, windowed
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline, StepWindow, extend, summands, unscaled, windowed
 
 _MAX_POST: Final = 40
 """Operations behind a summary over time that are looked through."""

@@ -16,8 +16,7 @@ from snnc.frontends.onnx.recovery.detaching import Detach
 from snnc.frontends.onnx.recovery.grouping import grouping
 from snnc.frontends.onnx.recovery.initial import find_start
 from snnc.frontends.onnx.recovery.states import states_of
-from snnc.frontends.onnx.reroll.postpone import postponed
-from snnc.frontends.onnx.reroll.retime import shift
+from snnc.frontends.onnx.reroll.retime import postponed, shift
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Ref, StepClass
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 

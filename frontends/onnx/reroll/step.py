@@ -13,8 +13,7 @@ import numpy as np
 from snnc.compiler.ir.graph import Readout
 from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import NotYetError, StepGraphError, TimeMixingError, TimeVaryingError
-from snnc.frontends.onnx.flattening.node import Array, Node, Shape
-from snnc.frontends.onnx.flattening.picking import Pick
+from snnc.frontends.onnx.flattening.node import Array, Node, Pick, Shape
 from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass
 
 _LAYERS: Final = ("linear", "conv", "pool", "reduce", "reshape", "slice", "concat", "pick")
