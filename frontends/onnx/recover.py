@@ -38,7 +38,7 @@ from snnc.frontends.onnx.reroll.rearrange import broadcast_out, rearranged
 from snnc.frontends.onnx.reroll.retime import retime
 from snnc.frontends.onnx.reroll.roll import READINGS, Roller
 from snnc.frontends.onnx.reroll.step import RecoveredStep, Result, check_operations
-from snnc.frontends.onnx.reroll.timeline import GraphTimeline, alive_from, check_extent, extend, find_axes, static_timeline, timeline
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline, check_extent, extend, find_axes, static_timeline, timeline
 
 _REPLICAS: Final = 4
 MIN_STEPS: Final = 3
@@ -96,7 +96,7 @@ def recover(source: Source, sizes: Mapping[str, int], dynamic: Mapping[str, int]
     pool = NodePool()
     inputs = {n: pool.input(n, s) for n, s in shapes.items()}
     outputs = _run(source, pool, inputs)
-    axes = find_axes(pool, alive_from(list(outputs.values())))
+    axes = find_axes(outputs.values())
     check_extent(shapes, axes)
     if axes:
         open_time = any(source.inputs[n][a] in dynamic for n, a in axes.items())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,19 +28,7 @@ class Evaluator:
 
     def __call__(self, node: Node) -> Array:
         """Return the value of `node`."""
-        stack = [node]
-        while stack:
-            n = stack[-1]
-            if n.id in self._known:
-                stack.pop()
-                continue
-            missing = [] if n.value is not None or _is_input(n) else [i for i in n.inputs if i.id not in self._known]
-            if missing:
-                stack.extend(missing)
-                continue
-            stack.pop()
-            self._known[n.id] = self._one(n)
-        return self._known[node.id]
+        return _evaluate(node, self._known, self._leaf, lambda n: None)
 
     def input(self, name: str, shape: tuple[int, ...]) -> Array:
         """Return a whole input that has no time axis, in `shape`."""
@@ -57,21 +45,40 @@ class Evaluator:
         rng = np.random.default_rng([self._seed, zlib.crc32(name.encode()), t + 1])
         return 2.0 * rng.standard_normal(shape)
 
-    def _one(self, n: Node) -> Array:
-        if n.value is not None:
-            return np.asarray(n.value, np.float64)
+    def _leaf(self, n: Node) -> Array | None:
         if n.op == "input":
             return self._draw(str(n.attrs[0]), n.shape, -1)
-        if _is_input(n):
-            return self._draw(str(n.inputs[0].attrs[0]), n.shape, cast("int", n.attrs[1]))
-        return compute(n.op, n.attrs, n.shape, [self._known[i.id] for i in n.inputs])
+        if _is_part_of_input(n):
+            return self._draw(str(n.inputs[0].attrs[0]), n.shape, n.attrs[1])
+        return None
 
 
-def _is_input(n: Node) -> bool:
+def _evaluate(root: Node, known: dict[int, Array], leaf: Callable[[Node], Array | None], computed: Callable[[Node], None]) -> Array:
+    """Return the value of `root`; every value on the way is added to `known`, and `computed` called for those with operands."""
+    stack = [root]
+    while stack:
+        n = stack[-1]
+        if n.id in known:
+            stack.pop()
+            continue
+        value = np.asarray(n.value, np.float64) if n.value is not None else leaf(n)
+        if value is not None:
+            known[n.id] = value
+            continue
+        missing = [i for i in n.inputs if i.id not in known]
+        if missing:
+            stack.extend(missing)
+            continue
+        known[n.id] = compute(n.op, n.attrs, n.shape, [known[i.id] for i in n.inputs])
+        computed(n)
+    return known[root.id]
+
+
+def _is_part_of_input(n: Node) -> bool:
     return n.op == "slice" and n.inputs[0].op == "input"
 
 
-def compute(op: str, attrs: tuple[object, ...], shape: tuple[int, ...], arrays: list[Array]) -> Array:
+def compute(op: str, attrs: tuple[Any, ...], shape: tuple[int, ...], arrays: list[Array]) -> Array:
     """Evaluate one operation of :mod:`snnc.frontends.onnx.flattening.node`."""
     if op in ELEMENTWISE:
         return apply(op, *arrays)
@@ -84,23 +91,24 @@ def compute(op: str, attrs: tuple[object, ...], shape: tuple[int, ...], arrays: 
         case "reshape":
             return x.reshape(shape)
         case "slice":
-            axis, start = cast("tuple[int, int]", attrs)
-            return x[(slice(None),) * axis + (slice(start, start + shape[axis]),)]
+            axis, start = attrs
+            return np.asarray(x[(slice(None),) * axis + (slice(start, start + shape[axis]),)])
         case "concat":
-            return np.concatenate(arrays, cast("int", attrs[0]))
+            return np.concatenate(arrays, attrs[0])
         case "transpose":
-            return x.transpose(cast("tuple[int, ...]", attrs))
+            return x.transpose(attrs)
         case "expand":
             return np.broadcast_to(x, shape)
         case "put":
-            axis, start = cast("tuple[int, int]", attrs)
+            axis, start = attrs
             result = x.copy()
             result[(slice(None),) * axis + (slice(start, start + arrays[1].shape[axis]),)] = arrays[1]
             return result
         case "pick":
-            return cast("Pick", attrs[0]).evaluate(shape, arrays)
+            pick: Pick = attrs[0]
+            return pick.evaluate(shape, arrays)
         case "reduce":
-            kind, axes = cast("tuple[str, tuple[int, ...]]", attrs)
+            kind, axes = attrs
             return summary(kind, x, axes)
     raise ValueError(op)
 
@@ -119,42 +127,27 @@ class FileReplay:
     def __init__(self, roots: Sequence[Node], feed: Feed) -> None:
         self._feed = feed
         self._known: dict[int, Array] = {}
-        self._constants: dict[int, Array] = {}
         self._left = {k: uses for k, (_, uses) in needed(roots).items()}
 
     def value(self, root: Node) -> Array:
         """Return the value of one of the roots."""
-        known, constants, left = self._known, self._constants, self._left
-        stack = [root]
-        while stack:
-            n = stack[-1]
-            if n.id in known or n.id in constants:
-                stack.pop()
-                continue
-            if n.value is not None:
-                constants[n.id] = np.asarray(n.value, np.float64)
-                continue
-            if n.op == "slice" and n.inputs[0].op == "input" and n.inputs[0].id not in known and self._is_step(n):
-                known[n.id] = self._feed.draw(str(n.inputs[0].attrs[0]), cast("int", n.attrs[1]))
-                continue
-            missing = [i for i in n.inputs if i.id not in known and i.id not in constants]
-            if missing:
-                stack.extend(missing)
-                continue
-            stack.pop()
-            if n.op == "input":
-                known[n.id] = self._feed.whole(str(n.attrs[0]))
-                continue
-            known[n.id] = compute(n.op, n.attrs, n.shape, [known[i.id] if i.id in known else constants[i.id] for i in n.inputs])
-            for i in n.inputs:
-                left[i.id] -= 1
-                if not left[i.id]:
-                    known.pop(i.id, None)
-        value = constants[root.id] if root.id in constants else known[root.id]
-        left[root.id] -= 1
-        if not left[root.id]:
-            known.pop(root.id, None)
+        value = _evaluate(root, self._known, self._leaf, lambda n: self._drop_used(n.inputs))
+        self._drop_used((root,))
         return value
+
+    def _leaf(self, n: Node) -> Array | None:
+        if n.op == "input":
+            return self._feed.whole(str(n.attrs[0]))
+        if _is_part_of_input(n) and n.inputs[0].id not in self._known and self._is_step(n):
+            return self._feed.draw(str(n.inputs[0].attrs[0]), n.attrs[1])
+        return None
+
+    def _drop_used(self, nodes: Sequence[Node]) -> None:
+        """Count one use of each node, and drop values after their last use; constants stay."""
+        for n in nodes:
+            self._left[n.id] -= 1
+            if not self._left[n.id] and n.value is None:
+                self._known.pop(n.id, None)
 
     def _is_step(self, n: Node) -> bool:
         axis = self._feed.inputs.axes.get(str(n.inputs[0].attrs[0]))

@@ -6,7 +6,7 @@ Loops and scans unroll; shape computations disappear.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from snnc.compiler.errors import SnncError
 from snnc.frontends.onnx.errors import DataDependentError, MalformedGraphError, OnnxLimitError, UnsupportedOperatorError
@@ -170,7 +170,7 @@ class OperatorCall:
         """Return a constant input as integers."""
         return tuple(int(v) for v in self.array(index, what).reshape(-1))
 
-    def attribute(self, name: str, default: object = None) -> object:
+    def attribute(self, name: str, default: Any = None) -> Any:
         """Return an attribute or its default."""
         return self.operation.attributes.get(name, default)
 

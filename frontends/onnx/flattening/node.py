@@ -38,7 +38,7 @@ class Node:
     __slots__ = ("attrs", "depth", "id", "inputs", "op", "shape", "value")
 
     def __init__(
-        self, id: int, op: str, attrs: tuple[Hashable, ...], inputs: tuple[Node, ...], shape: Shape, value: Array | None, depth: int
+        self, id: int, op: str, attrs: tuple[Any, ...], inputs: tuple[Node, ...], shape: Shape, value: Array | None, depth: int
     ) -> None:
         self.id = id
         self.op = op
@@ -52,7 +52,7 @@ class Node:
         return f"<{self.id} {self.op}{self.attrs or ''} {self.shape}>"
 
     @property
-    def signature(self) -> tuple[Hashable, ...]:
+    def signature(self) -> tuple[Any, ...]:
         """The properties that two steps of one class must share."""
         return (self.op, self.attrs, self.shape, len(self.inputs))
 
@@ -85,7 +85,7 @@ class NodePool:
         """For the id of a node that is not a constant, the first tensor of the file that it is; not all nodes are one."""
         self._table: dict[Hashable, Node] = {}
 
-    def make(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Hashable, ...] = (), value: Array | None = None) -> Node:
+    def make(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Any, ...] = (), value: Array | None = None) -> Node:
         """Return the node for `op` over `inputs`, reusing an existing one."""
         key = (op, attrs, tuple(n.id for n in inputs), shape)
         node = self._table.get(key)
@@ -114,7 +114,7 @@ class NodePool:
             node = self._table[key] = self.const(make(source.value))
         return node
 
-    def find(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Hashable, ...] = ()) -> Node | None:
+    def find(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Any, ...] = ()) -> Node | None:
         """Return the node that :meth:`make` would return if it exists already."""
         return self._table.get((op, attrs, tuple(n.id for n in inputs), shape))
 
@@ -123,9 +123,7 @@ class NodePool:
         check_size(shape, f"the input '{name}'")
         return self.make("input", (), shape, (name,))
 
-    def _append(
-        self, op: str, attrs: tuple[Hashable, ...], inputs: tuple[Node, ...], shape: Shape, value: Array | None, depth: int
-    ) -> Node:
+    def _append(self, op: str, attrs: tuple[Any, ...], inputs: tuple[Node, ...], shape: Shape, value: Array | None, depth: int) -> Node:
         if len(self.nodes) >= MAX_NODES:
             raise OnnxLimitError(
                 f"the unrolled graph has more than {MAX_NODES} nodes; export a single step, or the same model with fewer steps."

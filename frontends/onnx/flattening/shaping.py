@@ -78,8 +78,7 @@ def transpose(pool: NodePool, x: Node, order: tuple[int, ...]) -> Node:
     if x.value is not None:
         return pool.const(x.value.transpose(order))
     if x.op == "transpose":
-        inner = x.attrs
-        return transpose(pool, x.inputs[0], tuple(int(inner[k]) for k in order))  # type: ignore[call-overload]
+        return transpose(pool, x.inputs[0], tuple(x.attrs[k] for k in order))
     return pool.make("transpose", (x,), tuple(x.shape[k] for k in order), order)
 
 
@@ -145,20 +144,19 @@ def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int)
         case "put":
             return _push_put(pool, x, axis, start, size, depth)
         case "transpose":
-            order = [int(k) for k in x.attrs]  # type: ignore[call-overload]
-            return transpose(pool, cut(pool, x.inputs[0], order[axis], start, size, depth), tuple(order))
+            return transpose(pool, cut(pool, x.inputs[0], x.attrs[axis], start, size, depth), x.attrs)
         case "expand":
             inner = _operand(pool, x.inputs[0], len(x.shape), axis, start, size, depth)
             return expand(pool, inner, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
         case "reduce":
             kind, axes = x.attrs
-            if axis in axes:  # type: ignore[operator]
+            if axis in axes:
                 return None
-            return reduce(pool, cut(pool, x.inputs[0], axis, start, size, depth), str(kind), tuple(axes), True)  # type: ignore[arg-type]
+            return reduce(pool, cut(pool, x.inputs[0], axis, start, size, depth), kind, axes, True)
         case "slice":
             inner_axis, inner_start = x.attrs
             if inner_axis == axis:
-                return cut(pool, x.inputs[0], axis, int(inner_start) + start, size, depth)  # type: ignore[call-overload]
+                return cut(pool, x.inputs[0], axis, inner_start + start, size, depth)
             return _push_slice(pool, x, axis, start, size, depth)
     return None
 
@@ -166,7 +164,7 @@ def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int)
 def _push_slice(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
     """Swap two slices on different axes if that brings the outer one closer to the input."""
     source = x.inputs[0]
-    own, own_start = (int(k) for k in x.attrs)  # type: ignore[call-overload]
+    own, own_start = x.attrs
     single = source.op == "input" and size == 1 and x.shape[own] != 1
     inner = cut(pool, source, axis, start, size, depth)
     if inner.op == "slice" and inner.inputs[0] is source and not single:
@@ -203,7 +201,7 @@ def _push_reshape(pool: NodePool, x: Node, axis: int, start: int, size: int, dep
 def _push_concat(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
     own, equal = x.attrs
     if own != axis:
-        return concat(pool, tuple(cut(pool, p, axis, start, size, depth) for p in x.inputs), int(own))  # type: ignore[call-overload]
+        return concat(pool, tuple(cut(pool, p, axis, start, size, depth) for p in x.inputs), own)
     if equal:
         width = x.inputs[0].shape[axis]
         part, offset = divmod(start, width)
@@ -222,7 +220,7 @@ def _push_concat(pool: NodePool, x: Node, axis: int, start: int, size: int, dept
 def _push_put(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
     while x.op == "put" and x.attrs[0] == axis:
         base, value = x.inputs
-        at, width = int(x.attrs[1]), value.shape[axis]  # type: ignore[call-overload]
+        at, width = x.attrs[1], value.shape[axis]
         if at <= start and start + size <= at + width:
             return cut(pool, value, axis, start - at, size, depth)
         if start < at + width and at < start + size:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any
 
+from snnc.compiler.ir.arrays.windows import DIMENSIONS
 from snnc.frontends.common import windows
-from snnc.frontends.common.windows import MAX_DIMENSIONS, Pairs
+from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.errors import NotYetError, ShapeError
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, NodePool, Shape, check_size
 
@@ -14,7 +15,7 @@ from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, NodeP
 def _check_rank(x: Node, kernel: Shape, what: str) -> None:
     if len(x.shape) != len(kernel) + 2:
         raise ShapeError(f"{what} with a kernel of {len(kernel)} dimensions reads a value of shape {list(x.shape)}.")
-    if len(kernel) > MAX_DIMENSIONS:
+    if len(kernel) not in DIMENSIONS:
         raise NotYetError(f"{what} over {len(kernel)} dimensions is not read yet; snnc reads 1 and 2.")
 
 
@@ -58,14 +59,12 @@ def pooling(
     return pool.make("pool", (x,), (*x.shape[:2], *counts), attrs, value)
 
 
-def evaluate_window(op: str, attrs: tuple[object, ...], arrays: list[Array]) -> Array:
+def evaluate_window(op: str, attrs: tuple[Any, ...], arrays: list[Array]) -> Array:
     """Evaluate a "conv" or "pool"."""
     if op == "conv":
-        stride, padding, dilation, groups = cast("tuple[Shape, Pairs, Shape, int]", attrs)
         bias = arrays[2] if len(arrays) > 2 else None
-        return windows.convolve(arrays[0], arrays[1], bias, stride, padding, dilation, groups)
-    kind, kernel, stride, padding, dilation, ceil, count = cast("tuple[str, Shape, Shape, Pairs, Shape, bool, bool]", attrs)
-    return windows.pool(arrays[0], kind, kernel, stride, padding, dilation, ceil, count)
+        return windows.convolve(arrays[0], arrays[1], bias, *attrs)
+    return windows.pool(arrays[0], *attrs)
 
 
 def push_window(
@@ -76,17 +75,15 @@ def push_window(
     if x.op == "pool":
         if axis > 1:
             return None
-        kind, kernel, stride, padding, dilation, ceil, count = cast("tuple[str, Shape, Shape, Pairs, Shape, bool, bool]", x.attrs)
-        return pooling(pool, cut(pool, source, axis, start, size, depth), kind, kernel, stride, padding, dilation, ceil, count)
-    stride, padding, dilation, groups = cast("tuple[Shape, Pairs, Shape, int]", x.attrs)
+        return pooling(pool, cut(pool, source, axis, start, size, depth), *x.attrs)
     rest = x.inputs[1:]
     if axis == 0:
         source = cut(pool, source, 0, start, size, depth)
-    elif axis == 1 and groups == 1:
+    elif axis == 1 and x.attrs[3] == 1:
         rest = tuple(cut(pool, n, 0, start, size, depth) for n in rest)
     else:
         return None
-    return convolution(pool, source, rest[0], rest[1] if len(rest) > 1 else None, stride, padding, dilation, groups)
+    return convolution(pool, source, rest[0], rest[1] if len(rest) > 1 else None, *x.attrs)
 
 
 def _counts(size: Shape, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, ceil: bool = False) -> Shape:

@@ -30,7 +30,7 @@ class _Writer:
 
 
 def _number(call: OperatorCall, name: str, default: float) -> float:
-    return float(call.attribute(name, default))  # type: ignore[arg-type]
+    return float(call.attribute(name, default))
 
 
 def _softplus(call: OperatorCall) -> list[Value]:

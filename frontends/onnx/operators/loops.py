@@ -95,7 +95,7 @@ def _scan(call: OperatorCall) -> list[Value]:
         if isinstance(directions, tuple) and any(directions):
             raise UnsupportedOperatorError(f"{call.where}: it runs backward in time ({name}); snnc reads forward scans.")
     given_axes = call.attribute("scan_input_axes") or (0,) * sequences
-    axes = [call.axis(a, len(n.shape)) for a, n in zip(given_axes, inputs, strict=True)]  # type: ignore[call-overload]
+    axes = [call.axis(a, len(n.shape)) for a, n in zip(given_axes, inputs, strict=True)]
     lengths = {n.shape[a] for n, a in zip(inputs, axes, strict=True)}
     if len(lengths) != 1:
         raise MalformedGraphError(f"{call.where}: its sequences have the lengths {sorted(lengths)}.")
@@ -110,7 +110,7 @@ def _scan(call: OperatorCall) -> list[Value]:
         states = results[: len(states)]
         _collect(call, scans, results[len(states) :])
     out_axes = call.attribute("scan_output_axes") or (0,) * outputs
-    return [*states, *(_stack(call, p, call.axis(a, len(p[0].shape) + 1)) for p, a in zip(scans, out_axes, strict=True))]  # type: ignore[call-overload]
+    return [*states, *(_stack(call, p, call.axis(a, len(p[0].shape) + 1)) for p, a in zip(scans, out_axes, strict=True))]
 
 
 def _if(call: OperatorCall) -> list[Value]:

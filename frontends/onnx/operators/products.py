@@ -191,7 +191,7 @@ def _gemm(call: OperatorCall) -> list[Value]:
         raise UnsupportedOperatorError(f"{call.where}: snnc reads Gemm of a matrix with a constant matrix.")
     if call.flag("transA"):
         a = shaping.transpose(call.pool, a, (1, 0))
-    alpha, beta = float(call.attribute("alpha", 1.0)), float(call.attribute("beta", 1.0))  # type: ignore[arg-type]
+    alpha, beta = float(call.attribute("alpha", 1.0)), float(call.attribute("beta", 1.0))
     w = b if call.flag("transB") else call.pool.derived("T", b, np.transpose)
     if alpha != 1.0:
         w = call.pool.derived(f"*{alpha!r}", w, lambda array: np.float32(alpha) * array)

@@ -88,10 +88,10 @@ def _squeeze(call: OperatorCall) -> list[Value]:
 def _unsqueeze(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     given = call.ints(1, "axes") if call.has(1) else call.attribute("axes", ())
-    rank = len(x.shape) + len(given)  # type: ignore[arg-type]
-    axes = {call.axis(a, rank) for a in given}  # type: ignore[attr-defined]
-    if len(axes) < len(given):  # type: ignore[arg-type]
-        raise MalformedGraphError(f"{call.where}: its axes {list(given)} name one axis twice.")  # type: ignore[call-overload]
+    rank = len(x.shape) + len(given)
+    axes = {call.axis(a, rank) for a in given}
+    if len(axes) < len(given):
+        raise MalformedGraphError(f"{call.where}: its axes {list(given)} name one axis twice.")
     rest = iter(x.shape)
     return [shaping.reshape(call.pool, x, tuple(1 if k in axes else next(rest) for k in range(rank)))]
 
@@ -162,7 +162,7 @@ def _picked(call: OperatorCall, x: Node, axis: int, index: Array) -> Node:
     elif 0 < flat.size <= _MAX_PICKS:
         found = shaping.concat(call.pool, tuple(shaping.cut(call.pool, x, axis, int(k), 1) for k in flat), axis)
     else:
-        raise TimeMixingError(f"{call.where}: it gathers {flat.size} scattered entries; at most {_MAX_PICKS} are read.")
+        raise TimeMixingError(f"{call.where}: it picks {flat.size} scattered entries of axis {axis}; at most {_MAX_PICKS} are read.")
     return shaping.reshape(call.pool, found, x.shape[:axis] + index.shape + x.shape[axis + 1 :])
 
 
@@ -189,18 +189,13 @@ def _slice(call: OperatorCall) -> list[Value]:
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         if step == 0:
             raise MalformedGraphError(f"{call.where}: a step of 0.")
-        low, high, stride = slice(start, end, step).indices(x.shape[axis])
-        count = len(range(low, high, stride))
+        index = np.arange(*slice(start, end, step).indices(x.shape[axis]))
         if x.value is not None:
             x = call.pool.const(x.value[(slice(None),) * axis + (slice(start, end, step),)])
-        elif count == 0:
+        elif not index.size:
             raise ShapeError(f"{call.where}: the slice [{start}:{end}] of axis {axis} of {list(x.shape)} is empty.")
-        elif count == 1 or stride == 1:
-            x = shaping.cut(call.pool, x, axis, low, count)
         else:
-            if count > _MAX_PICKS:
-                raise TimeMixingError(f"{call.where}: a strided slice of {count} entries; at most {_MAX_PICKS} are read.")
-            x = shaping.concat(call.pool, tuple(shaping.cut(call.pool, x, axis, k, 1) for k in range(low, high, stride)), axis)
+            x = _picked(call, x, axis, index)
     return [x]
 
 

@@ -91,7 +91,7 @@ def _batch_normalization(call: OperatorCall) -> list[Value]:
         raise ShapeError(
             f"{call.where}: its parameters of shape {list(scale.shape)} do not fit the {channels} channels of {list(x.shape)}."
         )
-    epsilon = float(call.attribute("epsilon", 1e-5))  # type: ignore[arg-type]
+    epsilon = float(call.attribute("epsilon", 1e-5))
     if (variance + epsilon <= 0).any():
         raise MalformedGraphError(f"{call.where}: a variance is negative.")
     factor = scale / np.sqrt(variance + epsilon)
@@ -114,8 +114,7 @@ def _folded(call: OperatorCall, x: Node, factor: Array, shift: Array) -> Node:
     made = call.pool.const(scaled.astype(np.float32)), call.pool.const((old * factor + shift).astype(np.float32))
     if x.op == "linear":
         return shaping.linear(call.pool, source, *made)
-    stride, padding, dilation, groups = x.attrs
-    return convolution(call.pool, source, *made, stride, padding, dilation, groups)  # type: ignore[arg-type]
+    return convolution(call.pool, source, *made, *x.attrs)
 
 
 HANDLERS: Final[Mapping[str, Handler]] = {

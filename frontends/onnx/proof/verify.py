@@ -15,7 +15,7 @@ import numpy as np
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph, Input, Output
 from snnc.frontends.common.execute import GraphRunner
-from snnc.frontends.common.functions import summary
+from snnc.frontends.common.functions import difference, largest, summary
 from snnc.frontends.common.work import MAX_WORK
 from snnc.frontends.onnx.errors import SelfCheckError
 from snnc.frontends.onnx.flattening.evaluate import Feed, FileReplay, Inputs, Sample, needed
@@ -184,13 +184,10 @@ class _Hidden:
             if not np.array_equal(found, expected):
                 self.by_step[t] = float(np.count_nonzero(found != expected))
             return
-        gap = float(np.abs(found - expected).max(initial=0.0))
-        if not math.isfinite(gap):
-            same = (found == expected) | (np.isnan(found) & np.isnan(expected))
-            gap = float(np.abs(np.where(same, 0.0, found) - np.where(same, 0.0, expected)).max(initial=0.0))
-            gap = gap if math.isfinite(gap) else math.inf
+        gap = float(difference(found, expected).max(initial=0.0))
+        gap = gap if math.isfinite(gap) else math.inf
         self.by_step[t] = gap
-        self.largest = max(self.largest, float(np.abs(expected[np.isfinite(expected)]).max(initial=0.0)))
+        self.largest = max(self.largest, largest(expected))
 
     def first(self) -> int | None:
         """Return the first step that differs."""
@@ -217,13 +214,9 @@ def _compare(wanted: CheckedOutput, expected: Array, found: Array) -> None:
             f"the output '{wanted.name}' has the shape {list(expected.shape)} in the file and {list(found.shape)} "
             "in the network that was read from it."
         )
-    finite = np.isfinite(expected)
-    same = (finite & np.isfinite(found)) | (expected == found) | (np.isnan(expected) & np.isnan(found))
-    with np.errstate(all="ignore"):
-        gap = np.where(finite & same, np.abs(found - expected), 0.0)
-    largest = float(np.abs(expected[finite]).max(initial=0.0))
+    gap, scale = difference(found, expected), largest(expected)
     spikes = bool(((expected == 0) | (expected == 1)).all())
-    wrong = ~same | (gap > (0.0 if spikes else _TOLERANCE * largest))
+    wrong = ~(gap <= (0.0 if spikes else _TOLERANCE * scale))
     if not wrong.any():
         return
     where = np.argwhere(wrong)
@@ -231,5 +224,5 @@ def _compare(wanted: CheckedOutput, expected: Array, found: Array) -> None:
     when = "" if axis is None else f" at step {where[:, axis].min()}"
     raise SelfCheckError(
         f"the output '{wanted.name}' of the network read from the file differs from the file's own{when}: {len(where):,} of {wrong.size:,} "
-        f"values, by up to {gap.max():.3g} where the largest is {largest:.3g}. Export a single step with its states as inputs and outputs."
+        f"values, by up to {largest(gap):.3g} where the largest is {scale:.3g}. Export a single step with its states as inputs and outputs."
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -137,17 +137,17 @@ def advised(error: OnnxError, pool: NodePool, states: Iterable[str]) -> OnnxErro
 def joined(pool: NodePool, node: Node) -> Node:
     """Return a joined value, made by Concat or by writing entries into it, as one Concat of the same parts at every step."""
     if node.op == "put":
-        axis, at = cast("tuple[int, int]", node.attrs)
+        axis, at = node.attrs
         stop = at + node.inputs[1].shape[axis]
         ends = ((0, at), (stop, node.shape[axis] - stop))
         before, after = ([joined(pool, shaping.cut(pool, node, axis, k, size))] if size else [] for k, size in ends)
         return _flat(pool, (*before, node.inputs[1], *after), axis)
     if node.op == "concat":
-        return _flat(pool, tuple(joined(pool, n) for n in node.inputs), cast("int", node.attrs[0]))
+        return _flat(pool, tuple(joined(pool, n) for n in node.inputs), node.attrs[0])
     if node.op == "reshape":
         return shaping.reshape(pool, joined(pool, node.inputs[0]), node.shape)
     if node.op == "transpose":
-        return shaping.transpose(pool, joined(pool, node.inputs[0]), cast("tuple[int, ...]", node.attrs))
+        return shaping.transpose(pool, joined(pool, node.inputs[0]), node.attrs)
     return node
 
 
@@ -185,7 +185,7 @@ def _tree(node: Node, own: Array, numbers: Mapping[str, Array]) -> _Tree:
         return _Leaf(own, None if np.array_equal(source, own) else source)
     match node.op:
         case "concat":
-            axis = cast("int", node.attrs[0])
+            axis = node.attrs[0]
             ends = np.cumsum([p.shape[axis] for p in node.inputs])[:-1]
             rows = zip(node.inputs, np.split(own, ends, axis), strict=True)
             return _Join(axis, tuple(_tree(p, n, numbers) for p, n in rows))
@@ -193,7 +193,7 @@ def _tree(node: Node, own: Array, numbers: Mapping[str, Array]) -> _Tree:
             inner = node.inputs[0]
             return _Move("reshape", node.shape, _tree(inner, own.reshape(inner.shape), numbers))
         case "transpose":
-            order = cast("tuple[int, ...]", node.attrs)
+            order = node.attrs
             return _Move("transpose", order, _tree(node.inputs[0], own.transpose(np.argsort(order)), numbers))
     return _Leaf(own, None)
 
@@ -208,9 +208,9 @@ def _taken_over(node: Node, numbers: Mapping[str, Array]) -> Array | None:
     if inner is None:
         return None
     if node.op == "slice":
-        axis, start = cast("tuple[int, int]", node.attrs)
+        axis, start = node.attrs
         return inner.take(range(start, start + node.shape[axis]), axis)
-    return inner.reshape(node.shape) if node.op == "reshape" else inner.transpose(cast("tuple[int, ...]", node.attrs))
+    return inner.reshape(node.shape) if node.op == "reshape" else inner.transpose(node.attrs)
 
 
 def _leaves(tree: _Tree) -> Iterator[_Leaf]:

@@ -20,6 +20,7 @@ from scipy.optimize import linear_sum_assignment
 from snnc.frontends.common.functions import COMPARISONS, ELEMENTWISE
 from snnc.frontends.onnx.errors import StatePairError
 from snnc.frontends.onnx.flattening.node import Node
+from snnc.frontends.onnx.reroll.timeline import ancestors
 
 _AFFIX: Final = re.compile(r"(^|_)(in|out|input|output|prev|previous|next|new|old|init|initial|final|last|state|h|n|t|t0|t1|0|1)(?=_|$)")
 _Costs: TypeAlias = npt.NDArray[Any]
@@ -132,7 +133,7 @@ class Ways:
 def ways(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> Ways:
     """Rate how each output is computed from each state."""
     leaves = list(states.values())
-    nodes = _nodes(list(outputs.values()))
+    nodes = [node for _, node in sorted(ancestors(outputs.values()).items())]
     found = {n.id: _start(n, leaves) for n in nodes if not n.inputs}
     sources = {n.id: frozenset([n.id] if n.op == "input" else []) for n in nodes if not n.inputs}
     compared: set[int] = set()
@@ -150,17 +151,6 @@ def ways(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> Ways:
     near = np.where(same, _LAYER, np.minimum(rated, _LAYER)) + np.outer([s.id in compared for s in leaves], spiking)
     far = np.where(handed, _LAYER, np.maximum(rated, _LAYER))
     return Ways(near, np.where(same, _SAME, far) - _LAYER)
-
-
-def _nodes(outputs: Sequence[Node]) -> list[Node]:
-    """Return what `outputs` are computed from, each node after its operands."""
-    found = {n.id: n for n in outputs}
-    stack = list(found.values())
-    while stack:
-        new = {n.id: n for n in stack.pop().inputs if n.id not in found}
-        found |= new
-        stack.extend(new.values())
-    return [found[k] for k in sorted(found)]
 
 
 def _start(node: Node, leaves: Sequence[Node]) -> npt.NDArray[np.int64]:

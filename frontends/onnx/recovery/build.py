@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 import networkx as nx
 import numpy as np
@@ -32,7 +31,6 @@ from snnc.compiler.ir.graph import (
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.frontends.common.recognise import recognise
 from snnc.frontends.onnx.errors import NotYetError, ReadoutError, StepGraphError
-from snnc.frontends.onnx.flattening.node import Pick
 from snnc.frontends.onnx.proof.traces import Built, Trace, traces_of
 from snnc.frontends.onnx.recovery.detaching import Detach
 from snnc.frontends.onnx.recovery.equations import draft
@@ -148,7 +146,7 @@ class _Builder:
     def joined(self, cls: int) -> None:
         """Add a pick of several sources, which are concatenated first."""
         step = self.step
-        pick, sources = cast("Pick", step.classes[cls].attrs[0]), step.operands(cls)
+        pick, sources = step.classes[cls].attrs[0], step.operands(cls)
         sizes = [math.prod(step.full(o)) for o in sources]
         node = self.graph.add(self.fresh("concat"), Concat(0))
         for k, operand in enumerate(sources):

@@ -18,7 +18,7 @@ from snnc.compiler.passes.edit import replace_operation
 from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import DetachError
 from snnc.frontends.onnx.flattening.node import Array
-from snnc.frontends.onnx.reroll.roll import Operand, Ref, StepClass
+from snnc.frontends.onnx.reroll.roll import Operand, Ref, StepClass, delayed
 
 Detach: TypeAlias = Literal["reset", "none", "all"]
 DETACHES: Final[tuple[Detach, ...]] = get_args(Detach)
@@ -47,16 +47,12 @@ def strip(classes: list[StepClass]) -> None:
                 made.cut |= {k}
 
 
-def _through(classes: list[StepClass], operand: Operand | None) -> tuple[Operand | None, bool]:
+def _through(classes: list[StepClass], operand: Operand) -> tuple[Operand, bool]:
+    """Return what is behind the marks of an operand, and whether there are any."""
     cut = False
     while isinstance(operand, Ref) and classes[operand.cls].op == "detach":
-        inner, cut = classes[operand.cls].operands[0], True
-        operand = inner if operand.delay == 0 or inner is None else _later(inner, operand.delay)
+        operand, cut = delayed(classes[operand.cls].operands[0], operand.delay), True
     return operand, cut
-
-
-def _later(operand: Operand, delay: int) -> Operand:
-    return operand if not isinstance(operand, Ref) else Ref(operand.cls, operand.delay + delay)
 
 
 # ---- rules for files without marks -----------------------------------------------------------------------------------
@@ -78,7 +74,7 @@ def detached(lines: list[Assignment], constants: Mapping[str, Array], states: It
     """
     if rule == "none":
         return lines
-    inner = _reaching(lines, set(states))
+    inner = reaching(lines, set(states))
     marker = _Marker(constants, rule)
     return [Assignment(line.target, marker.line(line.target, line.value, line.target in inner)) for line in lines]
 
@@ -231,7 +227,7 @@ def _broadcast(a: Array, b: Array) -> bool:
     return True
 
 
-def _reaching(lines: list[Assignment], names: set[str]) -> set[str]:
+def reaching(lines: list[Assignment], names: set[str]) -> set[str]:
     """Return the targets that the lines of `names` depend on in this step, and those themselves."""
     found = set(names)
     for line in reversed(lines):
@@ -306,5 +302,5 @@ _MEANINGS: Final[Mapping[Detach, str]] = {
 def _reads_itself(population: Population) -> bool:
     model = population.model
     fires = {a.target for a in model.equations if isinstance(a.value, Call) and a.value.function in {*_FIRES, "detach"}}
-    inner = _reaching(list(model.equations), set(model.states))
+    inner = reaching(list(model.equations), set(model.states))
     return any(fires & set(symbols(a.value)) for a in model.equations if a.target in inner)

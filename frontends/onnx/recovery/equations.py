@@ -9,7 +9,7 @@ import numpy as np
 
 from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol, call, symbols, transform
 from snnc.frontends.onnx.flattening.node import Array, Node
-from snnc.frontends.onnx.recovery.detaching import Detach, detached, hoisted
+from snnc.frontends.onnx.recovery.detaching import Detach, detached, hoisted, reaching
 from snnc.frontends.onnx.recovery.learned import label_of, learned
 from snnc.frontends.onnx.recovery.states import States
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref
@@ -127,7 +127,7 @@ def draft(step: RecoveredStep, members: list[int], states: States, visible: set[
             made.alias[cls] = int(value.name[1:])
             value = values[value.name]
     keep = {f"c{made.alias.get(c, c)}" for c in visible} | {f"c{c}" for c in states.kept}
-    made.lines = _inline(hoisted(_alive(made.lines, keep), keep), keep)
+    made.lines = _inline(hoisted([line for line in made.lines if line.target in reaching(made.lines, keep)], keep), keep)
     return made
 
 
@@ -176,16 +176,6 @@ def _is_late(e: Expression) -> bool:
     return isinstance(e, Symbol) and e.name[0] in "pq"
 
 
-def _alive(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
-    needed = set(keep)
-    found: list[Assignment] = []
-    for line in reversed(lines):
-        if line.target in needed:
-            needed.update(symbols(line.value))
-            found.append(line)
-    return found[::-1]
-
-
 def _inline(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
     uses: dict[str, int] = {}
     for line in lines:
@@ -211,11 +201,6 @@ def _inline(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
     return found
 
 
-def depth(expression: Expression) -> int:
-    """Return how deep an expression nests."""
-    return 1 + max((depth(a) for a in expression.args), default=0) if isinstance(expression, Call) else 1
-
-
 def occurrences(lines: list[Assignment]) -> Iterator[tuple[str, Call]]:
     """Yield each call of each line with the line's target."""
 
@@ -227,11 +212,6 @@ def occurrences(lines: list[Assignment]) -> Iterator[tuple[str, Call]]:
 
     for line in lines:
         yield from walk(line.target, line.value)
-
-
-def same(a: Array, b: Array) -> bool:
-    """Return whether two constants are equal."""
-    return bool(a.shape == b.shape and np.array_equal(a, b))
 
 
 def number(value: float) -> Number:

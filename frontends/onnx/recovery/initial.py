@@ -68,7 +68,7 @@ class StepSimulation:
         key = (cls, t)
         if key not in self._known:
             made = self._step.classes[cls]
-            arrays = [self._read(cls, o, t) for o in made.operands if o is not None]
+            arrays = [self._read(cls, o, t) for o in made.operands]
             self._known[key] = compute(made.op, made.attrs, made.shape, arrays)
         return self._known[key]
 
@@ -85,7 +85,7 @@ class StepSimulation:
             if names and t == -1:
                 return self._sample.input(names[0], made.shape)
             return np.broadcast_to(np.asarray(self._start.values.get((cls, t), np.zeros(())), np.float64), made.shape)
-        arrays = [self._read(cls, o, t) for o in made.operands if o is not None]
+        arrays = [self._read(cls, o, t) for o in made.operands]
         return compute(made.op, made.attrs, made.shape, arrays)
 
     def _read(self, reader: int, operand: Operand, t: int) -> Array:

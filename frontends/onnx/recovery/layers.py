@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, cast
 
 import numpy as np
 
 from snnc.compiler.ir.graph import Add, Concat, Conv, Flatten, Linear, Operation, Pad, Pool, Reduce, Reshape, Scale, Shape, Slice, Sparse
 from snnc.compiler.neurons.expression import Call, Symbol
-from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.errors import NotYetError
 from snnc.frontends.onnx.flattening.node import Array, Pick
 from snnc.frontends.onnx.recovery.naming import Named
@@ -27,7 +25,7 @@ def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Op
         The graph has no operation for the class.
     """
     made = step.classes[cls]
-    operands = [o for o in made.operands if o is not None]
+    operands = made.operands
     read = operands[:1]
     if isinstance(read[0], Const):
         raise NotYetError(f"a layer ('{made.op}') reads a constant instead of a value of the network; fold it into the layer's bias.")
@@ -42,18 +40,18 @@ def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Op
         case "pool":
             return "pool", _pool(step, cls), read, step.image(read[0])
         case "reduce":
-            kind, axes = cast("tuple[str, tuple[int, ...]]", made.attrs)
+            kind, axes = made.attrs
             if kind == "min":
                 raise NotYetError("a minimum over the values of a layer is not read yet.")
             own = tuple(step.inner_axis(read[0], a) for a in axes)
-            return "reduce", Reduce(cast("Literal['sum', 'mean', 'max']", kind), own, keepdims=True), read, wanted
+            return "reduce", Reduce(kind, own, keepdims=True), read, wanted
         case "slice":
-            axis, start = cast("tuple[int, int]", made.attrs)
+            axis, start = made.attrs
             return "slice", Slice(step.inner_axis(read[0], axis), start, start + made.shape[axis]), read, wanted
         case "concat":
             if any(isinstance(o, Const) for o in operands):
                 raise NotYetError("a Concat with constants is not read yet.")
-            return "concat", Concat(step.inner_axis(read[0], cast("int", made.attrs[0]))), operands, None
+            return "concat", Concat(step.inner_axis(read[0], made.attrs[0])), operands, None
         case "add":
             return "sum", Add(), operands, step.natural(cls)
     shape = step.natural(cls)
@@ -62,7 +60,7 @@ def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Op
 
 def _pick(step: RecoveredStep, cls: int, operands: list[Operand]) -> tuple[str, Operation, list[Operand], Shape | None]:
     """Write a pick of one source: a Reshape, a Pad, or a matrix with a 1 in each row."""
-    pick, source = cast("Pick", step.classes[cls].attrs[0]), step.full(operands[0])
+    pick, source = step.classes[cls].attrs[0], step.full(operands[0])
     if pick.plain and pick.index.size == math.prod(source):
         shape = step.natural(cls)
         return ("flat", Flatten(), operands, None) if len(shape) == 1 else ("reshape", Reshape(shape), operands, None)
@@ -101,15 +99,11 @@ def _linear(step: RecoveredStep, operands: list[Operand], bias: Array | None) ->
 
 def _conv(step: RecoveredStep, cls: int, operands: list[Operand], bias: Array | None) -> Conv:
     weight, bias = _weights(operands, bias)
-    stride, padding, dilation, groups = cast("tuple[Shape, Pairs, Shape, int]", step.classes[cls].attrs)
-    return Conv(weight, bias, stride, padding, dilation, groups)
+    return Conv(weight, bias, *step.classes[cls].attrs)
 
 
 def _pool(step: RecoveredStep, cls: int) -> Pool:
-    kind, kernel, stride, padding, dilation, ceil, count = cast(
-        "tuple[Literal['average', 'sum', 'max'], Shape, Shape, Pairs, Shape, bool, bool]", step.classes[cls].attrs
-    )
-    return Pool(kind, kernel, stride, padding, dilation, ceil, count)
+    return Pool(*step.classes[cls].attrs)
 
 
 def scale_of(named: Named, shape: Shape) -> Scale | None:

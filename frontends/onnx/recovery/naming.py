@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from snnc.compiler.neurons.expression import Assignment, Call, Expression, Symbol, substitute, symbols
 from snnc.frontends.onnx.flattening.node import Array
-from snnc.frontends.onnx.recovery.equations import EquationsDraft, is_spike, number, occurrences, same
+from snnc.frontends.onnx.recovery.equations import EquationsDraft, is_spike, number, occurrences
 from snnc.frontends.onnx.recovery.states import States
 
 
@@ -144,13 +146,13 @@ def _parameters(
         if k in made.labels:
             continue
         role = roles.get(k, "")
-        if role == "reset" and any(same(value, t) for t in thresholds):
+        if role == "reset" and any(np.array_equal(value, t) for t in thresholds):
             role = "threshold"
         if not role and value.ndim == 0 and float(value) in (0.0, 1.0):
             final[k] = number(float(value))
             continue
         role = role or "k1"
-        match = next((n for n, v in found.items() if n.rstrip("0123456789") == role.rstrip("1") and same(v, value)), None)
+        match = next((n for n, v in found.items() if n.rstrip("0123456789") == role.rstrip("1") and np.array_equal(v, value)), None)
         if match is None:
             match = _free(role, taken)
             found[match] = value

@@ -6,7 +6,7 @@ Over all steps, or over some that follow one another.
 from __future__ import annotations
 
 import math
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 
@@ -100,7 +100,7 @@ def _check_parts(line: GraphTimeline, name: str, output: Node, node: Node, behin
 
 def _joins(stack: Node, behind: list[Node]) -> bool:
     """Return whether the axis of a stack of steps, followed through the nodes behind it, holds something else too at the end."""
-    axis, shape = cast("int", stack.attrs[0]), stack.shape
+    axis, shape = stack.attrs[0], stack.shape
     joined = shape[axis] != len(stack.inputs)
     for node in behind:
         if node.op == "reshape":
@@ -115,7 +115,7 @@ def _joins(stack: Node, behind: list[Node]) -> bool:
         elif node.op != "linear" or axis == len(shape) - 1:
             return False
         shape = node.shape
-    return joined
+    return bool(joined)
 
 
 def _summary(pool: NodePool, line: GraphTimeline, output: Node) -> tuple[Readout, StepWindow] | None:
@@ -140,7 +140,7 @@ def _summary(pool: NodePool, line: GraphTimeline, output: Node) -> tuple[Readout
 
 def _reduced(pool: NodePool, line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
     """Read a reduction over time, and maybe over axes of a step."""
-    kind, axes = cast("tuple[Readout, tuple[int, ...]]", node.attrs)
+    kind, axes = node.attrs
     source = node.inputs[0]
     for axis in axes:
         window = windowed(pool, line, source, axis)
@@ -176,7 +176,7 @@ def _folded(line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | Non
     rows = (rest, *reversed(parts))
     if op == "add" and len(rows) == line.steps:
         return None
-    return cast("Readout", "sum" if op == "add" else op), StepWindow(line.latest[rest.id], rows)
+    return "sum" if op == "add" else "max" if op == "max" else "min", StepWindow(line.latest[rest.id], rows)
 
 
 def _first(parts: list[Node], default: Node) -> tuple[object, ...]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from copy import copy
-from dataclasses import replace
 from typing import Final
 
 from snnc.compiler.ir.graph import Shape
@@ -17,7 +15,7 @@ from snnc.frontends.onnx.recovery.grouping import grouping
 from snnc.frontends.onnx.recovery.initial import find_start
 from snnc.frontends.onnx.recovery.states import states_of
 from snnc.frontends.onnx.reroll.retime import postponed, shift
-from snnc.frontends.onnx.reroll.roll import Const, InputRef, Ref, StepClass
+from snnc.frontends.onnx.reroll.roll import Const, InputRef, Ref, StepClass, delayed
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 _MAX_LATE_PRODUCTS: Final = 4
@@ -110,32 +108,28 @@ def _delay(step: RecoveredStep, cls: int) -> int:
 
 
 def _moved(step: RecoveredStep, chosen: tuple[int, ...], by: int | None = None) -> RecoveredStep:
-    classes = [copy(c) for c in step.classes]
-    for c in classes:
-        c.operands = list(c.operands)
-    results = list(step.results)
+    classes = [c.copied() for c in step.classes]
     for cls in chosen:
         delay = _delay(step, cls) if by is None else by
         chain = [cls, *_bias_of(classes, cls)]
         first = _own_way(classes, cls) if by is None else cls
         for link in [*chain, *_way(classes, cls)] if by is None else chain:
-            classes[link] = _earlier(classes[link], delay)
+            shift(classes[link], -delay)
         source = classes[first].operands[0]
         if isinstance(source, Ref | InputRef):
-            classes[first].operands[0] = replace(source, delay=source.delay - delay)
+            classes[first].operands[0] = delayed(source, -delay)
         last = chain[-1]
         for c in classes:
-            c.operands = [
-                Ref(o.cls, o.delay + delay) if isinstance(o, Ref) and o.cls == last and c.id not in chain else o for o in c.operands
-            ]
-    return RecoveredStep(classes, step.axes, results, step.batched)
+            if c.id not in chain:
+                c.operands = [delayed(o, delay) if isinstance(o, Ref) and o.cls == last else o for o in c.operands]
+    return step.changed(classes)
 
 
 def _own_way(classes: list[StepClass], cls: int) -> int:
     """Give a class copies of its own of what rearranges its operand; return the one that reads first."""
     for inner in _way(classes, cls):
-        made = copy(classes[inner])
-        made.id, made.operands = len(classes), list(made.operands)
+        made = classes[inner].copied()
+        made.id = len(classes)
         classes.append(made)
         classes[cls].operands[0] = Ref(made.id)
         cls = made.id
@@ -147,9 +141,3 @@ def _bias_of(classes: list[StepClass], cls: int) -> list[int]:
     if len(users) == 1 and users[0].op == "add" and any(isinstance(o, Const) for o in users[0].operands):
         return [users[0].id]
     return []
-
-
-def _earlier(made: StepClass, delay: int) -> StepClass:
-    moved = copy(made)
-    shift(moved, -delay)
-    return moved

@@ -8,9 +8,7 @@ behind it, and a pick into the columns of the matrix product behind it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from copy import copy
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,7 +16,7 @@ from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.errors import StepGraphError
 from snnc.frontends.onnx.flattening.evaluate import compute
 from snnc.frontends.onnx.flattening.node import Array, Pick, Shape
-from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass
+from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref, StepClass, delayed
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 MOVES: Final = frozenset({"reshape", "transpose", "slice", "concat", "expand", "pick"})
@@ -36,30 +34,28 @@ def rearranged(step: RecoveredStep) -> RecoveredStep:
     """
     if not _hard(step) and not any(_many_axes(step, c) for c in step.live()):
         return step
-    classes = [copy(c) for c in step.classes]
-    for c in classes:
-        c.operands = list(c.operands)
+    classes = [c.copied() for c in step.classes]
     for cls in [c for c in step.live() if _many_axes(step, c)]:
         _as_convolution(step, classes, cls)
-    step = RecoveredStep(classes, step.axes, step.results, step.batched)
+    step = step.changed(classes)
     for cls in _roots(step, _hard(step)):
         _as_pick(step, classes[cls], _Tracer(step))
-    step = RecoveredStep(classes, step.axes, step.results, step.batched)
+    step = step.changed(classes)
     for cls in step.live():
         _absorbed(step, classes, cls)
-    return RecoveredStep(classes, step.axes, step.results, step.batched)
+    return step.changed(classes)
 
 
 # ---- what needs it ---------------------------------------------------------------------------------------------------
 
 
-def _moves(step: RecoveredStep, operand: Operand | None) -> bool:
+def _moves(step: RecoveredStep, operand: Operand) -> bool:
     return isinstance(operand, Ref) and step.classes[operand.cls].op in MOVES
 
 
 def _hard(step: RecoveredStep) -> set[int]:
     """Return the moving classes that the graph has no operation for, with all moving classes that read them."""
-    live = [c for c in _reached(step) if step.classes[c].op in MOVES]
+    live = [c for c in step.live(layout=True) if step.classes[c].op in MOVES]
     hard = {c for c in live if _is_hard(step, c)}
     while True:
         more = {c for c in live if c not in hard and any(isinstance(o, Ref) and o.cls in hard for o in step.classes[c].operands)}
@@ -68,22 +64,10 @@ def _hard(step: RecoveredStep) -> set[int]:
         hard |= more
 
 
-def _reached(step: RecoveredStep) -> list[int]:
-    """Return the classes that results depend on, those that only change the layout with them."""
-    stack = [r.value.cls for r in step.results if isinstance(r.value, Ref)]
-    seen = set(stack)
-    while stack:
-        for o in step.classes[stack.pop()].operands:
-            if isinstance(o, Ref) and o.cls not in seen:
-                seen.add(o.cls)
-                stack.append(o.cls)
-    return sorted(seen)
-
-
 def _is_hard(step: RecoveredStep, cls: int) -> bool:
     made = step.classes[cls]
     operand = made.operands[0]
-    if operand is None or step.is_layout(cls):
+    if step.is_layout(cls):
         return False
     match made.op:
         case "transpose":
@@ -91,18 +75,17 @@ def _is_hard(step: RecoveredStep, cls: int) -> bool:
         case "expand":
             return not isinstance(operand, Const)
         case "concat":
-            axis = step.inner_axis(Ref(cls), int(made.attrs[0]))  # type: ignore[call-overload]
-            parts = [o for o in made.operands if o is not None]
-            sliced = [s for s in map(step.see, parts) if isinstance(s, Ref) and step.classes[s.cls].op == "slice"]
+            axis = step.inner_axis(Ref(cls), made.attrs[0])
+            sliced = [s for s in map(step.see, made.operands) if isinstance(s, Ref) and step.classes[s.cls].op == "slice"]
             apart = math.prod(step.full(Ref(cls))[:axis]) != 1
-            return apart or any(isinstance(o, Const) for o in parts) or len(sliced) > _MAX_SLICES
+            return apart or any(isinstance(o, Const) for o in made.operands) or len(sliced) > _MAX_SLICES
     return False
 
 
 def _roots(step: RecoveredStep, hard: set[int]) -> list[int]:
     """Return the hard classes that something reads which does not only move values."""
     found = {r.value.cls for r in step.results if isinstance(r.value, Ref) and r.value.cls in hard}
-    for cls in _reached(step):
+    for cls in step.live(layout=True):
         if step.classes[cls].op not in MOVES:
             found.update(o.cls for o in step.classes[cls].operands if isinstance(o, Ref) and o.cls in hard)
     return sorted(found)
@@ -110,7 +93,7 @@ def _roots(step: RecoveredStep, hard: set[int]) -> list[int]:
 
 def _many_axes(step: RecoveredStep, cls: int) -> bool:
     made = step.classes[cls]
-    if made.op != "linear" or len(made.operands) < 2 or made.operands[0] is None or isinstance(made.operands[0], Const):
+    if made.op != "linear" or len(made.operands) < 2 or isinstance(made.operands[0], Const):
         return False
     weight = made.operands[1]
     return isinstance(weight, Const) and math.prod(step.full(made.operands[0])) != weight.value.shape[1]
@@ -123,8 +106,7 @@ def _as_convolution(step: RecoveredStep, classes: list[StepClass], cls: int) -> 
     """Write a matrix product over the last axis as a convolution over all others, with that axis as its channels."""
     made = classes[cls]
     operand, weight = made.operands[0], made.operands[1]
-    if not isinstance(operand, Ref | InputRef) or not isinstance(weight, Const):
-        raise AssertionError
+    assert isinstance(weight, Const), "checked by _many_axes"
     shape, batch = step.shape_and_batch(operand)
     size = 1 if batch is None else shape[batch]
     outputs, inputs = weight.value.shape
@@ -138,7 +120,7 @@ def _as_convolution(step: RecoveredStep, classes: list[StepClass], cls: int) -> 
     made.op, made.attrs, made.operands = "pick", (Pick(back, None, (first,), step.batch[cls]),), [Ref(conv)]
 
 
-def _new(classes: list[StepClass], op: str, attrs: tuple[object, ...], shape: Shape, operands: list[Operand | None]) -> int:
+def _new(classes: list[StepClass], op: str, attrs: tuple[Any, ...], shape: Shape, operands: list[Operand]) -> int:
     made = StepClass(len(classes), op, attrs, shape, {}, operands)
     classes.append(made)
     return made.id
@@ -161,11 +143,9 @@ class _Tracer:
             return start - np.arange(operand.value.size).reshape(operand.value.shape)
         if isinstance(operand, Ref) and _moves(self._step, operand):
             made = self._step.classes[operand.cls]
-            parts = [self.numbers(o, delay + operand.delay) for o in made.operands if o is not None]
+            parts = [self.numbers(o, delay + operand.delay) for o in made.operands]
             return compute(made.op, made.attrs, made.shape, parts)
-        late = Ref(operand.cls, operand.delay + delay) if isinstance(operand, Ref) else operand
-        if isinstance(operand, InputRef):
-            late = InputRef(operand.name, operand.delay + delay, operand.shape)
+        late = delayed(operand, delay)
         shape = self._step.shape_and_batch(late)[0]
         if late not in self.sources:
             self.sources.append(late)
@@ -216,8 +196,6 @@ def _absorbed(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:
         return
     inner = classes[operand.cls]
     source, pick = inner.operands[0], inner.attrs[0]
-    if source is None or not isinstance(pick, Pick):
-        return
     if made.op == "conv":
         _padding_into_conv(step, made, operand, source, pick)
     else:
@@ -232,9 +210,9 @@ def _padding_into_conv(step: RecoveredStep, made: StepClass, operand: Ref, sourc
     if pads is None or any(pads[0]) or batch not in (0, None) or len(full) != len(made.shape):
         return
     stride, padding, dilation, groups = made.attrs
-    total = tuple((a + c, b + d) for (a, b), (c, d) in zip(padding, pads[1:], strict=True))  # type: ignore[call-overload]
+    total = tuple((a + c, b + d) for (a, b), (c, d) in zip(padding, pads[1:], strict=True))
     made.attrs = (stride, total, dilation, groups)
-    made.operands[0] = next(iter(_delayed(source, operand.delay)))
+    made.operands[0] = delayed(source, operand.delay)
 
 
 def _pick_into_linear(step: RecoveredStep, classes: list[StepClass], made: StepClass, operand: Ref, source: Operand, pick: Pick) -> None:
@@ -256,16 +234,8 @@ def _pick_into_linear(step: RecoveredStep, classes: list[StepClass], made: StepC
     out_batch = 0 if step.batch[made.id] == 0 else None
     if batch is not None and out_batch is None:
         return
-    flat = _new(classes, "pick", (Pick(np.arange(size), None, (batch,), out_batch),), (count, size), [*_delayed(source, operand.delay)])
+    flat = _new(classes, "pick", (Pick(np.arange(size), None, (batch,), out_batch),), (count, size), [delayed(source, operand.delay)])
     made.operands = [Ref(flat), Const(columns), *bias]
-
-
-def _delayed(source: Operand, delay: int) -> Iterator[Operand]:
-    match source:
-        case Ref(cls, own):
-            yield Ref(cls, own + delay)
-        case InputRef(name, own, shape):
-            yield InputRef(name, own + delay, shape)
 
 
 def padding_of(pick: Pick, source: Shape, result: Shape) -> Pairs | None:
@@ -298,22 +268,18 @@ def broadcast_out(step: RecoveredStep) -> RecoveredStep:
     found = [(c, k) for c in step.live() if step.is_elementwise(c) for k, o in enumerate(step.classes[c].operands) if _repeats(step, c, o)]
     if not found:
         return step
-    classes = [copy(c) for c in step.classes]
-    for c in classes:
-        c.operands = list(c.operands)
+    classes = [c.copied() for c in step.classes]
     made: dict[tuple[Operand, tuple[int, ...]], int] = {}
     for cls, k in found:
         operand, shape = classes[cls].operands[k], classes[cls].shape
-        if operand is None:
-            raise AssertionError
         if (operand, shape) not in made:
             made[operand, shape] = len(classes)
             classes.append(StepClass(len(classes), "expand", (), shape, {}, [operand]))
         classes[cls].operands[k] = Ref(made[operand, shape])
-    return RecoveredStep(classes, step.axes, step.results, step.batched)
+    return step.changed(classes)
 
 
-def _repeats(step: RecoveredStep, cls: int, operand: Operand | None) -> bool:
-    if operand is None or isinstance(operand, Const):
+def _repeats(step: RecoveredStep, cls: int, operand: Operand) -> bool:
+    if isinstance(operand, Const):
         return False
     return step.operand_sample(operand) != step.samples[cls]

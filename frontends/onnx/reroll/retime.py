@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from snnc.frontends.onnx.errors import TimeMixingError
 from snnc.frontends.onnx.flattening.node import Node
-from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass
+from snnc.frontends.onnx.reroll.roll import InputRef, Operand, Ref, StepClass, delayed
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 
@@ -49,7 +49,7 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
             made.operands = [_moved(o, lead, lead[made.id]) for o in made.operands]
             if lead[made.id]:
                 shift(made, lead[made.id])
-        results = [_checked(_moved(r, lead, 0)) for r in results]
+        results = [_moved(r, lead, 0) for r in results]
     return results
 
 
@@ -59,29 +59,18 @@ def _first(made: StepClass) -> int:
     return min([shown, *(o.delay for o in made.operands if isinstance(o, InputRef))])
 
 
-def _pull(lead: list[int], operand: Operand | None, own: int) -> bool:
+def _pull(lead: list[int], operand: Operand, own: int) -> bool:
     if isinstance(operand, Ref) and operand.delay + own - lead[operand.cls] < 0:
         lead[operand.cls] = operand.delay + own
         return True
     return False
 
 
-def _moved(operand: Operand | None, lead: list[int], own: int) -> Operand | None:
-    match operand:
-        case Ref(cls, delay):
-            return Ref(cls, delay + own - lead[cls])
-        case InputRef(name, delay, shape):
-            if delay + own < 0:
-                raise TimeMixingError(f"a step reads the input '{name}' {-delay - own} step(s) ahead; snnc reads causal models only.")
-            return InputRef(name, delay + own, shape)
-        case Const() | None:
-            return operand
-
-
-def _checked(operand: Operand | None) -> Operand:
-    if operand is None:
-        raise AssertionError
-    return operand
+def _moved(operand: Operand, lead: list[int], own: int) -> Operand:
+    moved = delayed(operand, own - (lead[operand.cls] if isinstance(operand, Ref) else 0))
+    if isinstance(moved, InputRef) and moved.delay < 0:
+        raise TimeMixingError(f"a step reads the input '{moved.name}' {-moved.delay} step(s) ahead; snnc reads causal models only.")
+    return moved
 
 
 def shift(made: StepClass, lead: int) -> None:
@@ -104,15 +93,19 @@ def postponed(step: RecoveredStep) -> RecoveredStep | None:
     moved = _following(products, users)
     if not moved:
         return None
+
+    def postpone(operand: Operand, later: bool) -> Operand:
+        return delayed(operand, later - (isinstance(operand, Ref) and operand.cls in moved))
+
     classes: list[StepClass] = []
     for old in step.classes:
         made = copy(old)
-        made.operands = [_operand(o, moved, made.id in moved) for o in old.operands]
+        made.operands = [postpone(o, made.id in moved) for o in old.operands]
         if made.id in moved:
             shift(made, 1)
         classes.append(made)
-    results = [replace(r, value=_operand(r.value, moved, False) or r.value) for r in step.results]
-    return RecoveredStep(classes, step.axes, results, step.batched)
+    results = [replace(r, value=postpone(r.value, False)) for r in step.results]
+    return step.changed(classes, results)
 
 
 def _users(step: RecoveredStep) -> dict[int, list[tuple[int, int]]]:
@@ -150,9 +143,3 @@ def _following(products: list[int], users: dict[int, list[tuple[int, int]]]) -> 
                 found.add(user)
                 queue.append(user)
     return found
-
-
-def _operand(operand: Operand | None, moved: set[int], later: bool) -> Operand | None:
-    if isinstance(operand, Ref):
-        return replace(operand, delay=operand.delay + later - (operand.cls in moved))
-    return replace(operand, delay=operand.delay + later) if isinstance(operand, InputRef) else operand

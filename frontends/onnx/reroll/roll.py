@@ -8,8 +8,9 @@ new class, whose operands are tuples again. Names and the order of nodes play no
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, get_args
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -55,6 +56,11 @@ class InputRef:
 Operand: TypeAlias = Const | Ref | InputRef
 
 
+def delayed(operand: Operand, steps: int) -> Operand:
+    """Return `operand` as it was `steps` steps earlier; a constant is the same at every step."""
+    return operand if isinstance(operand, Const) else replace(operand, delay=operand.delay + steps)
+
+
 @dataclass(eq=False)
 class StepClass:
     """One value of the step: its operation, its operands, and the nodes that it is at each time.
@@ -65,16 +71,25 @@ class StepClass:
 
     id: int
     op: str
-    attrs: tuple[object, ...]
+    attrs: tuple[Any, ...]
     shape: Shape
     nodes: Steps
-    operands: list[Operand | None]
+    operands: list[Operand] = field(default_factory=list)
     forced: dict[int, list[Node]] = field(default_factory=dict)
     initial: dict[int, list[Node]] = field(default_factory=dict)
     static: bool = False
     swapped: set[int] = field(default_factory=set)
     cut: frozenset[int] = frozenset()
     """Operands through which gradients do not flow; see :mod:`snnc.frontends.onnx.recovery.detaching`."""
+
+    @property
+    def signature(self) -> tuple[Hashable, ...]:
+        """The properties that all its nodes share."""
+        return next(iter(self.nodes.values())).signature
+
+    def copied(self) -> StepClass:
+        """Return a copy with operands of its own."""
+        return replace(self, operands=list(self.operands))
 
     def inputs(self, t: int) -> tuple[Node, ...]:
         """Return the operands of step `t` in the order of the class."""
@@ -123,7 +138,8 @@ class Roller:
             cls, k = self._open.popleft()
             made = self.classes[cls]
             steps = {t: made.inputs(t)[k] for t in made.nodes}
-            made.operands[k] = found = self._resolve(steps)
+            found = self._resolve(steps)
+            made.operands.append(found)
             self._checks.extend((found, t, n) for t, n in steps.items())
         return operand
 
@@ -235,7 +251,7 @@ class Roller:
 
     def _register(self, nodes: Steps) -> StepClass:
         sample = nodes[max(nodes)]
-        made = StepClass(len(self.classes), sample.op, sample.attrs, sample.shape, nodes, [None] * len(sample.inputs))
+        made = StepClass(len(self.classes), sample.op, sample.attrs, sample.shape, nodes)
         self.classes.append(made)
         for t in sorted(nodes, reverse=True):
             self._align(made, t)
@@ -246,7 +262,7 @@ class Roller:
         return made
 
     def _align(self, made: StepClass, t: int) -> None:
-        if t >= HEAD_STEPS or made.op not in _COMMUTATIVE or len(made.operands) != 2 or t + 1 not in made.nodes:
+        if t >= HEAD_STEPS or made.op not in _COMMUTATIVE or len(made.nodes[t].inputs) != 2 or t + 1 not in made.nodes:
             return
         (a, b), (c, d) = made.nodes[t].inputs, made.inputs(t + 1)
         if _likeness(a, d) + _likeness(b, c) > _likeness(a, c) + _likeness(b, d):
@@ -280,7 +296,7 @@ class Roller:
             known = made.initial.setdefault(t, [])
             if node not in known:
                 known.append(node)
-                if node.signature == self._signature(made) and self.line.latest[node.id] < 0:
+                if node.signature == made.signature and self.line.latest[node.id] < 0:
                     self._checks.extend((o, t, node.inputs[k]) for k, o in enumerate(made.operands) if isinstance(o, Ref))
             return
         current = made.nodes.get(t)
@@ -288,18 +304,18 @@ class Roller:
             return
         later = made.nodes.get(t + 1)
         fits = later is None or t >= HEAD_STEPS or _fits(node, later)
-        if current is None and fits and node.signature == self._signature(made) and (later or t - 1 in made.nodes):
+        if current is None and fits and node.signature == made.signature and (later or t - 1 in made.nodes):
             made.nodes[t] = node
             self._align(made, t)
             if node.value is None:
                 self._where.setdefault(node.id, (made.id, t))
-            self._checks.extend((o, t, made.inputs(t)[k]) for k, o in enumerate(made.operands) if o is not None)
+            self._checks.extend((o, t, made.inputs(t)[k]) for k, o in enumerate(made.operands))
             return
         if current is not None and node.signature == current.signature and _holds_spike(node):
             a = made.inputs(t)[0]
             turned = node.op in _COMMUTATIVE and not _alike(node.inputs[0], a) and _alike(node.inputs[-1], a)
             inputs = node.inputs[::-1] if turned else node.inputs
-            self._checks.extend((o, t, inputs[k]) for k, o in enumerate(made.operands) if o is not None)
+            self._checks.extend((o, t, inputs[k]) for k, o in enumerate(made.operands))
         if t >= HEAD_STEPS:
             raise TimeVaryingError(
                 f"step {t} computes '{node.op}' of shape {list(node.shape)} where the steps around it compute "
@@ -307,9 +323,6 @@ class Roller:
                 "snnc compiles one step that repeats."
             )
         made.forced.setdefault(t, []).append(node)
-
-    def _signature(self, made: StepClass) -> tuple[object, ...]:
-        return (made.op, made.attrs, made.shape, len(made.operands))
 
 
 def _fits(node: Node, later: Node) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 import networkx as nx
 import numpy as np
@@ -14,7 +14,7 @@ from snnc.compiler.ir.graph import Readout
 from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import NotYetError, StepGraphError, TimeMixingError, TimeVaryingError
 from snnc.frontends.onnx.flattening.node import Array, Node, Pick, Shape
-from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass
+from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass, delayed
 
 _LAYERS: Final = ("linear", "conv", "pool", "reduce", "reshape", "slice", "concat", "pick")
 
@@ -46,6 +46,10 @@ class RecoveredStep:
         self.results = results
         self.batch = _batches(self)
         self.samples = [self.sample(c.shape, self.batch[c.id]) for c in classes]
+
+    def changed(self, classes: list[StepClass], results: list[Result] | None = None) -> RecoveredStep:
+        """Return a step with other classes, and other results if given."""
+        return RecoveredStep(classes, self.axes, results or self.results, self.batched)
 
     def input_batch(self, ref: InputRef) -> int | None:
         """Return the batch axis of an input at one step (its time axis has size 1 there)."""
@@ -121,23 +125,15 @@ class RecoveredStep:
 
     def operands(self, cls: int) -> tuple[Operand, ...]:
         """Return the operands of a class, seen through layout."""
-        return tuple(self.see(o) for o in self.classes[cls].operands if o is not None)
+        return tuple(self.see(o) for o in self.classes[cls].operands)
 
     def see(self, operand: Operand) -> Operand:
         """Look through reshapes that change no sample, only the layout around it."""
         delay = 0
         while isinstance(operand, Ref) and self.is_layout(operand.cls):
             delay += operand.delay
-            inner = self.classes[operand.cls].operands[0]
-            if inner is None:
-                raise AssertionError
-            operand = inner
-        match operand:
-            case Ref(cls, own):
-                return Ref(cls, own + delay)
-            case InputRef(name, own, shape):
-                return InputRef(name, own + delay, shape)
-        return operand
+            operand = self.classes[operand.cls].operands[0]
+        return delayed(operand, delay)
 
     def is_layout(self, cls: int) -> bool:
         """Return whether a class only moves axes of size 1 or the batch axis."""
@@ -145,7 +141,7 @@ class RecoveredStep:
         if made.op not in ("reshape", "transpose", "expand"):
             return False
         operand = made.operands[0]
-        if operand is None or isinstance(operand, Const):
+        if isinstance(operand, Const):
             return False
         if made.op == "transpose" and self._permutes(made, operand):
             return False
@@ -153,22 +149,23 @@ class RecoveredStep:
 
     def _permutes(self, made: StepClass, operand: Operand) -> bool:
         shape, batch = self.shape_and_batch(operand)
-        kept = [k for k in cast("tuple[int, ...]", made.attrs) if k != batch and shape[k] != 1]
+        kept = [k for k in made.attrs if k != batch and shape[k] != 1]
         return kept != sorted(kept)
 
     def is_elementwise(self, cls: int) -> bool:
         """Return whether a class is an elementwise operation."""
         return self.classes[cls].op in ELEMENTWISE
 
-    def live(self) -> list[int]:
-        """Return the classes that results depend on, layout left out."""
+    def live(self, layout: bool = False) -> list[int]:
+        """Return the classes that results depend on; those that only change the layout are left out unless `layout`."""
+        look: Callable[[Operand], Operand] = (lambda operand: operand) if layout else self.see
         seen: set[int] = set()
-        stack = [o.cls for r in self.results if isinstance(o := self.see(r.value), Ref)]
+        stack = [o.cls for r in self.results if isinstance(o := look(r.value), Ref)]
         while stack:
             cls = stack.pop()
             if cls not in seen:
                 seen.add(cls)
-                stack.extend(o.cls for o in self.operands(cls) if isinstance(o, Ref))
+                stack.extend(o.cls for o in map(look, self.classes[cls].operands) if isinstance(o, Ref))
         return sorted(seen)
 
     def order(self) -> list[int]:
@@ -229,7 +226,8 @@ def _batches(step: RecoveredStep) -> list[int | None]:
 
 def _batch(step: RecoveredStep, made: StepClass, found: list[int | None]) -> int | None:
     if made.op == "pick":
-        return cast("Pick", made.attrs[0]).batch
+        pick: Pick = made.attrs[0]
+        return pick.batch
     known: list[tuple[int | None, Shape]] = []
     for operand in made.operands:
         if isinstance(operand, InputRef):
@@ -258,7 +256,7 @@ def _batch(step: RecoveredStep, made: StepClass, found: list[int | None]) -> int
             if made.attrs[0] == batch:
                 raise StepGraphError("a Concat joins the samples of a batch; snnc runs each sample by itself.")
         case "reduce":
-            if batch in cast("tuple[int, ...]", made.attrs[1]):
+            if batch in made.attrs[1]:
                 raise StepGraphError(
                     "a reduction runs over the samples of a batch; snnc runs each sample by itself. "
                     "Return one value a sample, and sum them afterwards."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -47,16 +47,16 @@ class GraphTimeline:
         axis, start = node.attrs
         if self.axes.get(name) != axis or node.shape[self.axes[name]] != 1:
             return None
-        return name, int(start)  # type: ignore[call-overload]
+        return name, start
 
 
-def find_axes(pool: NodePool, alive: set[int]) -> dict[str, int]:
-    """Return the time axis of each input: the first axis whose entries are read one at a time."""
+def find_axes(outputs: Iterable[Node]) -> dict[str, int]:
+    """Return the time axis of each input that `outputs` depend on: the first axis whose entries are read one at a time."""
     seen: dict[str, dict[int, set[int]]] = {}
     sizes: dict[tuple[str, int], int] = {}
-    for node in pool.nodes:
-        if node.op == "slice" and node.id in alive and node.inputs[0].op == "input":
-            axis, start = int(node.attrs[0]), int(node.attrs[1])  # type: ignore[call-overload]
+    for _, node in sorted(ancestors(outputs).items()):
+        if node.op == "slice" and node.inputs[0].op == "input":
+            axis, start = node.attrs
             if node.shape[axis] == 1:
                 name = str(node.inputs[0].attrs[0])
                 seen.setdefault(name, {}).setdefault(axis, set()).add(start)
@@ -89,16 +89,15 @@ def check_extent(shapes: Mapping[str, Shape], axes: Mapping[str, int]) -> None:
         check_size(tuple(n for a, n in enumerate(shape) if a != axis), f"a step of the input '{name}'", MAX_CONSTANT)
 
 
-def alive_from(outputs: list[Node]) -> set[int]:
-    """Return the ids of all nodes that `outputs` depend on."""
-    seen = {n.id for n in outputs}
-    stack = list(outputs)
+def ancestors(outputs: Iterable[Node]) -> dict[int, Node]:
+    """Return `outputs` and all nodes that they depend on, by id."""
+    found = {n.id: n for n in outputs}
+    stack = list(found.values())
     while stack:
-        for n in stack.pop().inputs:
-            if n.id not in seen:
-                seen.add(n.id)
-                stack.append(n)
-    return seen
+        new = {n.id: n for n in stack.pop().inputs if n.id not in found}
+        found |= new
+        stack.extend(new.values())
+    return found
 
 
 def timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> GraphTimeline:
@@ -203,7 +202,7 @@ def _axis_below(node: Node, axis: int) -> tuple[Node, int] | None:
         return None
     match node.op:
         case "transpose":
-            return source, int(node.attrs[axis])  # type: ignore[call-overload]
+            return source, node.attrs[axis]
         case "reshape":
             outer = math.prod(node.shape[:axis])
             same = (k for k, d in enumerate(source.shape) if d == node.shape[axis] and math.prod(source.shape[:k]) == outer)
@@ -241,8 +240,7 @@ def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimelin
         parts = summands(node)[0]
         if parts:
             return timeline(pool, {}, len(parts))
-    alive = alive_from(list(outputs.values()))
-    if any(n.id in alive and n.op in ("gt", "ge") and n.value is None for n in pool.nodes):
+    if any(n.op in ("gt", "ge") and n.value is None for n in ancestors(outputs.values()).values()):
         raise StateLossError(
             "the file holds spiking neurons but carries no state from step to step: the export has lost it (snnTorch's init_hidden=True, "
             "a neuron of SpikingJelly or Norse that keeps its state to itself). "

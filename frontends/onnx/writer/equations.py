@@ -10,28 +10,10 @@ from onnx import TensorProto
 
 from snnc.compiler.ir.graph import Shape
 from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol
+from snnc.frontends.onnx.operators.elementwise import DIRECT, EXTREMES, WAVES
 from snnc.frontends.onnx.writer.builder import Builder, StepTensor
 
-_OPERATORS: Final[Mapping[str, str]] = {
-    "add": "Add",
-    "sub": "Sub",
-    "mul": "Mul",
-    "div": "Div",
-    "neg": "Neg",
-    "pow": "Pow",
-    "exp": "Exp",
-    "log": "Log",
-    "sqrt": "Sqrt",
-    "abs": "Abs",
-    "sign": "Sign",
-    "tanh": "Tanh",
-    "sigmoid": "Sigmoid",
-    "erf": "Erf",
-    "sin": "Sin",
-    "cos": "Cos",
-    "min": "Min",
-    "max": "Max",
-}
+_OPERATORS: Final[Mapping[str, str]] = {primitive: operator for operator, primitive in (*DIRECT.items(), *EXTREMES.items(), *WAVES.items())}
 _COMPARISONS: Final[Mapping[str, str]] = {"spike": "Greater", "gt": "Greater", "spike_ge": "GreaterOrEqual", "ge": "GreaterOrEqual"}
 
 

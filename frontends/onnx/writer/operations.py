@@ -94,11 +94,10 @@ def print_operation(to: Builder, name: str, operation: Operation, given: list[St
 
 
 def reduction(to: Builder, kind: str, value: str, axes: list[int], keepdims: bool, wanted: str) -> str:
-    """Add a sum, mean or maximum over `axes`."""
-    operator = _REDUCTIONS[kind]
+    """Add a sum, mean, maximum or minimum over `axes`."""
     if kind == "sum":
-        return to.node(operator, value, to.constants.integers(axes), wanted=wanted, keepdims=int(keepdims))
-    return to.node(operator, value, wanted=wanted, axes=axes, keepdims=int(keepdims))
+        return to.node(_REDUCTIONS[kind], value, to.constants.integers(axes), wanted=wanted, keepdims=int(keepdims))
+    return to.node(_REDUCTIONS[kind], value, wanted=wanted, axes=axes, keepdims=int(keepdims))
 
 
 def _linear(to: Builder, name: str, operation: Linear, value: StepTensor) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-import networkx as nx
 import numpy as np
 from onnx import helper
 
 from snnc.compiler.ir.graph import Array, Edge, Graph, Input, Output, Population, Shape
 from snnc.compiler.ir.shapes import PortMap
 from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.frontends.common.execute import step_order
 from snnc.frontends.onnx.writer.builder import Builder, StepTensor
 from snnc.frontends.onnx.writer.equations import NodePlaces, print_expression
 from snnc.frontends.onnx.writer.functions import DOMAIN, NeuronFunction
@@ -77,7 +77,7 @@ class ScanBody:
     def write(self) -> None:
         """Add all nodes of the step; afterwards `carried` are its variables and `results` what each Output records."""
         self.lines.update(self._delay_lines())
-        for name in _order(self.graph):
+        for name in step_order(self.graph):
             operation = self.graph.operation(name)
             match operation:
                 case Input():
@@ -175,11 +175,3 @@ class ScanBody:
     def _spread(self, value: StepTensor, shape: Shape) -> StepTensor:
         spread = self.body.node("Expand", value.name, self.full_shape(shape), wanted=f"{value.name}_spread")
         return replace(value, name=spread, shape=shape, full=True, truth=None)
-
-
-def _order(graph: Graph) -> list[str]:
-    rank = {name: number for number, name in enumerate(graph.names)}
-    immediate: nx.DiGraph[str] = nx.DiGraph()
-    immediate.add_nodes_from(graph.names)
-    immediate.add_edges_from((e.source, e.target) for e in graph.edges if e.delay == 0)
-    return list(nx.lexicographical_topological_sort(immediate, key=rank.__getitem__))

@@ -260,12 +260,8 @@ class _Writer:
         if readout == "last":
             self.main.node("Gather", steps, self.constants.integers(-1, "last"), out=name, axis=0)
         elif readout != "all":
-            self._named(reduction(self.main, readout, steps, [0], False, f"{name}.{readout}"), name)
-
-    def _named(self, value: str, name: str) -> None:
-        """Give the last node's output the name of a result."""
-        self.main.nodes[-1].output[0] = name
-        assert value != name
+            reduction(self.main, readout, steps, [0], False, f"{name}.{readout}")
+            self.main.nodes[-1].output[0] = name
 
     def _dims(self, shape: Shape, layout: FileLayout, step: bool = False) -> list[int | str]:
         dims: list[int | str] = list(shape)
