@@ -57,7 +57,7 @@ class GraphRunner:
     def __init__(self, graph: Graph, batch: int, given: Mapping[str, Array]) -> None:
         self._batch = batch
         self._shapes = {key: port.shape for key, port in port_map(graph).items()}
-        self._given = {(r.node, r.name): given[n] for n, r in graph.state_inputs.items() if n in given}
+        self._initial_inputs = {(r.node, r.name): given[n] for n, r in graph.state_inputs.items() if n in given}
         self._states = {n: self._start(n, p) for n, p in graph.of_type(Population)}
         self._before = {(n, s): p.before(s) for n, p in graph.of_type(Population) for s in p.model.states}
         self._history: list[dict[Key, Array]] = []
@@ -103,16 +103,16 @@ class GraphRunner:
         if e.delay <= len(self._history):
             return self._history[e.delay - 1][key]
         shape = (self._batch, *self._shapes[key])
-        if key in self._given:
-            return self._given[key].reshape(shape)
+        if key in self._initial_inputs:
+            return self._initial_inputs[key].reshape(shape)
         return np.broadcast_to(self._before.get(key, np.zeros(())), shape)
 
     def _start(self, name: str, p: Population) -> dict[str, Array]:
         shape = (self._batch, *p.shape)
         found: dict[str, Array] = {}
         for state in p.model.states:
-            if (name, state) in self._given:
-                found[state] = self._given[name, state].reshape(shape)
+            if (name, state) in self._initial_inputs:
+                found[state] = self._initial_inputs[name, state].reshape(shape)
             else:
                 found[state] = np.broadcast_to(np.asarray(p.before(state), np.float64), shape)
         return found

@@ -147,7 +147,7 @@ def _spiking(impulse: Array, forms: Array, threshold: Array, strict: bool, param
     for decay, syn in _roles(first, second):
         drive, start = _offset(forms[:2, 0] + threshold, decay)
         common = {"gain": gain, "drive": drive, "syn_decay": syn, "threshold": threshold, "compare": ">" if strict else ">="}
-        for options in _firings(strict):
+        for options in _reset_variants(strict):
             values = resets if options["reset"] == "value" else [None]
             for value in values:
                 yield _fire(decay, common, options, value, start)
@@ -168,7 +168,7 @@ def _roles(first: Array, second: Array) -> Iterator[tuple[Array, Array | None]]:
             yield np.full_like(other, shared), other
 
 
-def _firings(strict: bool) -> Iterator[dict[str, object]]:
+def _reset_variants(strict: bool) -> Iterator[dict[str, object]]:
     yield {"reset": "subtract", "reset_delay": True, "strict": strict}
     for kept in (True, False):
         yield {"reset": "zero", "reset_delay": True, "input_kept": kept, "strict": strict}

@@ -34,18 +34,18 @@ class Oracle:
     """Decides spikes; the same question has the same answer, a new one takes the next bit of `pattern`."""
 
     pattern: int
-    asked: list[tuple[str, Form, Array]] = field(default_factory=list)
+    answers: list[tuple[str, Form, Array]] = field(default_factory=list)
 
     def __call__(self, kind: str, argument: Form) -> Array:
         """Return 0 or 1 a neuron for ``argument > 0`` (or >=)."""
         if not argument[1:].any():
             return np.asarray(argument[0] > 0 if kind == "spike" else argument[0] >= 0, np.float64)
-        for known, form, answer in self.asked:
+        for known, form, answer in self.answers:
             if known == kind and close(form, argument):
                 return answer
-        bit = float(self.pattern >> len(self.asked) & 1)
+        bit = float(self.pattern >> len(self.answers) & 1)
         answer = np.full(argument.shape[1], bit)
-        self.asked.append((kind, argument, answer))
+        self.answers.append((kind, argument, answer))
         return answer
 
 

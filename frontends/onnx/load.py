@@ -82,12 +82,12 @@ def read_onnx(
     with refusing(path, "read", "export a single step with its states as inputs and outputs, and report the file"):
         model = read_model(path)
         source = Source(path.stem, parse(model.graph, opset_of(model)), _declared(model), shapes, None if marked else detach or DEFAULT)
-        found, doubt = _described(source, *notes_of(model))
+        found, note = _described(source, *notes_of(model))
         if found is not None and detach is not None:
             raise DetachError(f"{path} describes its neurons with where gradients stop; leave out detach={detach!r}.")
         if found is None:
             found = _bound(source)
-            found.graph.assumptions.extend(doubt)
+            found.graph.assumptions.extend(note)
         return replace(found, declared=source.inputs)
 
 
@@ -103,7 +103,7 @@ def _described(source: Source, notes: object, digest: object) -> tuple[Imported 
 
     try:
         file = File(source.graph.constants, source.inputs, source.graph.outputs, digest, execute)
-        return described(notes, file, source.given), []
+        return described(notes, file, source.array_shapes), []
     except Exception as error:  # the notes come from outside, and the file's own nodes say the same
         reason = error.text if isinstance(error, SnncError) else type(error).__name__
         return None, [f"The file holds a description of its network by snnc that is not used, since it does not fit: {reason}"]
@@ -135,8 +135,8 @@ def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
 
 def _bound(source: Source) -> Imported:
     """Recover the network for numbers instead of dynamic sizes, for two choices of them, to check that they do not matter."""
-    if source.given is not None:
-        return recover(source, source.sizes(source.given), {})
+    if source.array_shapes is not None:
+        return recover(source, source.sizes(source.array_shapes), {})
     if not source.symbols:
         return recover(source, {}, {})
     return bind(source.symbols, source.graph, lambda sizes, open_sizes: recover(source, sizes, open_sizes))

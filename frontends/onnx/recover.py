@@ -29,11 +29,12 @@ from snnc.frontends.onnx.flattening.operation import Subgraph
 from snnc.frontends.onnx.operators.table import HANDLERS, MARKED
 from snnc.frontends.onnx.proof.traces import Built, Imported
 from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
-from snnc.frontends.onnx.reading.packed import UnpackedStates, advised, joined, parts_of
-from snnc.frontends.onnx.reading.pairing import Pairs, guess_said, pair_states
-from snnc.frontends.onnx.recovery.detaching import DEFAULT, Detach, sentence, strip
+from snnc.frontends.onnx.reading.packed import UnpackedStates, joined, unpack_states, with_advice
+from snnc.frontends.onnx.reading.pairing import Pairs, guess_notes, pair_states
+from snnc.frontends.onnx.recovery.build import FileFacts
+from snnc.frontends.onnx.recovery.detaching import DEFAULT, Detach, sentence, strip_marks
 from snnc.frontends.onnx.recovery.readout import accumulated, roll_output
-from snnc.frontends.onnx.recovery.settle import settle
+from snnc.frontends.onnx.recovery.step_graph import graph_of_step
 from snnc.frontends.onnx.reroll.rearrange import broadcast_out, rearranged
 from snnc.frontends.onnx.reroll.retime import retime
 from snnc.frontends.onnx.reroll.roll import READINGS, Roller
@@ -53,7 +54,7 @@ class Source:
     title: str
     graph: Subgraph
     inputs: Mapping[str, tuple[int | str, ...]]
-    given: Mapping[str, Shape] | None = None
+    array_shapes: Mapping[str, Shape] | None = None
     """Shapes of arrays for which the file is read, with a time axis before those of a single step; None: any, with a check."""
 
     detach: Detach | None = DEFAULT
@@ -68,10 +69,10 @@ class Source:
         """Return the shapes with numbers for names."""
         return {n: tuple(sizes[d] if isinstance(d, str) else d for d in shape) for n, shape in self.inputs.items()}
 
-    def sizes(self, given: Mapping[str, Shape]) -> dict[str, int]:
-        """Return the dynamic sizes in `given`; an unknown one counts as the batch."""
+    def sizes(self, array_shapes: Mapping[str, Shape]) -> dict[str, int]:
+        """Return the dynamic sizes in `array_shapes`; an unknown one counts as the batch."""
         found: dict[str, int] = {}
-        for name, shape in given.items():
+        for name, shape in array_shapes.items():
             declared = self.inputs.get(name, ())
             found |= {d: n for d, n in zip(reversed(declared), reversed(shape), strict=False) if isinstance(d, str)}
         batch = next(iter(found.values()), 1)
@@ -80,7 +81,7 @@ class Source:
     @property
     def replicas(self) -> int:
         """Number of consecutive copies of a single step."""
-        longer = [s[0] for n, s in (self.given or {}).items() if len(s) == len(self.inputs.get(n, ())) + 1]
+        longer = [s[0] for n, s in (self.array_shapes or {}).items() if len(s) == len(self.inputs.get(n, ())) + 1]
         return max(_REPLICAS, *longer) if longer else _REPLICAS
 
 
@@ -110,12 +111,12 @@ def recover(source: Source, sizes: Mapping[str, int], dynamic: Mapping[str, int]
     else:
         pairs = pair_states(inputs, outputs)
     if pairs.outputs:
-        parts = parts_of(pool, inputs, {n: outputs[o] for n, o in pairs.outputs.items()})
+        parts = unpack_states(pool, inputs, {n: outputs[o] for n, o in pairs.outputs.items()})
         try:
-            found = _single(source, shapes, pairs.outputs) if parts is None else _apart(source, shapes, pairs.outputs, parts)
+            found = _single_step(source, shapes, pairs.outputs) if parts is None else _single_unpacked(source, shapes, pairs.outputs, parts)
         except _UNEXPLAINED as error:
-            raise advised(error, pool, pairs.outputs) from None
-        found.graph.assumptions.extend(guess_said(pairs))
+            raise with_advice(error, pool, pairs.outputs) from None
+        found.graph.assumptions.extend(guess_notes(pairs))
         return replace(found, carried=pairs.outputs)
     line = static_timeline(pool, outputs)
     return _unrolled(source, pool, line, shapes, line.steps, outputs)
@@ -137,12 +138,12 @@ def _unrolled(
     def finished(roller: Roller) -> Imported:
         extend(line, pool)
         results = [roll_output(pool, roller, name, node) for name, node in outputs.items()]
-        return _finish(source, pool, (roller, results), shapes, line.axes, steps, outputs)
+        return _build_and_check(source, pool, (roller, results), shapes, line.axes, steps, outputs)
 
-    return _read(line, finished)
+    return _try_readings(line, finished)
 
 
-def _read(line: GraphTimeline, finished: Callable[[Roller], Imported]) -> Imported:
+def _try_readings(line: GraphTimeline, finished: Callable[[Roller], Imported]) -> Imported:
     """Roll up and finish; if no initial state explains the file, try another assignment of values to steps."""
     first = Roller(line)
     try:
@@ -162,27 +163,27 @@ def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dic
     return Pairs({})
 
 
-def _apart(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates) -> Imported:
+def _single_unpacked(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates) -> Imported:
     """Read a single step with its states separated or whole, trying first the step's own structure."""
     first, second = (parts, None) if parts.packed else (None, parts)
     try:
-        return _single(source, shapes, pairs, first)
+        return _single_step(source, shapes, pairs, first)
     except OnnxError:
         with suppress(OnnxError):
-            return _single(source, shapes, pairs, second)
+            return _single_step(source, shapes, pairs, second)
         raise
 
 
-def _single(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates | None = None) -> Imported:
+def _single_step(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates | None = None) -> Imported:
     """Replicate a single step with its states fed back, so that it resembles an unrolled file."""
     pool = NodePool()
     data, count = {n: s for n, s in shapes.items() if n not in pairs}, max(source.replicas, _REPLICAS + (parts.depth if parts else 0))
     sequences = {n: pool.input(n, (count, *s)) for n, s in data.items()}
     states = parts.start(pool) if parts else {n: pool.input(n, shapes[n]) for n in pairs}
-    given = parts.shapes if parts else {n: shapes[n] for n in pairs}
+    state_shapes = parts.shapes if parts else {n: shapes[n] for n in pairs}
     rows: dict[str, list[Node]] = {name: [] for name in source.graph.outputs}
     for t in range(count):
-        now = {n: shaping.take(pool, x, 0, t) for n, x in sequences.items()}
+        now = {n: shaping.at_index(pool, x, 0, t) for n, x in sequences.items()}
         outputs = _run(source, pool, {**now, **states}, t)
         outputs |= {o: joined(pool, outputs[o]) for o in pairs.values()} if parts else {}
         for name, node in outputs.items():
@@ -193,31 +194,31 @@ def _single(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str
     for name, nodes in rows.items():
         if nodes[-1].value is not None:
             raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
-    full = {**shapes, **given, **{n: x.shape for n, x in sequences.items()}}
+    full = {**shapes, **state_shapes, **{n: x.shape for n, x in sequences.items()}}
 
     def finished(roller: Roller) -> Imported:
         results = [Result(n, roller.roll(dict(enumerate(r))), "all", 0, r[-1].shape, tuple(r)) for n, r in rows.items()]
-        return _finish(source, pool, (roller, results), full, axes, None)
+        return _build_and_check(source, pool, (roller, results), full, axes, None)
 
-    found = _read(line, finished)
+    found = _try_readings(line, finished)
     graph = found.graph
     paired = ", ".join(f"{i} -> {o}" for i, o in pairs.items())
     graph.assumptions.append(f"The file is one time step; its states are carried on as {paired}.")
     if parts:
-        graph.state_inputs = {n: graph.state_inputs[n] for n in (*given, *graph.state_inputs) if n in graph.state_inputs}
+        graph.state_inputs = {n: graph.state_inputs[n] for n in (*state_shapes, *graph.state_inputs) if n in graph.state_inputs}
         graph.assumptions.extend(
             f"The buffer '{n}' moves on by one entry a step; it starts with zeros, and other contents cannot be given."
             for n in parts.buffers
         )
         graph.idle_inputs |= dict.fromkeys(parts.buffers, "zeros")
-    dead = [n for n in given if n not in graph.state_inputs]
+    dead = [n for n in state_shapes if n not in graph.state_inputs]
     graph.idle_inputs |= dict.fromkeys(dead, "ignored")
     if dead:
         graph.assumptions.append(f"The initial states {', '.join(dead)} have no effect in the file; values given for them are ignored.")
     return found
 
 
-def _finish(
+def _build_and_check(
     source: Source,
     pool: NodePool,
     rolled: tuple[Roller, list[Result]],
@@ -228,17 +229,17 @@ def _finish(
 ) -> Imported:
     """Write the recovered classes as a graph and compare it with the file, whose `outputs` are nodes (None: rows of a single step)."""
     roller, results = rolled
-    strip(roller.classes)
+    strip_marks(roller.classes)
     moved = retime(roller.classes, [r.value for r in results], aligned=roller.reading == "aligned")
     results = [replace(r, value=v) for r, v in zip(results, moved, strict=True)]
     if any(r.readout != "all" for r in results):
         results = accumulated(roller, results)
     line = roller.line
-    names = set(source.inputs) | set(source.graph.outputs)
+    file = FileFacts(source.title, shapes, steps, set(source.inputs) | set(source.graph.outputs), source.detach)
     try:
-        built = _settled(source, RecoveredStep(roller.classes, axes, results), shapes, steps, names)
+        built = _graph_of(RecoveredStep(roller.classes, axes, results), file)
     except (StepGraphError, NotYetError) as error:
-        built = _unbatched(source, lambda: RecoveredStep(roller.classes, axes, results, batched=False), shapes, steps, names, error)
+        built = _graph_of_one_sample(RecoveredStep(roller.classes, axes, results, batched=False), file, error)
     if line.steps < MIN_STEPS:
         raise NoTimeError(
             f"the file holds {line.steps} time steps; {MIN_STEPS} are needed to see how a step repeats. "
@@ -248,28 +249,25 @@ def _finish(
     graph.assumptions.extend(_lost_states(graph))
     if source.detach is not None:
         graph.assumptions.extend(sentence(graph, source.detach))
-    if source.given is not None:
+    if source.array_shapes is not None:
         return found
     wanted = [CheckedOutput(r.name, outputs[r.name] if outputs else None, r.rows, r.time_axis) for r in results]
     graph.assumptions.extend(verify(graph, wanted, built.traces, found.inputs, pool.folded))
     return found
 
 
-def _settled(source: Source, step: RecoveredStep, shapes: Mapping[str, Shape], steps: int | None, names: set[str]) -> Built:
+def _graph_of(step: RecoveredStep, file: FileFacts) -> Built:
     step = rearranged(broadcast_out(step))
     check_operations(step)
-    return settle(source.title, step, shapes, steps, names, source.detach)
+    return graph_of_step(step, file)
 
 
-def _unbatched(
-    source: Source, make: Callable[[], RecoveredStep], shapes: Mapping[str, Shape], steps: int | None, names: set[str], error: OnnxError
-) -> Built:
+def _graph_of_one_sample(step: RecoveredStep, file: FileFacts, error: OnnxError) -> Built:
     """Read a step with convolutions of one image as that of one sample; if that fails too, the first error is more informative."""
-    step = make()
     if not any(c.op in ("conv", "pool") and c.shape[0] == 1 for c in step.classes):
         raise error
     try:
-        return _settled(source, step, shapes, steps, names)
+        return _graph_of(step, file)
     except OnnxError:
         raise error from None
 
@@ -281,17 +279,15 @@ _MIXING: Final = (Linear, Sparse, Conv, Pool, Reduce)
 
 
 def _lost_states(graph: Graph) -> list[str]:
-    """Return the sentences for a recovered graph."""
-    said: list[str] = []
-    populations = list(graph.of_type(Population))
-    spiking = [(n, p) for n, p in populations if any(_holds(a.value, ("spike", "spike_ge")) for a in p.model.equations)]
-    for name, p in spiking:
-        if not p.model.states and not _reads_a_state(graph, name):
-            said.append(
-                f"SNNC-W201: the spiking population '{name}' carries no state from step to step; "
-                "if its neurons have a membrane, the export lost it."
-            )
-    return said
+    """Return a warning for each spiking population without a state."""
+    return [
+        f"SNNC-W201: the spiking population '{name}' carries no state from step to step; "
+        "if its neurons have a membrane, the export lost it."
+        for name, population in graph.of_type(Population)
+        if any(_fires(population, a.target) for a in population.model.equations)
+        and not population.model.states
+        and not _reads_a_state(graph, name)
+    ]
 
 
 def _reads_a_state(graph: Graph, name: str) -> bool:
@@ -311,8 +307,8 @@ def _reads_a_state(graph: Graph, name: str) -> bool:
 
 
 def _fires(population: Population, port: str) -> bool:
-    return any(a.target == port and _holds(a.value, ("spike", "spike_ge")) for a in population.model.equations)
+    return any(a.target == port and _holds_spike(a.value) for a in population.model.equations)
 
 
-def _holds(e: Expression, functions: tuple[str, ...]) -> bool:
-    return isinstance(e, Call) and (e.function in functions or any(_holds(a, functions) for a in e.args))
+def _holds_spike(e: Expression) -> bool:
+    return isinstance(e, Call) and (e.function in ("spike", "spike_ge") or any(map(_holds_spike, e.args)))

@@ -127,7 +127,7 @@ class FileReplay:
     def __init__(self, roots: Sequence[Node], feed: Feed) -> None:
         self._feed = feed
         self._known: dict[int, Array] = {}
-        self._left = {k: uses for k, (_, uses) in needed(roots).items()}
+        self._left = {k: uses for k, (_, uses) in use_counts(roots).items()}
 
     def value(self, root: Node) -> Array:
         """Return the value of one of the roots."""
@@ -137,7 +137,7 @@ class FileReplay:
 
     def _leaf(self, n: Node) -> Array | None:
         if n.op == "input":
-            return self._feed.whole(str(n.attrs[0]))
+            return self._feed.full(str(n.attrs[0]))
         if _is_part_of_input(n) and n.inputs[0].id not in self._known and self._is_step(n):
             return self._feed.draw(str(n.inputs[0].attrs[0]), n.attrs[1])
         return None
@@ -154,7 +154,7 @@ class FileReplay:
         return n.attrs[0] == axis and axis is not None and n.shape[axis] == 1
 
 
-def needed(roots: Sequence[Node]) -> dict[int, tuple[Node, int]]:
+def use_counts(roots: Sequence[Node]) -> dict[int, tuple[Node, int]]:
     """Return all nodes that `roots` need, with the number of their uses."""
     found: dict[int, tuple[Node, int]] = {}
     stack = list(roots)
@@ -186,7 +186,7 @@ class Feed(Protocol):
     def draw(self, name: str, t: int) -> Array:
         """Return one step of an input, its time axis of size 1; the whole of an input without time."""
 
-    def whole(self, name: str) -> Array:
+    def full(self, name: str) -> Array:
         """Return a whole input."""
 
 
@@ -205,7 +205,7 @@ class Sample:
         rng = np.random.default_rng([self.seed, zlib.crc32(name.encode()), t if axis is not None else 0])
         return (1.5 if self.seed % 2 == 0 else 6.0) * rng.standard_normal(shape)
 
-    def whole(self, name: str) -> Array:
+    def full(self, name: str) -> Array:
         """Return a whole input."""
         axis = self.inputs.axes.get(name)
         if axis is None:
@@ -223,10 +223,10 @@ class GivenInputs:
     def draw(self, name: str, t: int) -> Array:
         """Return one step of an input, its time axis of size 1; the whole of an input without time."""
         axis = self.inputs.axes.get(name)
-        whole = self.whole(name)
-        return whole if axis is None else whole[(slice(None),) * axis + (slice(t, t + 1),)]
+        full = self.full(name)
+        return full if axis is None else full[(slice(None),) * axis + (slice(t, t + 1),)]
 
-    def whole(self, name: str) -> Array:
+    def full(self, name: str) -> Array:
         """Return a whole input; zeros if it is not given."""
         shape, given = self.inputs.shapes[name], self.arrays.get(name)
         part = None if given is not None else part_of(name)

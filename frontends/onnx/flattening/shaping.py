@@ -44,7 +44,7 @@ def drop_axis(pool: NodePool, x: Node, axis: int) -> Node:
     return reshape(pool, x, x.shape[:axis] + x.shape[axis + 1 :])
 
 
-def take(pool: NodePool, x: Node, axis: int, index: int) -> Node:
+def at_index(pool: NodePool, x: Node, axis: int, index: int) -> Node:
     """Return `x` at one index of `axis`, without that axis."""
     return drop_axis(pool, cut(pool, x, axis, index, 1), axis)
 

@@ -104,7 +104,7 @@ def _scan(call: OperatorCall) -> list[Value]:
         raise (OnnxLimitError if length else NoTimeError)(f"{call.where}: {length:,} steps; 1 to {MAX_TRIPS:,} are unrolled.")
     scans: list[list[Node]] = [[] for _ in range(outputs)]
     for t in range(length):
-        slices = [shaping.take(call.pool, n, a, t) for n, a in zip(inputs, axes, strict=True)]
+        slices = [shaping.at_index(call.pool, n, a, t) for n, a in zip(inputs, axes, strict=True)]
         arguments: Scope = dict(zip(body.inputs, [*states, *slices], strict=True))
         results = call.run.inside(_level(call, "body", t), body, arguments, call.scope)
         states = results[: len(states)]
@@ -145,7 +145,9 @@ def _rnn(call: OperatorCall) -> list[Value]:
     state = _initial(call, x.shape[0 if batch_first else 1], hidden, batch_first)
     rows = []
     for t in range(steps):
-        now = shaping.linear(call.pool, shaping.take(call.pool, x, int(batch_first), t), call.pool.const(w[0]), call.pool.const(bias[0]))
+        now = shaping.linear(
+            call.pool, shaping.at_index(call.pool, x, int(batch_first), t), call.pool.const(w[0]), call.pool.const(bias[0])
+        )
         state = _activated(call, activation, elementwise(call.pool, "add", now, _recurrent(call, state, r[0], bias[1])))
         rows.append(shaping.reshape(call.pool, state, (state.shape[0], 1, 1, hidden) if batch_first else (1, 1, *state.shape)))
     whole = shaping.concat(call.pool, tuple(rows), int(batch_first))

@@ -126,7 +126,7 @@ def _contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, r
     parts = []
     stacked = shaping.reshape(pool, x, (count, *middle, columns))
     for k, block in enumerate(ordered.reshape(count, rows, columns)):
-        part = shaping.take(pool, stacked, 0, k) if count > 1 else shaping.drop_axis(pool, stacked, 0)
+        part = shaping.at_index(pool, stacked, 0, k) if count > 1 else shaping.drop_axis(pool, stacked, 0)
         made = shaping.linear(pool, part, pool.const(np.ascontiguousarray(block, np.float32)))
         parts.append(shaping.reshape(pool, made, (1, *made.shape)))
     joined = shaping.concat(pool, tuple(parts), 0)

@@ -272,8 +272,8 @@ def _scatter_elements(call: OperatorCall) -> list[Value]:
     line = tuple(slice(None) if k == axis else slice(0, 1) for k in range(index.ndim))
     first = index[line]
     rows = first.reshape(-1)
-    beside = all(n == d for k, (n, d) in enumerate(zip(index.shape, x.shape, strict=True)) if k != axis)
-    if not beside or (index != first).any() or (np.diff(rows) != 1).any():
+    others_complete = all(n == d for k, (n, d) in enumerate(zip(index.shape, x.shape, strict=True)) if k != axis)
+    if not others_complete or (index != first).any() or (np.diff(rows) != 1).any():
         raise _scattered(call)
     low = np.zeros(index.ndim, np.int64)
     low[axis] = rows[0]

@@ -13,7 +13,7 @@ from snnc.compiler.ir.verify import verify as verify_graph
 from snnc.frontends.common.notes import Description, read_description
 from snnc.frontends.common.work import MAX_WORK, too_much, work_of
 from snnc.frontends.onnx.errors import DescriptionError
-from snnc.frontends.onnx.flattening.evaluate import Inputs, needed
+from snnc.frontends.onnx.flattening.evaluate import Inputs, use_counts
 from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
 from snnc.frontends.onnx.proof.traces import Imported, Trace, is_spike_port
 from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
@@ -164,7 +164,7 @@ def _wanted(graph: Graph, found: Imported, outputs: Mapping[str, Node]) -> list[
 def _check_work(graph: Graph, ports: PortMap, found: Imported, outputs: list[Node]) -> None:
     """Refuse a description that is much larger than its file, before spending memory and time on it."""
     roots = [*outputs, *(n for trace in found.traces for n in trace.nodes.values())]
-    of_file = sum(_work_of_node(n) for n, _ in needed(roots).values() if n.value is None)
+    of_file = sum(_work_of_node(n) for n, _ in use_counts(roots).values() if n.value is None)
     samples = max(math.prod(found.inputs.shapes[n]) // size(op.shape) for n, op in graph.of_type(Input))
     described = samples * work_of(graph, ports)
     if too_much(described, of_file):

@@ -91,7 +91,7 @@ class UnpackedStates:
         return {name: _built(pool, tree, leaf) for name, tree in self.trees.items()}
 
 
-def parts_of(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[str, Node]) -> UnpackedStates | None:
+def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[str, Node]) -> UnpackedStates | None:
     """Separate states, given all inputs and the value that continues each state; None if all stay whole."""
     states = {name: inputs[name] for name in carried}
     if sum(math.prod(n.shape) for n in states.values()) > _MAX_VALUES:
@@ -121,7 +121,7 @@ def parts_of(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[str, N
     return found if not clash and depth <= _MAX_DEPTH and (buffers or found.packed) else None
 
 
-def advised(error: OnnxError, pool: NodePool, states: Iterable[str]) -> OnnxError:
+def with_advice(error: OnnxError, pool: NodePool, states: Iterable[str]) -> OnnxError:
     """Return an error that names parts of states, if a step reads any, as the possible reason."""
     names = set(states)
     sliced = (str(n.inputs[0].attrs[0]) for n in pool.nodes if n.op == "slice" and n.inputs[0].op == "input")
@@ -180,7 +180,7 @@ def _named(name: str, tree: _Tree, own: Array, buffered: Array, names: dict[_Lea
 
 
 def _tree(node: Node, own: Array, numbers: Mapping[str, Array]) -> _Tree:
-    source = _taken_over(node, numbers)
+    source = _copied_values(node, numbers)
     if source is not None:
         return _Leaf(own, None if np.array_equal(source, own) else source)
     match node.op:
@@ -198,13 +198,13 @@ def _tree(node: Node, own: Array, numbers: Mapping[str, Array]) -> _Tree:
     return _Leaf(own, None)
 
 
-def _taken_over(node: Node, numbers: Mapping[str, Array]) -> Array | None:
+def _copied_values(node: Node, numbers: Mapping[str, Array]) -> Array | None:
     """Return the numbers of the values that a node only copies from states; None for any other node."""
     if node.op == "input":
         return numbers.get(str(node.attrs[0]))
     if node.op not in ("slice", "reshape", "transpose"):
         return None
-    inner = _taken_over(node.inputs[0], numbers)
+    inner = _copied_values(node.inputs[0], numbers)
     if inner is None:
         return None
     if node.op == "slice":

@@ -51,22 +51,22 @@ def pair_states(inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
     names, first = list(outputs), len(outputs) - len(states)
     foreign = np.array([[o.shape != s.shape for o in outputs.values()] for s in states.values()])
     misnamed = np.array([[_stem(o) != _stem(n) for o in outputs] for n in states])
-    rated, several = ways(states, outputs), len(states) + 1.0
-    likeness = (rated.near * several + misnamed) * (3 * several) + rated.far
-    likeness[foreign] = np.inf
+    rated, base = rate_paths(states, outputs), len(states) + 1.0
+    cost = (rated.direct * base + misnamed) * (3 * base) + rated.indirect
+    cost[foreign] = np.inf
     moved = np.abs(np.subtract.outer(np.arange(len(states)) + first, np.arange(len(outputs))))
-    found = _assigned(likeness * (moved.sum() + 1.0) + moved)
+    found = _cheapest_assignment(cost * (moved.sum() + 1.0) + moved)
     if found is None:
         raise StatePairError(
             f"the inputs {', '.join(states)} look like states of a single step, but the outputs {', '.join(names)} do not pair with them; "
             "return for each state its new value, in the shape of the input."
         )
     same = np.equal.outer(*[[n.id for n in outputs.values()]] * 2)
-    guessed = tuple(n for k, n in enumerate(states) if _open(likeness, found, k, same))
+    guessed = tuple(n for k, n in enumerate(states) if _is_ambiguous(cost, found, k, same))
     return Pairs({n: names[m] for n, m in zip(states, found, strict=True)}, guessed)
 
 
-def guess_said(pairs: Pairs) -> list[str]:
+def guess_notes(pairs: Pairs) -> list[str]:
     """Return a sentence on the pairs that are a guess."""
     if not pairs.guessed:
         return []
@@ -77,7 +77,7 @@ def guess_said(pairs: Pairs) -> list[str]:
     ]
 
 
-def _assigned(costs: _Costs) -> list[int] | None:
+def _cheapest_assignment(costs: _Costs) -> list[int] | None:
     """Return the output of each state, all different, with the lowest sum of costs; None if there are too few."""
     try:
         return [int(m) for m in linear_sum_assignment(costs)[1]] if costs.shape[0] <= costs.shape[1] else None
@@ -85,11 +85,11 @@ def _assigned(costs: _Costs) -> list[int] | None:
         return None
 
 
-def _open(costs: _Costs, found: list[int], state: int, same: _Costs) -> bool:
+def _is_ambiguous(costs: _Costs, found: list[int], state: int, same: _Costs) -> bool:
     """Return whether another value could continue `state` at the same sum of costs."""
     others = costs.copy()
     others[state, same[found[state]]] = np.inf
-    changed = _assigned(others)
+    changed = _cheapest_assignment(others)
     rows = np.arange(len(found))
     return changed is not None and bool(others[rows, changed].sum() == costs[rows, found].sum())
 
@@ -113,7 +113,7 @@ _SAME: Final = 7
 
 
 @dataclass(frozen=True)
-class Ways:
+class PathRatings:
     """Ratings [states, outputs], low where the output is likely the new value of the state.
 
     Attributes
@@ -126,21 +126,21 @@ class Ways:
         last a state that comes out as it went in, so that it would never change.
     """
 
-    near: npt.NDArray[np.int64]
-    far: npt.NDArray[np.int64]
+    direct: npt.NDArray[np.int64]
+    indirect: npt.NDArray[np.int64]
 
 
-def ways(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> Ways:
+def rate_paths(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> PathRatings:
     """Rate how each output is computed from each state."""
     leaves = list(states.values())
     nodes = [node for _, node in sorted(ancestors(outputs.values()).items())]
-    found = {n.id: _start(n, leaves) for n in nodes if not n.inputs}
+    found = {n.id: _initial_rating(n, leaves) for n in nodes if not n.inputs}
     sources = {n.id: frozenset([n.id] if n.op == "input" else []) for n in nodes if not n.inputs}
     compared: set[int] = set()
     for node in nodes:
         if not node.inputs:
             continue
-        found[node.id] = np.min([_through(found[n.id], _hardness(node, k)) for k, n in enumerate(node.inputs)], axis=0)
+        found[node.id] = np.min([_hardest(found[n.id], _hardness(node, k)) for k, n in enumerate(node.inputs)], axis=0)
         sources[node.id] = frozenset().union(*(sources[n.id] for n in node.inputs))
         if node.op in COMPARISONS and len(sources[node.id]) == 1:
             compared |= sources[node.id]
@@ -148,16 +148,16 @@ def ways(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> Ways:
     spiking = np.array([_fires(o) for o in outputs.values()])
     handed = np.array([o.id in {s.id for s in leaves} for o in outputs.values()])
     same = np.equal.outer([s.id for s in leaves], [o.id for o in outputs.values()])
-    near = np.where(same, _LAYER, np.minimum(rated, _LAYER)) + np.outer([s.id in compared for s in leaves], spiking)
-    far = np.where(handed, _LAYER, np.maximum(rated, _LAYER))
-    return Ways(near, np.where(same, _SAME, far) - _LAYER)
+    direct = np.where(same, _LAYER, np.minimum(rated, _LAYER)) + np.outer([s.id in compared for s in leaves], spiking)
+    indirect = np.where(handed, _LAYER, np.maximum(rated, _LAYER))
+    return PathRatings(direct, np.where(same, _SAME, indirect) - _LAYER)
 
 
-def _start(node: Node, leaves: Sequence[Node]) -> npt.NDArray[np.int64]:
+def _initial_rating(node: Node, leaves: Sequence[Node]) -> npt.NDArray[np.int64]:
     return np.array([0 if node is leaf else _NONE for leaf in leaves], np.int64)
 
 
-def _through(way: npt.NDArray[np.int64], hardness: int) -> Any:
+def _hardest(way: npt.NDArray[np.int64], hardness: int) -> Any:
     return np.where(way == _NONE, _NONE, np.maximum(way, hardness))
 
 

@@ -32,7 +32,7 @@ PARAMETER: Final = "snnc_parameter:"
 """Prefix of those that name a learnable parameter of a neuron."""
 
 
-def strip(classes: list[StepClass]) -> None:
+def strip_marks(classes: list[StepClass]) -> None:
     """Remove marks from a step, in place: an operand that an elementwise operation reads through one becomes `cut`.
 
     Marks before other operations and results stay, as separate elementwise operations.
@@ -79,7 +79,7 @@ def detached(lines: list[Assignment], constants: Mapping[str, Array], states: It
     return [Assignment(line.target, marker.line(line.target, line.value, line.target in inner)) for line in lines]
 
 
-def hoisted(lines: list[Assignment], outside: set[str]) -> list[Assignment]:
+def hoist_detach(lines: list[Assignment], outside: set[str]) -> list[Assignment]:
     """Write ``detach`` once, where a spike is defined, if all its readers are detached; `outside` names are read elsewhere too."""
     fires = {line.target for line in lines if isinstance(line.value, Call) and line.value.function in _FIRES} - outside
     cut = {name for line in lines for name in _cut_symbols(line.value)}
@@ -106,7 +106,7 @@ class _Marker:
         self._forms: dict[str, Form] = {}
         self._thresholds: dict[str, Array] = {}
         self._gated: dict[str, set[str]] = {}
-        self._made: dict[str, Expression] = {}
+        self._spike_sums: dict[str, Expression] = {}
 
     def line(self, target: str, value: Expression, inner: bool) -> Expression:
         """Return the value of one line with its spikes detached if it is `inner`, and record the form of its target."""
@@ -118,7 +118,7 @@ class _Marker:
         else:
             form = self._form(value)
             if form:
-                self._made[target] = value
+                self._spike_sums[target] = value
         gates: set[str] = set()
         found = self._cut_in(value, gates) if inner and form is None else value
         for name in names:
@@ -184,8 +184,8 @@ class _Marker:
     def _cut(self, e: Expression) -> Expression:
         """Detach the spikes in an expression of spikes and constants, to which gradients still flow."""
         match e:
-            case Symbol(name) if name in self._made:
-                return self._cut(self._made[name])
+            case Symbol(name) if name in self._spike_sums:
+                return self._cut(self._spike_sums[name])
             case Symbol(name) if name not in self._constants:
                 return call("detach", e)
             case Call(function, args):
@@ -197,9 +197,9 @@ class _Marker:
         if function not in ("add", "sub"):
             return False
         sign = -1.0 if function == "sub" and position == 1 else 1.0
-        return any(name in gates or self._takes_off(name, scale, sign) for name, scale in form.items())
+        return any(name in gates or self._subtracts_threshold(name, scale, sign) for name, scale in form.items())
 
-    def _takes_off(self, name: str, scale: Array | None, sign: float) -> bool:
+    def _subtracts_threshold(self, name: str, scale: Array | None, sign: float) -> bool:
         threshold = self._thresholds.get(name if name[0] != "p" else f"c{name[1:].rpartition('_')[0]}")
         if scale is None or threshold is None or not _broadcast(scale, threshold):
             return False
@@ -280,7 +280,7 @@ def with_rule(graph: Graph, rule: Detach) -> None:
         model = population.model
         plain = [Assignment(a.target, transform(a.value, lambda e: e.args[0] if _is_detach(e) else e)) for a in model.equations]
         values = {p: np.asarray(population.parameters.get(p, usual)) for p, usual in model.parameters.items()}
-        lines = hoisted(detached(plain, values, model.states, rule), {*model.outputs, *model.states})
+        lines = hoist_detach(detached(plain, values, model.states, rule), {*model.outputs, *model.states})
         replace_operation(graph, name, replace(population, model=replace(model, equations=tuple(lines))))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol, call, symbols, transform
 from snnc.frontends.onnx.flattening.node import Array, Node
-from snnc.frontends.onnx.recovery.detaching import Detach, detached, hoisted, reaching
+from snnc.frontends.onnx.recovery.detaching import Detach, detached, hoist_detach, reaching
 from snnc.frontends.onnx.recovery.learned import label_of, learned
 from snnc.frontends.onnx.recovery.states import States
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref
@@ -66,7 +66,7 @@ class Writer:
     def _operand(self, cls: int, operand: Operand, late: bool) -> Expression:
         match operand:
             case Const(value, node):
-                return self._constant(self._step.constant(value, cls)) if node is None else self._made(node, cls)
+                return self._constant(self._step.constant(value, cls)) if node is None else self._parameter_expression(node, cls)
             case Ref(source, delay) if source in self._inside:
                 if late or delay:
                     return self._late(source, delay + late)
@@ -74,7 +74,7 @@ class Writer:
         return self._port(operand)
 
     def _late(self, source: int, delay: int) -> Expression:
-        if source in self._states.kept:
+        if source in self._states.stored:
             return Symbol(f"p{source}_{delay}")
         if source in self._states.computed:
             return Symbol(f"q{source}")
@@ -85,7 +85,7 @@ class Writer:
             self._draft.lines.append(Assignment(f"q{source}", self._operation(source, late=True)))
         return Symbol(f"q{source}")
 
-    def _made(self, node: Node, cls: int) -> Expression:
+    def _parameter_expression(self, node: Node, cls: int) -> Expression:
         """Write a constant as what is computed from the parameters that training changes."""
         constant = self._step.constant(_value_of(node), cls)
         if not learned(node):
@@ -95,7 +95,7 @@ class Writer:
             symbol = self._constant(constant)
             self._draft.labels[symbol.name] = label
             return symbol
-        return call(node.op, *(self._made(operand, cls) for operand in node.inputs))
+        return call(node.op, *(self._parameter_expression(operand, cls) for operand in node.inputs))
 
     def _constant(self, value: Array) -> Symbol:
         name = f"k{len(self._draft.constants)}"
@@ -118,16 +118,16 @@ def draft(step: RecoveredStep, members: list[int], states: States, visible: set[
     """
     made = Writer(step, members, states).write()
     if detach is not None:
-        made.lines = detached(made.lines, made.constants, [f"c{c}" for c in states.kept], detach)
+        made.lines = detached(made.lines, made.constants, [f"c{c}" for c in states.stored], detach)
     made.lines = _simplify(made.lines, {k: v for k, v in made.constants.items() if k not in made.labels})
     values = {line.target: line.value for line in made.lines}
-    for cls in visible - set(states.kept):
+    for cls in visible - set(states.stored):
         value = values[f"c{cls}"]
         while isinstance(value, Symbol) and value.name[0] == "c":
             made.alias[cls] = int(value.name[1:])
             value = values[value.name]
-    keep = {f"c{made.alias.get(c, c)}" for c in visible} | {f"c{c}" for c in states.kept}
-    made.lines = _inline(hoisted([line for line in made.lines if line.target in reaching(made.lines, keep)], keep), keep)
+    keep = {f"c{made.alias.get(c, c)}" for c in visible} | {f"c{c}" for c in states.stored}
+    made.lines = _inline(hoist_detach([line for line in made.lines if line.target in reaching(made.lines, keep)], keep), keep)
     return made
 
 

@@ -63,7 +63,7 @@ def _uses(step: RecoveredStep, order: list[int]) -> dict[int, list[tuple[int, in
             if isinstance(operand, Ref):
                 uses[operand.cls].append((cls, operand.delay))
     for result in step.results:
-        value = step.see(result.value)
+        value = step.through_layout(result.value)
         if isinstance(value, Ref):
             uses[value.cls].append((-1, value.delay))
     return uses

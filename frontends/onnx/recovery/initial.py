@@ -80,7 +80,7 @@ class StepSimulation:
             names = self._by_class.get(cls, [])
             return self._sample.input(names[0], made.shape) if names and t == -1 else np.zeros(made.shape)
         states = self._states[group]
-        if cls in states.kept:
+        if cls in states.stored:
             names = self._by_class.get(cls, [])
             if names and t == -1:
                 return self._sample.input(names[0], made.shape)
@@ -97,7 +97,7 @@ class StepSimulation:
             case Ref(cls, delay):
                 if t - delay >= 0:
                     return self.value(cls, t - delay)
-                seen = self._step.see(operand)
+                seen = self._step.through_layout(operand)
                 if not isinstance(seen, Ref):
                     return np.zeros(self._step.classes[cls].shape)
                 group = self._groups.group.get(reader)
@@ -172,7 +172,7 @@ def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, State
 def _explicit(step: RecoveredStep, groups: Grouping, states: Mapping[int, States]) -> Start:
     start = Start()
     for made in step.classes:
-        seen = step.see(Ref(made.id))
+        seen = step.through_layout(Ref(made.id))
         if not isinstance(seen, Ref):
             continue
         group = groups.group.get(seen.cls)
@@ -180,7 +180,7 @@ def _explicit(step: RecoveredStep, groups: Grouping, states: Mapping[int, States
             for node in nodes:
                 if node.op == "input":
                     start.inputs.setdefault(str(node.attrs[0]), seen.cls)
-                elif group is not None and seen.cls in states[group].kept and node.value is not None:
+                elif group is not None and seen.cls in states[group].stored and node.value is not None:
                     shape = step.classes[seen.cls].shape
                     same_size = node.value.size == math.prod(shape)
                     value = node.value.reshape(shape) if same_size else np.broadcast_to(node.value, np.broadcast_shapes(node.shape, shape))
@@ -215,12 +215,12 @@ def _improve(
     most: int,
 ) -> tuple[Start, list[Fault]]:
     """Try constants as initial states that the file does not show; each that explains more is kept."""
-    open_states = [c for c in states.kept if (c, -1) not in start.values and c not in start.inputs.values()]
+    open_states = [c for c in states.stored if (c, -1) not in start.values and c not in start.inputs.values()]
     candidates = _constants(step, members)
     if not open_states or not candidates:
         return start, best
     for trial in itertools.islice(_trials(open_states, candidates), most):
-        given = {(c, -k): v for c, v in trial for k in range(1, states.kept[c] + 1)}
+        given = {(c, -k): v for c, v in trial for k in range(1, states.stored[c] + 1)}
         proposal = Start({**start.values, **given}, start.inputs)
         found = faults(proposal)
         if len(found) < len(best):

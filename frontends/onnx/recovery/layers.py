@@ -53,8 +53,8 @@ def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Op
                 raise NotYetError("a Concat with constants is not read yet.")
             return "concat", Concat(step.inner_axis(read[0], made.attrs[0])), operands, None
         case "add":
-            return "sum", Add(), operands, step.natural(cls)
-    shape = step.natural(cls)
+            return "sum", Add(), operands, step.graph_shape(cls)
+    shape = step.graph_shape(cls)
     return ("flat", Flatten(), read, None) if len(shape) == 1 else ("reshape", Reshape(shape), read, None)
 
 
@@ -62,7 +62,7 @@ def _pick(step: RecoveredStep, cls: int, operands: list[Operand]) -> tuple[str, 
     """Write a pick of one source: a Reshape, a Pad, or a matrix with a 1 in each row."""
     pick, source = step.classes[cls].attrs[0], step.full(operands[0])
     if pick.plain and pick.index.size == math.prod(source):
-        shape = step.natural(cls)
+        shape = step.graph_shape(cls)
         return ("flat", Flatten(), operands, None) if len(shape) == 1 else ("reshape", Reshape(shape), operands, None)
     result = step.full(Ref(cls))
     padding = padding_of(pick, source, result)

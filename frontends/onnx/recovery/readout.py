@@ -45,10 +45,10 @@ def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Resu
     if summary is not None:
         kind, window = summary
         return Result(name, _roll(roller, window), kind, None, output.shape, (), *_bounds(line, window))
-    added = _added(roller, name, output)
+    added = _summed_without_time(roller, name, output)
     if added is not None:
         return added
-    value = roller.roll({line.steps - 1: _unfolded(pool, line, name, output)})
+    value = roller.roll({line.steps - 1: _with_accumulations(pool, line, name, output)})
     return Result(name, value, "last", None, output.shape)
 
 
@@ -63,10 +63,10 @@ def _bounds(line: GraphTimeline, window: StepWindow) -> tuple[int, int | None]:
 
 def _check_stack(line: GraphTimeline, name: str, output: Node) -> None:
     """Refuse an output that is made from values of all steps, which are neither in the order of the steps nor summed up."""
-    node, behind = output, list[Node]()
+    node, after = output, list[Node]()
     for _ in range(_MAX_POST):
         if node.op == "concat":
-            _check_parts(line, name, output, node, behind)
+            _check_parts(line, name, output, node, after)
         if node.op == "put":
             raise TimeMixingError(
                 f"the output '{name}' of shape {list(output.shape)} is written entry by entry, but not in the order of "
@@ -75,18 +75,18 @@ def _check_stack(line: GraphTimeline, name: str, output: Node) -> None:
         live = [n for n in node.inputs if n.value is None]
         if len(live) != 1 or node.op == "reduce":
             return
-        behind.insert(0, node)
+        after.insert(0, node)
         node = live[0]
 
 
-def _check_parts(line: GraphTimeline, name: str, output: Node, node: Node, behind: list[Node]) -> None:
+def _check_parts(line: GraphTimeline, name: str, output: Node, node: Node, after: list[Node]) -> None:
     late, depths = [line.latest[n.id] for n in node.inputs], [n.depth for n in node.inputs]
-    apart = len(set(late)) == len(late)
-    one_by_one = len(late) == line.steps and (apart or len(set(depths)) == len(depths))
-    strided = apart and len(late) > 2 and line.latest[output.id] - min(late) >= len(late)
+    distinct = len(set(late)) == len(late)
+    one_by_one = len(late) == line.steps and (distinct or len(set(depths)) == len(depths))
+    strided = distinct and len(late) > 2 and line.latest[output.id] - min(late) >= len(late)
     if not line.timed or not (one_by_one or strided) or len({n.signature for n in node.inputs}) > 1:
         return
-    if late == list(range(line.steps)) and _joins(node, behind):
+    if late == list(range(line.steps)) and _joins(node, after):
         raise ReadoutError(
             f"the output '{name}' of shape {list(output.shape)} joins the steps along an axis that holds something else too (the batch or "
             "neurons); stack them along an axis of their own (torch.stack instead of torch.cat, and no flatten or view over that axis)."
@@ -98,11 +98,11 @@ def _check_parts(line: GraphTimeline, name: str, output: Node, node: Node, behin
     )
 
 
-def _joins(stack: Node, behind: list[Node]) -> bool:
+def _joins(stack: Node, after: list[Node]) -> bool:
     """Return whether the axis of a stack of steps, followed through the nodes behind it, holds something else too at the end."""
     axis, shape = stack.attrs[0], stack.shape
     joined = shape[axis] != len(stack.inputs)
-    for node in behind:
+    for node in after:
         if node.op == "reshape":
             outer = math.prod(shape[:axis])
             inside = max(k for k in range(len(node.shape)) if math.prod(node.shape[:k]) <= outer)
@@ -122,7 +122,7 @@ def _summary(pool: NodePool, line: GraphTimeline, output: Node) -> tuple[Readout
     """Return how an output sums up steps, and which; None if it does something else."""
     inner, scale = unscaled(output)
     node = inner.inputs[0] if inner.op == "reshape" else inner
-    found = _reduced(pool, line, node) if node.op == "reduce" else _folded(line, node)
+    found = _reduced(pool, line, node) if node.op == "reduce" else _folded_steps(line, node)
     if found is None:
         return None
     kind, window = found
@@ -155,7 +155,7 @@ def _reduced(pool: NodePool, line: GraphTimeline, node: Node) -> tuple[Readout, 
     return None
 
 
-def _folded(line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
+def _folded_steps(line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
     """Read values of steps that are added up, or compared, one after the other: ``max(max(a0, a1), a2)``.
 
     A sum over all steps is left to the roll-up, which sees the same as a state.
@@ -183,7 +183,7 @@ def _first(parts: list[Node], default: Node) -> tuple[object, ...]:
     return parts[0].signature if parts else default.signature
 
 
-def _unfolded(pool: NodePool, line: GraphTimeline, name: str, output: Node) -> Node:
+def _with_accumulations(pool: NodePool, line: GraphTimeline, name: str, output: Node) -> Node:
     """Write sums and means over all steps, from which an output goes on to compute, as values that are added up step by step."""
     known: dict[int, Node] = {}
 
@@ -191,7 +191,7 @@ def _unfolded(pool: NodePool, line: GraphTimeline, name: str, output: Node) -> N
         if node.value is not None or not line.timed or line.latest[node.id] < line.steps - 1:
             return node
         if node.id not in known:
-            made = _chain(pool, line, name, node) if node.op == "reduce" else None
+            made = _accumulation(pool, line, name, node) if node.op == "reduce" else None
             if made is None and depth < _MAX_POST and node.op != "concat":
                 inputs = tuple(walk(n, depth + 1) for n in node.inputs)
                 changed = any(a is not b for a, b in zip(inputs, node.inputs, strict=True))
@@ -204,7 +204,7 @@ def _unfolded(pool: NodePool, line: GraphTimeline, name: str, output: Node) -> N
     return made
 
 
-def _chain(pool: NodePool, line: GraphTimeline, name: str, node: Node) -> Node | None:
+def _accumulation(pool: NodePool, line: GraphTimeline, name: str, node: Node) -> Node | None:
     found = _reduced(pool, line, node)
     if found is None:
         return None
@@ -223,7 +223,7 @@ def _chain(pool: NodePool, line: GraphTimeline, name: str, node: Node) -> Node |
     return shaping.reshape(pool, total, node.shape)
 
 
-def _added(roller: Roller, name: str, output: Node) -> Result | None:
+def _summed_without_time(roller: Roller, name: str, output: Node) -> Result | None:
     """Roll up an output that adds up its steps where no input tells the time."""
     steps = roller.line.steps
     parts, scale = summands(output)

@@ -32,17 +32,17 @@ def rearranged(step: RecoveredStep) -> RecoveredStep:
     StepGraphError
         A layer mixes the samples of a batch.
     """
-    if not _hard(step) and not any(_many_axes(step, c) for c in step.live()):
+    if not _without_operation(step) and not any(_many_axes(step, c) for c in step.live()):
         return step
     classes = [c.copied() for c in step.classes]
     for cls in [c for c in step.live() if _many_axes(step, c)]:
         _as_convolution(step, classes, cls)
     step = step.changed(classes)
-    for cls in _roots(step, _hard(step)):
+    for cls in _roots(step, _without_operation(step)):
         _as_pick(step, classes[cls], _Tracer(step))
     step = step.changed(classes)
     for cls in step.live():
-        _absorbed(step, classes, cls)
+        _absorb_pick(step, classes, cls)
     return step.changed(classes)
 
 
@@ -53,10 +53,10 @@ def _moves(step: RecoveredStep, operand: Operand) -> bool:
     return isinstance(operand, Ref) and step.classes[operand.cls].op in MOVES
 
 
-def _hard(step: RecoveredStep) -> set[int]:
+def _without_operation(step: RecoveredStep) -> set[int]:
     """Return the moving classes that the graph has no operation for, with all moving classes that read them."""
     live = [c for c in step.live(layout=True) if step.classes[c].op in MOVES]
-    hard = {c for c in live if _is_hard(step, c)}
+    hard = {c for c in live if _has_no_operation(step, c)}
     while True:
         more = {c for c in live if c not in hard and any(isinstance(o, Ref) and o.cls in hard for o in step.classes[c].operands)}
         if not more:
@@ -64,7 +64,7 @@ def _hard(step: RecoveredStep) -> set[int]:
         hard |= more
 
 
-def _is_hard(step: RecoveredStep, cls: int) -> bool:
+def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
     made = step.classes[cls]
     operand = made.operands[0]
     if step.is_layout(cls):
@@ -76,9 +76,9 @@ def _is_hard(step: RecoveredStep, cls: int) -> bool:
             return not isinstance(operand, Const)
         case "concat":
             axis = step.inner_axis(Ref(cls), made.attrs[0])
-            sliced = [s for s in map(step.see, made.operands) if isinstance(s, Ref) and step.classes[s.cls].op == "slice"]
-            apart = math.prod(step.full(Ref(cls))[:axis]) != 1
-            return apart or any(isinstance(o, Const) for o in made.operands) or len(sliced) > _MAX_SLICES
+            sliced = [s for s in map(step.through_layout, made.operands) if isinstance(s, Ref) and step.classes[s.cls].op == "slice"]
+            interleaved = math.prod(step.full(Ref(cls))[:axis]) != 1
+            return interleaved or any(isinstance(o, Const) for o in made.operands) or len(sliced) > _MAX_SLICES
     return False
 
 
@@ -155,13 +155,13 @@ class _Tracer:
 
     def pick(self, numbers: Array, batch: int | None) -> Pick:
         """Return the pick that gives what `numbers` stand for, of one sample."""
-        own = (numbers if batch is None else np.moveaxis(numbers, batch, 0)[0]).reshape(-1)
-        index = np.full(own.size, -1, np.int64)
+        local = (numbers if batch is None else np.moveaxis(numbers, batch, 0)[0]).reshape(-1)
+        index = np.full(local.size, -1, np.int64)
         position = 0
         for k, source in enumerate(self.sources):
             shape, axis = self._step.shape_and_batch(source)
-            here = np.flatnonzero((own >= self._starts[k]) & (own < self._starts[k + 1]))
-            places = list(np.unravel_index(own[here] - self._starts[k], shape))
+            here = np.flatnonzero((local >= self._starts[k]) & (local < self._starts[k + 1]))
+            places = list(np.unravel_index(local[here] - self._starts[k], shape))
             if axis is not None and places[axis].any():
                 raise StepGraphError("a step moves values from one sample of a batch to another; snnc runs each sample by itself.")
             inner = tuple(d for a, d in enumerate(shape) if a != axis)
@@ -169,10 +169,10 @@ class _Tracer:
             index[here] = position + (np.ravel_multi_index(rest, inner) if inner else 0)
             position += math.prod(inner)
         fill = None
-        if (own < 0).any():
+        if (local < 0).any():
             values = np.concatenate([c.reshape(-1) for c in self.constants])
-            fill = np.zeros(own.size, np.float32)
-            fill[own < 0] = values[-1 - own[own < 0]]
+            fill = np.zeros(local.size, np.float32)
+            fill[local < 0] = values[-1 - local[local < 0]]
         return Pick(index, fill, tuple(self._step.shape_and_batch(s)[1] for s in self.sources), batch)
 
 
@@ -187,7 +187,7 @@ def _as_pick(step: RecoveredStep, made: StepClass, tracer: _Tracer) -> None:
 # ---- into the layer behind -------------------------------------------------------------------------------------------
 
 
-def _absorbed(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:
+def _absorb_pick(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:
     made = classes[cls]
     if made.op not in ("conv", "linear"):
         return

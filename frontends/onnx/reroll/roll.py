@@ -265,7 +265,7 @@ class Roller:
         if t >= HEAD_STEPS or made.op not in _COMMUTATIVE or len(made.nodes[t].inputs) != 2 or t + 1 not in made.nodes:
             return
         (a, b), (c, d) = made.nodes[t].inputs, made.inputs(t + 1)
-        if _likeness(a, d) + _likeness(b, c) > _likeness(a, c) + _likeness(b, d):
+        if _similarity(a, d) + _similarity(b, c) > _similarity(a, c) + _similarity(b, d):
             made.swapped.add(t)
 
     def _unify(self, operand: Operand, t: int, node: Node) -> None:
@@ -313,7 +313,7 @@ class Roller:
             return
         if current is not None and node.signature == current.signature and _holds_spike(node):
             a = made.inputs(t)[0]
-            turned = node.op in _COMMUTATIVE and not _alike(node.inputs[0], a) and _alike(node.inputs[-1], a)
+            turned = node.op in _COMMUTATIVE and not _same_signature(node.inputs[0], a) and _same_signature(node.inputs[-1], a)
             inputs = node.inputs[::-1] if turned else node.inputs
             self._checks.extend((o, t, inputs[k]) for k, o in enumerate(made.operands))
         if t >= HEAD_STEPS:
@@ -333,8 +333,8 @@ def _fits(node: Node, later: Node) -> bool:
     if len(node.inputs) != 2 or len(later.inputs) != 2:
         return True
     (a, b), (c, d) = node.inputs, later.inputs
-    straight = _alike_below(a, c) or _alike_below(b, d)
-    return straight or (node.op in _COMMUTATIVE and (_alike_below(a, d) or _alike_below(b, c)))
+    straight = _same_with_operands(a, c) or _same_with_operands(b, d)
+    return straight or (node.op in _COMMUTATIVE and (_same_with_operands(a, d) or _same_with_operands(b, c)))
 
 
 def _holds_spike(node: Node) -> bool:
@@ -342,23 +342,25 @@ def _holds_spike(node: Node) -> bool:
     return node.op in ("gt", "ge") or (node.op == "mul" and any(n.op in ("gt", "ge") for n in node.inputs))
 
 
-def _alike_below(a: Node, b: Node) -> bool:
+def _same_with_operands(a: Node, b: Node) -> bool:
     """Return whether two nodes are alike and one of the values that they compute with is, too."""
-    if not _alike(a, b):
+    if not _same_signature(a, b):
         return False
     live = [n for n in a.inputs if n.value is None]
     return not live or a.value is not None or any(n.shape == m.shape and n.op in (m.op, "input") for n in live for m in b.inputs)
 
 
-def _alike(a: Node, b: Node) -> bool:
+def _same_signature(a: Node, b: Node) -> bool:
     return a.signature == b.signature
 
 
-def _likeness(a: Node, b: Node) -> int:
+def _similarity(a: Node, b: Node) -> int:
     """Return how much two nodes have in common: their operation, and each operand's constant or operation."""
-    if not _alike(a, b):
+    if not _same_signature(a, b):
         return 0
-    return 1 + sum(n is m or (n.value is None and m.value is None and _alike(n, m)) for n, m in zip(a.inputs, b.inputs, strict=True))
+    return 1 + sum(
+        n is m or (n.value is None and m.value is None and _same_signature(n, m)) for n, m in zip(a.inputs, b.inputs, strict=True)
+    )
 
 
 def _equal(a: Array | None, b: Array | None) -> bool:

@@ -80,7 +80,7 @@ class RecoveredStep:
         shape, batch = self.shape_and_batch(operand)
         return tuple(d for k, d in enumerate(shape) if k != batch) or (1,)
 
-    def natural(self, cls: int) -> Shape:
+    def graph_shape(self, cls: int) -> Shape:
         """Return the shape that the values of a class have in the graph: what stands behind the batch axis."""
         shape, batch = self.classes[cls].shape, self.batch[cls]
         if batch is None or math.prod(shape[:batch]) != 1:
@@ -125,9 +125,9 @@ class RecoveredStep:
 
     def operands(self, cls: int) -> tuple[Operand, ...]:
         """Return the operands of a class, seen through layout."""
-        return tuple(self.see(o) for o in self.classes[cls].operands)
+        return tuple(self.through_layout(o) for o in self.classes[cls].operands)
 
-    def see(self, operand: Operand) -> Operand:
+    def through_layout(self, operand: Operand) -> Operand:
         """Look through reshapes that change no sample, only the layout around it."""
         delay = 0
         while isinstance(operand, Ref) and self.is_layout(operand.cls):
@@ -158,7 +158,7 @@ class RecoveredStep:
 
     def live(self, layout: bool = False) -> list[int]:
         """Return the classes that results depend on; those that only change the layout are left out unless `layout`."""
-        look: Callable[[Operand], Operand] = (lambda operand: operand) if layout else self.see
+        look: Callable[[Operand], Operand] = (lambda operand: operand) if layout else self.through_layout
         seen: set[int] = set()
         stack = [o.cls for r in self.results if isinstance(o := look(r.value), Ref)]
         while stack:

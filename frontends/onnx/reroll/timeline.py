@@ -145,11 +145,11 @@ def stacked(pool: NodePool, line: GraphTimeline, output: Node, axis: int) -> lis
     """
     if output.shape[axis] != line.steps or output.value is not None:
         return None
-    first = shaping.take(pool, output, axis, 0)
+    first = shaping.at_index(pool, output, axis, 0)
     extend(line, pool)
     if line.latest[first.id] > 0:
         return None
-    rows = [shaping.take(pool, output, axis, t) for t in range(line.steps)]
+    rows = [shaping.at_index(pool, output, axis, t) for t in range(line.steps)]
     extend(line, pool)
     if line.timed:
         last = line.latest[rows[-1].id]
@@ -168,9 +168,9 @@ def windowed(pool: NodePool, line: GraphTimeline, output: Node, axis: int) -> St
     if rows is not None:
         return StepWindow(0, tuple(rows))
     count = output.shape[axis]
-    if not 1 < count < line.steps or not line.timed or output.value is not None or not _stacks(line, output, axis):
+    if not 1 < count < line.steps or not line.timed or output.value is not None or not _leads_to_stack(line, output, axis):
         return None
-    found = tuple(shaping.take(pool, output, axis, t) for t in range(count))
+    found = tuple(shaping.at_index(pool, output, axis, t) for t in range(count))
     extend(line, pool)
     late = [line.latest[n.id] for n in found]
     if late[0] < 0 or any(b - a != 1 for a, b in pairwise(late)):
@@ -178,7 +178,7 @@ def windowed(pool: NodePool, line: GraphTimeline, output: Node, axis: int) -> St
     return StepWindow(late[0], found)
 
 
-def _stacks(line: GraphTimeline, node: Node, axis: int) -> bool:
+def _leads_to_stack(line: GraphTimeline, node: Node, axis: int) -> bool:
     """Return whether `axis` leads down to a stack of values of different steps, without making slices of all that lies between."""
     for _ in range(_MAX_DEPTH):
         if node.value is not None:
@@ -260,14 +260,14 @@ def summands(output: Node) -> tuple[list[Node], float]:
         a, b = node.inputs
         found.append(b)
         node = a
-    found.append(_unstarted(node))
+    found.append(_without_zero_start(node))
     found.reverse()
     alike = len({n.signature for n in found}) == 1
     later = all(b.depth > a.depth for a, b in pairwise(found))
     return (found, scale) if len(found) > 2 and alike and later else ([], 1.0)
 
 
-def _unstarted(node: Node) -> Node:
+def _without_zero_start(node: Node) -> Node:
     """Return the first value of a sum that starts at zero."""
     if node.op == "add":
         for start, rest in (node.inputs, node.inputs[::-1]):

@@ -197,9 +197,9 @@ def random_arrays(
     return found
 
 
-def _size(what: str, asked: int | None, fixed: int | None, default: int) -> int:
-    if asked is not None and fixed is not None and asked != fixed:
+def _size(what: str, requested: int | None, fixed: int | None, default: int) -> int:
+    if requested is not None and fixed is not None and requested != fixed:
         raise FixedSizeError(
-            f"--{what} is {asked}, but the file fixes {fixed}; leave the option out, or export the model with that axis open."
+            f"--{what} is {requested}, but the file fixes {fixed}; leave the option out, or export the model with that axis open."
         )
-    return asked or fixed or default
+    return requested or fixed or default

@@ -26,10 +26,10 @@ class NodePlaces:
 
     def of(self, values: list[StepTensor]) -> Builder:
         """Return the builder for a node that reads `values`."""
-        return self.body if any(v.full for v in values) else self.main
+        return self.body if any(v.batched for v in values) else self.main
 
 
-def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[str, StepTensor], shape: Shape, wanted: str) -> StepTensor:
+def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[str, StepTensor], shape: Shape, hint: str) -> StepTensor:
     """Add the nodes that compute `expression`.
 
     Parameters
@@ -42,8 +42,8 @@ def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[
         What to compute.
     shape
         Of the population.
-    wanted
-        Name for the result.
+    hint
+        Base of the result's name.
     """
     match expression:
         case Number(value):
@@ -51,29 +51,29 @@ def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[
         case Symbol(name):
             return scope[name]
         case Call("detach", (operand,)):
-            return print_expression(places, operand, scope, shape, wanted)
+            return print_expression(places, operand, scope, shape, hint)
         case Call("spike" | "spike_ge" as function, (operand,)):
             given = [
-                print_expression(places, operand, scope, shape, f"{wanted}_above"),
+                print_expression(places, operand, scope, shape, f"{hint}_above"),
                 StepTensor(places.main.constants.floats(0.0, "number"), (), False),
             ]
-            return _comparison(places.of(given), function, given, shape, wanted)
+            return _comparison(places.of(given), function, given, shape, hint)
         case Call(function, args):
-            given = [print_expression(places, a, scope, shape, wanted) for a in args]
+            given = [print_expression(places, a, scope, shape, hint) for a in args]
             if function in _COMPARISONS:
-                return _comparison(places.of(given), function, given, shape, wanted)
-            to, full = places.of(given), any(v.full for v in given)
+                return _comparison(places.of(given), function, given, shape, hint)
+            to, batched = places.of(given), any(v.batched for v in given)
             if function == "where":
                 names = [_truth(to, given[0]), given[1].name, given[2].name]
-                return StepTensor(to.node("Where", *names, wanted=wanted), shape, full)
-            return StepTensor(to.node(_OPERATORS[function], *(v.name for v in given), wanted=wanted), shape, full)
+                return StepTensor(to.node("Where", *names, hint=hint), shape, batched)
+            return StepTensor(to.node(_OPERATORS[function], *(v.name for v in given), hint=hint), shape, batched)
     raise TypeError(expression)
 
 
-def _comparison(to: Builder, function: str, given: list[StepTensor], shape: Shape, wanted: str) -> StepTensor:
-    truth = to.node(_COMPARISONS[function], *(v.name for v in given), wanted=f"{wanted}_fires")
-    made = to.node("Cast", truth, wanted=wanted, to=TensorProto.FLOAT)
-    return StepTensor(made, shape, any(v.full for v in given), truth)
+def _comparison(to: Builder, function: str, given: list[StepTensor], shape: Shape, hint: str) -> StepTensor:
+    truth = to.node(_COMPARISONS[function], *(v.name for v in given), hint=f"{hint}_fires")
+    made = to.node("Cast", truth, hint=hint, to=TensorProto.FLOAT)
+    return StepTensor(made, shape, any(v.batched for v in given), truth)
 
 
 def _truth(to: Builder, value: StepTensor) -> str:
@@ -81,4 +81,4 @@ def _truth(to: Builder, value: StepTensor) -> str:
     if value.truth is not None:
         return value.truth
     zero = to.constants.floats(0.0, "number")
-    return to.node("Not", to.node("Equal", value.name, zero, wanted=f"{value.name}_zero"), wanted=f"{value.name}_nonzero")
+    return to.node("Not", to.node("Equal", value.name, zero, hint=f"{value.name}_zero"), hint=f"{value.name}_nonzero")

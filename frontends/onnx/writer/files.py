@@ -35,24 +35,24 @@ def save(model: ModelProto, arrays: Mapping[str, Array], path: Path, inside: int
     outside = sum(a.nbytes for a in arrays.values()) > inside
     data = path.name + ".data"
     try:
-        held = HeldFolder(path.parent, f".{path.name}.")
+        temporary = HeldFolder(path.parent, f".{path.name}.")
     except OSError as error:
         raise OnnxFileError(f"{str(path)!r} cannot be written: {(error.strerror or str(error)).lower()}.") from None
-    beside = held.path
+    folder = temporary.path
     try:
         if outside:
-            _write_arrays(model, arrays, beside / data)
+            _write_arrays(model, arrays, folder / data)
         else:
             model.graph.initializer.extend(numpy_helper.from_array(a, name) for name, a in arrays.items())
-        (beside / path.name).write_bytes(_serialised(model, path))
-        _check(beside / path.name)
+        (folder / path.name).write_bytes(_serialised(model, path))
+        _check(folder / path.name)
         made = [path.parent / data, path] if outside else [path]
         for file in made:
-            os.replace(beside / file.name, file)
+            os.replace(folder / file.name, file)
     except OSError as error:
         raise OnnxFileError(f"{str(path)!r} cannot be written: {(error.strerror or str(error)).lower()}.") from None
     finally:
-        held.close()
+        temporary.close()
     return made
 
 

@@ -77,7 +77,7 @@ def _function(model: NeuronModel, read: set[str], name: str, opset: int) -> Neur
     proto = helper.make_function(
         DOMAIN, name, inputs, list(outputs.values()), [*made, *body.nodes], [helper.make_opsetid("", opset)], doc_string=model.text
     )
-    return NeuronFunction(name, results, frozenset(r for r in results if not scope[r].full), proto)
+    return NeuronFunction(name, results, frozenset(r for r in results if not scope[r].batched), proto)
 
 
 def _name_results(body: Builder, results: Mapping[str, str]) -> None:

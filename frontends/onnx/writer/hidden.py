@@ -174,10 +174,10 @@ class Locator:
         if tensor is not None:
             return TensorPlace(tensor)
         last = [] if self._last is None else [self._last]
-        whole = (
+        stacked = (
             (n, at, axis, d) for n, at in self._by_size.get(_size(node) * self._steps, ()) for axis in range(len(n.shape)) for d in _MOVES
         )
-        for source, at, axis, moved in chain(last, whole):
+        for source, at, axis, moved in chain(last, stacked):
             if self._tries == 0:
                 break
             self._tries -= 1

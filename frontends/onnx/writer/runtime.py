@@ -168,7 +168,7 @@ GraphPath: TypeAlias = tuple[tuple[str, str], ...]
 """Nodes, each by one of its outputs, and the attributes whose graphs lie in one another."""
 Key: TypeAlias = tuple[str, GraphPath]
 """A tensor without time: its name, and the graph that it lies in."""
-_OTHER: Final = {"then_branch": "else_branch", "else_branch": "then_branch"}
+_OTHER_BRANCH: Final = {"then_branch": "else_branch", "else_branch": "then_branch"}
 
 
 def key_of(tensor: Tensor) -> Key:
@@ -215,7 +215,7 @@ class _Exposer:
         self._add(body, helper.make_node("Cast", [inner], [self._fresh()], to=TensorProto.FLOAT))
         if node.op_type == "If":
             zero = helper.make_tensor("zero", TensorProto.FLOAT, [], [0.0])
-            self._add(_graph_of(node, _OTHER[attribute]), helper.make_node("Constant", [], [self._fresh()], value=zero))
+            self._add(_graph_of(node, _OTHER_BRANCH[attribute]), helper.make_node("Constant", [], [self._fresh()], value=zero))
         for a in node.attribute:
             if a.name in ("scan_output_axes", "scan_output_directions"):
                 a.ints.append(0)

@@ -350,10 +350,10 @@ def late_recurrence(path, steps):
     f, zero = File(), np.zeros((2, 3), F)
     current, mem, spike, read, values = zero, zero, zero, zero, []
     for t in range(steps):
-        arriving = f("MatMul", f("Gather", "x", np.array(t), axis=0), np.eye(4, 3, dtype=F))
-        arriving = f("Add", arriving, f("MatMul", spike, 0.5 * np.ones((3, 3), F)))
+        incoming = f("MatMul", f("Gather", "x", np.array(t), axis=0), np.eye(4, 3, dtype=F))
+        incoming = f("Add", incoming, f("MatMul", spike, 0.5 * np.ones((3, 3), F)))
         spike = f("Cast", f("Greater", mem, np.array(0.5, F)), to=1)
-        mem, current = f("Add", f("Mul", 0.9, mem), current), f("Add", f("Mul", 0.8, current), arriving)
+        mem, current = f("Add", f("Mul", 0.9, mem), current), f("Add", f("Mul", 0.8, current), incoming)
         read = f("Add", f("Mul", 0.9, read), spike)
         values.append(read)
     f.stack(values, "y")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
-from snnc.compiler.ir.graph import Shape
 from snnc.frontends.onnx.errors import InitialStateError, StepGraphError
 from snnc.frontends.onnx.proof.traces import Built
-from snnc.frontends.onnx.recovery.build import BuildPlan, build, visible_classes
-from snnc.frontends.onnx.recovery.detaching import Detach
+from snnc.frontends.onnx.recovery.build import BuildPlan, FileFacts, build, visible_classes
 from snnc.frontends.onnx.recovery.grouping import grouping
 from snnc.frontends.onnx.recovery.initial import find_start
 from snnc.frontends.onnx.recovery.states import states_of
@@ -23,9 +21,7 @@ _MAX_SEARCHES: Final = 2
 _REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "pick"})
 
 
-def settle(
-    title: str, step: RecoveredStep, shapes: Mapping[str, Shape], steps: int | None, names: set[str], detach: Detach | None
-) -> Built:
+def graph_of_step(step: RecoveredStep, file: FileFacts) -> Built:
     """Return the graph of a step.
 
     A matrix product of late values is tried as it stands (the delay is before it, so that it sees zeros before step
@@ -40,17 +36,15 @@ def settle(
         The populations need one another in the same step.
     """
     try:
-        return _settled(title, step, shapes, steps, names, detach)
+        return _graph_of(step, file)
     except StepGraphError:
         later = postponed(step)
         if later is None:
             raise
-        return _settled(title, later, shapes, steps, names, detach)
+        return _graph_of(later, file)
 
 
-def _settled(
-    title: str, step: RecoveredStep, shapes: Mapping[str, Shape], steps: int | None, names: set[str], detach: Detach | None
-) -> Built:
+def _graph_of(step: RecoveredStep, file: FileFacts) -> Built:
     failure: InitialStateError | None = None
     step = _products_late(step)
     trials = [(t, False) for t in _trials(step)]
@@ -63,7 +57,7 @@ def _settled(
         except InitialStateError as error:
             failure = failure or error
             continue
-        return build(BuildPlan(title, trial, groups, states, start, shapes, steps, names, visible, detach))
+        return build(BuildPlan(file, trial, groups, states, start, visible))
     raise failure or InitialStateError("no initial state explains the file's first steps.")
 
 
@@ -78,21 +72,23 @@ def _trials(step: RecoveredStep) -> Iterator[RecoveredStep]:
 def _products_late(step: RecoveredStep) -> RecoveredStep:
     """Put the delays around matrix products before them."""
     chosen = {
-        c: d for c in step.live() if step.classes[c].op in ("linear", "conv") and (d := _use_delay(step, [c, *_bias_of(step.classes, c)]))
+        c: d
+        for c in step.live()
+        if step.classes[c].op in ("linear", "conv") and (d := _least_use_delay(step, [c, *_bias_of(step.classes, c)]))
     }
     for cls, delay in chosen.items():
         step = _moved(step, (cls,), -delay)
     return step
 
 
-def _use_delay(step: RecoveredStep, chain: list[int]) -> int:
+def _least_use_delay(step: RecoveredStep, chain: list[int]) -> int:
     if any(isinstance(r.value, Ref) and r.value.cls in chain for r in step.results):
         return 0
     uses = [o.delay for c in step.classes if c.id not in chain for o in c.operands if isinstance(o, Ref) and o.cls == chain[-1]]
     return min(uses, default=0)
 
 
-def _way(classes: list[StepClass], cls: int) -> list[int]:
+def _moves_before(classes: list[StepClass], cls: int) -> list[int]:
     """Return the classes that only rearrange, in the same step, what a class reads; the nearest first."""
     found: list[int] = []
     operand = classes[cls].operands[0]
@@ -103,7 +99,7 @@ def _way(classes: list[StepClass], cls: int) -> list[int]:
 
 
 def _delay(step: RecoveredStep, cls: int) -> int:
-    operand = step.classes[[cls, *_way(step.classes, cls)][-1]].operands[0]
+    operand = step.classes[[cls, *_moves_before(step.classes, cls)][-1]].operands[0]
     return operand.delay if isinstance(operand, Ref | InputRef) else 0
 
 
@@ -112,8 +108,8 @@ def _moved(step: RecoveredStep, chosen: tuple[int, ...], by: int | None = None) 
     for cls in chosen:
         delay = _delay(step, cls) if by is None else by
         chain = [cls, *_bias_of(classes, cls)]
-        first = _own_way(classes, cls) if by is None else cls
-        for link in [*chain, *_way(classes, cls)] if by is None else chain:
+        first = _copy_moves(classes, cls) if by is None else cls
+        for link in [*chain, *_moves_before(classes, cls)] if by is None else chain:
             shift(classes[link], -delay)
         source = classes[first].operands[0]
         if isinstance(source, Ref | InputRef):
@@ -125,9 +121,9 @@ def _moved(step: RecoveredStep, chosen: tuple[int, ...], by: int | None = None) 
     return step.changed(classes)
 
 
-def _own_way(classes: list[StepClass], cls: int) -> int:
+def _copy_moves(classes: list[StepClass], cls: int) -> int:
     """Give a class copies of its own of what rearranges its operand; return the one that reads first."""
-    for inner in _way(classes, cls):
+    for inner in _moves_before(classes, cls):
         made = classes[inner].copied()
         made.id = len(classes)
         classes.append(made)
