@@ -1,7 +1,7 @@
 """Notes in a model file's metadata: the graph it was written from, so that reading the file restores it.
 
-The notes are no authority. They come from outside like all of the file, and the front end that reads them compares the network that
-they describe with what the file computes.
+The notes are not trusted. They come from outside like the rest of the file, and the front end that reads them compares the described
+network with what the file computes.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def from_text(text: object) -> dict[str, Any]:
         It is no JSON object, or too long.
     """
     if not isinstance(text, str) or len(text) > LONGEST:
-        raise GraphDataError(f"the description is no text of at most {LONGEST:,} characters.")
+        raise GraphDataError(f"the description is not a text of at most {LONGEST:,} characters.")
     try:
         found = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise GraphDataError(f"the description is no JSON ({str(error)[:80]}).") from None
+        raise GraphDataError(f"the description is not JSON ({str(error)[:80]}).") from None
     if not isinstance(found, dict):
         raise GraphDataError(f"the description is a JSON {type(found).__name__}, not an object.")
     return found
@@ -70,7 +70,7 @@ def array_from_data(data: object) -> Array:
     Raises
     ------
     GraphDataError
-        The data are no array, or another one than they say.
+        The data are not an array, or do not fit their own shape and type.
     """
     match data:
         case {"type": str(kind), "shape": list(shape), "base64": str(text), **rest} if kind in _TYPES and not rest:
@@ -78,16 +78,18 @@ def array_from_data(data: object) -> Array:
             try:
                 content = base64.b64decode(text, validate=True)
             except (binascii.Error, ValueError):
-                raise GraphDataError("an array of the description is no base64.") from None
+                raise GraphDataError("an array of the description is not base64.") from None
             sizes = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in shape)
             if not sizes or math.prod(shape) * dtype.itemsize != len(content) or len(shape) > 32:
-                raise GraphDataError(f"an array of the description holds {len(content):,} bytes, not those of its shape {str(shape)[:60]}.")
+                raise GraphDataError(
+                    f"an array of the description has {len(content):,} bytes, which do not fit its shape {str(shape)[:60]}."
+                )
             return np.frombuffer(content, dtype).astype(np.dtype(kind)).reshape(shape)
-    raise GraphDataError("an array of the description is neither one of the file nor written out.")
+    raise GraphDataError("an array of the description is neither in the file nor in the description itself.")
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 # ---- the description -------------------------------------------------------------------------------------------------
@@ -113,7 +115,7 @@ def describe(
 ) -> str | None:
     """Return the description of `graph` as JSON, or None if it would be too long to be read.
 
-    Beside the graph it says where parameters lie that are at their model's defaults, since another tool may change them in the file.
+    It also records where parameters with their model's default values are stored, because another tool may change them in the file.
 
     Parameters
     ----------
@@ -126,7 +128,7 @@ def describe(
     values
         Node -> port -> name in the file.
     structure
-        A digest of what the file holds beside its arrays.
+        A digest of everything in the file except its arrays.
     """
 
     def stored(node: str, field: str, array: Array) -> Any:
@@ -162,13 +164,13 @@ def read_description(text: object, find_array: FindArray) -> Description:
     Raises
     ------
     SnncError
-        The text is no description, or names arrays that the file does not have.
+        The text is not a description, or names arrays that the file does not have.
     """
     data = from_text(text)
     defaults, values = (_rows(data.pop(what, None), what) for what in ("defaults", "values"))
     structure = data.pop("structure", None)
     if not isinstance(structure, str) or not all(isinstance(name, str) for row in values.values() for name in row.values()):
-        raise GraphDataError("the values of the description are no names, or its digest is no text.")
+        raise GraphDataError("the values of the description are not names, or its digest is not text.")
 
     def find(node: str, field: str, reference: Any) -> Array:
         if isinstance(reference, dict):
@@ -190,7 +192,7 @@ def read_description(text: object, find_array: FindArray) -> Description:
 
 def _rows(data: object, what: str) -> dict[str, dict[str, Any]]:
     if not isinstance(data, dict) or not all(isinstance(row, dict) for row in data.values()):
-        raise GraphDataError(f"the {what} of the description are no objects by node.")
+        raise GraphDataError(f"the {what} of the description are not objects by node.")
     return data
 
 

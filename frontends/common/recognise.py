@@ -213,7 +213,7 @@ def _fire(decay: Array, common: Mapping[str, object], options: dict[str, object]
 
 
 def _driven(model: NeuronModel) -> NeuronModel:
-    """Return a current-based model whose membrane gets a constant current besides the synaptic one."""
+    """Return a current-based model whose membrane gets a constant current in addition to the synaptic one."""
     lines = tuple(
         line
         if line.target == "syn"

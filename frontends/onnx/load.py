@@ -106,21 +106,21 @@ def _described(source: Source, notes: object, digest: object) -> tuple[Imported 
         return described(notes, file, source.array_shapes), []
     except Exception as error:  # the notes come from outside, and the file's own nodes say the same
         reason = error.text if isinstance(error, SnncError) else type(error).__name__
-        return None, [f"The file holds a description of its network by snnc that is not used, since it does not fit: {reason}"]
+        return None, [f"snnc ignores the description of the network that the file contains, because it does not fit: {reason}"]
 
 
 def _declared(model: ModelProto) -> dict[str, tuple[int | str, ...]]:
     constant = {t.name for t in model.graph.initializer}
     found = {i.name: _shape(i) for i in model.graph.input if i.name not in constant}
     if not found:
-        raise MalformedGraphError("the graph has no input besides its weights.")
+        raise MalformedGraphError("the graph has no input except its weights.")
     return found
 
 
 def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
     tensor = info.type.tensor_type
     if not info.type.HasField("tensor_type") or not tensor.HasField("shape"):
-        raise MalformedGraphError(f"the input '{info.name}' is no tensor with a declared rank; export it with its shape.")
+        raise MalformedGraphError(f"the input '{info.name}' is not a tensor with a declared rank; export it with its shape.")
     shape = tuple(
         int(d.dim_value) if d.HasField("dim_value") else (str(d.dim_param) or f"{info.name}.{k}") for k, d in enumerate(tensor.shape.dim)
     )

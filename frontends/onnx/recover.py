@@ -203,18 +203,17 @@ def _single_step(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str
     found = _try_readings(line, finished)
     graph = found.graph
     paired = ", ".join(f"{i} -> {o}" for i, o in pairs.items())
-    graph.assumptions.append(f"The file is one time step; its states are carried on as {paired}.")
+    graph.assumptions.append(f"The file is one time step; its states continue as {paired}.")
     if parts:
         graph.state_inputs = {n: graph.state_inputs[n] for n in (*state_shapes, *graph.state_inputs) if n in graph.state_inputs}
         graph.assumptions.extend(
-            f"The buffer '{n}' moves on by one entry a step; it starts with zeros, and other contents cannot be given."
-            for n in parts.buffers
+            f"The buffer '{n}' shifts by one entry per step; it starts with zeros, and other contents cannot be set." for n in parts.buffers
         )
         graph.idle_inputs |= dict.fromkeys(parts.buffers, "zeros")
     dead = [n for n in state_shapes if n not in graph.state_inputs]
     graph.idle_inputs |= dict.fromkeys(dead, "ignored")
     if dead:
-        graph.assumptions.append(f"The initial states {', '.join(dead)} have no effect in the file; values given for them are ignored.")
+        graph.assumptions.append(f"The initial states {', '.join(dead)} have no effect in the file; snnc ignores values for them.")
     return found
 
 
@@ -242,7 +241,7 @@ def _build_and_check(
         built = _graph_of_one_sample(RecoveredStep(roller.classes, axes, results, batched=False), file, error)
     if line.steps < MIN_STEPS:
         raise NoTimeError(
-            f"the file holds {line.steps} time steps; {MIN_STEPS} are needed to see how a step repeats. "
+            f"the file has {line.steps} time steps; snnc needs {MIN_STEPS} to see how a step repeats. "
             "Export more steps, or a single step with its states as inputs and outputs."
         )
     graph, found = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, line.steps), pool)

@@ -48,4 +48,4 @@ def broadcast(shapes: tuple[Shape, ...], op: str) -> Shape:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         listed = " and ".join(str(list(s)) for s in shapes)
-        raise ShapeError(f"the operands of '{op}' have the shapes {listed}, which do not fit together.") from None
+        raise ShapeError(f"the operands of '{op}' have the shapes {listed}, which cannot be broadcast together.") from None

@@ -139,7 +139,7 @@ class OperatorCall:
         """
         value = self.arguments[index] if index < len(self.arguments) else None
         if not isinstance(value, Node):
-            raise MalformedGraphError(f"{self.where}: its input {index} is missing or no tensor.")
+            raise MalformedGraphError(f"{self.where}: its input {index} is missing or not a tensor.")
         return value
 
     def nodes(self) -> list[Node]:
@@ -150,7 +150,7 @@ class OperatorCall:
         """Return a sequence input."""
         value = self.arguments[index] if index < len(self.arguments) else None
         if not isinstance(value, tuple):
-            raise MalformedGraphError(f"{self.where}: its input {index} is no sequence of tensors.")
+            raise MalformedGraphError(f"{self.where}: its input {index} is not a sequence of tensors.")
         return value
 
     def array(self, index: int, what: str) -> Array:
@@ -178,14 +178,14 @@ class OperatorCall:
         """Return an integer attribute."""
         value = self.attribute(name, default)
         if not isinstance(value, int):
-            raise MalformedGraphError(f"{self.where}: its attribute '{name}' is no integer.")
+            raise MalformedGraphError(f"{self.where}: its attribute '{name}' is not an integer.")
         return value
 
     def flag(self, name: str, default: int = 0) -> bool:
         """Return an attribute that is 0 or 1; readers interpret other values differently."""
         value = self.integer(name, default)
         if value not in (0, 1):
-            raise MalformedGraphError(f"{self.where}: its attribute '{name}' is {value}; it is 0 or 1.")
+            raise MalformedGraphError(f"{self.where}: its attribute '{name}' is {value}; it must be 0 or 1.")
         return value == 1
 
     def numbers(self, name: str, default: Shape) -> Shape:

@@ -59,7 +59,7 @@ def concat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
     """
     rest = {p.shape[:axis] + p.shape[axis + 1 :] for p in parts}
     if len(rest) != 1:
-        raise ShapeError(f"Concat on axis {axis} of the shapes {[list(p.shape) for p in parts][:6]}: they differ beside that axis.")
+        raise ShapeError(f"Concat on axis {axis} of the shapes {[list(p.shape) for p in parts][:6]}: they differ on other axes.")
     if len(parts) == 1:
         return parts[0]
     size = sum(p.shape[axis] for p in parts)

@@ -149,7 +149,7 @@ def clipped_round(call: OperatorCall, x: Node, low: Node | None, high: Node | No
 def _levels(call: OperatorCall, kind: str, x: Node, first: int, last: int) -> Node:
     """Write rounding as a sum of steps: ``floor(x) = first + (x >= first + 1) + …``; halves are rounded to even numbers."""
     if last - first > _LEVELS:
-        raise NotYetError(f"{call.where}: it rounds to {last - first + 1} levels; at most {_LEVELS} are read. Clip to fewer.")
+        raise NotYetError(f"{call.where}: it rounds to {last - first + 1} levels; snnc reads at most {_LEVELS}. Clip to fewer.")
     w = _Writer(call)
     steps = []
     for level in range(first + 1, last + 1):
@@ -164,7 +164,7 @@ def _levels(call: OperatorCall, kind: str, x: Node, first: int, last: int) -> No
 
 def _refused(call: OperatorCall) -> list[Value]:
     raise UnsupportedOperatorError(
-        f"{call.where}: {call.operation.op} ties the neurons of a layer together, or is no function of the equation language; snnc reads "
+        f"{call.where}: {call.operation.op} couples the neurons of a layer, or is not a function of the equation language; snnc reads "
         "neurons that compute elementwise. Leave it out of the exported model, or apply it to what snnc returns."
     )
 

@@ -36,7 +36,7 @@ def _level(call: OperatorCall, attribute: str, trip: int) -> SubgraphRun:
 
 def _truth(call: OperatorCall, value: Value, what: str) -> bool:
     if not isinstance(value, Node) or value.value is None:
-        raise DataDependentError(f"{call.where}: {what} depends on the network's data; snnc needs the number of steps beforehand.")
+        raise DataDependentError(f"{call.where}: {what} depends on the network's data; snnc needs the number of steps in advance.")
     return bool(value.value.reshape(-1)[0])
 
 
@@ -45,7 +45,7 @@ def _loop(call: OperatorCall) -> list[Value]:
     trips = call.ints(0, "trip count")[0] if call.has(0) else None
     go = _truth(call, call.arguments[1], "its condition") if call.has(1) else True
     if trips is not None and trips > MAX_TRIPS and not call.has(1):
-        raise OnnxLimitError(f"{call.where}: a trip count of {trips:,}; at most {MAX_TRIPS:,} are unrolled.")
+        raise OnnxLimitError(f"{call.where}: a trip count of {trips:,}; snnc unrolls at most {MAX_TRIPS:,}.")
     states = list(call.arguments[2:])
     count = len(states)
     if len(body.inputs) != count + 2 or len(body.outputs) < count + 1:
@@ -56,24 +56,24 @@ def _loop(call: OperatorCall) -> list[Value]:
     step = 0
     while go and (trips is None or step < trips):
         if step >= MAX_TRIPS:
-            raise OnnxLimitError(f"{call.where}: more than {MAX_TRIPS:,} trips; at most that many are unrolled.")
+            raise OnnxLimitError(f"{call.where}: more than {MAX_TRIPS:,} trips; snnc unrolls at most that many.")
         given: list[Value] = [call.pool.const(np.array(step, np.int64)), call.pool.const(np.array(True)), *states]
         results = call.run.inside(_level(call, "body", step), body, dict(zip(body.inputs, given, strict=True)), call.scope)
         go = _truth(call, results[0], "its condition")
         if step == 0 and trips is not None and trips > MAX_TRIPS and results[0] in (given[1], call.arguments[1]):
-            raise OnnxLimitError(f"{call.where}: a trip count of {trips:,}; at most {MAX_TRIPS:,} are unrolled.")
+            raise OnnxLimitError(f"{call.where}: a trip count of {trips:,}; snnc unrolls at most {MAX_TRIPS:,}.")
         states = results[1 : count + 1]
         _collect(call, scans, results[count + 1 :])
         step += 1
     if step == 0:
-        raise NoTimeError(f"{call.where}: it runs no step at all.")
+        raise NoTimeError(f"{call.where}: it runs no steps.")
     return [*states, *(_stack(call, parts, 0) for parts in scans)]
 
 
 def _collect(call: OperatorCall, scans: list[list[Node]], values: list[Value]) -> None:
     for parts, value in zip(scans, values, strict=True):
         if not isinstance(value, Node):
-            raise MalformedGraphError(f"{call.where}: a result that is stacked over the steps is no tensor.")
+            raise MalformedGraphError(f"{call.where}: a result that is stacked over the steps is not a tensor.")
         parts.append(value)
 
 
@@ -101,7 +101,7 @@ def _scan(call: OperatorCall) -> list[Value]:
         raise MalformedGraphError(f"{call.where}: its sequences have the lengths {sorted(lengths)}.")
     length = lengths.pop()
     if not 0 < length <= MAX_TRIPS:
-        raise (OnnxLimitError if length else NoTimeError)(f"{call.where}: {length:,} steps; 1 to {MAX_TRIPS:,} are unrolled.")
+        raise (OnnxLimitError if length else NoTimeError)(f"{call.where}: {length:,} steps; snnc unrolls 1 to {MAX_TRIPS:,}.")
     scans: list[list[Node]] = [[] for _ in range(outputs)]
     for t in range(length):
         slices = [shaping.at_index(call.pool, n, a, t) for n, a in zip(inputs, axes, strict=True)]
@@ -137,10 +137,10 @@ def _rnn(call: OperatorCall) -> list[Value]:
     if call.has(4):
         lengths = call.array(4, "lengths").reshape(-1)
         if (lengths != x.shape[1 if batch_first else 0]).any():
-            raise UnsupportedOperatorError(f"{call.where}: its samples end at different steps; snnc runs all of them to the end.")
+            raise UnsupportedOperatorError(f"{call.where}: its samples have different lengths; snnc runs all of them to the end.")
     steps, hidden = x.shape[1 if batch_first else 0], w.shape[1]
     if steps > MAX_TRIPS:
-        raise OnnxLimitError(f"{call.where}: {steps:,} steps; at most {MAX_TRIPS:,} are unrolled.")
+        raise OnnxLimitError(f"{call.where}: {steps:,} steps; snnc unrolls at most {MAX_TRIPS:,}.")
     bias = call.array(3, "bias").reshape(2, hidden) if call.has(3) else np.zeros((2, hidden), np.float32)
     state = _initial(call, x.shape[0 if batch_first else 1], hidden, batch_first)
     rows = []

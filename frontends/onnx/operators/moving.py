@@ -29,7 +29,7 @@ def gather(pool: NodePool, x: Node, axis: int, index: Array) -> Node:
     """
     ends = [0, *(np.flatnonzero(np.diff(index) != 1) + 1).tolist(), len(index)]
     if len(ends) > _MAX_PIECES:
-        raise OnnxLimitError(f"{len(ends) - 1} separate pieces of an axis of {x.shape[axis]} are joined; at most {_MAX_PIECES} are read.")
+        raise OnnxLimitError(f"{len(ends) - 1} separate pieces of an axis of {x.shape[axis]} are joined; snnc reads at most {_MAX_PIECES}.")
     parts = tuple(shaping.cut(pool, x, axis, int(index[a]), b - a) for a, b in pairwise(ends))
     return shaping.concat(pool, parts, axis)
 
@@ -132,7 +132,7 @@ def _resize(call: OperatorCall) -> list[Value]:
             raise MalformedGraphError(f"{call.where}: {len(scales)} scales for {len(axes)} axes.")
         sizes = tuple(math.floor(x.shape[a] * s) for a, s in zip(axes, scales, strict=True))
     if min(sizes, default=1) < 1:
-        raise ShapeError(f"{call.where}: the sizes {list(sizes)} hold nothing.")
+        raise ShapeError(f"{call.where}: the sizes {list(sizes)} must be 1 or more.")
     if mode not in ("nearest", "linear") or call.flag("antialias"):
         raise NotYetError(f"{call.where}: Resize by '{mode}' is not read yet; snnc reads 'nearest' and 'linear' without antialiasing.")
     for axis, size, scale in zip(axes, sizes, scales, strict=True):
@@ -241,7 +241,7 @@ def _cumulative(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     axis = call.axis(call.ints(1, "axis")[0], len(x.shape))
     if call.flag("reverse") or call.flag("exclusive"):
-        raise NotYetError(f"{call.where}: CumSum is read from the first entry on, each entry included; not reversed, not exclusive.")
+        raise NotYetError(f"{call.where}: snnc reads CumSum without 'reverse' and 'exclusive'.")
     if x.shape[axis] > _MAX_PIECES:
         raise OnnxLimitError(f"{call.where}: it adds up {x.shape[axis]} entries; at most {_MAX_PIECES} are read.")
     parts = [shaping.cut(call.pool, x, axis, 0, 1)]

@@ -23,7 +23,7 @@ def _einsum(call: OperatorCall) -> list[Value]:
     terms, result = _terms(call, text, [len(n.shape) for n in nodes])
     for term, node in zip(terms, nodes, strict=True):
         if len(set(term)) != len(term):
-            raise UnsupportedOperatorError(f"{call.where}: the equation {text!r} reads a diagonal; snnc does not.")
+            raise UnsupportedOperatorError(f"{call.where}: the equation {text!r} reads a diagonal, which snnc does not support.")
         _check_sizes(call, terms, nodes, term, node)
     if len(nodes) > 2:
         raise UnsupportedOperatorError(
@@ -46,7 +46,7 @@ def _terms(call: OperatorCall, text: str, ranks: list[int]) -> tuple[list[str], 
     left, arrow, result = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
-        raise MalformedGraphError(f"{call.where}: the equation {text!r} names {len(terms)} operands and has {len(ranks)}.")
+        raise MalformedGraphError(f"{call.where}: the equation {text!r} names {len(terms)} operands, but the node has {len(ranks)}.")
     hidden = max((r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True) if "..." in t), default=0)
     free = [c for c in _LETTERS if c not in text][: max(0, hidden)]
     terms = [t.replace("...", "".join(free[len(free) - (r - len(t.replace("...", ""))) :])) for t, r in zip(terms, ranks, strict=True)]
@@ -184,8 +184,9 @@ def _gemm(call: OperatorCall) -> list[Value]:
     if b.value is None and a.value is not None:
         raise UnsupportedOperatorError(
             f"{call.where}: it multiplies a constant {list(a.shape)} by values {list(b.shape)} from the left, which mixes the entries of "
-            "their first axis (time, in a parallel spiking neuron); snnc runs one step after the other. Use a neuron that has a step, or "
-            "export one."
+            "their first axis (time, in a parallel spiking neuron); snnc runs step by step. Use a neuron that "
+            "computes one step at a time, or "
+            "export one step."
         )
     if b.value is None or len(b.shape) != 2 or len(a.shape) != 2:
         raise UnsupportedOperatorError(f"{call.where}: snnc reads Gemm of a matrix with a constant matrix.")

@@ -22,13 +22,13 @@ def _constant(call: OperatorCall) -> list[Value]:
         if value is not None:
             kind = np.float32 if "float" in name else np.int64
             return [call.pool.const(value if isinstance(value, np.ndarray) else np.array(value, kind))]
-    raise UnsupportedOperatorError(f"{call.where}: it holds no tensor and no number.")
+    raise UnsupportedOperatorError(f"{call.where}: it has neither a tensor nor a number.")
 
 
 def _constant_of_shape(call: OperatorCall) -> list[Value]:
     shape = call.ints(0, "shape")
     if min(shape, default=0) < 0:
-        raise ShapeError(f"{call.where}: the shape {list(shape)} is negative.")
+        raise ShapeError(f"{call.where}: the shape {list(shape)} has a negative size.")
     check_size(shape, call.where, MAX_CONSTANT)
     value = call.attribute("value")
     fill: Array = value if isinstance(value, np.ndarray) else np.zeros(1, np.float32)
@@ -91,7 +91,7 @@ def _unsqueeze(call: OperatorCall) -> list[Value]:
     rank = len(x.shape) + len(given)
     axes = {call.axis(a, rank) for a in given}
     if len(axes) < len(given):
-        raise MalformedGraphError(f"{call.where}: its axes {list(given)} name one axis twice.")
+        raise MalformedGraphError(f"{call.where}: its axes {list(given)} list an axis twice.")
     rest = iter(x.shape)
     return [shaping.reshape(call.pool, x, tuple(1 if k in axes else next(rest) for k in range(rank)))]
 
@@ -101,7 +101,7 @@ def _transpose(call: OperatorCall) -> list[Value]:
     order = call.attribute("perm")
     given = order if isinstance(order, tuple) else tuple(reversed(range(len(x.shape))))
     if sorted(given) != list(range(len(x.shape))):
-        raise MalformedGraphError(f"{call.where}: {list(given)} is no order of the axes of {list(x.shape)}.")
+        raise MalformedGraphError(f"{call.where}: {list(given)} is not a permutation of the axes of {list(x.shape)}.")
     return [shaping.transpose(call.pool, x, given)]
 
 
@@ -172,7 +172,7 @@ def _gather_nd(call: OperatorCall) -> list[Value]:
     depth = index.shape[-1] if index.ndim else 0
     if call.integer("batch_dims") or not 1 <= depth <= len(x.shape):
         raise UnsupportedOperatorError(
-            f"{call.where}: snnc reads places along the first axes of a value, {list(x.shape)}, without batch_dims."
+            f"{call.where}: snnc reads indices into the first axes of a value, here of shape {list(x.shape)}, without batch_dims."
         )
     sizes = np.array(x.shape[:depth])
     if index.size and not ((-sizes <= index).all() and (index < sizes).all()):
@@ -282,19 +282,19 @@ def _scatter_elements(call: OperatorCall) -> list[Value]:
 
 def _index(call: OperatorCall) -> Array:
     if call.attribute("reduction", "none") not in ("none", b"none"):
-        raise UnsupportedOperatorError(f"{call.where}: a scatter that adds to what is there is not read; use an addition.")
+        raise UnsupportedOperatorError(f"{call.where}: snnc does not read a scatter with a reduction; use an addition.")
     return call.array(1, "index").astype(np.int64)
 
 
 def _check_range(call: OperatorCall, index: Array, sizes: tuple[int, ...]) -> None:
     limits = np.array(sizes)
     if (index < -limits).any() or (index >= limits).any():
-        raise ShapeError(f"{call.where}: it writes outside of the {list(sizes)} entries that there are.")
+        raise ShapeError(f"{call.where}: it writes outside the {list(sizes)} entries of the first axes.")
 
 
 def _scattered(call: OperatorCall) -> UnsupportedOperatorError:
     return UnsupportedOperatorError(
-        f"{call.where}: it writes to scattered places; snnc reads neighbouring entries of one axis (outputs[t] = y). "
+        f"{call.where}: it writes to scattered places; snnc reads consecutive entries of one axis (outputs[t] = y). "
         "Collect the values in a list and stack them."
     )
 

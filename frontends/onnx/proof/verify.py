@@ -64,7 +64,9 @@ def verify(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trac
     share = MAX_WORK / max(1, work)
     if share < 1:
         limit = max(MIN_CHECKED, int(share * inputs.steps))
-        notes.append(f"The network was compared with the file over the first {limit} steps only; all of them take too long.")
+        notes.append(
+            f"The network was compared with the file over the first {limit} steps only; comparing all of them would take too long."
+        )
         outputs = [w for w in outputs if w.rows]
     failure: SelfCheckError | None = None
     for seed in range(_SEEDS if folded else _ROUNDS if work < _SMALL_WORK else 1):

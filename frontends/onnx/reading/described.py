@@ -66,7 +66,7 @@ def described(text: object, file: File, given: Mapping[str, Shape] | None = None
     if {*inputs, *graph.state_inputs} != set(file.inputs) or set(outputs) != set(file.outputs):
         raise DescriptionError("its inputs and outputs are not those of the file.")
     if description.structure != file.structure:
-        raise DescriptionError("somebody changed the nodes of the file.")
+        raise DescriptionError("the nodes of the file have changed since snnc wrote it.")
     ports = verify_graph(graph)
     found, nodes = _run(description, ports, file, _check_inputs(graph, ports, file.inputs))
     _check_work(graph, ports, found, list(nodes.values()))
@@ -106,12 +106,12 @@ def _inputs(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
     found: dict[str, int] = {"batch": _BATCH, "time": graph.steps or _STEPS}
     for name, pattern in patterns.items():
         if len(pattern) != len(declared[name]):
-            raise DescriptionError(f"its input {name!r} has the shape {pattern}, and {list(declared[name])} in the file.")
+            raise DescriptionError(f"its input {name!r} has the shape {pattern}, but {list(declared[name])} in the file.")
         found |= {p: n for p, n in zip(pattern, declared[name], strict=True) if isinstance(p, str) and isinstance(n, int)}
     shapes = {name: tuple(found[p] if isinstance(p, str) else p for p in pattern) for name, pattern in patterns.items()}
     for name, shape in shapes.items():
         if any(isinstance(n, int) and n != m for n, m in zip(declared[name], shape, strict=True)):
-            raise DescriptionError(f"its input {name!r} has the shape {list(shape)}, and {list(declared[name])} in the file.")
+            raise DescriptionError(f"its input {name!r} has the shape {list(shape)}, but {list(declared[name])} in the file.")
     axes = {name: axis for name, op in operations.items() if (axis := op.layout.time_axis) is not None}
     return Inputs(axes, shapes, found["time"])
 
@@ -168,7 +168,7 @@ def _check_work(graph: Graph, ports: PortMap, found: Imported, outputs: list[Nod
     samples = max(math.prod(found.inputs.shapes[n]) // size(op.shape) for n, op in graph.of_type(Input))
     described = samples * work_of(graph, ports)
     if too_much(described, of_file):
-        raise DescriptionError(f"its network takes {described:,} operations, and the file {of_file:,}.")
+        raise DescriptionError(f"its network takes {described:,} operations, but the file {of_file:,}.")
     if of_file > MAX_WORK:
         raise DescriptionError(f"the file takes {of_file:,} operations in {found.inputs.steps} steps, too many to check it.")
 

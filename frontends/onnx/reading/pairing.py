@@ -59,7 +59,7 @@ def pair_states(inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
     if found is None:
         raise StatePairError(
             f"the inputs {', '.join(states)} look like states of a single step, but the outputs {', '.join(names)} do not pair with them; "
-            "return for each state its new value, in the shape of the input."
+            "for each state, return its new value in the shape of the input."
         )
     same = np.equal.outer(*[[n.id for n in outputs.values()]] * 2)
     guessed = tuple(n for k, n in enumerate(states) if _is_ambiguous(cost, found, k, same))
@@ -72,8 +72,8 @@ def guess_notes(pairs: Pairs) -> list[str]:
         return []
     listed = ", ".join(f"{n} -> {pairs.outputs[n]}" for n in pairs.guessed)
     return [
-        f"The pairs {listed} are a guess by their order in the file: what they are computed from and their names allow others too; "
-        "where they are wrong, name each output after its input, with '_out'."
+        f"The pairs {listed} are a guess based on their order in the file; names and computations allow other pairs too. "
+        "If a pair is wrong, name each output after its input, with the suffix '_out'."
     ]
 
 

@@ -46,7 +46,7 @@ def size_of(path: Path) -> int:
     """
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
-        raise UnreadableFileError(f"{path} is no regular file; save the model as one.")
+        raise UnreadableFileError(f"{path} is not a regular file; save the model as a regular file.")
     return found.st_size
 
 
@@ -61,7 +61,9 @@ def read_model(path: Path) -> ModelProto:
     try:
         size = size_of(path)
         if size > MAX_FILE:
-            raise UnreadableFileError(f"{path} holds {size:,} bytes; ONNX files end at {MAX_FILE:,}. Use external data for the weights.")
+            raise UnreadableFileError(
+                f"{path} has {size:,} bytes; ONNX files have at most {MAX_FILE:,}. Use external data for the weights."
+            )
         data = path.read_bytes()
     except OSError as error:
         raise UnreadableFileError(f"{path} cannot be read: {error.strerror or error}.") from None
@@ -71,9 +73,9 @@ def read_model(path: Path) -> ModelProto:
     try:
         model.ParseFromString(data)
     except (DecodeError, RecursionError, ValueError):
-        raise UnreadableFileError(f"{path} is no ONNX model, or is truncated ({size:,} bytes); export it again.") from None
+        raise UnreadableFileError(f"{path} is not an ONNX model, or is truncated ({size:,} bytes); export it again.") from None
     if not model.HasField("graph") or model.ir_version < 1:
-        raise UnreadableFileError(f"{path} is no ONNX model: it holds no graph; export it again.")
+        raise UnreadableFileError(f"{path} is not an ONNX model: it has no graph; export it again.")
     _check_opset(model)
     described = any(p.key == KEY for p in model.metadata_props)
     digest = structure(model) if described else ""
@@ -92,7 +94,7 @@ def read_model(path: Path) -> ModelProto:
 def read_outline(path: Path) -> ModelProto:
     """Return the model of a file that :func:`read_model` has accepted, local functions inlined, with small external data only.
 
-    Shapes and indices are small, and ONNX Runtime wants them in the model; it finds large weights beside it.
+    ONNX Runtime needs small tensors (shapes and indices) in the model; it finds large weights in the model's folder.
     """
     model = inline(onnx.load(str(path), load_external_data=False))
     for graph in _graphs(model.graph):
@@ -126,10 +128,11 @@ def _note_digest(model: ModelProto, digest: str) -> None:
 def _check_opset(model: ModelProto) -> None:
     opset, newest = opset_of(model), onnx.defs.onnx_opset_version()
     if not opset:
-        raise OpsetError("the model names no opset of ONNX's own operators, so they have no meaning; export it again.")
+        raise OpsetError("the model declares no opset for ONNX's own operators; export it again.")
     if opset > newest:
         raise OpsetError(
-            f"the model uses opset {opset}; the installed onnx {onnx.__version__} knows up to {newest}. Update onnx or export an older one."
+            f"the model uses opset {opset}; the installed onnx {onnx.__version__} supports up to {newest}. Update "
+            f"onnx or export an older one."
         )
     if opset < OLDEST_OPSET:
         raise OpsetError(f"the model uses opset {opset}; snnc reads {OLDEST_OPSET} to {newest}. Export it with a later opset_version.")
@@ -177,14 +180,14 @@ def _check_graph(graph: GraphProto, outer: set[str], level: int) -> None:
     inputs = [i.name for i in graph.input]
     own = {t.name for t in graph.initializer} | set(inputs)
     if len(set(inputs)) != len(inputs):
-        raise MalformedGraphError(f"two inputs of the graph '{graph.name}' have one name.")
+        raise MalformedGraphError(f"two inputs of the graph '{graph.name}' have the same name.")
     if len(own) < len(graph.initializer) + len(set(inputs) - {t.name for t in graph.initializer}):
-        raise MalformedGraphError(f"two initializers of the graph '{graph.name}' have one name.")
+        raise MalformedGraphError(f"two initializers of the graph '{graph.name}' have the same name.")
     made: dict[str, int] = {}
     for k, node in enumerate(graph.node):
         for name in node.output:
             if name and (name in made or name in own):
-                raise MalformedGraphError(f"two values are called '{name}'; the second is made by a {node.op_type} node.")
+                raise MalformedGraphError(f"two values have the name '{name}'; the second comes from a {node.op_type} node.")
             made[name] = k
     visible = outer | own
     for k, node in enumerate(graph.node):
@@ -201,7 +204,7 @@ def _check_node(graph: GraphProto, index: int, visible: set[str], made: dict[str
     if node.domain not in _OWN_DOMAINS:
         raise ForeignOperatorError(f"{where} is of the domain '{node.domain}'; snnc reads ONNX's own operators only.")
     if not all(isinstance(text, str) for text in (node.op_type, node.name, *node.input, *node.output)):
-        raise UnreadableFileError(f"{where}: its names are no valid text; the file is damaged, export it again.")
+        raise UnreadableFileError(f"{where}: its names are not valid text; the file is damaged, export it again.")
     if not onnx.defs.has(node.op_type):
         raise ForeignOperatorError(f"{where}: ONNX defines no operator '{node.op_type}'.")
     schema = onnx.defs.get_schema(node.op_type)
@@ -210,7 +213,9 @@ def _check_node(graph: GraphProto, index: int, visible: set[str], made: dict[str
     for name in node.input:
         if name and name not in visible:
             if made.get(name, -1) >= index:
-                raise MalformedGraphError(f"{where} reads '{name}', which a later node makes: a cycle, or nodes out of order.")
+                raise MalformedGraphError(
+                    f"{where} reads '{name}', which a later node computes: the graph has a cycle, or its nodes are out of order."
+                )
             raise MalformedGraphError(f"{where} reads '{name}', which no node, input or initializer defines.")
     for attribute in node.attribute:
         if attribute.HasField("g"):
@@ -235,10 +240,14 @@ def _load_external(tensor: TensorProto, name: str, path: Path) -> None:
     location = entries.get("location", "")
     folder = path.resolve().parent
     if not isinstance(location, str):
-        raise ExternalDataError(f"the tensor '{name}' names its file by no valid text; the file is damaged, export it again.")
+        raise ExternalDataError(
+            f"the name of the external file of tensor '{name}' is not valid text; the model is damaged, export it again."
+        )
     target = (folder / location).resolve()
     if not location or Path(location).is_absolute() or not target.is_relative_to(folder):
-        raise ExternalDataError(f"the tensor '{name}' lies in '{location}', outside the model's folder {folder}; snnc does not read it.")
+        raise ExternalDataError(
+            f"the data of tensor '{name}' are in '{location}', outside the model's folder {folder}; snnc does not read it."
+        )
     dtype = _dtype(tensor, name)
     wanted = math.prod(tensor.dims) * dtype.itemsize
     check_size(tuple(tensor.dims), f"the tensor '{name}'")
@@ -254,7 +263,9 @@ def _load_external(tensor: TensorProto, name: str, path: Path) -> None:
             file.seek(offset)
             tensor.raw_data = file.read(length)
     except (OSError, ValueError) as error:
-        raise ExternalDataError(f"the data of tensor '{name}' cannot be read from '{target}': {error}. Keep it beside the model.") from None
+        raise ExternalDataError(
+            f"the data of tensor '{name}' cannot be read from '{target}': {error}. Keep that file in the model's folder."
+        ) from None
     tensor.data_location = TensorProto.DEFAULT
     del tensor.external_data[:]
 
@@ -285,4 +296,4 @@ def _check_tensor(tensor: TensorProto, name: str) -> None:
             raise TensorError(f"the tensor '{name}' of shape {list(tensor.dims)} cannot be read: {str(error)[:200]}") from None
         if not np.isfinite(values).all():
             bad = int(values.size - np.isfinite(values).sum())
-            raise NotFiniteTensorError(f"the tensor '{name}' holds {bad} NaN or infinite value(s) of {values.size}; repair the model.")
+            raise NotFiniteTensorError(f"the tensor '{name}' has {bad} NaN or infinite value(s) among {values.size}; repair the model.")

@@ -198,7 +198,7 @@ class _Builder:
         defaults = {k: (1.0 if k == "threshold" else 0.0) for k in parameters}
         model = NeuronModel("custom", named.ports, dict.fromkeys(named.deep.values(), 0.0), defaults, named.lines, outputs)
         if not made.ports:
-            raise StepGraphError("neurons that read nothing but their own state are not read; every population needs an input.")
+            raise StepGraphError("snnc does not read neurons that read only their own state; every population needs an input.")
         facts = recognise(model, parameters)
         if facts is not None:
             model = NeuronModel(facts.name, model.inputs, model.states, model.parameters, model.equations, model.outputs)

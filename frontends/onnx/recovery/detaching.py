@@ -48,7 +48,7 @@ def strip_marks(classes: list[StepClass]) -> None:
 
 
 def _through(classes: list[StepClass], operand: Operand) -> tuple[Operand, bool]:
-    """Return what is behind the marks of an operand, and whether there are any."""
+    """Return what an operand reads through marks, and whether there are any."""
     cut = False
     while isinstance(operand, Ref) and classes[operand.cls].op == "detach":
         operand, cut = delayed(classes[operand.cls].operands[0], operand.delay), True
@@ -271,7 +271,7 @@ def check_rule(rule: str) -> Detach:
     for known in DETACHES:
         if rule == known:
             return known
-    raise DetachError(f"detach={rule!r} is not known; it is one of {', '.join(map(repr, DETACHES))}.")
+    raise DetachError(f"detach={rule!r} is unknown; choose one of {', '.join(map(repr, DETACHES))}.")
 
 
 def with_rule(graph: Graph, rule: Detach) -> None:
@@ -294,7 +294,7 @@ def sentence(graph: Graph, rule: Detach) -> list[str]:
 
 _MEANINGS: Final[Mapping[Detach, str]] = {
     "reset": "a neuron's spike is a constant where it resets the neuron",
-    "none": "they pass every spike, also where it resets a neuron",
+    "none": "they pass through every spike, even where it resets a neuron",
     "all": "a neuron's spike is a constant wherever the neuron itself reads it",
 }
 

@@ -21,7 +21,7 @@ from snnc.frontends.onnx.reroll.step import Result
 from snnc.frontends.onnx.reroll.timeline import GraphTimeline, StepWindow, extend, summands, unscaled, windowed
 
 _MAX_POST: Final = 40
-"""Operations behind a summary over time that are looked through."""
+"""Operations after a summary over time through which it is searched."""
 
 
 def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Result:
@@ -30,7 +30,7 @@ def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Resu
     Raises
     ------
     ReadoutError
-        It is no value of a step and no summary over the steps.
+        It is neither a value of a step nor a summary over the steps.
     """
     line = roller.line
     if output.value is not None:
@@ -88,8 +88,8 @@ def _check_parts(line: GraphTimeline, name: str, output: Node, node: Node, after
         return
     if late == list(range(line.steps)) and _joins(node, after):
         raise ReadoutError(
-            f"the output '{name}' of shape {list(output.shape)} joins the steps along an axis that holds something else too (the batch or "
-            "neurons); stack them along an axis of their own (torch.stack instead of torch.cat, and no flatten or view over that axis)."
+            f"the output '{name}' of shape {list(output.shape)} joins the steps along an axis that also holds something else (the batch or "
+            "neurons); stack them along a separate axis (torch.stack instead of torch.cat, and no flatten or view over that axis)."
         )
     raise TimeMixingError(
         f"the output '{name}' is made from {len(late)} values that do not follow the steps of the input one by one (reversed, strided or "
@@ -99,7 +99,7 @@ def _check_parts(line: GraphTimeline, name: str, output: Node, node: Node, after
 
 
 def _joins(stack: Node, after: list[Node]) -> bool:
-    """Return whether the axis of a stack of steps, followed through the nodes behind it, holds something else too at the end."""
+    """Return whether the axis of a stack of steps, followed through the nodes after it, also holds something else at the end."""
     axis, shape = stack.attrs[0], stack.shape
     joined = shape[axis] != len(stack.inputs)
     for node in after:
@@ -212,7 +212,7 @@ def _accumulation(pool: NodePool, line: GraphTimeline, name: str, node: Node) ->
     if kind not in ("sum", "mean") or len(window.rows) != line.steps:
         what = "of some steps only" if kind in ("sum", "mean") else "over the steps"
         raise ReadoutError(
-            f"the output '{name}' goes on to compute with the {kind} {what}; snnc reads that with the sum and mean over all steps only. "
+            f"the output '{name}' computes further with the {kind} {what}; snnc supports this only for the sum and mean over all steps. "
             "Return the values of all steps, or the summary itself."
         )
     total = window.rows[0]
@@ -224,7 +224,7 @@ def _accumulation(pool: NodePool, line: GraphTimeline, name: str, node: Node) ->
 
 
 def _summed_without_time(roller: Roller, name: str, output: Node) -> Result | None:
-    """Roll up an output that adds up its steps where no input tells the time."""
+    """Roll up an output that adds up its steps where no input has a time axis."""
     steps = roller.line.steps
     parts, scale = summands(output)
     kind: Readout | None = "sum" if scale == 1.0 else "mean" if np.isclose(scale * steps, 1, rtol=1e-5) else None

@@ -25,7 +25,7 @@ def graph_of_step(step: RecoveredStep, file: FileFacts) -> Built:
     """Return the graph of a step.
 
     A matrix product of late values is tried as it stands (the delay is before it, so that it sees zeros before step
-    0) and, where the first steps say otherwise, with the delay behind it (so that nothing at all arrives in step 0). Initial states
+    0) and, where the first steps say otherwise, with the delay after it (so that nothing arrives in step 0). Initial states
     that the file shows are tried first, others are searched for last.
 
     Raises

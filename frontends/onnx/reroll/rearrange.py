@@ -2,7 +2,7 @@
 
 Transposes, gathers, shuffles and paddings between two layers become one `pick`: each of its values is a value of a source, or a constant.
 A matrix product over the last of several axes is a convolution with a kernel of 1 between two picks. Padding goes into the convolution
-behind it, and a pick into the columns of the matrix product behind it.
+after it, and a pick into the columns of the matrix product after it.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class _Tracer:
             here = np.flatnonzero((local >= self._starts[k]) & (local < self._starts[k + 1]))
             places = list(np.unravel_index(local[here] - self._starts[k], shape))
             if axis is not None and places[axis].any():
-                raise StepGraphError("a step moves values from one sample of a batch to another; snnc runs each sample by itself.")
+                raise StepGraphError("a step moves values from one sample of a batch to another; snnc runs each sample separately.")
             inner = tuple(d for a, d in enumerate(shape) if a != axis)
             rest = tuple(p for a, p in enumerate(places) if a != axis)
             index[here] = position + (np.ravel_multi_index(rest, inner) if inner else 0)
@@ -184,7 +184,7 @@ def _as_pick(step: RecoveredStep, made: StepClass, tracer: _Tracer) -> None:
     made.op, made.attrs, made.operands = "pick", (pick,), list(tracer.sources)
 
 
-# ---- into the layer behind -------------------------------------------------------------------------------------------
+# ---- into the layer after it -------------------------------------------------------------------------------------------
 
 
 def _absorb_pick(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:

@@ -43,7 +43,7 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
         if not changed:
             break
     else:
-        raise TimeMixingError("the steps depend on one another in a circle; snnc reads causal models only.")
+        raise TimeMixingError("the steps depend on each other in a cycle; snnc reads causal models only.")
     if any(lead):
         for made in classes:
             made.operands = [_moved(o, lead, lead[made.id]) for o in made.operands]

@@ -152,7 +152,7 @@ class Roller:
         if len(live) == 1 and len(steps) > 2:
             raise TimeVaryingError(
                 f"step {last_time} computes '{last.op}' where all other steps use a constant; snnc compiles one step that repeats. "
-                "Where a signal takes several steps to come around, a short file shows it only once: export more steps."
+                "If a signal takes several steps to return, a short file shows it only once; export more steps."
             )
         if len(live) > 1 and len({n.id for n in steps.values()}) == 1:
             return self._static(last)
@@ -202,7 +202,7 @@ class Roller:
             return InputRef(str(node.attrs[0]), 0, node.shape)
         if self.line.latest[node.id] >= 0:
             raise TimeMixingError(
-                f"every step reads the same value of step {self.line.latest[node.id]}; snnc reads models that run one step after the other."
+                f"every step reads the same value of step {self.line.latest[node.id]}; snnc reads models that run step by step."
             )
         known = self._where.get(node.id)
         if known is not None:
@@ -240,7 +240,7 @@ class Roller:
         evidence = len(made.nodes)
         if evidence < 2 and len(steps) > 1:
             raise TimeVaryingError(
-                f"no two steps in a row compute '{last.op}' alike (step {last_time} of {self.line.steps}); "
+                f"no two consecutive steps compute '{last.op}' in the same way (step {last_time} of {self.line.steps}); "
                 "the model changes from step to step."
             )
         ref = Ref(made.id, delay)
@@ -281,13 +281,13 @@ class Roller:
     def _unify_input(self, name: str, delay: int, t: int, node: Node) -> None:
         if name not in self.line.axes:
             if node.op != "input" or node.attrs[0] != name:
-                raise TimeVaryingError(f"step {t} reads something else than the input '{name}'.")
+                raise TimeVaryingError(f"step {t} does not read the input '{name}', as the other steps do.")
             return
         read = self.line.input_step(node)
         found = f"step {read[1]}" if read else "no single step"
         if read != (name, t - delay) and not (t < delay and node.value is not None and not node.value.any()):
             raise TimeMixingError(
-                f"step {t} reads {found} of the input '{name}' where its neighbours read step t - {delay}; "
+                f"step {t} reads {found} of the input '{name}' where the steps around it read step t - {delay}; "
                 "snnc reads the sequence in order."
             )
 

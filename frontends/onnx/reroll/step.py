@@ -81,7 +81,7 @@ class RecoveredStep:
         return tuple(d for k, d in enumerate(shape) if k != batch) or (1,)
 
     def graph_shape(self, cls: int) -> Shape:
-        """Return the shape that the values of a class have in the graph: what stands behind the batch axis."""
+        """Return the shape that the values of a class have in the graph: the axes after the batch axis."""
         shape, batch = self.classes[cls].shape, self.batch[cls]
         if batch is None or math.prod(shape[:batch]) != 1:
             return self.samples[cls]
@@ -97,7 +97,7 @@ class RecoveredStep:
         """
         shape, batch = self.shape_and_batch(operand)
         if batch is None and shape[0] != 1:
-            raise StepGraphError(f"a layer over windows reads {list(shape)}, whose first axis is no batch.")
+            raise StepGraphError(f"a layer over windows reads {list(shape)}, whose first axis is not the batch.")
         return shape[1:]
 
     def inner_axis(self, operand: Operand, axis: int) -> int:
@@ -110,7 +110,7 @@ class RecoveredStep:
         """
         batch = self.shape_and_batch(operand)[1]
         if axis == batch:
-            raise StepGraphError("a layer runs over the samples of a batch; snnc runs each sample by itself.")
+            raise StepGraphError("a layer runs over the samples of a batch; snnc runs each sample separately.")
         return axis - (batch is not None and axis > batch)
 
     def shape_and_batch(self, operand: Operand) -> tuple[Shape, int | None]:
@@ -246,7 +246,7 @@ def _batch(step: RecoveredStep, made: StepClass, found: list[int | None]) -> int
             fits = [k for k, d in enumerate(made.shape) if d == shape[batch] and math.prod(made.shape[:k]) == outer]
             if not fits:
                 raise StepGraphError(
-                    f"a reshape of {list(shape)} to {list(made.shape)} mixes the samples of a batch; snnc runs each sample by itself. "
+                    f"a reshape of {list(shape)} to {list(made.shape)} mixes the samples of a batch; snnc runs each sample separately. "
                     "Keep the batch an axis of its own (flatten(1) instead of flatten(0) or view(-1))."
                 )
             return fits[0]
@@ -254,19 +254,19 @@ def _batch(step: RecoveredStep, made: StepClass, found: list[int | None]) -> int
             return made.attrs.index(batch)
         case "concat":
             if made.attrs[0] == batch:
-                raise StepGraphError("a Concat joins the samples of a batch; snnc runs each sample by itself.")
+                raise StepGraphError("a Concat joins the samples of a batch; snnc runs each sample separately.")
         case "reduce":
             if batch in made.attrs[1]:
                 raise StepGraphError(
-                    "a reduction runs over the samples of a batch; snnc runs each sample by itself. "
+                    "a reduction runs over the samples of a batch; snnc runs each sample separately. "
                     "Return one value a sample, and sum them afterwards."
                 )
         case "linear":
             if batch == len(shape) - 1:
-                raise StepGraphError("a matrix product runs over the samples of a batch; snnc runs each sample by itself.")
+                raise StepGraphError("a matrix product runs over the samples of a batch; snnc runs each sample separately.")
         case "conv" | "pool":
             if batch:
-                raise StepGraphError(f"the layer '{made.op}' runs over the samples of a batch; snnc runs each sample by itself.")
+                raise StepGraphError(f"the layer '{made.op}' runs over the samples of a batch; snnc runs each sample separately.")
     return len(made.shape) - (len(shape) - batch)
 
 
@@ -292,8 +292,9 @@ def check_operations(step: RecoveredStep) -> None:
             continue
         if made.op == "input":
             raise TimeMixingError(
-                f"every step reads the whole sequence {list(made.shape)} of the input '{made.attrs[0]}' (its mean over time, say); snnc "
-                "runs one step after the other. Prepare the input before it goes into the network."
+                f"every step reads the whole sequence {list(made.shape)} of the input '{made.attrs[0]}' (for example "
+                f"its mean over time); snnc "
+                "runs step by step. Prepare the input before it goes into the network."
             )
         if made.op in ("floor", "ceil", "round"):
             raise NotYetError(

@@ -83,7 +83,7 @@ def check_extent(shapes: Mapping[str, Shape], axes: Mapping[str, int]) -> None:
         steps = 1 if axis is None else shape[axis]
         if steps > MAX_TRIPS:
             raise OnnxLimitError(
-                f"the input '{name}' of shape {list(shape)} has {steps:,} time steps; at most {MAX_TRIPS:,} are unrolled. Export fewer "
+                f"the input '{name}' of shape {list(shape)} has {steps:,} time steps; snnc unrolls at most {MAX_TRIPS:,}. Export fewer "
                 "steps, or a single step with its states as inputs and outputs."
             )
         check_size(tuple(n for a, n in enumerate(shape) if a != axis), f"a step of the input '{name}'", MAX_CONSTANT)
@@ -179,7 +179,7 @@ def windowed(pool: NodePool, line: GraphTimeline, output: Node, axis: int) -> St
 
 
 def _leads_to_stack(line: GraphTimeline, node: Node, axis: int) -> bool:
-    """Return whether `axis` leads down to a stack of values of different steps, without making slices of all that lies between."""
+    """Return whether `axis` leads down to a stack of values of different steps, without making slices of the nodes between."""
     for _ in range(_MAX_DEPTH):
         if node.value is not None:
             return False
@@ -242,8 +242,8 @@ def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimelin
             return timeline(pool, {}, len(parts))
     if any(n.op in ("gt", "ge") and n.value is None for n in ancestors(outputs.values()).values()):
         raise StateLossError(
-            "the file holds spiking neurons but carries no state from step to step: the export has lost it (snnTorch's init_hidden=True, "
-            "a neuron of SpikingJelly or Norse that keeps its state to itself). "
+            "the file has spiking neurons but carries no state from step to step: the export lost it (snnTorch's init_hidden=True, "
+            "a neuron of SpikingJelly or Norse that hides its state). "
             "Export the whole loop over time, or a step with its states as inputs and outputs."
         )
     raise NoTimeError(

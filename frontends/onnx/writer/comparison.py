@@ -23,7 +23,7 @@ class Comparison:
     spikes
         Whether all values of both are 0 or 1; then they must be equal.
     mismatches, values
-        How many differ (by more than the tolerance, where they are no spikes), of how many.
+        How many differ (by more than the tolerance, unless they are spikes), of how many.
     largest
         Largest difference; None if the shapes differ or a value is not finite.
     step, sample
@@ -90,7 +90,7 @@ class PortComparison:
     fires
         Whether its values are spikes, which must be equal.
     values, mismatches
-        How many were compared, and how many differ (by more than the tolerance, where they are no spikes).
+        How many were compared, and how many differ (by more than the tolerance, unless they are spikes).
     by_step
         Mismatching spikes of each step, or the largest difference of each step (None: not finite); a step that the other side does
         not compute is 0 here and not among `compared`.
@@ -170,7 +170,7 @@ def random_arrays(
     fixed
         (input, axis in the layout of the graph) -> size that the model fixes, or None.
     check
-        Refuses numbers of steps and samples for which there is no room, before anything is drawn.
+        Refuses numbers of steps and samples that exceed the memory, before anything is drawn.
 
     Raises
     ------

@@ -76,7 +76,7 @@ def _serialised(model: ModelProto, path: Path) -> bytes:
         found: bytes = model.SerializeToString()
     except ValueError as error:
         raise WeightsTooLargeError(
-            f"{str(path)!r} would exceed the 2 GiB of an ONNX file even with its weights beside it ({error}); split the network."
+            f"{str(path)!r} would exceed the 2 GiB of an ONNX file even with its weights in a second file ({error}); split the network."
         ) from None
     return found
 
@@ -85,4 +85,6 @@ def _check(file: Path) -> None:
     try:
         checker.check_model(str(file), full_check=False)
     except (onnx.checker.ValidationError, ValueError) as error:
-        raise CheckerError(f"ONNX's checker refuses the written model, a fault of snnc; please report it: {str(error)[:300]}") from None
+        raise CheckerError(
+            f"ONNX's checker refuses the written model; this is a bug in snnc, please report it: {str(error)[:300]}"
+        ) from None

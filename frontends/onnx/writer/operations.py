@@ -88,7 +88,7 @@ def print_operation(to: Builder, name: str, operation: Operation, given: list[St
             made = to.node("Pad", first.name, to.constants.integers(around, "around"), hint=name)
         case _:
             raise NoOnnxFormError(
-                f"{name!r} is a {type(operation).__name__}, which has no counterpart in ONNX; take it out of the network."
+                f"{name!r} is a {type(operation).__name__}, which has no counterpart in ONNX; remove it from the network."
             )
     return StepTensor(made, shape)
 

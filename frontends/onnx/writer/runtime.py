@@ -28,7 +28,7 @@ class RuntimeModel:
     graph
         What snnc read from it: which inputs are data, and where their time axes stand.
     tensors
-        Tensors inside that a run gives beside the outputs, under the names that :attr:`exposed` tells.
+        Inner tensors that a run returns in addition to the outputs, under the names in :attr:`exposed`.
     carried
         Of a single step, the output that continues each state input.
 
@@ -44,7 +44,7 @@ class RuntimeModel:
         try:
             import onnxruntime
         except ImportError:
-            raise ToolMissingError("ONNX Runtime is not installed, and nothing else runs the file; pip install onnxruntime.") from None
+            raise ToolMissingError("ONNX Runtime is not installed, and snnc needs it to run the file; pip install onnxruntime.") from None
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = 4
         settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -101,7 +101,7 @@ class RuntimeModel:
         rows: list[dict[str, Array]] = []
         lost = [name for name in self.states if name not in self._carried]
         if lost:
-            raise RuntimeInputError(f"no output of the file carries the state {', '.join(lost)} on, so its steps cannot be run one by one.")
+            raise RuntimeInputError(f"no output of the file continues the state {', '.join(lost)}, so its steps cannot be run one by one.")
         for t in range(lengths.pop()):
             now = {name: a if (axis := times[name]) is None else np.take(a, t, axis) for name, a in feeds.items()}
             found = self._call({**now, **states})
@@ -122,7 +122,8 @@ class RuntimeModel:
             values = self._session.run(self._fetched, dict(feeds))
         except Exception as error:  # the binding raises classes of its own
             raise RuntimeRefusesError(
-                f"ONNX Runtime fails on the file: {_first_line(error)} (A file may need other numbers of samples or steps than it says.)"
+                f"ONNX Runtime fails on the file: {_first_line(error)} (A file may need other numbers of samples or "
+                f"steps than it declares.)"
             ) from None
         return dict(zip(self._fetched, map(np.asarray, values), strict=True))
 
@@ -137,7 +138,7 @@ def check_names(inputs: Iterable[str], arrays: Iterable[str]) -> None:
     """
     missing = [name for name in inputs if name not in arrays]
     if missing:
-        raise RuntimeInputError(f"the data lack {', '.join(missing)}; the model takes {', '.join(inputs)}.")
+        raise RuntimeInputError(f"the data have no array for {', '.join(missing)}; the model takes {', '.join(inputs)}.")
 
 
 def check_shape(name: str, shape: Sequence[int], wanted: Sequence[int | str | None]) -> None:
@@ -149,7 +150,7 @@ def check_shape(name: str, shape: Sequence[int], wanted: Sequence[int | str | No
         They differ.
     """
     if len(shape) != len(wanted) or any(isinstance(w, int) and w != n for n, w in zip(shape, wanted, strict=True)):
-        raise RuntimeInputError(f"the file takes {name!r} as {list(wanted)}, and it is given {list(shape)}; give that shape.")
+        raise RuntimeInputError(f"the file takes {name!r} in the shape {list(wanted)}, but got {list(shape)}; use the file's shape.")
 
 
 def _with_outputs(path: Path, tensors: Sequence[Tensor]) -> tuple[bytes, set[str], dict[Key, str]]:
@@ -165,9 +166,9 @@ def _first_line(error: Exception) -> str:
 
 
 GraphPath: TypeAlias = tuple[tuple[str, str], ...]
-"""Nodes, each by one of its outputs, and the attributes whose graphs lie in one another."""
+"""Nodes, each by one of its outputs, and the attributes whose graphs are nested."""
 Key: TypeAlias = tuple[str, GraphPath]
-"""A tensor without time: its name, and the graph that it lies in."""
+"""A tensor without time: its name, and the graph that computes it."""
 _OTHER_BRANCH: Final = {"then_branch": "else_branch", "else_branch": "then_branch"}
 
 

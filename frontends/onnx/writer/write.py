@@ -59,7 +59,7 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
         The network is wrong.
     """
     if form not in get_args(Form):
-        raise UnknownFormError(f"the form {form!r} is not known; it is one of {', '.join(get_args(Form))}.")
+        raise UnknownFormError(f"the form {form!r} is unknown; choose one of {', '.join(get_args(Form))}.")
     if states:
         graph = graph.copy()
         known = set(graph.state_inputs.values())
