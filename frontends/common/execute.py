@@ -58,8 +58,8 @@ class GraphRunner:
         self._batch = batch
         self._shapes = {key: port.shape for key, port in port_map(graph).items()}
         self._initial_inputs = {(r.node, r.name): given[n] for n, r in graph.state_inputs.items() if n in given}
-        self._states = {n: self._start(n, p) for n, p in graph.of_type(Population)}
-        self._before = {(n, s): p.before(s) for n, p in graph.of_type(Population) for s in p.model.states}
+        self._before = {(n, s): np.asarray(p.before(s), np.float64) for n, p in graph.of_type(Population) for s in p.model.states}
+        self._states = {n: {s: self._before_start((n, s)) for s in p.model.states} for n, p in graph.of_type(Population)}
         self._history: list[dict[Key, Array]] = []
         self._depth = max((e.delay for e in graph.edges), default=0)
         late = {(e.source, e.source_port) for e in graph.edges if e.delay}
@@ -102,20 +102,14 @@ class GraphRunner:
             return now[key]
         if e.delay <= len(self._history):
             return self._history[e.delay - 1][key]
+        return self._before_start(key)
+
+    def _before_start(self, key: Key) -> Array:
+        """Return the value of a state or port before the first step: the caller's, else that of the graph."""
         shape = (self._batch, *self._shapes[key])
         if key in self._initial_inputs:
             return self._initial_inputs[key].reshape(shape)
         return np.broadcast_to(self._before.get(key, np.zeros(())), shape)
-
-    def _start(self, name: str, p: Population) -> dict[str, Array]:
-        shape = (self._batch, *p.shape)
-        found: dict[str, Array] = {}
-        for state in p.model.states:
-            if (name, state) in self._initial_inputs:
-                found[state] = self._initial_inputs[name, state].reshape(shape)
-            else:
-                found[state] = np.broadcast_to(np.asarray(p.before(state), np.float64), shape)
-        return found
 
     def _population(self, name: str, p: Population, sums: Mapping[str, Array], now: dict[Key, Array]) -> None:
         shape = (self._batch, *p.shape)
@@ -166,8 +160,8 @@ class GraphRunner:
 
 
 def _reduced(kind: str, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    kept = summary(kind, x, axes)
-    return kept if keepdims else np.squeeze(kept, axes)
+    found = summary(kind, x, axes)
+    return found if keepdims else np.squeeze(found, axes)
 
 
 def _source(graph: Graph, name: str) -> Key:

@@ -10,11 +10,7 @@ from onnx import ModelProto, ValueInfoProto
 
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph
-from snnc.frontends.onnx.errors import (
-    DetachError,
-    MalformedGraphError,
-    NoTimeError,
-)
+from snnc.frontends.onnx.errors import DetachError, MalformedGraphError, NoTimeError
 from snnc.frontends.onnx.flattening.flatten import Run
 from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
 from snnc.frontends.onnx.flattening.operation import parse

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from snnc.compiler.neurons.expression import FUNCTIONS
 from snnc.frontends.common.functions import COMPARISONS, apply
-from snnc.frontends.onnx.errors import MalformedGraphError, ShapeError
+from snnc.frontends.onnx.errors import ShapeError
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Node, NodePool, Shape, check_size
 
 
@@ -18,8 +17,6 @@ def elementwise(pool: NodePool, op: str, *inputs: Node) -> Node:
     ShapeError
         The shapes do not broadcast.
     """
-    if not inputs or len(inputs) != FUNCTIONS[op]:
-        raise MalformedGraphError(f"'{op}' takes {FUNCTIONS[op]} input(s), not {len(inputs)}.")
     shape = broadcast(tuple(n.shape for n in inputs), op)
     if any(n.value is None for n in inputs):
         return pool.make(op, inputs, shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -176,20 +176,6 @@ class Inputs:
     steps: int
 
 
-class Feed(Protocol):
-    """A source of inputs."""
-
-    @property
-    def inputs(self) -> Inputs:
-        """Their layout."""
-
-    def draw(self, name: str, t: int) -> Array:
-        """Return one step of an input, its time axis of size 1; the whole of an input without time."""
-
-    def full(self, name: str) -> Array:
-        """Return a whole input."""
-
-
 @dataclass(frozen=True)
 class Sample:
     """Random inputs, drawn step by step and reproducibly; those of odd seeds are four times as large."""
@@ -234,3 +220,7 @@ class GivenInputs:
             given = taken(self.arrays[part[0]], name)
             given = None if given is None else np.broadcast_to(given, shape) if not given.ndim else given.reshape(shape)
         return np.zeros(shape) if given is None else np.asarray(given, np.float64)
+
+
+Feed: TypeAlias = Sample | GivenInputs
+"""A source of inputs."""

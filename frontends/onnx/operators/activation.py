@@ -169,6 +169,10 @@ def _refused(call: OperatorCall) -> list[Value]:
     )
 
 
+_REFUSED: Final = (
+    *("Softmax", "LogSoftmax", "Hardmax", "LayerNormalization", "GroupNormalization", "InstanceNormalization"),
+    *("TopK", "ArgMax", "ArgMin"),
+)
 HANDLERS: Final[Mapping[str, Handler]] = {
     "Softplus": _softplus,
     "Softsign": _softsign,
@@ -184,18 +188,5 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "Swish": _swish,
     "ThresholdedRelu": _thresholded_relu,
     **dict.fromkeys(_ROUNDING, _round),
-    **dict.fromkeys(
-        (
-            "Softmax",
-            "LogSoftmax",
-            "Hardmax",
-            "LayerNormalization",
-            "GroupNormalization",
-            "InstanceNormalization",
-            "TopK",
-            "ArgMax",
-            "ArgMin",
-        ),
-        _refused,
-    ),
+    **dict.fromkeys(_REFUSED, _refused),
 }

@@ -60,8 +60,6 @@ def _as_float(call: OperatorCall, n: Node) -> Node:
 
 def _variadic(call: OperatorCall) -> list[Value]:
     nodes = call.nodes()
-    if not nodes:
-        raise MalformedGraphError(f"{call.where} has no input.")
     return [reduce(lambda a, b: elementwise(call.pool, _VARIADIC[call.operation.op], a, b), nodes)]
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol, call, symbols, transform
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, Symbol, call, symbols, transform
 from snnc.frontends.onnx.flattening.node import Array, Node
 from snnc.frontends.onnx.recovery.detaching import Detach, detached, hoist_detach, reaching
 from snnc.frontends.onnx.recovery.learned import label_of, learned
@@ -212,8 +210,3 @@ def occurrences(lines: list[Assignment]) -> Iterator[tuple[str, Call]]:
 
     for line in lines:
         yield from walk(line.target, line.value)
-
-
-def number(value: float) -> Number:
-    """Return a float32 constant as a number of the equation language."""
-    return Number(float(np.float32(value)))

@@ -34,11 +34,11 @@ def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Op
         case "pick":
             return _pick(step, cls, operands)
         case "linear":
-            return "linear", _linear(step, operands, bias), read, (int(np.prod(wanted)),)
+            return "linear", Linear(*_weights(operands, bias)), read, (int(np.prod(wanted)),)
         case "conv":
-            return "conv", _conv(step, cls, operands, bias), read, step.image(read[0])
+            return "conv", Conv(*_weights(operands, bias), *made.attrs), read, step.image(read[0])
         case "pool":
-            return "pool", _pool(step, cls), read, step.image(read[0])
+            return "pool", Pool(*made.attrs), read, step.image(read[0])
         case "reduce":
             kind, axes = made.attrs
             if kind == "min":
@@ -49,8 +49,6 @@ def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Op
             axis, start = made.attrs
             return "slice", Slice(step.inner_axis(read[0], axis), start, start + made.shape[axis]), read, wanted
         case "concat":
-            if any(isinstance(o, Const) for o in operands):
-                raise NotYetError("a Concat with constants is not read yet.")
             return "concat", Concat(step.inner_axis(read[0], made.attrs[0])), operands, None
         case "add":
             return "sum", Add(), operands, step.graph_shape(cls)
@@ -81,29 +79,10 @@ def selection(pick: Pick, size: int) -> Sparse:
 
 def _weights(operands: list[Operand], bias: Array | None) -> tuple[Array, Array | None]:
     weight = operands[1]
-    if not isinstance(weight, Const):
-        raise NotYetError("a layer whose weight depends on the network's data is not read.")
+    assert isinstance(weight, Const), "products and convolutions have constant weights"
     if bias is None and len(operands) > 2 and isinstance(operands[2], Const):
         bias = operands[2].value
     return np.ascontiguousarray(weight.value, np.float32), None if bias is None else np.array(bias, np.float32)
-
-
-def _linear(step: RecoveredStep, operands: list[Operand], bias: Array | None) -> Linear:
-    weight, bias = _weights(operands, bias)
-    if step.operand_sample(operands[0]) != weight.shape[1:] and not (weight.shape[1] == 1 and step.operand_sample(operands[0]) == (1,)):
-        raise NotYetError(
-            f"a matrix product of {list(weight.shape)} over the last axis of {list(step.operand_sample(operands[0]))} is not read yet."
-        )
-    return Linear(weight, bias)
-
-
-def _conv(step: RecoveredStep, cls: int, operands: list[Operand], bias: Array | None) -> Conv:
-    weight, bias = _weights(operands, bias)
-    return Conv(weight, bias, *step.classes[cls].attrs)
-
-
-def _pool(step: RecoveredStep, cls: int) -> Pool:
-    return Pool(*step.classes[cls].attrs)
 
 
 def scale_of(named: Named, shape: Shape) -> Scale | None:

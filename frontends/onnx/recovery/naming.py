@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from snnc.compiler.neurons.expression import Assignment, Call, Expression, Symbol, substitute, symbols
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol, substitute, symbols
 from snnc.frontends.onnx.flattening.node import Array
-from snnc.frontends.onnx.recovery.equations import EquationsDraft, is_spike, number, occurrences
+from snnc.frontends.onnx.recovery.equations import EquationsDraft, is_spike, occurrences
 from snnc.frontends.onnx.recovery.states import States
 
 
@@ -149,7 +149,7 @@ def _parameters(
         if role == "reset" and any(np.array_equal(value, t) for t in thresholds):
             role = "threshold"
         if not role and value.ndim == 0 and float(value) in (0.0, 1.0):
-            final[k] = number(float(value))
+            final[k] = Number(float(np.float32(value)))
             continue
         role = role or "k1"
         match = next((n for n, v in found.items() if n.rstrip("0123456789") == role.rstrip("1") and np.array_equal(v, value)), None)

@@ -167,7 +167,11 @@ def _folded_steps(line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow]
     while rest.op == op and len(rest.inputs) == 2 and all(n.value is None for n in rest.inputs):
         earlier, now = sorted(rest.inputs, key=lambda n: line.latest[n.id])
         at = line.latest[now.id]
-        if line.latest[earlier.id] != at - 1 or (parts and at != line.latest[parts[-1].id] - 1) or now.signature != _first(parts, now):
+        if (
+            line.latest[earlier.id] != at - 1
+            or (parts and at != line.latest[parts[-1].id] - 1)
+            or now.signature != (parts or [now])[0].signature
+        ):
             break
         parts.append(now)
         rest = earlier
@@ -177,10 +181,6 @@ def _folded_steps(line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow]
     if op == "add" and len(rows) == line.steps:
         return None
     return "sum" if op == "add" else "max" if op == "max" else "min", StepWindow(line.latest[rest.id], rows)
-
-
-def _first(parts: list[Node], default: Node) -> tuple[object, ...]:
-    return parts[0].signature if parts else default.signature
 
 
 def _with_accumulations(pool: NodePool, line: GraphTimeline, name: str, output: Node) -> Node:

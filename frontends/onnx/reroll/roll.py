@@ -16,8 +16,7 @@ import numpy as np
 
 from snnc.frontends.onnx.errors import TimeMixingError, TimeVaryingError
 from snnc.frontends.onnx.flattening.node import Array, Node, Shape
-from snnc.frontends.onnx.reroll.timeline import GraphTimeline
-from snnc.frontends.onnx.reroll.trace import trace_back
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline, trace_back
 
 Steps: TypeAlias = dict[int, Node]
 Reading: TypeAlias = Literal["early", "aligned", "late"]

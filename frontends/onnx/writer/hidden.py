@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -164,7 +165,7 @@ class Locator:
                 continue
             node = pool.nodes[id_]
             self._tensors.setdefault(_plain(node).id, tensor)
-            self._by_size.setdefault(_size(node), []).append((node, tensor))
+            self._by_size.setdefault(math.prod(node.shape), []).append((node, tensor))
         self._last: tuple[Node, Tensor, int, int] | None = None
         self._tries = _TRIES
 
@@ -175,7 +176,10 @@ class Locator:
             return TensorPlace(tensor)
         last = [] if self._last is None else [self._last]
         stacked = (
-            (n, at, axis, d) for n, at in self._by_size.get(_size(node) * self._steps, ()) for axis in range(len(n.shape)) for d in _MOVES
+            (n, at, axis, d)
+            for n, at in self._by_size.get(math.prod(node.shape) * self._steps, ())
+            for axis in range(len(n.shape))
+            for d in _MOVES
         )
         for source, at, axis, moved in chain(last, stacked):
             if self._tries == 0:
@@ -197,10 +201,3 @@ class Locator:
 
 def _plain(node: Node) -> Node:
     return node.inputs[0] if node.op == "reshape" else node
-
-
-def _size(node: Node) -> int:
-    size = 1
-    for d in node.shape:
-        size *= d
-    return size

@@ -13,8 +13,7 @@ from snnc.compiler.ir.shapes import PortMap
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.frontends.common.execute import step_order
 from snnc.frontends.onnx.writer.builder import Builder, StepTensor
-from snnc.frontends.onnx.writer.equations import NodePlaces, print_expression
-from snnc.frontends.onnx.writer.functions import DOMAIN, NeuronFunction
+from snnc.frontends.onnx.writer.equations import DOMAIN, NeuronFunction, NodePlaces, print_expression
 from snnc.frontends.onnx.writer.operations import print_operation
 
 

@@ -13,9 +13,9 @@ from snnc.compiler.ir.verify import verify
 from snnc.frontends.common.notes import KEY, describe
 from snnc.frontends.onnx.reading.structure import structure
 from snnc.frontends.onnx.writer.builder import Builder, Constants, Names, StepTensor
+from snnc.frontends.onnx.writer.equations import DOMAIN, DOMAIN_VERSION, neuron_functions
 from snnc.frontends.onnx.writer.errors import NameClashError, OpenTimeError, UnknownFormError
 from snnc.frontends.onnx.writer.files import INSIDE, save
-from snnc.frontends.onnx.writer.functions import DOMAIN, DOMAIN_VERSION, neuron_functions
 from snnc.frontends.onnx.writer.operations import reduction
 from snnc.frontends.onnx.writer.step import ScanBody
 
