@@ -12,8 +12,7 @@ import numpy as np
 from snnc.compiler.ir.arrays.array_parts import part_of, taken
 from snnc.frontends.common.functions import ELEMENTWISE, apply, summary
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, Pick, Shape, check_size
-from snnc.frontends.onnx.flattening.shaping import evaluate_linear
-from snnc.frontends.onnx.flattening.windowed import evaluate_window
+from snnc.frontends.onnx.flattening.shaping import evaluate_linear, evaluate_window
 
 
 class Evaluator:

@@ -14,7 +14,6 @@ from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, NodePool, check_size
-from snnc.frontends.onnx.flattening.windowed import convolution
 
 _MAX_PIECES: Final = 4096
 
@@ -221,7 +220,7 @@ def _conv_transpose(call: OperatorCall) -> list[Value]:
     flipped = weight.value.reshape(groups, weight.shape[0] // groups, *weight.shape[1:]).swapaxes(1, 2)
     flipped = np.flip(flipped, tuple(range(3, flipped.ndim))).reshape(groups * weight.shape[1], weight.shape[0] // groups, *kernel)
     made = call.pool.const(np.ascontiguousarray(flipped))
-    return [convolution(call.pool, x, made, bias, ones, ((0, 0),) * len(kernel), dilation, groups)]
+    return [shaping.convolution(call.pool, x, made, bias, ones, ((0, 0),) * len(kernel), dilation, groups)]
 
 
 def _insert_zeros(pool: NodePool, x: Node, axis: int, stride: int) -> Node:

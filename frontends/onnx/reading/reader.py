@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import GraphProto, ModelProto, StringStringEntryProto, TensorProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, StringStringEntryProto, TensorProto
 
 from snnc.frontends.common.notes import KEY
 from snnc.frontends.onnx.errors import (
@@ -24,7 +25,6 @@ from snnc.frontends.onnx.errors import (
     UnreadableFileError,
 )
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, check_size
-from snnc.frontends.onnx.reading.structure import structure
 
 MAX_FILE: Final = 2**31
 OLDEST_OPSET: Final = 13
@@ -297,3 +297,44 @@ def _check_tensor(tensor: TensorProto, name: str) -> None:
         if not np.isfinite(values).all():
             bad = int(values.size - np.isfinite(values).sum())
             raise NotFiniteTensorError(f"the tensor '{name}' has {bad} NaN or infinite value(s) among {values.size}; repair the model.")
+
+
+# ---- a digest of the nodes, which shows whether somebody changed them ------------------------------------------------
+
+
+def structure(model: ModelProto) -> str:
+    """Return a digest of nodes, functions, and names of inputs and outputs, without initializers, shapes and names of nodes."""
+    found = hashlib.sha256()
+    for part in _model_parts(model):
+        found.update(repr(part).encode("utf-8", "surrogatepass"))
+    return found.hexdigest()
+
+
+def _model_parts(model: ModelProto) -> Iterator[object]:
+    yield from sorted((o.domain, o.version) for o in model.opset_import)
+    yield from _graph_parts(model.graph)
+    for function in model.functions:
+        yield function.domain, function.name, list(function.input), list(function.output)
+        yield from _node_parts(function.node)
+
+
+def _graph_parts(graph: GraphProto) -> Iterator[object]:
+    yield [i.name for i in graph.input], [o.name for o in graph.output]
+    yield from _node_parts(graph.node)
+
+
+def _node_parts(nodes: Iterable[NodeProto]) -> Iterator[object]:
+    for node in nodes:
+        yield node.domain, node.op_type, list(node.input), list(node.output)
+        for attribute in sorted(node.attribute, key=lambda a: a.name):
+            yield attribute.name, attribute.type
+            yield from _attribute_parts(attribute)
+
+
+def _attribute_parts(a: AttributeProto) -> Iterator[object]:
+    if a.type == AttributeProto.GRAPH:
+        yield from _graph_parts(a.g)
+    elif a.type == AttributeProto.TENSOR:
+        yield a.t.SerializeToString(deterministic=True)  # as it is: nothing of the file has been checked yet
+    else:
+        yield a.i, a.f, a.s, list(a.ints), list(a.floats), list(a.strings)

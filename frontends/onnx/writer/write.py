@@ -11,7 +11,7 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 from snnc.compiler.ir.graph import FileLayout, Graph, Input, Output, Population, Shape, StateRef
 from snnc.compiler.ir.verify import verify
 from snnc.frontends.common.notes import KEY, describe
-from snnc.frontends.onnx.reading.structure import structure
+from snnc.frontends.onnx.reading.reader import structure
 from snnc.frontends.onnx.writer.builder import Builder, Constants, Names, StepTensor
 from snnc.frontends.onnx.writer.equations import DOMAIN, DOMAIN_VERSION, neuron_functions
 from snnc.frontends.onnx.writer.errors import NameClashError, OpenTimeError, UnknownFormError
