@@ -170,8 +170,8 @@ def _roles(first: Array, second: Array) -> Iterator[tuple[Array, Array | None]]:
 
 def _reset_variants(strict: bool) -> Iterator[dict[str, object]]:
     yield {"reset": "subtract", "reset_delay": True, "strict": strict}
-    for kept in (True, False):
-        yield {"reset": "zero", "reset_delay": True, "input_kept": kept, "strict": strict}
+    for with_input in (True, False):
+        yield {"reset": "zero", "reset_delay": True, "input_kept": with_input, "strict": strict}
     yield {"reset": "none", "strict": strict}
     yield {"reset": "subtract", "reset_delay": False, "strict": strict}
     yield {"reset": "value", "reset_delay": False, "strict": strict}

@@ -1,7 +1,7 @@
 """The response of a neuron as polynomials in its input currents: a normal form independent of the choice of states.
 
 A model runs for a few steps from rest on symbolic currents ``i0, i1, …``. Every value is then linear in the currents, with one
-coefficient a neuron. Spikes are decided by an oracle that knows the arguments asked before, so that two models that ask about the same
+coefficient a neuron. Spikes are decided by an oracle that remembers earlier arguments, so that two models that ask about the same
 membrane get the same spikes. Two models are the same neuron when all their outputs have the same coefficients, whatever the spikes.
 """
 

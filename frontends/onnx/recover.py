@@ -164,7 +164,7 @@ def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dic
 
 
 def _single_unpacked(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates) -> Imported:
-    """Read a single step with its states separated or whole, trying first the step's own structure."""
+    """Read a single step with its states separated or as they are; the step's structure decides which is tried first."""
     first, second = (parts, None) if parts.packed else (None, parts)
     try:
         return _single_step(source, shapes, pairs, first)

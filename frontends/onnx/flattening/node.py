@@ -178,8 +178,8 @@ class Pick:
             for a, axis in zip(arrays, self.batches, strict=True)
         ]
         count = max(r.shape[0] for r in rows)
-        whole = np.concatenate([np.broadcast_to(r, (count, r.shape[1])) for r in rows], 1)
-        taken = whole[:, self.index]
+        joined = np.concatenate([np.broadcast_to(r, (count, r.shape[1])) for r in rows], 1)
+        taken = joined[:, self.index]
         if self.fill is not None:
             taken = np.where(self.index < 0, self.fill, taken)
         if self.batch is None:

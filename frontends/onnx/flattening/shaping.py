@@ -108,11 +108,11 @@ def put(pool: NodePool, base: Node, value: Node, axis: int, start: int) -> Node:
 
 def reduce(pool: NodePool, x: Node, kind: str, axes: tuple[int, ...], keep: bool) -> Node:
     """Return the "sum", "mean", "max" or "min" of `x` over `axes`."""
-    kept = tuple(1 if k in axes else d for k, d in enumerate(x.shape))
-    shape = kept if keep else tuple(d for k, d in enumerate(x.shape) if k not in axes)
+    kept_shape = tuple(1 if k in axes else d for k, d in enumerate(x.shape))
+    shape = kept_shape if keep else tuple(d for k, d in enumerate(x.shape) if k not in axes)
     if x.value is not None:
         return pool.const(summary(kind, x.value, axes).reshape(shape).astype(x.value.dtype))
-    return reshape(pool, pool.make("reduce", (x,), kept, (kind, axes)), shape)
+    return reshape(pool, pool.make("reduce", (x,), kept_shape, (kind, axes)), shape)
 
 
 def cut(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int = 0) -> Node:
@@ -166,19 +166,19 @@ def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int)
 def _push_slice(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
     """Swap two slices on different axes if that brings the outer one closer to the input."""
     source = x.inputs[0]
-    own, own_start = x.attrs
-    single = source.op == "input" and size == 1 and x.shape[own] != 1
+    source_axis, source_start = x.attrs
+    single = source.op == "input" and size == 1 and x.shape[source_axis] != 1
     inner = cut(pool, source, axis, start, size, depth)
     if inner.op == "slice" and inner.inputs[0] is source and not single:
         return None
-    return cut(pool, inner, own, own_start, x.shape[own], depth)
+    return cut(pool, inner, source_axis, source_start, x.shape[source_axis], depth)
 
 
 def _operand(pool: NodePool, n: Node, rank: int, axis: int, start: int, size: int, depth: int) -> Node:
-    own = axis - (rank - len(n.shape))
-    if own < 0 or n.shape[own] == 1:
+    source_axis = axis - (rank - len(n.shape))
+    if source_axis < 0 or n.shape[source_axis] == 1:
         return n
-    return cut(pool, n, own, start, size, depth)
+    return cut(pool, n, source_axis, start, size, depth)
 
 
 def _push_linear(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node:
@@ -191,19 +191,19 @@ def _push_reshape(pool: NodePool, x: Node, axis: int, start: int, size: int, dep
     source = x.inputs[0]
     outer, block = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
     target = (*x.shape[:axis], size, *x.shape[axis + 1 :])
-    for own in range(len(source.shape)):
-        inner = math.prod(source.shape[own + 1 :])
-        if math.prod(source.shape[:own]) != outer or not inner or (start * block) % inner or (size * block) % inner:
+    for source_axis in range(len(source.shape)):
+        inner = math.prod(source.shape[source_axis + 1 :])
+        if math.prod(source.shape[:source_axis]) != outer or not inner or (start * block) % inner or (size * block) % inner:
             continue
-        if source.shape[own] * inner == x.shape[axis] * block:
-            return reshape(pool, cut(pool, source, own, start * block // inner, size * block // inner, depth), target)
+        if source.shape[source_axis] * inner == x.shape[axis] * block:
+            return reshape(pool, cut(pool, source, source_axis, start * block // inner, size * block // inner, depth), target)
     return None
 
 
 def _push_concat(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
-    own, equal = x.attrs
-    if own != axis:
-        return concat(pool, tuple(cut(pool, p, axis, start, size, depth) for p in x.inputs), own)
+    source_axis, equal = x.attrs
+    if source_axis != axis:
+        return concat(pool, tuple(cut(pool, p, axis, start, size, depth) for p in x.inputs), source_axis)
     if equal:
         width = x.inputs[0].shape[axis]
         part, offset = divmod(start, width)

@@ -169,9 +169,9 @@ def _initial(call: OperatorCall, batch: int, hidden: int, batch_first: bool) -> 
     if not call.has(5):
         return call.pool.const(np.zeros((batch, hidden), np.float32))
     given = call.node(5)
-    wanted = (batch, 1, hidden) if batch_first else (1, batch, hidden)
-    if given.shape != wanted:
-        raise ShapeError(f"{call.where}: its initial state has the shape {list(given.shape)}; {list(wanted)} is needed.")
+    needed_shape = (batch, 1, hidden) if batch_first else (1, batch, hidden)
+    if given.shape != needed_shape:
+        raise ShapeError(f"{call.where}: its initial state has the shape {list(given.shape)}; {list(needed_shape)} is needed.")
     return shaping.reshape(call.pool, given, (batch, hidden))
 
 

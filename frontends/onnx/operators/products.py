@@ -70,12 +70,12 @@ def _check_sizes(call: OperatorCall, terms: list[str], nodes: list[Node], term: 
                 raise ShapeError(f"{call.where}: the axis '{letter}' has {size} and {n.shape[other.index(letter)]} entries.")
 
 
-def _summed(pool: NodePool, x: Node, letters: str, kept: str) -> tuple[Node, str]:
+def _summed(pool: NodePool, x: Node, letters: str, remaining: str) -> tuple[Node, str]:
     """Sum over the axes that are not kept."""
-    axes = tuple(k for k, c in enumerate(letters) if c not in kept)
+    axes = tuple(k for k, c in enumerate(letters) if c not in remaining)
     if not axes:
         return x, letters
-    return shaping.reduce(pool, x, "sum", axes, False), "".join(c for c in letters if c in kept)
+    return shaping.reduce(pool, x, "sum", axes, False), "".join(c for c in letters if c in remaining)
 
 
 def _arranged(pool: NodePool, x: Node, letters: str, result: str) -> Node:
@@ -89,9 +89,9 @@ def _product(pool: NodePool, a: Node, x: str, b: Node, y: str, result: str) -> N
     both = "".join(dict.fromkeys(x + y))
     wide = []
     for node, letters in ((a, x), (b, y)):
-        own = "".join(c for c in both if c in letters)
-        moved = _arranged(pool, node, letters, own)
-        wide.append(shaping.reshape(pool, moved, tuple(moved.shape[own.index(c)] if c in own else 1 for c in both)))
+        shared = "".join(c for c in both if c in letters)
+        moved = _arranged(pool, node, letters, shared)
+        wide.append(shaping.reshape(pool, moved, tuple(moved.shape[shared.index(c)] if c in shared else 1 for c in both)))
     return _arranged(pool, *_summed(pool, elementwise(pool, "mul", *wide), both, result), result)
 
 
@@ -108,9 +108,9 @@ def _contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, r
     inner = [c for c in letters if c in axes and c not in result]
     outer = [c for c in axes if c not in letters]
     if not inner and not outer:
-        own = "".join(c for c in letters if c in axes)
-        shape = tuple(weight.shape[axes.index(c)] if c in own else 1 for c in letters)
-        factor = np.transpose(weight, tuple(axes.index(c) for c in own)).reshape(shape)
+        shared = "".join(c for c in letters if c in axes)
+        shape = tuple(weight.shape[axes.index(c)] if c in shared else 1 for c in letters)
+        factor = np.transpose(weight, tuple(axes.index(c) for c in shared)).reshape(shape)
         return _arranged(pool, elementwise(pool, "mul", x, pool.const(np.ascontiguousarray(factor))), letters, result)
     free = [c for c in letters if c not in axes]
     size = dict(zip(letters, x.shape, strict=True)) | dict(zip(axes, weight.shape, strict=True))

@@ -56,15 +56,15 @@ def _range(call: OperatorCall) -> list[Value]:
 
 def _reshape(call: OperatorCall) -> list[Value]:
     x = call.node(0)
-    wanted = list(call.ints(1, "shape"))
+    target = list(call.ints(1, "shape"))
     if not call.flag("allowzero"):
-        wanted = [x.shape[k] if d == 0 and k < len(x.shape) else d for k, d in enumerate(wanted)]
-    if wanted.count(-1) == 1:
-        rest = math.prod(d for d in wanted if d != -1)
+        target = [x.shape[k] if d == 0 and k < len(x.shape) else d for k, d in enumerate(target)]
+    if target.count(-1) == 1:
+        rest = math.prod(d for d in target if d != -1)
         if not rest or math.prod(x.shape) % rest:
-            raise ShapeError(f"{call.where}: a value of shape {list(x.shape)} cannot be reshaped to {wanted}.")
-        wanted[wanted.index(-1)] = math.prod(x.shape) // rest
-    return [shaping.reshape(call.pool, x, tuple(wanted))]
+            raise ShapeError(f"{call.where}: a value of shape {list(x.shape)} cannot be reshaped to {target}.")
+        target[target.index(-1)] = math.prod(x.shape) // rest
+    return [shaping.reshape(call.pool, x, tuple(target))]
 
 
 def _flatten(call: OperatorCall) -> list[Value]:

@@ -72,7 +72,7 @@ def _compare(first: Graph, second: Graph, sizes: Mapping[str, int]) -> None:
 
 
 def fingerprint(graph: Graph) -> tuple[object, ...]:
-    """Return the whole graph as a comparable value."""
+    """Return the complete graph as a comparable value."""
     nodes = [(n, _operation(graph.operation(n))) for n in graph.names]
     return (tuple(nodes), tuple(map(repr, graph.edges)), tuple(graph.state_inputs.items()))
 

@@ -70,7 +70,7 @@ def described(text: object, file: File, given: Mapping[str, Shape] | None = None
     ports = verify_graph(graph)
     found, nodes = _run(description, ports, file, _check_inputs(graph, ports, file.inputs))
     _check_work(graph, ports, found, list(nodes.values()))
-    verify(graph, _wanted(graph, found, nodes), found.traces, found.inputs, False)
+    verify(graph, _checked_outputs(graph, found, nodes), found.traces, found.inputs, False)
     if given is None:
         return found
     return _run(description, ports, file, _inputs(graph, ports, {**file.inputs, **given}))[0]
@@ -147,15 +147,15 @@ def _traces(name: str, population: Population, values: Mapping[str, str], seen: 
             yield Trace(name, port, is_spike_port(lines, port), nodes, shape, 0, population.shape)
 
 
-def _wanted(graph: Graph, found: Imported, outputs: Mapping[str, Node]) -> list[CheckedOutput]:
-    wanted = []
+def _checked_outputs(graph: Graph, found: Imported, outputs: Mapping[str, Node]) -> list[CheckedOutput]:
+    checked = []
     for name, operation in graph.of_type(Output):
         node, axis = outputs[name], (operation.layout.time_axis or 0) if operation.readout == "all" else None
         recorded = len(range(found.inputs.steps)[operation.start : operation.stop])
         if axis is not None and (axis >= len(node.shape) or node.shape[axis] != recorded):
             raise DescriptionError(f"its output {name!r} has no axis of {recorded} steps in the file.")
-        wanted.append(CheckedOutput(name, node, (), axis))
-    return wanted
+        checked.append(CheckedOutput(name, node, (), axis))
+    return checked
 
 
 # ---- work ------------------------------------------------------------------------------------------------------------

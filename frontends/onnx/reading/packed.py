@@ -19,7 +19,7 @@ from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.node import Array, Node, NodePool, Shape
 
 _MAX_VALUES: Final = 1 << 24
-"""Maximum values of all states; larger ones stay whole."""
+"""Maximum values of all states; larger ones are not separated."""
 _MAX_DEPTH: Final = 1024
 """Maximum number of steps that a value may stay in a buffer."""
 
@@ -92,7 +92,7 @@ class UnpackedStates:
 
 
 def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[str, Node]) -> UnpackedStates | None:
-    """Separate states, given all inputs and the value that continues each state; None if all stay whole."""
+    """Separate states, given all inputs and the value that continues each state; None if none is separated."""
     states = {name: inputs[name] for name in carried}
     if sum(math.prod(n.shape) for n in states.values()) > _MAX_VALUES:
         return None
@@ -101,7 +101,7 @@ def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[s
     for name, node in states.items():
         numbers[name] = np.arange(first, first + math.prod(node.shape)).reshape(node.shape)
         first += math.prod(node.shape)
-    trees = {name: _tree(joined(pool, carried[name]), own, numbers) for name, own in numbers.items()}
+    trees = {name: _tree(joined(pool, carried[name]), local_numbers, numbers) for name, local_numbers in numbers.items()}
     moves = np.full(first, -1)
     for tree in trees.values():
         for leaf in _leaves(tree):
@@ -162,15 +162,15 @@ def _flat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
     return shaping.concat(pool, tuple(rows) or parts, axis)
 
 
-def _named(name: str, tree: _Tree, own: Array, buffered: Array, names: dict[_Leaf, str | None]) -> _Tree:
-    """Name the parts of a state; return it whole if it has one part only, or one that is not a block of it."""
-    whole = _Leaf(own, None)
+def _named(name: str, tree: _Tree, local_numbers: Array, buffered: Array, names: dict[_Leaf, str | None]) -> _Tree:
+    """Name the parts of a state; do not separate it if it has only one part, or one that is not a block of it."""
+    whole = _Leaf(local_numbers, None)
     found: dict[_Leaf, str | None] = {}
     for leaf in _leaves(tree):
-        index = _block(leaf.numbers - own.flat[0], own.shape)
+        index = _block(leaf.numbers - local_numbers.flat[0], local_numbers.shape)
         if buffered[leaf.numbers].any():
             found[leaf] = None
-        elif index is None or leaf.numbers.size == own.size:
+        elif index is None or leaf.numbers.size == local_numbers.size:
             names[whole] = name
             return whole
         else:
@@ -179,23 +179,23 @@ def _named(name: str, tree: _Tree, own: Array, buffered: Array, names: dict[_Lea
     return tree
 
 
-def _tree(node: Node, own: Array, numbers: Mapping[str, Array]) -> _Tree:
+def _tree(node: Node, local_numbers: Array, numbers: Mapping[str, Array]) -> _Tree:
     source = _copied_values(node, numbers)
     if source is not None:
-        return _Leaf(own, None if np.array_equal(source, own) else source)
+        return _Leaf(local_numbers, None if np.array_equal(source, local_numbers) else source)
     match node.op:
         case "concat":
             axis = node.attrs[0]
             ends = np.cumsum([p.shape[axis] for p in node.inputs])[:-1]
-            rows = zip(node.inputs, np.split(own, ends, axis), strict=True)
+            rows = zip(node.inputs, np.split(local_numbers, ends, axis), strict=True)
             return _Join(axis, tuple(_tree(p, n, numbers) for p, n in rows))
         case "reshape":
             inner = node.inputs[0]
-            return _Move("reshape", node.shape, _tree(inner, own.reshape(inner.shape), numbers))
+            return _Move("reshape", node.shape, _tree(inner, local_numbers.reshape(inner.shape), numbers))
         case "transpose":
             order = node.attrs
-            return _Move("transpose", order, _tree(node.inputs[0], own.transpose(np.argsort(order)), numbers))
-    return _Leaf(own, None)
+            return _Move("transpose", order, _tree(node.inputs[0], local_numbers.transpose(np.argsort(order)), numbers))
+    return _Leaf(local_numbers, None)
 
 
 def _copied_values(node: Node, numbers: Mapping[str, Array]) -> Array | None:

@@ -120,9 +120,9 @@ def notes_of(model: ModelProto) -> tuple[object, object]:
 
 def _note_digest(model: ModelProto, digest: str) -> None:
     """Keep the digest of a file, before its functions were inlined, with the model."""
-    kept = [p for p in model.metadata_props if p.key != _DIGEST]
+    remaining = [p for p in model.metadata_props if p.key != _DIGEST]
     del model.metadata_props[:]
-    model.metadata_props.extend([*kept, StringStringEntryProto(key=_DIGEST, value=digest)])
+    model.metadata_props.extend([*remaining, StringStringEntryProto(key=_DIGEST, value=digest)])
 
 
 def _check_opset(model: ModelProto) -> None:
@@ -178,18 +178,18 @@ def _check_graph(graph: GraphProto, outer: set[str], level: int) -> None:
     if graph.sparse_initializer:
         raise TensorError("sparse initializers are not read; store the weights dense.")
     inputs = [i.name for i in graph.input]
-    own = {t.name for t in graph.initializer} | set(inputs)
+    defined = {t.name for t in graph.initializer} | set(inputs)
     if len(set(inputs)) != len(inputs):
         raise MalformedGraphError(f"two inputs of the graph '{graph.name}' have the same name.")
-    if len(own) < len(graph.initializer) + len(set(inputs) - {t.name for t in graph.initializer}):
+    if len(defined) < len(graph.initializer) + len(set(inputs) - {t.name for t in graph.initializer}):
         raise MalformedGraphError(f"two initializers of the graph '{graph.name}' have the same name.")
     made: dict[str, int] = {}
     for k, node in enumerate(graph.node):
         for name in node.output:
-            if name and (name in made or name in own):
+            if name and (name in made or name in defined):
                 raise MalformedGraphError(f"two values have the name '{name}'; the second comes from a {node.op_type} node.")
             made[name] = k
-    visible = outer | own
+    visible = outer | defined
     for k, node in enumerate(graph.node):
         _check_node(graph, k, visible, made, level)
         visible.update(o for o in node.output if o)
@@ -227,10 +227,10 @@ def _drop_unused(graph: GraphProto) -> None:
     for found in _graphs(graph):
         read = {name for inner in _graphs(found) for node in inner.node for name in node.input}
         read |= {o.name for inner in _graphs(found) for o in inner.output} | {i.name for i in found.input}
-        kept = [tensor for tensor in found.initializer if tensor.name in read]
-        if len(kept) < len(found.initializer):
+        remaining = [tensor for tensor in found.initializer if tensor.name in read]
+        if len(remaining) < len(found.initializer):
             del found.initializer[:]
-            found.initializer.extend(kept)
+            found.initializer.extend(remaining)
 
 
 def _load_external(tensor: TensorProto, name: str, path: Path) -> None:
@@ -249,14 +249,14 @@ def _load_external(tensor: TensorProto, name: str, path: Path) -> None:
             f"the data of tensor '{name}' are in '{location}', outside the model's folder {folder}; snnc does not read it."
         )
     dtype = _dtype(tensor, name)
-    wanted = math.prod(tensor.dims) * dtype.itemsize
+    needed_bytes = math.prod(tensor.dims) * dtype.itemsize
     check_size(tuple(tensor.dims), f"the tensor '{name}'")
     try:
-        offset, length = int(entries.get("offset", 0)), int(entries.get("length", wanted))
+        offset, length = int(entries.get("offset", 0)), int(entries.get("length", needed_bytes))
         size = target.stat().st_size
-        if offset < 0 or length != wanted or offset + length > size:
+        if offset < 0 or length != needed_bytes or offset + length > size:
             raise ExternalDataError(
-                f"the tensor '{name}' of shape {list(tensor.dims)} needs {wanted:,} bytes at {offset:,} of '{location}', "
+                f"the tensor '{name}' of shape {list(tensor.dims)} needs {needed_bytes:,} bytes at {offset:,} of '{location}', "
                 f"which has {size:,} bytes; its entry names {length:,}."
             )
         with target.open("rb") as file:

@@ -156,11 +156,11 @@ class _Builder:
         if self.step.classes[cls].op == "pick" and len(self.step.operands(cls)) > 1:
             self.joined(cls)
             return
-        base, operation, operands, wanted = layer_of(self.step, cls, bias)
+        base, operation, operands, read_shape = layer_of(self.step, cls, bias)
         self.places[cls] = OutputPlace(self.graph.add(self.fresh(base), operation), "", _shape_of(self.step, cls, operation))
         concat = base == "concat"
         for k, operand in enumerate(operands):
-            shape = self.step.full(operand) if concat else wanted
+            shape = self.step.full(operand) if concat else read_shape
             self.read(self.step.through_layout(operand), self.places[cls].node, str(k) if concat else "", shape)
 
     def joined(self, cls: int) -> None:
@@ -257,9 +257,9 @@ def visible_classes(step: RecoveredStep, groups: Grouping) -> set[int]:
     """Return the classes of populations that other nodes or results read."""
     found: set[int] = set()
     for cls in groups.order:
-        own = groups.group.get(cls)
+        own_group = groups.group.get(cls)
         for operand in step.operands(cls):
-            if isinstance(operand, Ref) and groups.group.get(operand.cls) is not None and groups.group.get(operand.cls) != own:
+            if isinstance(operand, Ref) and groups.group.get(operand.cls) is not None and groups.group.get(operand.cls) != own_group:
                 found.add(operand.cls)
     for result in step.results:
         value = step.through_layout(result.value)

@@ -42,7 +42,7 @@ class Writer:
         self._fired: set[int] = set()
 
     def write(self) -> EquationsDraft:
-        """Return the draft of the whole group."""
+        """Return the draft of the complete group."""
         for cls in self._members:
             if cls in self._states.computed and cls not in self._fired:
                 self._fired.add(cls)

@@ -127,8 +127,8 @@ def _feeders(step: RecoveredStep, made: Grouping, loose: list[int], uses: dict[i
         if cls in made.group or cls in made.sums:
             continue
         owners = {made.group.get(user) for user, _ in uses[cls]}
-        alike = all(user >= 0 and step.samples[user] == step.samples[cls] for user, _ in uses[cls])
-        if len(owners) == 1 and None not in owners and alike and all(delay == 0 for _, delay in uses[cls]):
+        same_shape = all(user >= 0 and step.samples[user] == step.samples[cls] for user, _ in uses[cls])
+        if len(owners) == 1 and None not in owners and same_shape and all(delay == 0 for _, delay in uses[cls]):
             made.group[cls] = owners.pop()  # type: ignore[assignment]
 
 

@@ -131,10 +131,10 @@ class StepSimulation:
 
     def _readers(self, cls: int, delay: int) -> set[int | None]:
         """Return who sees a class before step 0: its own group, by its states, or others (None), by zeros."""
-        own = self._groups.group.get(cls)
+        local = self._groups.group.get(cls)
         users = self._late_users.get(cls, [])
-        found = {own if self._groups.group.get(user) == own else None for user, late in users if late >= delay}
-        return found or {own, None}
+        found = {local if self._groups.group.get(user) == local else None for user, late in users if late >= delay}
+        return found or {local, None}
 
 
 def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, States], *, search: bool) -> Start:
@@ -242,8 +242,8 @@ def _trials(open_states: list[int], candidates: list[Array]) -> Iterator[tuple[t
 def _constants(step: RecoveredStep, members: list[int]) -> list[Array]:
     """Return the constants that the file's first steps compute with, then those of the step itself."""
     found: dict[tuple[Shape, bytes], Array] = {}
-    own = [o.value for cls in members for o in step.operands(cls) if isinstance(o, Const)]
-    for value in (*_early(step, members), *own):
+    local = [o.value for cls in members for o in step.operands(cls) if isinstance(o, Const)]
+    for value in (*_early(step, members), *local):
         exact = np.asarray(value, np.float64)
         if exact.any():
             found.setdefault((exact.shape, exact.tobytes()), exact)

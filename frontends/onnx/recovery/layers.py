@@ -29,12 +29,12 @@ def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Op
     read = operands[:1]
     if isinstance(read[0], Const):
         raise NotYetError(f"a layer ('{made.op}') reads a constant instead of a value of the network; fold it into the layer's bias.")
-    wanted = step.full(read[0])
+    read_shape = step.full(read[0])
     match made.op:
         case "pick":
             return _pick(step, cls, operands)
         case "linear":
-            return "linear", Linear(*_weights(operands, bias)), read, (int(np.prod(wanted)),)
+            return "linear", Linear(*_weights(operands, bias)), read, (int(np.prod(read_shape)),)
         case "conv":
             return "conv", Conv(*_weights(operands, bias), *made.attrs), read, step.image(read[0])
         case "pool":
@@ -43,11 +43,11 @@ def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Op
             kind, axes = made.attrs
             if kind == "min":
                 raise NotYetError("a minimum over the values of a layer is not read yet.")
-            own = tuple(step.inner_axis(read[0], a) for a in axes)
-            return "reduce", Reduce(kind, own, keepdims=True), read, wanted
+            sample_axes = tuple(step.inner_axis(read[0], a) for a in axes)
+            return "reduce", Reduce(kind, sample_axes, keepdims=True), read, read_shape
         case "slice":
             axis, start = made.attrs
-            return "slice", Slice(step.inner_axis(read[0], axis), start, start + made.shape[axis]), read, wanted
+            return "slice", Slice(step.inner_axis(read[0], axis), start, start + made.shape[axis]), read, read_shape
         case "concat":
             return "concat", Concat(step.inner_axis(read[0], made.attrs[0])), operands, None
         case "add":

@@ -261,8 +261,8 @@ def _accumulated(roller: Roller, result: Result) -> Result:
 def _summand(roller: Roller, made: StepClass) -> Operand | None:
     if made.op != "add" or len(made.operands) != 2:
         return None
-    own = Ref(made.id, 1)
-    rest = [o for o in made.operands if o != own]
+    previous = Ref(made.id, 1)
+    rest = [o for o in made.operands if o != previous]
     if len(rest) != 1 or not isinstance(rest[0], Ref):
         return None
     users = [c.id for c in roller.classes if c.id != made.id for o in c.operands if isinstance(o, Ref) and o.cls == made.id]
@@ -272,8 +272,8 @@ def _summand(roller: Roller, made: StepClass) -> Operand | None:
     firsts = made.forced.get(0, [])
     summand = roller.classes[rest[0].cls]
     zero_start = all(n.value is not None and not n.value.any() for n in starts)
-    alike = all(n is summand.nodes.get(0) or n in summand.forced.get(0, ()) for n in firsts)
+    same_start = all(n is summand.nodes.get(0) or n in summand.forced.get(0, ()) for n in firsts)
     later = set(made.forced) - {0}
-    if not zero_start or not alike or later or not (starts or firsts):
+    if not zero_start or not same_start or later or not (starts or firsts):
         return None
     return rest[0]

@@ -2,7 +2,7 @@
 
 Every member that its own group reads late is a state, except those that other states already determine: the reset that a
 file computes from the previous membrane is not an additional state. If several late values have one
-common source, that source is kept instead of them; so is the membrane that a file resets to zero only when it reads it.
+common source, that source is stored instead of them; so is the membrane that a file resets to zero only when it reads it.
 """
 
 from __future__ import annotations

@@ -218,13 +218,13 @@ def _padding_into_conv(step: RecoveredStep, made: StepClass, operand: Ref, sourc
 def _pick_into_linear(step: RecoveredStep, classes: list[StepClass], made: StepClass, operand: Ref, source: Operand, pick: Pick) -> None:
     """Multiply a pick into a weight's columns, so that the product reads the source's values in their own order."""
     weight = made.operands[1]
-    taken = pick.index[pick.index >= 0]
-    if not isinstance(weight, Const) or weight.value.shape[1] != pick.index.size or len(np.unique(taken)) != taken.size:
+    chosen = pick.index[pick.index >= 0]
+    if not isinstance(weight, Const) or weight.value.shape[1] != pick.index.size or len(np.unique(chosen)) != chosen.size:
         return
     shape, batch = step.shape_and_batch(source)
     size = math.prod(step.full(source))
     columns = np.zeros((weight.value.shape[0], size), np.float32)
-    columns[:, taken] = weight.value[:, pick.index >= 0]
+    columns[:, chosen] = weight.value[:, pick.index >= 0]
     bias = made.operands[2:]
     if pick.fill is not None and pick.fill.any():
         shift = weight.value.astype(np.float64) @ pick.fill
@@ -252,8 +252,8 @@ def padding_of(pick: Pick, source: Shape, result: Shape) -> Pairs | None:
     pads = tuple((int(a), r - s - int(a)) for a, r, s in zip(first[0], result, source, strict=True))
     if min(b for _, b in pads) < 0:
         return None
-    wanted = np.pad(np.arange(math.prod(source)).reshape(source), pads, constant_values=-1)
-    return pads if np.array_equal(index, wanted) else None
+    expected = np.pad(np.arange(math.prod(source)).reshape(source), pads, constant_values=-1)
+    return pads if np.array_equal(index, expected) else None
 
 
 def aligned(shape: Shape, rank: int) -> Shape:

@@ -59,15 +59,15 @@ def _first(made: StepClass) -> int:
     return min([shown, *(o.delay for o in made.operands if isinstance(o, InputRef))])
 
 
-def _pull(lead: list[int], operand: Operand, own: int) -> bool:
-    if isinstance(operand, Ref) and operand.delay + own - lead[operand.cls] < 0:
-        lead[operand.cls] = operand.delay + own
+def _pull(lead: list[int], operand: Operand, reader_lead: int) -> bool:
+    if isinstance(operand, Ref) and operand.delay + reader_lead - lead[operand.cls] < 0:
+        lead[operand.cls] = operand.delay + reader_lead
         return True
     return False
 
 
-def _moved(operand: Operand, lead: list[int], own: int) -> Operand:
-    moved = delayed(operand, own - (lead[operand.cls] if isinstance(operand, Ref) else 0))
+def _moved(operand: Operand, lead: list[int], reader_lead: int) -> Operand:
+    moved = delayed(operand, reader_lead - (lead[operand.cls] if isinstance(operand, Ref) else 0))
     if isinstance(moved, InputRef) and moved.delay < 0:
         raise TimeMixingError(f"a step reads the input '{moved.name}' {-moved.delay} step(s) ahead; snnc reads causal models only.")
     return moved

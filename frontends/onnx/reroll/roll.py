@@ -211,8 +211,8 @@ class Roller:
         return Ref(made.id)
 
     def _known(self, known: tuple[int, int], t: int, steps: Steps) -> Ref:
-        cls, own = known
-        delay = 0 if self.classes[cls].static else t - own
+        cls, known_step = known
+        delay = 0 if self.classes[cls].static else t - known_step
         ref = Ref(cls, delay)
         for time, node in steps.items():
             self._checks.append((ref, time, node))
@@ -228,14 +228,14 @@ class Roller:
             if all(t in steps and steps[t].signature == last.signature for t in range(delay)):
                 delay = 0
         self.moved |= delay > 0
-        own = {t - delay: n for t, n in steps.items()}
+        moved_steps = {t - delay: n for t, n in steps.items()}
         start = last_time - delay
         signature = last.signature
-        while start - 1 in own and start > 0 and own[start - 1].signature == signature:
-            if start <= HEAD_STEPS and not _fits(own[start - 1], own[start]):
+        while start - 1 in moved_steps and start > 0 and moved_steps[start - 1].signature == signature:
+            if start <= HEAD_STEPS and not _fits(moved_steps[start - 1], moved_steps[start]):
                 break
             start -= 1
-        made = self._register({t: n for t, n in own.items() if start <= t <= last_time - delay})
+        made = self._register({t: n for t, n in moved_steps.items() if start <= t <= last_time - delay})
         evidence = len(made.nodes)
         if evidence < 2 and len(steps) > 1:
             raise TimeVaryingError(
@@ -325,7 +325,7 @@ class Roller:
 
 
 def _fits(node: Node, later: Node) -> bool:
-    """Return whether an early node may correspond to a later one: at least one of two operands is computed alike.
+    """Return whether an early node may correspond to a later one: at least one of two operands is computed in the same way.
 
     Where exporters fold ``0 + (a + b)``, the addition that is left is not the one that its successors are.
     """
@@ -342,7 +342,7 @@ def _holds_spike(node: Node) -> bool:
 
 
 def _same_with_operands(a: Node, b: Node) -> bool:
-    """Return whether two nodes are alike and one of the values that they compute with is, too."""
+    """Return whether two nodes have the same signature, and one of the values that they compute with too."""
     if not _same_signature(a, b):
         return False
     live = [n for n in a.inputs if n.value is None]

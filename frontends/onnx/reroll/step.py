@@ -62,8 +62,8 @@ class RecoveredStep:
 
     def sample(self, shape: Shape, batch: int | None) -> Shape:
         """Return the shape of one sample, without axes of size 1."""
-        kept = tuple(d for k, d in enumerate(shape) if k != batch and d != 1)
-        return kept or (1,)
+        remaining = tuple(d for k, d in enumerate(shape) if k != batch and d != 1)
+        return remaining or (1,)
 
     def operand_sample(self, operand: Operand) -> Shape:
         """Return the sample shape of what an operand reads."""
@@ -149,8 +149,8 @@ class RecoveredStep:
 
     def _permutes(self, made: StepClass, operand: Operand) -> bool:
         shape, batch = self.shape_and_batch(operand)
-        kept = [k for k in made.attrs if k != batch and shape[k] != 1]
-        return kept != sorted(kept)
+        remaining = [k for k in made.attrs if k != batch and shape[k] != 1]
+        return remaining != sorted(remaining)
 
     def is_elementwise(self, cls: int) -> bool:
         """Return whether a class is an elementwise operation."""

@@ -207,8 +207,8 @@ def _axis_below(node: Node, axis: int) -> tuple[Node, int] | None:
         case "reshape":
             outer = math.prod(node.shape[:axis])
             same = (k for k, d in enumerate(source.shape) if d == node.shape[axis] and math.prod(source.shape[:k]) == outer)
-            own = next(same, None)
-            return None if own is None else (source, own)
+            source_axis = next(same, None)
+            return None if source_axis is None else (source, source_axis)
         case "linear" if axis < len(node.shape) - 1:
             return source, axis
         case "conv" | "pool" if axis == 0:
@@ -263,9 +263,9 @@ def summands(output: Node) -> tuple[list[Node], float]:
         node = a
     found.append(_without_zero_start(node))
     found.reverse()
-    alike = len({n.signature for n in found}) == 1
+    same_operation = len({n.signature for n in found}) == 1
     later = all(b.depth > a.depth for a, b in pairwise(found))
-    return (found, scale) if len(found) > 2 and alike and later else ([], 1.0)
+    return (found, scale) if len(found) > 2 and same_operation and later else ([], 1.0)
 
 
 def _without_zero_start(node: Node) -> Node:

@@ -36,7 +36,7 @@ class Names:
         self._taken = set(reserved)
 
     def fresh(self, hint: str) -> str:
-        """Return `hint`, with a number appended if it is taken."""
+        """Return `hint`, with a number appended if it is in use."""
         name, number = hint, 1
         while name in self._taken:
             number += 1
@@ -46,7 +46,7 @@ class Names:
 
 
 class Constants:
-    """Arrays of the file; small ones that are equal are kept once."""
+    """Arrays of the file; small ones that are equal are stored once."""
 
     def __init__(self, names: Names) -> None:
         self.arrays: dict[str, Array] = {}

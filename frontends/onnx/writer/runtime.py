@@ -53,16 +53,16 @@ class RuntimeModel:
         self.exposed: Mapping[Key, str] = {}
         try:
             source: str | bytes = str(path)
-            own: set[str] | None = None
+            original: set[str] | None = None
             if tensors:
                 settings.add_session_config_entry(_EXTERNAL, str(path.resolve().parent))
-                source, own, self.exposed = _with_outputs(path, tensors)
+                source, original, self.exposed = _with_outputs(path, tensors)
             self._session = onnxruntime.InferenceSession(source, settings, providers=["CPUExecutionProvider"])
         except Exception as error:  # the bindings raise classes of their own
             raise RuntimeRefusesError(f"ONNX Runtime does not load {str(path)!r}: {_first_line(error)}") from None
         self.shapes: dict[str, list[int | str | None]] = {i.name: list(i.shape) for i in self._session.get_inputs()}
         self._fetched: list[str] = [o.name for o in self._session.get_outputs()]
-        hidden = set() if own is None else set(self._fetched) - own
+        hidden = set() if original is None else set(self._fetched) - original
         self.outputs: list[str] = [name for name in self._fetched if name not in hidden]
         self.data: dict[str, Input] = dict(graph.of_type(Input))
         self.states = [name for name in self.shapes if name not in self.data]
@@ -114,10 +114,10 @@ class RuntimeModel:
 
     def _call(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         for name, array in feeds.items():
-            wanted = self.shapes.get(name)
-            if wanted is None:
+            declared = self.shapes.get(name)
+            if declared is None:
                 raise RuntimeInputError(f"the file has no input {name!r}; it has {', '.join(self.shapes)}.")
-            check_shape(name, array.shape, wanted)
+            check_shape(name, array.shape, declared)
         try:
             values = self._session.run(self._fetched, dict(feeds))
         except Exception as error:  # the binding raises classes of its own
@@ -141,7 +141,7 @@ def check_names(inputs: Iterable[str], arrays: Iterable[str]) -> None:
         raise RuntimeInputError(f"the data have no array for {', '.join(missing)}; the model takes {', '.join(inputs)}.")
 
 
-def check_shape(name: str, shape: Sequence[int], wanted: Sequence[int | str | None]) -> None:
+def check_shape(name: str, shape: Sequence[int], declared: Sequence[int | str | None]) -> None:
     """Compare the shape of an array with that of a file's input; what is not a number is open.
 
     Raises
@@ -149,16 +149,16 @@ def check_shape(name: str, shape: Sequence[int], wanted: Sequence[int | str | No
     RuntimeInputError
         They differ.
     """
-    if len(shape) != len(wanted) or any(isinstance(w, int) and w != n for n, w in zip(shape, wanted, strict=True)):
-        raise RuntimeInputError(f"the file takes {name!r} in the shape {list(wanted)}, but got {list(shape)}; use the file's shape.")
+    if len(shape) != len(declared) or any(isinstance(w, int) and w != n for n, w in zip(shape, declared, strict=True)):
+        raise RuntimeInputError(f"the file takes {name!r} in the shape {list(declared)}, but got {list(shape)}; use the file's shape.")
 
 
 def _with_outputs(path: Path, tensors: Sequence[Tensor]) -> tuple[bytes, set[str], dict[Key, str]]:
     """Return the file with more outputs, the names of its own, and those of the tensors; external data stay where they are."""
     model = read_outline(path)
-    own = {o.name for o in model.graph.output}
+    original = {o.name for o in model.graph.output}
     exposed = expose(model, tensors)
-    return model.SerializeToString(), own, exposed
+    return model.SerializeToString(), original, exposed
 
 
 def _first_line(error: Exception) -> str:
