@@ -122,6 +122,7 @@ class GraphRunner:
             now[name, port] = value if value.shape == shape else np.broadcast_to(value, shape)
 
     def _layer(self, name: str, graph: Graph) -> Layer:
+        """Return the function that computes one layer from its inputs."""
         operation = graph.operation(name)
         batch = self._batch
         match operation:

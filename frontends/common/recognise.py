@@ -138,6 +138,7 @@ def _orders(impulse: Array) -> tuple[Array, Array, Array] | None:
 
 
 def _spiking(impulse: Array, forms: Array, threshold: Array, strict: bool, parameters: Mapping[str, Array]) -> Iterator[_Candidate]:
+    """Yield library neurons with this impulse response and threshold, one per reset."""
     orders = _orders(impulse)
     if orders is None:
         yield from _alpha(impulse, threshold, strict)
@@ -191,6 +192,7 @@ def _offset(rest: Array, decay: Array) -> tuple[Array, Array]:
 
 
 def _fire(decay: Array, common: Mapping[str, object], options: dict[str, object], value: Array | None, start: Array) -> _Candidate:
+    """Return one library neuron with these decays and options."""
     syn = common["syn_decay"]
     perfect = syn is None and bool((np.abs(decay - 1) < 1e-7).all())
     make = CubaLIF if syn is not None else IF if perfect else LIF
@@ -246,6 +248,7 @@ def _alpha(impulse: Array, threshold: Array, strict: bool) -> Iterator[_Candidat
 
 
 def _integrators(forms: Array) -> Iterator[_Candidate]:
+    """Yield library integrators with this response."""
     orders = _orders(forms[:, 1])
     if orders is None:
         return

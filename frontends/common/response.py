@@ -134,6 +134,7 @@ def _constant(value: Array, neurons: int) -> Form:
 
 
 def _evaluate(e: Expression, scope: Mapping[str, Form], oracle: Oracle) -> Form:
+    """Return the form of an expression."""
     neurons = next(iter(scope.values())).shape[1]
     match e:
         case Number(value):
@@ -150,6 +151,7 @@ def _evaluate(e: Expression, scope: Mapping[str, Form], oracle: Oracle) -> Form:
 
 
 def _apply(function: str, args: list[Form], neurons: int) -> Form:
+    """Return the form of a function of forms."""
     a, b = args[0], args[-1]
     match function:
         case "add":

@@ -114,6 +114,7 @@ def _declared(model: ModelProto) -> dict[str, tuple[int | str, ...]]:
 
 
 def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
+    """Return the declared shape of an input; names stand for dynamic sizes."""
     tensor = info.type.tensor_type
     if not info.type.HasField("tensor_type") or not tensor.HasField("shape"):
         raise MalformedGraphError(f"the input '{info.name}' is not a tensor with a declared rank; export it with its shape.")

@@ -1,4 +1,4 @@
-"""Elementwise primitives as nodes of a flattened graph."""
+"""Nodes of elementwise operations in a flattened graph."""
 
 from __future__ import annotations
 

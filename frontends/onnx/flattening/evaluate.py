@@ -1,4 +1,4 @@
-"""Numbers for nodes: evaluate parts of a flattened graph on sample inputs."""
+"""Evaluate nodes of a flattened graph in float64, on random inputs or those of a caller."""
 
 from __future__ import annotations
 

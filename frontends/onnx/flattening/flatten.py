@@ -74,6 +74,7 @@ class Run:
         return [scope[name] for name in graph.outputs]
 
     def _step(self, operation: OnnxOperation, scope: Scope) -> None:
+        """Run one operation and bind its results in `scope`."""
         self._left -= 1
         if self._left < 0:
             raise OnnxLimitError(f"unrolling the loops takes more than {MAX_OPERATIONS:,} operations; export a single step instead.")

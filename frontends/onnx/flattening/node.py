@@ -3,7 +3,7 @@
 ::
 
     op = input(name) | const | elementwise (ELEMENTWISE) | linear | conv | pool | reshape | slice | concat | transpose | expand
-         | reduce | put
+         | reduce | put | pick
 
 A constant made by an elementwise operation, `linear` or `conv` keeps its operation and operands in addition to its value, so the
 first time step, which exporters fold, still matches the others.

@@ -76,6 +76,7 @@ def _operation(node: NodeProto, opset: int) -> OnnxOperation:
 
 
 def _attribute(a: AttributeProto, node: NodeProto, opset: int) -> Any:
+    """Return the value of an attribute as a Python value, an array or a graph."""
     match a.type:
         case AttributeProto.INT:
             return a.i

@@ -132,6 +132,7 @@ def cut(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int = 
 
 
 def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+    """Return a slice of `x` as its operation on slices of its operands; None if there is no such form."""
     if x.op in ELEMENTWISE:
         return elementwise(pool, x.op, *(_operand(pool, n, len(x.shape), axis, start, size, depth) for n in x.inputs))
     match x.op:
@@ -201,6 +202,7 @@ def _push_reshape(pool: NodePool, x: Node, axis: int, start: int, size: int, dep
 
 
 def _push_concat(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+    """Return a slice of joined values: a part of them, or the join of their slices."""
     source_axis, equal = x.attrs
     if source_axis != axis:
         return concat(pool, tuple(cut(pool, p, axis, start, size, depth) for p in x.inputs), source_axis)

@@ -211,6 +211,7 @@ def _check_hidden(hidden: Sequence[_Hidden]) -> None:
 
 
 def _compare(output: CheckedOutput, expected: Array, found: Array) -> None:
+    """Require that the values of an output are equal up to rounding."""
     if found.shape != expected.shape:
         raise SelfCheckError(
             f"the output '{output.name}' has the shape {list(expected.shape)} in the file and {list(found.shape)} "

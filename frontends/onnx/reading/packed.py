@@ -180,6 +180,7 @@ def _named(name: str, tree: _Tree, local_numbers: Array, buffered: Array, names:
 
 
 def _tree(node: Node, local_numbers: Array, numbers: Mapping[str, Array]) -> _Tree:
+    """Return how a value that continues a state is joined; `local_numbers` are the numbers of its entries."""
     source = _copied_values(node, numbers)
     if source is not None:
         return _Leaf(local_numbers, None if np.array_equal(source, local_numbers) else source)

@@ -1,4 +1,4 @@
-"""Read an ONNX file and check everything that can be checked before it runs."""
+"""Read an ONNX file, check everything that can be checked before it runs, and hash its nodes."""
 
 from __future__ import annotations
 
@@ -169,6 +169,7 @@ def _tensors(graph: GraphProto) -> Iterator[tuple[TensorProto, str]]:
 
 
 def _check_graph(graph: GraphProto, outer: set[str], level: int) -> None:
+    """Check names, outputs and nodes of a graph and of the graphs inside it; `outer` names are visible in it."""
     if level > 8:
         raise MalformedGraphError(f"the graph '{graph.name}' nests deeper than 8 levels of loops.")
     if level == 0 and not graph.node:
@@ -199,6 +200,7 @@ def _check_graph(graph: GraphProto, outer: set[str], level: int) -> None:
 
 
 def _check_node(graph: GraphProto, index: int, visible: set[str], made: dict[str, int], level: int) -> None:
+    """Check the operator, the inputs and the nested graphs of one node."""
     node = graph.node[index]
     where = f"{node.op_type} node '{node.name or (node.output[0] if node.output else index)}'"
     if node.domain not in _OWN_DOMAINS:
@@ -234,6 +236,7 @@ def _drop_unused(graph: GraphProto) -> None:
 
 
 def _load_external(tensor: TensorProto, name: str, path: Path) -> None:
+    """Load the data of a tensor from a file in the model's folder."""
     if tensor.data_location != TensorProto.EXTERNAL:
         return
     entries = {e.key: e.value for e in tensor.external_data}
@@ -278,6 +281,7 @@ def _dtype(tensor: TensorProto, name: str) -> np.dtype[np.generic]:
 
 
 def _check_tensor(tensor: TensorProto, name: str) -> None:
+    """Check the type, the size and the values of a tensor."""
     dtype = _dtype(tensor, name)
     if min(tensor.dims, default=0) < 0:
         raise TensorError(f"the tensor '{name}' has the shape {list(tensor.dims)}, with a negative size.")

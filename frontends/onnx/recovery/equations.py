@@ -145,6 +145,8 @@ def is_spike(expression: Expression) -> bool:
 
 
 def _simplify(lines: list[Assignment], constants: dict[str, Array]) -> list[Assignment]:
+    """Remove additions of 0 and multiplications by 1."""
+
     def scalar(e: Expression) -> float | None:
         value = constants.get(e.name) if isinstance(e, Symbol) else None
         return float(value) if value is not None and value.ndim == 0 else None
@@ -175,6 +177,7 @@ def _is_late(e: Expression) -> bool:
 
 
 def _inline(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
+    """Write values that are used once, and other names of values, where they are used."""
     uses: dict[str, int] = {}
     for line in lines:
         for name in symbols(line.value):

@@ -70,6 +70,7 @@ def _uses(step: RecoveredStep, order: list[int]) -> dict[int, list[tuple[int, in
 
 
 def _biases(step: RecoveredStep, made: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
+    """Find additions of a constant that are the bias of a product."""
     for cls in made.order:
         operands = step.operands(cls)
         if step.classes[cls].op != "add" or len(operands) != 2:

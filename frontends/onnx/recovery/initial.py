@@ -89,6 +89,7 @@ class StepSimulation:
         return compute(made.op, made.attrs, made.shape, arrays)
 
     def _read(self, reader: int, operand: Operand, t: int) -> Array:
+        """Return what `reader` reads through an operand at step `t`."""
         match operand:
             case Const(value):
                 return np.asarray(value, np.float64)
@@ -171,6 +172,7 @@ def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, State
 
 
 def _explicit(step: RecoveredStep, groups: Grouping, states: Mapping[int, States]) -> Start:
+    """Return the initial states that the file shows."""
     start = Start()
     for made in step.classes:
         seen = step.through_layout(Ref(made.id))

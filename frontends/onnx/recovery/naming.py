@@ -69,6 +69,7 @@ def _unused_name(base: str, reserved: set[str]) -> str:
 
 
 def _states(made: EquationsDraft, states: States, fires: Mapping[str, Expression], visible: set[int]) -> dict[int, str]:
+    """Name the states: v for the membrane, i_syn for what only inputs feed, s for spikes, x for the others."""
     if not states.stored:
         return {}
     values = {line.target: line.value for line in made.lines}
@@ -133,6 +134,7 @@ def _parameters(
     reserved: set[str],
     learned: Mapping[str, Array],
 ) -> dict[str, Array]:
+    """Name the constants by their roles; equal ones share a name, 0 and 1 without a role become numbers."""
     roles: dict[str, str] = {}
     for target, call in occurrences(made.lines):
         for position, argument in enumerate(call.args):
@@ -162,6 +164,7 @@ def _parameters(
 
 
 def _role(call: Call, position: int, target: str, states: Mapping[int, str], fires: Mapping[str, Expression], made: EquationsDraft) -> str:
+    """Return the name of a constant by its place in the equations; "" if it has no known role."""
     if call.function == "sub" and position == 1 and any(_is_compared(f, call) for f in fires.values()):
         return "threshold"
     if call.function == "div" and position == 1:

@@ -80,6 +80,7 @@ def _check_stack(line: GraphTimeline, name: str, output: Node) -> None:
 
 
 def _check_parts(line: GraphTimeline, name: str, output: Node, node: Node, after: list[Node]) -> None:
+    """Refuse a stack of values that do not follow the steps one by one."""
     late, depths = [line.latest[n.id] for n in node.inputs], [n.depth for n in node.inputs]
     distinct = len(set(late)) == len(late)
     one_by_one = len(late) == line.steps and (distinct or len(set(depths)) == len(depths))
@@ -205,6 +206,7 @@ def _with_accumulations(pool: NodePool, line: GraphTimeline, name: str, output: 
 
 
 def _accumulation(pool: NodePool, line: GraphTimeline, name: str, node: Node) -> Node | None:
+    """Return a sum or mean over all steps as additions step by step; None if `node` is something else."""
     found = _reduced(pool, line, node)
     if found is None:
         return None
@@ -239,6 +241,7 @@ def accumulated(roller: Roller, results: list[Result]) -> list[Result]:
 
 
 def _accumulated(roller: Roller, result: Result) -> Result:
+    """Return the readout of what one output accumulates; the result unchanged if it accumulates nothing."""
     readout: Readout = "sum"
     value = result.value
     if not isinstance(value, Ref) or value.delay:
@@ -259,6 +262,7 @@ def _accumulated(roller: Roller, result: Result) -> Result:
 
 
 def _summand(roller: Roller, made: StepClass) -> Operand | None:
+    """Return what a class adds to its value of the step before, from zero on; None if it does something else."""
     if made.op != "add" or len(made.operands) != 2:
         return None
     previous = Ref(made.id, 1)

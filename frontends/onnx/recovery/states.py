@@ -59,6 +59,7 @@ def _by_learned(step: RecoveredStep, inside: set[int], cls: int, stored: Mapping
 
 
 def _choose_states(step: RecoveredStep, members: list[int], visible: set[int], added: set[int]) -> States:
+    """Choose the states of a group; those in `added` are states in any case."""
     late = _late_reads(step, members)
     forced = {c for c in late if _starts_from_input(step, c) or c in added}
     stored = dict(late)
@@ -121,6 +122,7 @@ def _drop_computable(step: RecoveredStep, members: list[int], stored: dict[int, 
 
 
 def _follows(step: RecoveredStep, inside: set[int], cls: int, known: set[int]) -> bool:
+    """Return whether a class follows from the `known` values of its step, and from nothing else."""
     stack, seen, found = [cls], {cls}, False
     while stack:
         for operand in step.operands(stack.pop()):
@@ -203,6 +205,7 @@ def _fires(step: RecoveredStep, cls: int) -> bool:
 
 
 def _sources(step: RecoveredStep, members: list[int], cls: int) -> list[int]:
+    """Return the classes of the same step that alone determine a class, the nearest first."""
     position = {c: k for k, c in enumerate(members)}
     frontier = {cls}
     found: list[int] = []

@@ -45,6 +45,7 @@ def graph_of_step(step: RecoveredStep, file: FileFacts) -> Built:
 
 
 def _graph_of(step: RecoveredStep, file: FileFacts) -> Built:
+    """Try the places of delays, then the search for initial states, until one explains the file."""
     failure: InitialStateError | None = None
     step = _products_late(step)
     trials = [(t, False) for t in _trials(step)]
@@ -104,6 +105,7 @@ def _delay(step: RecoveredStep, cls: int) -> int:
 
 
 def _moved(step: RecoveredStep, chosen: tuple[int, ...], by: int | None = None) -> RecoveredStep:
+    """Move matrix products in time: by their own delay, or by `by` steps."""
     classes = [c.copied() for c in step.classes]
     for cls in chosen:
         delay = _delay(step, cls) if by is None else by

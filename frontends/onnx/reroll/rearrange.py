@@ -65,6 +65,7 @@ def _without_operation(step: RecoveredStep) -> set[int]:
 
 
 def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
+    """Return whether the graph has no operation for a moving class."""
     made = step.classes[cls]
     operand = made.operands[0]
     if step.is_layout(cls):

@@ -1,4 +1,4 @@
-"""Move classes in time so that nothing reads the future.
+"""Move classes in time, so that nothing reads the future and no cycle lacks a delay.
 
 A class may first be met one step late (the reset reads the spike of the previous step) and then be found to be needed earlier. Moving a
 class changes the delays around it, not what is computed.
@@ -86,7 +86,12 @@ def shift(made: StepClass, lead: int) -> None:
 
 
 def postponed(step: RecoveredStep) -> RecoveredStep | None:
-    """Return the step with such products one step later; None if there are none."""
+    """Return the step with matrix products that only later steps need in the step that needs them; None if there are none.
+
+    A compartment that is coupled to others after it has fired, ``v = v + G v``, makes its population read itself in the same step, through
+    a product. If only the next step reads the result, the product and everything that follows from it can also belong to the start of the
+    next step, and the cycle has a delay.
+    """
     users = _users(step)
     slack = _slack(step, users)
     products = [c for c in step.live() if step.classes[c].op in ("linear", "conv") and slack[c] >= 1]

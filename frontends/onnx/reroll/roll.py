@@ -143,6 +143,7 @@ class Roller:
         return operand
 
     def _resolve(self, steps: Steps) -> Operand:
+        """Return the operand that a tuple is: a constant, an input, a known class or a new one."""
         live = {t: n for t, n in steps.items() if n.value is None}
         if not live:
             return self._constant(steps)
@@ -219,6 +220,7 @@ class Roller:
         return ref
 
     def _new(self, steps: Steps, last_time: int, last: Node) -> Ref:
+        """Register a tuple as a new class, and return its use."""
         delay = 0
         latest = self.line.latest
         if self.reading == "early" and self.line.timed and latest[last.id] >= 0:
@@ -291,6 +293,7 @@ class Roller:
             )
 
     def _unify_class(self, made: StepClass, t: int, node: Node) -> None:
+        """Require that `node` is the value of a class at step `t`, or record it where only its value counts."""
         if t < 0 and not made.static:
             known = made.initial.setdefault(t, [])
             if node not in known:

@@ -225,6 +225,7 @@ def _batches(step: RecoveredStep) -> list[int | None]:
 
 
 def _batch(step: RecoveredStep, made: StepClass, found: list[int | None]) -> int | None:
+    """Return the batch axis of a class from those of its operands in `found`; -1 if they are not known yet."""
     if made.op == "pick":
         pick: Pick = made.attrs[0]
         return pick.batch

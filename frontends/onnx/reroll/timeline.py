@@ -1,4 +1,4 @@
-"""Find time in a flattened graph: the input axis that is sliced step by step, and the inputs that each value depends on."""
+"""Find time in a flattened graph: its axis and steps, the step that each value depends on, and the same value one step earlier."""
 
 from __future__ import annotations
 
@@ -324,6 +324,7 @@ def _candidates(line: GraphTimeline, node: Node) -> Iterator[tuple[int, ...]]:
 
 
 def _follow(line: GraphTimeline, time: int, node: Node, path: tuple[int, ...]) -> dict[int, Node]:
+    """Follow a path of operands from step to step as far as it leads to the same operation."""
     found = {time: node}
     current = node
     while time > 0:

@@ -1,4 +1,4 @@
-"""Neuron equations as elementwise ONNX operators, in their author's order."""
+"""Neuron equations as elementwise ONNX operators, in their author's order, or as functions of the model."""
 
 from __future__ import annotations
 
@@ -134,6 +134,7 @@ def _identifier(text: str) -> str:
 
 
 def _function(model: NeuronModel, read: set[str], name: str, opset: int) -> NeuronFunction:
+    """Return a model as a function; `read` are the ports that edges read."""
     inputs = [*model.inputs, *model.states, *model.parameters]
     others = [a.target for a in model.equations if a.target in read]
     results = tuple(dict.fromkeys([*model.outputs, *model.states, *others]))

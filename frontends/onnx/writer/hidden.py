@@ -1,4 +1,4 @@
-"""Values inside a network as computed by another implementation, by population, port and step."""
+"""Values inside a network as another implementation computes them, and the tensors of a file that hold them."""
 
 from __future__ import annotations
 
@@ -95,6 +95,7 @@ class HiddenOfFile:
         return [self._one(trace, runtime, found, replay) for trace in self._imported.traces]
 
     def _one(self, trace: Trace, runtime: RuntimeModel, found: Mapping[str, Array], replay: FileReplay) -> Observed:
+        """Return the values of one trace."""
         values: dict[int, Array] = {}
         sources: set[str] = set()
         for t in sorted(t for t in trace.nodes if 0 <= t < self._steps):

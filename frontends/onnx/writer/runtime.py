@@ -1,4 +1,4 @@
-"""ONNX files run by ONNX Runtime, an implementation that shares no code with snnc, for comparison with snnc's results."""
+"""Run ONNX files in ONNX Runtime, which shares no code with snnc, and return inner tensors as well as outputs."""
 
 from __future__ import annotations
 
@@ -113,6 +113,7 @@ class RuntimeModel:
         return [size if isinstance(size, int) else batch for size in self.shapes[name]]
 
     def _call(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """Run the file once."""
         for name, array in feeds.items():
             declared = self.shapes.get(name)
             if declared is None:

@@ -133,6 +133,7 @@ class ScanBody:
         return self.main.node("Expand", number, self.full_shape(shape), hint=hint)
 
     def _population(self, name: str, population: Population) -> None:
+        """Add the nodes of one population, and its states as variables of the loop."""
         model, shape = population.model, population.shape
         states = {state: StepTensor(self.body.names.fresh(f"{name}.{state}"), shape) for state in model.states}
         scope = {**states, **self._parameters(name, population)}
