@@ -109,7 +109,7 @@ def _declared(model: ModelProto) -> dict[str, tuple[int | str, ...]]:
     constant = {t.name for t in model.graph.initializer}
     found = {i.name: _shape(i) for i in model.graph.input if i.name not in constant}
     if not found:
-        raise MalformedGraphError("the graph has no input except its weights.")
+        raise MalformedGraphError("the graph has no input besides its weights.")
     return found
 
 

@@ -139,7 +139,7 @@ def check_names(inputs: Iterable[str], arrays: Iterable[str]) -> None:
     """
     missing = [name for name in inputs if name not in arrays]
     if missing:
-        raise RuntimeInputError(f"the data have no array for {', '.join(missing)}; the model takes {', '.join(inputs)}.")
+        raise RuntimeInputError(f"the data lack {', '.join(missing)}; the model takes {', '.join(inputs)}.")
 
 
 def check_shape(name: str, shape: Sequence[int], declared: Sequence[int | str | None]) -> None:
@@ -151,7 +151,7 @@ def check_shape(name: str, shape: Sequence[int], declared: Sequence[int | str | 
         They differ.
     """
     if len(shape) != len(declared) or any(isinstance(w, int) and w != n for n, w in zip(shape, declared, strict=True)):
-        raise RuntimeInputError(f"the file takes {name!r} in the shape {list(declared)}, but got {list(shape)}; use the file's shape.")
+        raise RuntimeInputError(f"the file takes {name!r} as {list(declared)}, but got {list(shape)}; use the file's shape.")
 
 
 def _with_outputs(path: Path, tensors: Sequence[Tensor]) -> tuple[bytes, set[str], dict[Key, str]]:
