@@ -17,7 +17,7 @@ from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Node, Shape
 from snnc.frontends.onnx.flattening.operation import Subgraph
-from snnc.frontends.onnx.load import HANDLERS
+from snnc.frontends.onnx.operators.table import HANDLERS
 
 FINAL: Final = ("Softmax", "LogSoftmax")
 """Operators that are dropped at the end: they keep the order of the classes."""

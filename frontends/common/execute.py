@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import networkx as nx
@@ -33,12 +33,11 @@ from snnc.compiler.ir.graph import (
     source_ports,
 )
 from snnc.compiler.ir.shapes import port_map
-from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol
+from snnc.compiler.neurons.interpret import evaluate
 from snnc.frontends.common import windows
-from snnc.frontends.common.functions import ELEMENTWISE, summary
+from snnc.frontends.common.functions import summary
 
 Key: TypeAlias = tuple[str, str]
-Term: TypeAlias = Callable[[Mapping[str, Array]], Array]
 Layer: TypeAlias = Callable[[Mapping[str, Array]], Array]
 
 
@@ -58,17 +57,16 @@ class GraphRunner:
     def __init__(self, graph: Graph, batch: int, given: Mapping[str, Array]) -> None:
         self._batch = batch
         self._shapes = {key: port.shape for key, port in port_map(graph).items()}
-        self._given = {(r.node, r.name): given[n] for n, r in graph.state_inputs.items() if n in given}
-        self._states = {n: self._start(n, p) for n, p in graph.of_type(Population)}
-        self._before = {(n, s): p.before(s) for n, p in graph.of_type(Population) for s in p.model.states}
+        self._initial_inputs = {(r.node, r.name): given[n] for n, r in graph.state_inputs.items() if n in given}
+        self._before = {(n, s): np.asarray(p.before(s), np.float64) for n, p in graph.of_type(Population) for s in p.model.states}
+        self._states = {n: {s: self._before_start((n, s)) for s in p.model.states} for n, p in graph.of_type(Population)}
         self._history: list[dict[Key, Array]] = []
         self._depth = max((e.delay for e in graph.edges), default=0)
         late = {(e.source, e.source_port) for e in graph.edges if e.delay}
         self._late = sorted(late)
         self._summed = {n: self._shapes[n, "out"] for n, _ in graph.of_type(Add)} | {n: p.shape for n, p in graph.of_type(Population)}
-        self._plan = [(n, list(graph.incoming(n)), graph.operation(n)) for n in _order(graph)]
+        self._plan = [(n, list(graph.incoming(n)), graph.operation(n)) for n in step_order(graph)]
         self._layers = {n: self._layer(n, graph) for n, _, op in self._plan if not isinstance(op, Population | Input | Output)}
-        self._lines = {n: [(line.target, _term(line.value)) for line in p.model.equations] for n, p in graph.of_type(Population)}
         self._fixed = {n: _parameters(p) for n, p in graph.of_type(Population)}
         self.ports: dict[Key, Array] = {}
         """What left each port of each node in the last step, [batch, …]."""
@@ -104,33 +102,27 @@ class GraphRunner:
             return now[key]
         if e.delay <= len(self._history):
             return self._history[e.delay - 1][key]
-        shape = (self._batch, *self._shapes[key])
-        if key in self._given:
-            return self._given[key].reshape(shape)
-        return np.broadcast_to(self._before.get(key, np.zeros(())), shape)
+        return self._before_start(key)
 
-    def _start(self, name: str, p: Population) -> dict[str, Array]:
-        shape = (self._batch, *p.shape)
-        found: dict[str, Array] = {}
-        for state in p.model.states:
-            if (name, state) in self._given:
-                found[state] = self._given[name, state].reshape(shape)
-            else:
-                found[state] = np.broadcast_to(np.asarray(p.before(state), np.float64), shape)
-        return found
+    def _before_start(self, key: Key) -> Array:
+        """Return the value of a state or port before the first step: the caller's, else that of the graph."""
+        shape = (self._batch, *self._shapes[key])
+        if key in self._initial_inputs:
+            return self._initial_inputs[key].reshape(shape)
+        return np.broadcast_to(self._before.get(key, np.zeros(())), shape)
 
     def _population(self, name: str, p: Population, sums: Mapping[str, Array], now: dict[Key, Array]) -> None:
         shape = (self._batch, *p.shape)
         scope = {**self._fixed[name], **self._states[name]}
         scope.update({port: value if value.shape == shape else value.reshape(shape) for port, value in sums.items()})
-        for target, term in self._lines[name]:
-            scope[target] = term(scope)
+        scope |= evaluate(p.model.equations, scope)
         self._states[name] = {s: scope[s] for s in p.model.states}
         for port in source_ports(p):
             value = scope[port]
             now[name, port] = value if value.shape == shape else np.broadcast_to(value, shape)
 
     def _layer(self, name: str, graph: Graph) -> Layer:
+        """Return the function that computes one layer from its inputs."""
         operation = graph.operation(name)
         batch = self._batch
         match operation:
@@ -169,8 +161,8 @@ class GraphRunner:
 
 
 def _reduced(kind: str, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    kept = summary(kind, x, axes)
-    return kept if keepdims else np.squeeze(kept, axes)
+    found = summary(kind, x, axes)
+    return found if keepdims else np.squeeze(found, axes)
 
 
 def _source(graph: Graph, name: str) -> Key:
@@ -189,31 +181,15 @@ def _windowed(name: str, operation: Conv | Pool, shape: Shape) -> Layer:
     return lambda x: windows.pool(x["in"], pool.kind, w.kernel, w.stride, w.padding, w.dilation, pool.ceil, pool.count_padding)
 
 
-def _order(graph: Graph) -> Iterator[str]:
+def step_order(graph: Graph) -> list[str]:
+    """Return the nodes so that each comes after what it reads in the same step; ties keep the order of insertion."""
+    rank = {name: number for number, name in enumerate(graph.names)}
     same: nx.DiGraph[str] = nx.DiGraph()
     same.add_nodes_from(graph.names)
     same.add_edges_from((e.source, e.target) for e in graph.edges if e.delay == 0)
-    yield from nx.topological_sort(same)
+    return list(nx.lexicographical_topological_sort(same, key=rank.__getitem__))
 
 
 def _parameters(p: Population) -> dict[str, Array]:
     values = {**p.model.parameters, **p.parameters}
     return {k: np.asarray(v, np.float64) for k, v in values.items()}
-
-
-def _term(e: Expression) -> Term:
-    match e:
-        case Number(value):
-            constant = np.asarray(value, np.float64)
-            return lambda scope: constant
-        case Symbol(name):
-            return lambda scope: scope[name]
-        case Call("detach", (inner,)):
-            return _term(inner)
-        case Call("spike" | "spike_ge" as kind, (inner,)):
-            argument, compare = _term(inner), np.greater if kind == "spike" else np.greater_equal
-            return lambda scope: compare(argument(scope), 0).astype(np.float64)
-        case Call(function, args):
-            operation, terms = ELEMENTWISE[function], [_term(a) for a in args]
-            return lambda scope: np.asarray(operation(*(t(scope) for t in terms)))
-    raise TypeError(e)

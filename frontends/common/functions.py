@@ -74,3 +74,15 @@ def summary(kind: str, x: Array, axes: tuple[int, ...]) -> Array:
         case "max":
             return np.asarray(x.max(axes, keepdims=True))
     return np.asarray(x.min(axes, keepdims=True))
+
+
+def largest(values: Array) -> float:
+    """Return the largest absolute value that is finite; 0 if there is none."""
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+
+
+def difference(a: Array, b: Array) -> Array:
+    """Return the absolute difference of values; 0 between equal infinities and between NaNs."""
+    with np.errstate(all="ignore"):
+        found = np.abs(a - b)
+    return np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, found)

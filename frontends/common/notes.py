@@ -1,7 +1,7 @@
 """Notes in a model file's metadata: the graph it was written from, so that reading the file restores it.
 
-The notes are no authority. They come from outside like all of the file, and the front end that reads them compares the network that
-they describe with what the file computes.
+The notes are not trusted. They come from outside like the rest of the file, and the front end that reads them compares the described
+network with what the file computes.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from snnc.compiler.ir.arrays.sparse import check_pattern, entries_of
 from snnc.compiler.ir.graph import Array, Conv, Graph, Operation, Pool, Population, Sparse
 from snnc.compiler.ir.graph_data import graph_from_data, graph_to_data
 
-Home: TypeAlias = Callable[[str, str], Any]
-Held: TypeAlias = Callable[[Any], Array | None]
+FindPlace: TypeAlias = Callable[[str, str], Any]
+FindArray: TypeAlias = Callable[[Any], Array | None]
 
 KEY: Final = "snnc"
 """The entry of the metadata that holds the notes."""
@@ -47,11 +47,11 @@ def from_text(text: object) -> dict[str, Any]:
         It is no JSON object, or too long.
     """
     if not isinstance(text, str) or len(text) > LONGEST:
-        raise GraphDataError(f"the description is no text of at most {LONGEST:,} characters.")
+        raise GraphDataError(f"the description is not a text of at most {LONGEST:,} characters.")
     try:
         found = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise GraphDataError(f"the description is no JSON ({str(error)[:80]}).") from None
+        raise GraphDataError(f"the description is not JSON ({str(error)[:80]}).") from None
     if not isinstance(found, dict):
         raise GraphDataError(f"the description is a JSON {type(found).__name__}, not an object.")
     return found
@@ -70,7 +70,7 @@ def array_from_data(data: object) -> Array:
     Raises
     ------
     GraphDataError
-        The data are no array, or another one than they say.
+        The data are not an array, or do not fit their own shape and type.
     """
     match data:
         case {"type": str(kind), "shape": list(shape), "base64": str(text), **rest} if kind in _TYPES and not rest:
@@ -78,23 +78,25 @@ def array_from_data(data: object) -> Array:
             try:
                 content = base64.b64decode(text, validate=True)
             except (binascii.Error, ValueError):
-                raise GraphDataError("an array of the description is no base64.") from None
+                raise GraphDataError("an array of the description is not base64.") from None
             sizes = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in shape)
             if not sizes or math.prod(shape) * dtype.itemsize != len(content) or len(shape) > 32:
-                raise GraphDataError(f"an array of the description holds {len(content):,} bytes, not those of its shape {str(shape)[:60]}.")
+                raise GraphDataError(
+                    f"an array of the description has {len(content):,} bytes, which do not fit its shape {str(shape)[:60]}."
+                )
             return np.frombuffer(content, dtype).astype(np.dtype(kind)).reshape(shape)
-    raise GraphDataError("an array of the description is neither one of the file nor written out.")
+    raise GraphDataError("an array of the description is neither in the file nor in the description itself.")
 
 
 def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 # ---- the description -------------------------------------------------------------------------------------------------
 
 _NODES: Final = 2_048
 _EDGES: Final = 4_096
-_ARRIVING: Final = 1_024
+_INCOMING: Final = 1_024
 _WINDOW: Final = 65_536
 """Most nodes, edges, edges into one node, and numbers that place a window: what checking a graph takes time for."""
 
@@ -108,28 +110,30 @@ class Description:
     structure: str
 
 
-def describe(graph: Graph, home: Home, held: Held, values: Mapping[str, Mapping[str, str]], structure: str = "") -> str | None:
+def describe(
+    graph: Graph, find_place: FindPlace, find_array: FindArray, values: Mapping[str, Mapping[str, str]], structure: str = ""
+) -> str | None:
     """Return the description of `graph` as JSON, or None if it would be too long to be read.
 
-    Beside the graph it says where parameters lie that are at their model's defaults, since another tool may change them in the file.
+    It also records where parameters with their model's default values are stored, because another tool may change them in the file.
 
     Parameters
     ----------
     graph
         What was written.
-    home
-        (node, field) -> what says where in the file the array lies, JSON types but no object; None: nowhere.
-    held
-        That -> the array, as a reader would get it.
+    find_place
+        (node, field) -> the place of the array in the file, as JSON types but no object; None if it has none.
+    find_array
+        Place -> the array, as a reader would get it.
     values
         Node -> port -> name in the file.
     structure
-        A digest of what the file holds beside its arrays.
+        A digest of everything in the file except its arrays.
     """
 
-    def keep(node: str, field: str, array: Array) -> Any:
-        place = home(node, field)
-        there = None if place is None else held(place)
+    def stored(node: str, field: str, array: Array) -> Any:
+        place = find_place(node, field)
+        there = None if place is None else find_array(place)
         if there is None:
             return array_to_data(array)
         operation = graph.operation(node)
@@ -138,13 +142,13 @@ def describe(graph: Graph, home: Home, held: Held, values: Mapping[str, Mapping[
         same = there.shape == array.shape and np.array_equal(there.astype(np.float32), array.astype(np.float32))
         return place if same else array_to_data(array)
 
-    data = graph_to_data(graph, keep)
+    data = graph_to_data(graph, stored)
     data |= {"values": values, "structure": structure}
     data["defaults"] = {}
     for name, population in graph.of_type(Population):
         left = {p: np.float32(usual) for p, usual in population.model.parameters.items() if p not in population.parameters}
-        places = {p: home(name, f"parameters.{p}") for p in left}
-        found = {p: place for p, place in places.items() if place is not None and np.array_equal(_or_empty(held(place)), left[p])}
+        places = {p: find_place(name, f"parameters.{p}") for p in left}
+        found = {p: place for p, place in places.items() if place is not None and np.array_equal(_or_empty(find_array(place)), left[p])}
         if found:
             data["defaults"][name] = found
     return to_text(data)
@@ -154,24 +158,24 @@ def _or_empty(array: Array | None) -> Array:
     return np.zeros((0,)) if array is None else array
 
 
-def read_description(text: object, held: Held) -> Description:
+def read_description(text: object, find_array: FindArray) -> Description:
     """Undo :func:`describe`, with the arrays that the file holds now. The graph is not verified.
 
     Raises
     ------
     SnncError
-        The text is no description, or names arrays that the file does not have.
+        The text is not a description, or names arrays that the file does not have.
     """
     data = from_text(text)
     defaults, values = (_rows(data.pop(what, None), what) for what in ("defaults", "values"))
     structure = data.pop("structure", None)
     if not isinstance(structure, str) or not all(isinstance(name, str) for row in values.values() for name in row.values()):
-        raise GraphDataError("the values of the description are no names, or its digest is no text.")
+        raise GraphDataError("the values of the description are not names, or its digest is not text.")
 
     def find(node: str, field: str, reference: Any) -> Array:
         if isinstance(reference, dict):
             return array_from_data(reference)
-        found = held(reference)
+        found = find_array(reference)
         if found is None:
             raise GraphDataError(f"{field} of {node!r} is {str(reference)[:60]!r}, which the file does not have.")
         return found
@@ -179,16 +183,16 @@ def read_description(text: object, held: Held) -> Description:
     graph = graph_from_data(data, find)
     _check_sizes(graph)
     for name, sparse in list(graph.of_type(Sparse)):
-        _put(graph, name, _with_entries(name, sparse))
+        _put(graph, name, _with_nonzeros(name, sparse))
     for name, homes in defaults.items():
-        now = {p: held(place) for p, place in homes.items()}
+        now = {p: find_array(place) for p, place in homes.items()}
         _put(graph, name, _with_changed_defaults(graph.operation(name) if name in graph.nx else None, now))
     return Description(graph, values, structure)
 
 
 def _rows(data: object, what: str) -> dict[str, dict[str, Any]]:
     if not isinstance(data, dict) or not all(isinstance(row, dict) for row in data.values()):
-        raise GraphDataError(f"the {what} of the description are no objects by node.")
+        raise GraphDataError(f"the {what} of the description are not objects by node.")
     return data
 
 
@@ -197,11 +201,11 @@ def _put(graph: Graph, name: str, operation: Operation) -> None:
 
 
 def _check_sizes(graph: Graph) -> None:
-    arriving = Counter(edge.target for edge in graph.edges)
-    if len(graph.names) > _NODES or len(graph.edges) > _EDGES or max(arriving.values(), default=0) > _ARRIVING:
+    incoming = Counter(edge.target for edge in graph.edges)
+    if len(graph.names) > _NODES or len(graph.edges) > _EDGES or max(incoming.values(), default=0) > _INCOMING:
         raise GraphDataError(
             f"the description has {len(graph.names):,} nodes and {len(graph.edges):,} edges; at most {_NODES:,} and {_EDGES:,} are read, "
-            f"and {_ARRIVING:,} edges into one node."
+            f"and {_INCOMING:,} edges into one node."
         )
     for name, windows in graph.of_type(Conv, Pool):
         numbers = [*windows.stride, *windows.dilation, *(n for pair in windows.padding for n in pair)]
@@ -210,7 +214,7 @@ def _check_sizes(graph: Graph) -> None:
             raise GraphDataError(f"the windows of {name!r} have the number {max(numbers)}; at most {_WINDOW:,} is read.")
 
 
-def _with_entries(name: str, operation: Sparse) -> Sparse:
+def _with_nonzeros(name: str, operation: Sparse) -> Sparse:
     """Take the entries of a dense weight, which is how files hold it."""
     dense = operation.weight
     if dense.shape != operation.shape or operation.indices.ndim != 1:

@@ -138,6 +138,7 @@ def _orders(impulse: Array) -> tuple[Array, Array, Array] | None:
 
 
 def _spiking(impulse: Array, forms: Array, threshold: Array, strict: bool, parameters: Mapping[str, Array]) -> Iterator[_Candidate]:
+    """Yield library neurons with this impulse response and threshold, one per reset."""
     orders = _orders(impulse)
     if orders is None:
         yield from _alpha(impulse, threshold, strict)
@@ -147,7 +148,7 @@ def _spiking(impulse: Array, forms: Array, threshold: Array, strict: bool, param
     for decay, syn in _roles(first, second):
         drive, start = _offset(forms[:2, 0] + threshold, decay)
         common = {"gain": gain, "drive": drive, "syn_decay": syn, "threshold": threshold, "compare": ">" if strict else ">="}
-        for options in _firings(strict):
+        for options in _reset_variants(strict):
             values = resets if options["reset"] == "value" else [None]
             for value in values:
                 yield _fire(decay, common, options, value, start)
@@ -168,10 +169,10 @@ def _roles(first: Array, second: Array) -> Iterator[tuple[Array, Array | None]]:
             yield np.full_like(other, shared), other
 
 
-def _firings(strict: bool) -> Iterator[dict[str, object]]:
+def _reset_variants(strict: bool) -> Iterator[dict[str, object]]:
     yield {"reset": "subtract", "reset_delay": True, "strict": strict}
-    for kept in (True, False):
-        yield {"reset": "zero", "reset_delay": True, "input_kept": kept, "strict": strict}
+    for with_input in (True, False):
+        yield {"reset": "zero", "reset_delay": True, "input_kept": with_input, "strict": strict}
     yield {"reset": "none", "strict": strict}
     yield {"reset": "subtract", "reset_delay": False, "strict": strict}
     yield {"reset": "value", "reset_delay": False, "strict": strict}
@@ -191,6 +192,7 @@ def _offset(rest: Array, decay: Array) -> tuple[Array, Array]:
 
 
 def _fire(decay: Array, common: Mapping[str, object], options: dict[str, object], value: Array | None, start: Array) -> _Candidate:
+    """Return one library neuron with these decays and options."""
     syn = common["syn_decay"]
     perfect = syn is None and bool((np.abs(decay - 1) < 1e-7).all())
     make = CubaLIF if syn is not None else IF if perfect else LIF
@@ -213,7 +215,7 @@ def _fire(decay: Array, common: Mapping[str, object], options: dict[str, object]
 
 
 def _driven(model: NeuronModel) -> NeuronModel:
-    """Return a current-based model whose membrane gets a constant current besides the synaptic one."""
+    """Return a current-based model whose membrane gets a constant current in addition to the synaptic one."""
     lines = tuple(
         line
         if line.target == "syn"
@@ -246,6 +248,7 @@ def _alpha(impulse: Array, threshold: Array, strict: bool) -> Iterator[_Candidat
 
 
 def _integrators(forms: Array) -> Iterator[_Candidate]:
+    """Yield library integrators with this response."""
     orders = _orders(forms[:, 1])
     if orders is None:
         return

@@ -1,7 +1,7 @@
 """The response of a neuron as polynomials in its input currents: a normal form independent of the choice of states.
 
 A model runs for a few steps from rest on symbolic currents ``i0, i1, …``. Every value is then linear in the currents, with one
-coefficient a neuron. Spikes are decided by an oracle that knows the arguments asked before, so that two models that ask about the same
+coefficient a neuron. Spikes are decided by an oracle that remembers earlier arguments, so that two models that ask about the same
 membrane get the same spikes. Two models are the same neuron when all their outputs have the same coefficients, whatever the spikes.
 """
 
@@ -34,18 +34,18 @@ class Oracle:
     """Decides spikes; the same question has the same answer, a new one takes the next bit of `pattern`."""
 
     pattern: int
-    asked: list[tuple[str, Form, Array]] = field(default_factory=list)
+    answers: list[tuple[str, Form, Array]] = field(default_factory=list)
 
     def __call__(self, kind: str, argument: Form) -> Array:
         """Return 0 or 1 a neuron for ``argument > 0`` (or >=)."""
         if not argument[1:].any():
             return np.asarray(argument[0] > 0 if kind == "spike" else argument[0] >= 0, np.float64)
-        for known, form, answer in self.asked:
+        for known, form, answer in self.answers:
             if known == kind and close(form, argument):
                 return answer
-        bit = float(self.pattern >> len(self.asked) & 1)
+        bit = float(self.pattern >> len(self.answers) & 1)
         answer = np.full(argument.shape[1], bit)
-        self.asked.append((kind, argument, answer))
+        self.answers.append((kind, argument, answer))
         return answer
 
 
@@ -134,6 +134,7 @@ def _constant(value: Array, neurons: int) -> Form:
 
 
 def _evaluate(e: Expression, scope: Mapping[str, Form], oracle: Oracle) -> Form:
+    """Return the form of an expression."""
     neurons = next(iter(scope.values())).shape[1]
     match e:
         case Number(value):
@@ -150,6 +151,7 @@ def _evaluate(e: Expression, scope: Mapping[str, Form], oracle: Oracle) -> Form:
 
 
 def _apply(function: str, args: list[Form], neurons: int) -> Form:
+    """Return the form of a function of forms."""
     a, b = args[0], args[-1]
     match function:
         case "add":

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Final, TypeAlias
+from functools import reduce
+from typing import TypeAlias
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.graph import Array
 
 Shape: TypeAlias = tuple[int, ...]
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
-MAX_DIMENSIONS: Final = 2
 
 
 def counts(size: Shape, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, ceil: bool = False) -> Shape:
@@ -25,16 +26,10 @@ def counts(size: Shape, kernel: Shape, stride: Shape, padding: Pairs, dilation: 
     """
     if min((*kernel, *stride, *dilation), default=1) < 1 or min((p for pair in padding for p in pair), default=0) < 0:
         raise ValueError(f"windows of {list(kernel)} with strides {list(stride)}, dilations {list(dilation)}, pads {list(padding)}.")
-    found = []
-    for n, k, s, (before, after), d in zip(size, kernel, stride, padding, dilation, strict=True):
-        room = n + before + after - (k - 1) * d - 1
-        windows = (room + (s - 1 if ceil else 0)) // s + 1
-        if ceil and (windows - 1) * s >= n + before:
-            windows -= 1
-        if windows < 1:
-            raise ValueError(f"no window {list(kernel)} of a convolution or pooling fits into {list(size)} with pads {list(padding)}.")
-        found.append(windows)
-    return tuple(found)
+    found = Windows(1, size, kernel, stride, padding, dilation, ceil).output
+    if min(found, default=1) < 1:
+        raise ValueError(f"no window {list(kernel)} of a convolution or pooling fits into {list(size)} with pads {list(padding)}.")
+    return found
 
 
 def convolve(x: Array, weight: Array, bias: Array | None, stride: Shape, padding: Pairs, dilation: Shape, groups: int) -> Array:
@@ -59,12 +54,8 @@ def pool(x: Array, kind: str, kernel: Shape, stride: Shape, padding: Pairs, dila
     total = np.add.reduce(list(_taps(x, 2, kernel, stride, padding, dilation, found, 0.0)))
     if kind == "sum":
         return np.asarray(total)
-    if count_padding:
-        inside = np.pad(np.ones(tuple(n + a + b for n, (a, b) in zip(size, padding, strict=True))), [(0, 0)] * len(size))
-        divisor = np.add.reduce(list(_taps(inside, 0, kernel, stride, ((0, 0),) * len(size), dilation, found, 0.0)))
-    else:
-        divisor = np.add.reduce(list(_taps(np.ones(size), 0, kernel, stride, padding, dilation, found, 0.0)))
-    return np.asarray(total / divisor)
+    inside = Windows(1, size, kernel, stride, padding, dilation, ceil).taps_inside(count_padding)
+    return np.asarray(total / reduce(np.multiply.outer, inside))
 
 
 def _taps(

@@ -2,146 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from onnx import ModelProto, ValueInfoProto
 
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph
-from snnc.frontends.onnx.assumptions import assumptions
-from snnc.frontends.onnx.errors import (
-    DetachError,
-    InitialStateError,
-    MalformedGraphError,
-    NoTimeError,
-    NotYetError,
-    OnnxError,
-    ReadoutError,
-    SelfCheckError,
-    StatePairError,
-    StepGraphError,
-    TimeMixingError,
-    TimeVaryingError,
-)
-from snnc.frontends.onnx.flattening import shaping
-from snnc.frontends.onnx.flattening.flatten import Handler, Run
+from snnc.frontends.onnx.errors import DetachError, MalformedGraphError, NoTimeError
+from snnc.frontends.onnx.flattening.flatten import Run
 from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
-from snnc.frontends.onnx.flattening.operation import Subgraph, parse
-from snnc.frontends.onnx.flattening.sample import Inputs
-from snnc.frontends.onnx.operators import (
-    activation as ops_activation,
-)
-from snnc.frontends.onnx.operators import (
-    control as ops_control,
-)
-from snnc.frontends.onnx.operators import (
-    described as ops_described,
-)
-from snnc.frontends.onnx.operators import (
-    einsum as ops_einsum,
-)
-from snnc.frontends.onnx.operators import (
-    elementwise as ops_elementwise,
-)
-from snnc.frontends.onnx.operators import (
-    layer as ops_layer,
-)
-from snnc.frontends.onnx.operators import (
-    moving as ops_moving,
-)
-from snnc.frontends.onnx.operators import (
-    recurrent as ops_recurrent,
-)
-from snnc.frontends.onnx.operators import (
-    scatter as ops_scatter,
-)
-from snnc.frontends.onnx.operators import (
-    shape as ops_shape,
-)
-from snnc.frontends.onnx.operators import (
-    window as ops_window,
-)
-from snnc.frontends.onnx.proof.traces import Built, Imported
-from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
+from snnc.frontends.onnx.flattening.operation import parse
+from snnc.frontends.onnx.operators.table import DESCRIBED
+from snnc.frontends.onnx.proof.traces import Imported
 from snnc.frontends.onnx.reading.bind import bind
 from snnc.frontends.onnx.reading.described import File, Seen, described
 from snnc.frontends.onnx.reading.guard import refusing
-from snnc.frontends.onnx.reading.packed import UnpackedStates, advised, joined, parts_of
-from snnc.frontends.onnx.reading.pairing import Pairs, guess_said, pair_states
 from snnc.frontends.onnx.reading.reader import notes_of, opset_of, read_model
-from snnc.frontends.onnx.recovery.detaching import DEFAULT, Detach, sentence, strip
-from snnc.frontends.onnx.recovery.readout import accumulated, roll_output
-from snnc.frontends.onnx.recovery.settle import settle
-from snnc.frontends.onnx.reroll.broadcasting import broadcast_out
-from snnc.frontends.onnx.reroll.rearrange import rearranged
-from snnc.frontends.onnx.reroll.retime import retime
-from snnc.frontends.onnx.reroll.roll import READINGS, Roller
-from snnc.frontends.onnx.reroll.static import static_timeline
-from snnc.frontends.onnx.reroll.step import RecoveredStep, Result, check_operations
-from snnc.frontends.onnx.reroll.timeline import GraphTimeline, alive_from, check_extent, extend, find_axes, timeline
-
-HANDLERS: Final[Mapping[str, Handler]] = {
-    **ops_elementwise.HANDLERS,
-    **ops_activation.HANDLERS,
-    **ops_shape.HANDLERS,
-    **ops_scatter.HANDLERS,
-    **ops_layer.HANDLERS,
-    **ops_window.HANDLERS,
-    **ops_moving.HANDLERS,
-    **ops_einsum.HANDLERS,
-    **ops_recurrent.HANDLERS,
-    **ops_control.HANDLERS,
-}
-"""The handlers of the ONNX operators."""
-MARKED: Final[Mapping[str, Handler]] = {**HANDLERS, "Identity": ops_elementwise.marked_identity}
-"""The same, for a file with marks where gradients stop."""
-
-_REPLICAS: Final = 4
-MIN_STEPS: Final = 3
-_UNEXPLAINED: Final = (InitialStateError, StepGraphError, TimeMixingError, TimeVaryingError, SelfCheckError)
-"""Errors that another reading of the same file may avoid."""
-
-
-@dataclass(frozen=True)
-class _Source:
-    """A parsed file: its graph, and the declared shape of each input (names stand for dynamic sizes)."""
-
-    title: str
-    graph: Subgraph
-    inputs: Mapping[str, tuple[int | str, ...]]
-    given: Mapping[str, Shape] | None = None
-    """Shapes of arrays for which the file is read, with a time axis before those of a single step; None: any, with a check."""
-
-    detach: Detach | None = DEFAULT
-    """The rule for where gradients stop; None: the nodes carry marks."""
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """The dynamic sizes, in the order of the file."""
-        return tuple(dict.fromkeys(d for shape in self.inputs.values() for d in shape if isinstance(d, str)))
-
-    def bound(self, sizes: Mapping[str, int]) -> dict[str, Shape]:
-        """Return the shapes with numbers for names."""
-        return {n: tuple(sizes[d] if isinstance(d, str) else d for d in shape) for n, shape in self.inputs.items()}
-
-    def sizes(self, given: Mapping[str, Shape]) -> dict[str, int]:
-        """Return the dynamic sizes in `given`; an unknown one counts as the batch."""
-        found: dict[str, int] = {}
-        for name, shape in given.items():
-            declared = self.inputs.get(name, ())
-            found |= {d: n for d, n in zip(reversed(declared), reversed(shape), strict=False) if isinstance(d, str)}
-        batch = next(iter(found.values()), 1)
-        return {s: found.get(s, batch) for s in self.symbols}
-
-    @property
-    def replicas(self) -> int:
-        """Number of consecutive copies of a single step."""
-        longer = [s[0] for n, s in (self.given or {}).items() if len(s) == len(self.inputs.get(n, ())) + 1]
-        return max(_REPLICAS, *longer) if longer else _REPLICAS
+from snnc.frontends.onnx.recover import Source, recover
+from snnc.frontends.onnx.recovery.detaching import DEFAULT, Detach
 
 
 def load_onnx(
@@ -197,32 +77,32 @@ def read_onnx(
     path = Path(path)
     with refusing(path, "read", "export a single step with its states as inputs and outputs, and report the file"):
         model = read_model(path)
-        source = _Source(path.stem, parse(model.graph, opset_of(model)), _declared(model), shapes, None if marked else detach or DEFAULT)
-        found, doubt = _described(source, *notes_of(model))
+        source = Source(path.stem, parse(model.graph, opset_of(model)), _declared(model), shapes, None if marked else detach or DEFAULT)
+        found, note = _described(source, *notes_of(model))
         if found is not None and detach is not None:
             raise DetachError(f"{path} describes its neurons with where gradients stop; leave out detach={detach!r}.")
         if found is None:
             found = _bound(source)
-            found.graph.assumptions.extend(doubt)
+            found.graph.assumptions.extend(note)
         return replace(found, declared=source.inputs)
 
 
-def _described(source: _Source, notes: object, digest: object) -> tuple[Imported | None, list[str]]:
+def _described(source: Source, notes: object, digest: object) -> tuple[Imported | None, list[str]]:
     """Return the network that snnc described when it wrote the file; None, and the reason, if the file has changed."""
     if notes is None:
         return None, []
 
     def execute(pool: NodePool, shapes: Mapping[str, Shape], watched: frozenset[str]) -> tuple[dict[str, Node], Seen]:
-        run = Run(pool, {**HANDLERS, **ops_described.HANDLERS}, watch=watched)
+        run = Run(pool, DESCRIBED, watch=watched)
         results = run.graph(source.graph, {n: pool.input(n, s) for n, s in shapes.items()})
         return {n: v for n, v in zip(source.graph.outputs, results, strict=True) if isinstance(v, Node)}, run.seen
 
     try:
         file = File(source.graph.constants, source.inputs, source.graph.outputs, digest, execute)
-        return described(notes, file, source.given), []
+        return described(notes, file, source.array_shapes), []
     except Exception as error:  # the notes come from outside, and the file's own nodes say the same
         reason = error.text if isinstance(error, SnncError) else type(error).__name__
-        return None, [f"The file holds a description of its network by snnc that is not used, since it does not fit: {reason}"]
+        return None, [f"snnc ignores the description of the network that the file contains, because it does not fit: {reason}"]
 
 
 def _declared(model: ModelProto) -> dict[str, tuple[int | str, ...]]:
@@ -234,9 +114,10 @@ def _declared(model: ModelProto) -> dict[str, tuple[int | str, ...]]:
 
 
 def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
+    """Return the declared shape of an input; names stand for dynamic sizes."""
     tensor = info.type.tensor_type
     if not info.type.HasField("tensor_type") or not tensor.HasField("shape"):
-        raise MalformedGraphError(f"the input '{info.name}' is no tensor with a declared rank; export it with its shape.")
+        raise MalformedGraphError(f"the input '{info.name}' is not a tensor with a declared rank; export it with its shape.")
     shape = tuple(
         int(d.dim_value) if d.HasField("dim_value") else (str(d.dim_param) or f"{info.name}.{k}") for k, d in enumerate(tensor.shape.dim)
     )
@@ -249,193 +130,10 @@ def _shape(info: ValueInfoProto) -> tuple[int | str, ...]:
     return shape
 
 
-def _bound(source: _Source) -> Imported:
+def _bound(source: Source) -> Imported:
     """Recover the network for numbers instead of dynamic sizes, for two choices of them, to check that they do not matter."""
-    if source.given is not None:
-        return _recover(source, source.sizes(source.given), {})
+    if source.array_shapes is not None:
+        return recover(source, source.sizes(source.array_shapes), {})
     if not source.symbols:
-        return _recover(source, {}, {})
-    return bind(source.symbols, source.graph, lambda sizes, open_sizes: _recover(source, sizes, open_sizes))
-
-
-def _recover(source: _Source, sizes: Mapping[str, int], dynamic: Mapping[str, int]) -> Imported:
-    shapes = source.bound(sizes)
-    pool = NodePool()
-    inputs = {n: pool.input(n, s) for n, s in shapes.items()}
-    outputs = _run(source, pool, inputs)
-    axes = find_axes(pool, alive_from(list(outputs.values())))
-    check_extent(shapes, axes)
-    if axes:
-        open_time = any(source.inputs[n][a] in dynamic for n, a in axes.items())
-        try:
-            line = timeline(pool, axes, 0)
-            return _unrolled(source, pool, line, shapes, None if open_time else line.steps, outputs)
-        except OnnxError:
-            pairs = _packed_pairs(axes, inputs, outputs)
-            if not pairs.outputs:
-                raise
-    else:
-        pairs = pair_states(inputs, outputs)
-    if pairs.outputs:
-        parts = parts_of(pool, inputs, {n: outputs[o] for n, o in pairs.outputs.items()})
-        try:
-            found = _single(source, shapes, pairs.outputs) if parts is None else _apart(source, shapes, pairs.outputs, parts)
-        except _UNEXPLAINED as error:
-            raise advised(error, pool, pairs.outputs) from None
-        found.graph.assumptions.extend(guess_said(pairs))
-        return replace(found, carried=pairs.outputs)
-    line = static_timeline(pool, outputs)
-    return _unrolled(source, pool, line, shapes, line.steps, outputs)
-
-
-def _run(source: _Source, pool: NodePool, inputs: Mapping[str, Node], step: int | None = None) -> dict[str, Node]:
-    results = Run(pool, HANDLERS if source.detach else MARKED, step).graph(source.graph, dict(inputs))
-    found: dict[str, Node] = {}
-    for name, value in zip(source.graph.outputs, results, strict=True):
-        if not isinstance(value, Node):
-            raise ReadoutError(f"the output '{name}' is a sequence, not a tensor; stack it.")
-        found[name] = value
-    return found
-
-
-def _unrolled(
-    source: _Source, pool: NodePool, line: GraphTimeline, shapes: Mapping[str, Shape], steps: int | None, outputs: Mapping[str, Node]
-) -> Imported:
-    def finished(roller: Roller) -> Imported:
-        extend(line, pool)
-        results = [roll_output(pool, roller, name, node) for name, node in outputs.items()]
-        return _finish(source, pool, (roller, results), shapes, line.axes, steps, outputs)
-
-    return _read(line, finished)
-
-
-def _read(line: GraphTimeline, finished: Callable[[Roller], Imported]) -> Imported:
-    """Roll up and finish; if no initial state explains the file, try another assignment of values to steps."""
-    first = Roller(line)
-    try:
-        return finished(first)
-    except _UNEXPLAINED as error:
-        for reading in READINGS[1:] if first.moved else ():
-            with suppress(OnnxError):
-                return finished(Roller(line, reading))
-        raise error
-
-
-def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
-    """Return the states of a file in which all inputs with a time-like axis are states: the axis may be their packing."""
-    with suppress(StatePairError):
-        pairs = pair_states(inputs, outputs)
-        return pairs if set(axes) <= set(pairs.outputs) else Pairs({})
-    return Pairs({})
-
-
-def _apart(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates) -> Imported:
-    """Read a single step with its states separated or whole, trying first the step's own structure."""
-    first, second = (parts, None) if parts.packed else (None, parts)
-    try:
-        return _single(source, shapes, pairs, first)
-    except OnnxError:
-        with suppress(OnnxError):
-            return _single(source, shapes, pairs, second)
-        raise
-
-
-def _single(source: _Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates | None = None) -> Imported:
-    """Replicate a single step with its states fed back, so that it resembles an unrolled file."""
-    pool = NodePool()
-    data, count = {n: s for n, s in shapes.items() if n not in pairs}, max(source.replicas, _REPLICAS + (parts.depth if parts else 0))
-    sequences = {n: pool.input(n, (count, *s)) for n, s in data.items()}
-    states = parts.start(pool) if parts else {n: pool.input(n, shapes[n]) for n in pairs}
-    given = parts.shapes if parts else {n: shapes[n] for n in pairs}
-    rows: dict[str, list[Node]] = {name: [] for name in source.graph.outputs}
-    for t in range(count):
-        now = {n: shaping.take(pool, x, 0, t) for n, x in sequences.items()}
-        outputs = _run(source, pool, {**now, **states}, t)
-        outputs |= {o: joined(pool, outputs[o]) for o in pairs.values()} if parts else {}
-        for name, node in outputs.items():
-            rows[name].append(node)
-        states = {n: outputs[o] for n, o in pairs.items()}
-    axes = dict.fromkeys(sequences, 0)
-    line = timeline(pool, axes, count)
-    for name, nodes in rows.items():
-        if nodes[-1].value is not None:
-            raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
-    full = {**shapes, **given, **{n: x.shape for n, x in sequences.items()}}
-
-    def finished(roller: Roller) -> Imported:
-        results = [Result(n, roller.roll(dict(enumerate(r))), "all", 0, r[-1].shape, tuple(r)) for n, r in rows.items()]
-        return _finish(source, pool, (roller, results), full, axes, None)
-
-    found = _read(line, finished)
-    graph = found.graph
-    paired = ", ".join(f"{i} -> {o}" for i, o in pairs.items())
-    graph.assumptions.append(f"The file is one time step; its states are carried on as {paired}.")
-    if parts:
-        graph.state_inputs = {n: graph.state_inputs[n] for n in (*given, *graph.state_inputs) if n in graph.state_inputs}
-        graph.assumptions.extend(
-            f"The buffer '{n}' moves on by one entry a step; it starts with zeros, and other contents cannot be given."
-            for n in parts.buffers
-        )
-        graph.idle_inputs |= dict.fromkeys(parts.buffers, "zeros")
-    dead = [n for n in given if n not in graph.state_inputs]
-    graph.idle_inputs |= dict.fromkeys(dead, "ignored")
-    if dead:
-        graph.assumptions.append(f"The initial states {', '.join(dead)} have no effect in the file; values given for them are ignored.")
-    return found
-
-
-def _finish(
-    source: _Source,
-    pool: NodePool,
-    rolled: tuple[Roller, list[Result]],
-    shapes: Mapping[str, Shape],
-    axes: Mapping[str, int],
-    steps: int | None,
-    outputs: Mapping[str, Node] | None = None,
-) -> Imported:
-    """Write the recovered classes as a graph and compare it with the file, whose `outputs` are nodes (None: rows of a single step)."""
-    roller, results = rolled
-    strip(roller.classes)
-    moved = retime(roller.classes, [r.value for r in results], aligned=roller.reading == "aligned")
-    results = [replace(r, value=v) for r, v in zip(results, moved, strict=True)]
-    if any(r.readout != "all" for r in results):
-        results = accumulated(roller, results)
-    line = roller.line
-    names = set(source.inputs) | set(source.graph.outputs)
-    try:
-        built = _settled(source, RecoveredStep(roller.classes, axes, results), shapes, steps, names)
-    except (StepGraphError, NotYetError) as error:
-        built = _unbatched(source, lambda: RecoveredStep(roller.classes, axes, results, batched=False), shapes, steps, names, error)
-    if line.steps < MIN_STEPS:
-        raise NoTimeError(
-            f"the file holds {line.steps} time steps; {MIN_STEPS} are needed to see how a step repeats. "
-            "Export more steps, or a single step with its states as inputs and outputs."
-        )
-    graph, found = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, line.steps), pool)
-    graph.assumptions.extend(assumptions(graph))
-    if source.detach is not None:
-        graph.assumptions.extend(sentence(graph, source.detach))
-    if source.given is not None:
-        return found
-    wanted = [CheckedOutput(r.name, outputs[r.name] if outputs else None, r.rows, r.time_axis) for r in results]
-    graph.assumptions.extend(verify(graph, wanted, built.traces, found.inputs, pool.folded))
-    return found
-
-
-def _settled(source: _Source, step: RecoveredStep, shapes: Mapping[str, Shape], steps: int | None, names: set[str]) -> Built:
-    step = rearranged(broadcast_out(step))
-    check_operations(step)
-    return settle(source.title, step, shapes, steps, names, source.detach)
-
-
-def _unbatched(
-    source: _Source, make: Callable[[], RecoveredStep], shapes: Mapping[str, Shape], steps: int | None, names: set[str], error: OnnxError
-) -> Built:
-    """Read a step with convolutions of one image as that of one sample; if that fails too, the first error is more informative."""
-    step = make()
-    if not any(c.op in ("conv", "pool") and c.shape[0] == 1 for c in step.classes):
-        raise error
-    try:
-        return _settled(source, step, shapes, steps, names)
-    except OnnxError:
-        raise error from None
+        return recover(source, {}, {})
+    return bind(source.symbols, source.graph, lambda sizes, open_sizes: recover(source, sizes, open_sizes))

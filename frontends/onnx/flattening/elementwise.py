@@ -1,12 +1,11 @@
-"""Elementwise primitives as nodes of a flattened graph."""
+"""Nodes of elementwise operations in a flattened graph."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from snnc.compiler.neurons.expression import FUNCTIONS
 from snnc.frontends.common.functions import COMPARISONS, apply
-from snnc.frontends.onnx.errors import MalformedGraphError, ShapeError
+from snnc.frontends.onnx.errors import ShapeError
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Node, NodePool, Shape, check_size
 
 
@@ -18,8 +17,6 @@ def elementwise(pool: NodePool, op: str, *inputs: Node) -> Node:
     ShapeError
         The shapes do not broadcast.
     """
-    if not inputs or len(inputs) != FUNCTIONS[op]:
-        raise MalformedGraphError(f"'{op}' takes {FUNCTIONS[op]} input(s), not {len(inputs)}.")
     shape = broadcast(tuple(n.shape for n in inputs), op)
     if any(n.value is None for n in inputs):
         return pool.make(op, inputs, shape)
@@ -48,4 +45,4 @@ def broadcast(shapes: tuple[Shape, ...], op: str) -> Shape:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         listed = " and ".join(str(list(s)) for s in shapes)
-        raise ShapeError(f"the operands of '{op}' have the shapes {listed}, which do not fit together.") from None
+        raise ShapeError(f"the operands of '{op}' have the shapes {listed}, which cannot be broadcast together.") from None

@@ -1,17 +1,18 @@
-"""Numbers for nodes: evaluate parts of a flattened graph on sample inputs."""
+"""Evaluate nodes of a flattened graph in float64, on random inputs or those of a caller."""
 
 from __future__ import annotations
 
 import zlib
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.array_parts import part_of, taken
 from snnc.frontends.common.functions import ELEMENTWISE, apply, summary
-from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, check_size
-from snnc.frontends.onnx.flattening.picking import Pick
-from snnc.frontends.onnx.flattening.shaping import evaluate_linear
-from snnc.frontends.onnx.flattening.windowed import evaluate_window
+from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, Pick, Shape, check_size
+from snnc.frontends.onnx.flattening.shaping import evaluate_linear, evaluate_window
 
 
 class Evaluator:
@@ -26,19 +27,7 @@ class Evaluator:
 
     def __call__(self, node: Node) -> Array:
         """Return the value of `node`."""
-        stack = [node]
-        while stack:
-            n = stack[-1]
-            if n.id in self._known:
-                stack.pop()
-                continue
-            missing = [] if n.value is not None or _is_input(n) else [i for i in n.inputs if i.id not in self._known]
-            if missing:
-                stack.extend(missing)
-                continue
-            stack.pop()
-            self._known[n.id] = self._one(n)
-        return self._known[node.id]
+        return _evaluate(node, self._known, self._leaf, lambda n: None)
 
     def input(self, name: str, shape: tuple[int, ...]) -> Array:
         """Return a whole input that has no time axis, in `shape`."""
@@ -55,21 +44,40 @@ class Evaluator:
         rng = np.random.default_rng([self._seed, zlib.crc32(name.encode()), t + 1])
         return 2.0 * rng.standard_normal(shape)
 
-    def _one(self, n: Node) -> Array:
-        if n.value is not None:
-            return np.asarray(n.value, np.float64)
+    def _leaf(self, n: Node) -> Array | None:
         if n.op == "input":
             return self._draw(str(n.attrs[0]), n.shape, -1)
-        if _is_input(n):
-            return self._draw(str(n.inputs[0].attrs[0]), n.shape, cast("int", n.attrs[1]))
-        return compute(n.op, n.attrs, n.shape, [self._known[i.id] for i in n.inputs])
+        if _is_part_of_input(n):
+            return self._draw(str(n.inputs[0].attrs[0]), n.shape, n.attrs[1])
+        return None
 
 
-def _is_input(n: Node) -> bool:
+def _evaluate(root: Node, known: dict[int, Array], leaf: Callable[[Node], Array | None], computed: Callable[[Node], None]) -> Array:
+    """Return the value of `root`; every value on the way is added to `known`, and `computed` called for those with operands."""
+    stack = [root]
+    while stack:
+        n = stack[-1]
+        if n.id in known:
+            stack.pop()
+            continue
+        value = np.asarray(n.value, np.float64) if n.value is not None else leaf(n)
+        if value is not None:
+            known[n.id] = value
+            continue
+        missing = [i for i in n.inputs if i.id not in known]
+        if missing:
+            stack.extend(missing)
+            continue
+        known[n.id] = compute(n.op, n.attrs, n.shape, [known[i.id] for i in n.inputs])
+        computed(n)
+    return known[root.id]
+
+
+def _is_part_of_input(n: Node) -> bool:
     return n.op == "slice" and n.inputs[0].op == "input"
 
 
-def compute(op: str, attrs: tuple[object, ...], shape: tuple[int, ...], arrays: list[Array]) -> Array:
+def compute(op: str, attrs: tuple[Any, ...], shape: tuple[int, ...], arrays: list[Array]) -> Array:
     """Evaluate one operation of :mod:`snnc.frontends.onnx.flattening.node`."""
     if op in ELEMENTWISE:
         return apply(op, *arrays)
@@ -82,22 +90,136 @@ def compute(op: str, attrs: tuple[object, ...], shape: tuple[int, ...], arrays: 
         case "reshape":
             return x.reshape(shape)
         case "slice":
-            axis, start = cast("tuple[int, int]", attrs)
-            return x[(slice(None),) * axis + (slice(start, start + shape[axis]),)]
+            axis, start = attrs
+            return np.asarray(x[(slice(None),) * axis + (slice(start, start + shape[axis]),)])
         case "concat":
-            return np.concatenate(arrays, cast("int", attrs[0]))
+            return np.concatenate(arrays, attrs[0])
         case "transpose":
-            return x.transpose(cast("tuple[int, ...]", attrs))
+            return x.transpose(attrs)
         case "expand":
             return np.broadcast_to(x, shape)
         case "put":
-            axis, start = cast("tuple[int, int]", attrs)
+            axis, start = attrs
             result = x.copy()
             result[(slice(None),) * axis + (slice(start, start + arrays[1].shape[axis]),)] = arrays[1]
             return result
         case "pick":
-            return cast("Pick", attrs[0]).evaluate(shape, arrays)
+            pick: Pick = attrs[0]
+            return pick.evaluate(shape, arrays)
         case "reduce":
-            kind, axes = cast("tuple[str, tuple[int, ...]]", attrs)
+            kind, axes = attrs
             return summary(kind, x, axes)
     raise ValueError(op)
+
+
+class FileReplay:
+    """One run of a file's own operations in float64.
+
+    Parameters
+    ----------
+    roots
+        All nodes for which :meth:`value` will be called, repeated for each call.
+    feed
+        The inputs.
+    """
+
+    def __init__(self, roots: Sequence[Node], feed: Feed) -> None:
+        self._feed = feed
+        self._known: dict[int, Array] = {}
+        self._left = {k: uses for k, (_, uses) in use_counts(roots).items()}
+
+    def value(self, root: Node) -> Array:
+        """Return the value of one of the roots."""
+        value = _evaluate(root, self._known, self._leaf, lambda n: self._drop_used(n.inputs))
+        self._drop_used((root,))
+        return value
+
+    def _leaf(self, n: Node) -> Array | None:
+        if n.op == "input":
+            return self._feed.full(str(n.attrs[0]))
+        if _is_part_of_input(n) and n.inputs[0].id not in self._known and self._is_step(n):
+            return self._feed.draw(str(n.inputs[0].attrs[0]), n.attrs[1])
+        return None
+
+    def _drop_used(self, nodes: Sequence[Node]) -> None:
+        """Count one use of each node, and drop values after their last use; constants stay."""
+        for n in nodes:
+            self._left[n.id] -= 1
+            if not self._left[n.id] and n.value is None:
+                self._known.pop(n.id, None)
+
+    def _is_step(self, n: Node) -> bool:
+        axis = self._feed.inputs.axes.get(str(n.inputs[0].attrs[0]))
+        return n.attrs[0] == axis and axis is not None and n.shape[axis] == 1
+
+
+def use_counts(roots: Sequence[Node]) -> dict[int, tuple[Node, int]]:
+    """Return all nodes that `roots` need, with the number of their uses."""
+    found: dict[int, tuple[Node, int]] = {}
+    stack = list(roots)
+    while stack:
+        n = stack.pop()
+        known = found.get(n.id)
+        found[n.id] = (n, 1 if known is None else known[1] + 1)
+        if known is None and n.value is None:
+            stack.extend(n.inputs)
+    return found
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs of the file: time axes, shapes, and the number of steps."""
+
+    axes: Mapping[str, int]
+    shapes: Mapping[str, Shape]
+    steps: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Random inputs, drawn step by step and reproducibly; those of odd seeds are four times as large."""
+
+    seed: int
+    inputs: Inputs
+
+    def draw(self, name: str, t: int) -> Array:
+        """Return one step of an input, its time axis of size 1; the whole of an input without time."""
+        shape, axis = self.inputs.shapes[name], self.inputs.axes.get(name)
+        if axis is not None:
+            shape = (*shape[:axis], 1, *shape[axis + 1 :])
+        rng = np.random.default_rng([self.seed, zlib.crc32(name.encode()), t if axis is not None else 0])
+        return (1.5 if self.seed % 2 == 0 else 6.0) * rng.standard_normal(shape)
+
+    def full(self, name: str) -> Array:
+        """Return a whole input."""
+        axis = self.inputs.axes.get(name)
+        if axis is None:
+            return self.draw(name, 0)
+        return np.concatenate([self.draw(name, t) for t in range(self.inputs.shapes[name][axis])], axis)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenInputs:
+    """Inputs given by the caller."""
+
+    arrays: Mapping[str, Array]
+    inputs: Inputs
+
+    def draw(self, name: str, t: int) -> Array:
+        """Return one step of an input, its time axis of size 1; the whole of an input without time."""
+        axis = self.inputs.axes.get(name)
+        full = self.full(name)
+        return full if axis is None else full[(slice(None),) * axis + (slice(t, t + 1),)]
+
+    def full(self, name: str) -> Array:
+        """Return a whole input; zeros if it is not given."""
+        shape, given = self.inputs.shapes[name], self.arrays.get(name)
+        part = None if given is not None else part_of(name)
+        if part is not None and part[0] in self.arrays:
+            given = taken(self.arrays[part[0]], name)
+            given = None if given is None else np.broadcast_to(given, shape) if not given.ndim else given.reshape(shape)
+        return np.zeros(shape) if given is None else np.asarray(given, np.float64)
+
+
+Feed: TypeAlias = Sample | GivenInputs
+"""A source of inputs."""

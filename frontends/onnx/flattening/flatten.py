@@ -6,7 +6,7 @@ Loops and scans unroll; shape computations disappear.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from snnc.compiler.errors import SnncError
 from snnc.frontends.onnx.errors import DataDependentError, MalformedGraphError, OnnxLimitError, UnsupportedOperatorError
@@ -74,6 +74,7 @@ class Run:
         return [scope[name] for name in graph.outputs]
 
     def _step(self, operation: OnnxOperation, scope: Scope) -> None:
+        """Run one operation and bind its results in `scope`."""
         self._left -= 1
         if self._left < 0:
             raise OnnxLimitError(f"unrolling the loops takes more than {MAX_OPERATIONS:,} operations; export a single step instead.")
@@ -139,7 +140,7 @@ class OperatorCall:
         """
         value = self.arguments[index] if index < len(self.arguments) else None
         if not isinstance(value, Node):
-            raise MalformedGraphError(f"{self.where}: its input {index} is missing or no tensor.")
+            raise MalformedGraphError(f"{self.where}: its input {index} is missing or not a tensor.")
         return value
 
     def nodes(self) -> list[Node]:
@@ -150,7 +151,7 @@ class OperatorCall:
         """Return a sequence input."""
         value = self.arguments[index] if index < len(self.arguments) else None
         if not isinstance(value, tuple):
-            raise MalformedGraphError(f"{self.where}: its input {index} is no sequence of tensors.")
+            raise MalformedGraphError(f"{self.where}: its input {index} is not a sequence of tensors.")
         return value
 
     def array(self, index: int, what: str) -> Array:
@@ -170,7 +171,7 @@ class OperatorCall:
         """Return a constant input as integers."""
         return tuple(int(v) for v in self.array(index, what).reshape(-1))
 
-    def attribute(self, name: str, default: object = None) -> object:
+    def attribute(self, name: str, default: Any = None) -> Any:
         """Return an attribute or its default."""
         return self.operation.attributes.get(name, default)
 
@@ -178,14 +179,14 @@ class OperatorCall:
         """Return an integer attribute."""
         value = self.attribute(name, default)
         if not isinstance(value, int):
-            raise MalformedGraphError(f"{self.where}: its attribute '{name}' is no integer.")
+            raise MalformedGraphError(f"{self.where}: its attribute '{name}' is not an integer.")
         return value
 
     def flag(self, name: str, default: int = 0) -> bool:
         """Return an attribute that is 0 or 1; readers interpret other values differently."""
         value = self.integer(name, default)
         if value not in (0, 1):
-            raise MalformedGraphError(f"{self.where}: its attribute '{name}' is {value}; it is 0 or 1.")
+            raise MalformedGraphError(f"{self.where}: its attribute '{name}' is {value}; it must be 0 or 1.")
         return value == 1
 
     def numbers(self, name: str, default: Shape) -> Shape:

@@ -3,7 +3,7 @@
 ::
 
     op = input(name) | const | elementwise (ELEMENTWISE) | linear | conv | pool | reshape | slice | concat | transpose | expand
-         | reduce | put
+         | reduce | put | pick
 
 A constant made by an elementwise operation, `linear` or `conv` keeps its operation and operands in addition to its value, so the
 first time step, which exporters fold, still matches the others.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -37,7 +38,7 @@ class Node:
     __slots__ = ("attrs", "depth", "id", "inputs", "op", "shape", "value")
 
     def __init__(
-        self, id: int, op: str, attrs: tuple[Hashable, ...], inputs: tuple[Node, ...], shape: Shape, value: Array | None, depth: int
+        self, id: int, op: str, attrs: tuple[Any, ...], inputs: tuple[Node, ...], shape: Shape, value: Array | None, depth: int
     ) -> None:
         self.id = id
         self.op = op
@@ -51,7 +52,7 @@ class Node:
         return f"<{self.id} {self.op}{self.attrs or ''} {self.shape}>"
 
     @property
-    def signature(self) -> tuple[Hashable, ...]:
+    def signature(self) -> tuple[Any, ...]:
         """The properties that two steps of one class must share."""
         return (self.op, self.attrs, self.shape, len(self.inputs))
 
@@ -84,7 +85,7 @@ class NodePool:
         """For the id of a node that is not a constant, the first tensor of the file that it is; not all nodes are one."""
         self._table: dict[Hashable, Node] = {}
 
-    def make(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Hashable, ...] = (), value: Array | None = None) -> Node:
+    def make(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Any, ...] = (), value: Array | None = None) -> Node:
         """Return the node for `op` over `inputs`, reusing an existing one."""
         key = (op, attrs, tuple(n.id for n in inputs), shape)
         node = self._table.get(key)
@@ -113,7 +114,7 @@ class NodePool:
             node = self._table[key] = self.const(make(source.value))
         return node
 
-    def find(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Hashable, ...] = ()) -> Node | None:
+    def find(self, op: str, inputs: tuple[Node, ...], shape: Shape, attrs: tuple[Any, ...] = ()) -> Node | None:
         """Return the node that :meth:`make` would return if it exists already."""
         return self._table.get((op, attrs, tuple(n.id for n in inputs), shape))
 
@@ -122,9 +123,7 @@ class NodePool:
         check_size(shape, f"the input '{name}'")
         return self.make("input", (), shape, (name,))
 
-    def _append(
-        self, op: str, attrs: tuple[Hashable, ...], inputs: tuple[Node, ...], shape: Shape, value: Array | None, depth: int
-    ) -> Node:
+    def _append(self, op: str, attrs: tuple[Any, ...], inputs: tuple[Node, ...], shape: Shape, value: Array | None, depth: int) -> Node:
         if len(self.nodes) >= MAX_NODES:
             raise OnnxLimitError(
                 f"the unrolled graph has more than {MAX_NODES} nodes; export a single step, or the same model with fewer steps."
@@ -144,3 +143,46 @@ def check_size(shape: Shape, what: str, limit: int = MAX_ELEMENTS) -> None:
     """
     if math.prod(shape) > limit:
         raise OnnxLimitError(f"{what} has the shape {list(shape)}, {math.prod(shape):,} elements; at most {limit:,} are read.")
+
+
+@dataclass(frozen=True, eq=False)
+class Pick:
+    """The sources of the values of one sample.
+
+    Attributes
+    ----------
+    index
+        For each value, its place among the concatenated values of all sources; -1 for a constant.
+    fill
+        The constants, if any, for all values.
+    batches
+        Batch axis of each source.
+    batch
+        Batch axis of the result.
+    """
+
+    index: Array
+    fill: Array | None
+    batches: tuple[int | None, ...]
+    batch: int | None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the values are those of the sources, in their order."""
+        return self.fill is None and np.array_equal(self.index, np.arange(self.index.size))
+
+    def evaluate(self, shape: Shape, arrays: list[Array]) -> Array:
+        """Return the values, in `shape`, from those of the sources."""
+        rows = [
+            a.reshape(1, -1) if axis is None else np.moveaxis(a, axis, 0).reshape(a.shape[axis], -1)
+            for a, axis in zip(arrays, self.batches, strict=True)
+        ]
+        count = max(r.shape[0] for r in rows)
+        joined = np.concatenate([np.broadcast_to(r, (count, r.shape[1])) for r in rows], 1)
+        taken = joined[:, self.index]
+        if self.fill is not None:
+            taken = np.where(self.index < 0, self.fill, taken)
+        if self.batch is None:
+            return np.asarray(taken.reshape(shape) if taken.size == math.prod(shape) else np.broadcast_to(taken, shape))
+        rest = tuple(d for k, d in enumerate(shape) if k != self.batch)
+        return np.moveaxis(taken.reshape(count, *rest), 0, self.batch)

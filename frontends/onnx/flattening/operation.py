@@ -54,7 +54,7 @@ def tensor(proto: TensorProto, where: str) -> Array:
     except (ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
         raise TensorError(f"the tensor '{where}' of shape {list(proto.dims)[:8]} cannot be read: {str(error)[:200]}") from None
     if array.dtype.kind not in "fiub":
-        raise TensorError(f"the tensor '{where}' holds {array.dtype} values; snnc reads floating-point, integer and boolean ones.")
+        raise TensorError(f"the tensor '{where}' has {array.dtype} values; snnc reads floating-point, integer and boolean ones.")
     return array.astype(np.float32) if array.dtype in (np.float64, np.float16) else array
 
 
@@ -76,6 +76,7 @@ def _operation(node: NodeProto, opset: int) -> OnnxOperation:
 
 
 def _attribute(a: AttributeProto, node: NodeProto, opset: int) -> Any:
+    """Return the value of an attribute as a Python value, an array or a graph."""
     match a.type:
         case AttributeProto.INT:
             return a.i

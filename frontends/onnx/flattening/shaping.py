@@ -1,4 +1,4 @@
-"""Reshape, slice, concat, transpose, expand, put and reduce, with slices pushed down to their origin.
+"""Nodes that move, multiply and reduce values, with slices pushed down to their origin.
 
 A slice of an elementwise operation is the operation on slices, a slice of a stack is its part, and so on, so that a
 layer that ran over the whole sequence at once becomes one that runs in every step.
@@ -7,15 +7,17 @@ layer that ran over the whole sequence at once becomes one that runs in every st
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from snnc.compiler.ir.arrays.windows import DIMENSIONS
+from snnc.frontends.common import windows
 from snnc.frontends.common.functions import ELEMENTWISE, summary
-from snnc.frontends.onnx.errors import ShapeError
+from snnc.frontends.common.windows import Pairs
+from snnc.frontends.onnx.errors import NotYetError, ShapeError
 from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, NodePool, Shape, check_size
-from snnc.frontends.onnx.flattening.windowed import push_window
 
 _MAX_PUSH: Final = 150
 
@@ -44,7 +46,7 @@ def drop_axis(pool: NodePool, x: Node, axis: int) -> Node:
     return reshape(pool, x, x.shape[:axis] + x.shape[axis + 1 :])
 
 
-def take(pool: NodePool, x: Node, axis: int, index: int) -> Node:
+def at_index(pool: NodePool, x: Node, axis: int, index: int) -> Node:
     """Return `x` at one index of `axis`, without that axis."""
     return drop_axis(pool, cut(pool, x, axis, index, 1), axis)
 
@@ -59,7 +61,7 @@ def concat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
     """
     rest = {p.shape[:axis] + p.shape[axis + 1 :] for p in parts}
     if len(rest) != 1:
-        raise ShapeError(f"Concat on axis {axis} of the shapes {[list(p.shape) for p in parts][:6]}: they differ beside that axis.")
+        raise ShapeError(f"Concat on axis {axis} of the shapes {[list(p.shape) for p in parts][:6]}: they differ on other axes.")
     if len(parts) == 1:
         return parts[0]
     size = sum(p.shape[axis] for p in parts)
@@ -78,8 +80,7 @@ def transpose(pool: NodePool, x: Node, order: tuple[int, ...]) -> Node:
     if x.value is not None:
         return pool.const(x.value.transpose(order))
     if x.op == "transpose":
-        inner = x.attrs
-        return transpose(pool, x.inputs[0], tuple(int(inner[k]) for k in order))  # type: ignore[call-overload]
+        return transpose(pool, x.inputs[0], tuple(x.attrs[k] for k in order))
     return pool.make("transpose", (x,), tuple(x.shape[k] for k in order), order)
 
 
@@ -107,11 +108,11 @@ def put(pool: NodePool, base: Node, value: Node, axis: int, start: int) -> Node:
 
 def reduce(pool: NodePool, x: Node, kind: str, axes: tuple[int, ...], keep: bool) -> Node:
     """Return the "sum", "mean", "max" or "min" of `x` over `axes`."""
-    kept = tuple(1 if k in axes else d for k, d in enumerate(x.shape))
-    shape = kept if keep else tuple(d for k, d in enumerate(x.shape) if k not in axes)
+    kept_shape = tuple(1 if k in axes else d for k, d in enumerate(x.shape))
+    shape = kept_shape if keep else tuple(d for k, d in enumerate(x.shape) if k not in axes)
     if x.value is not None:
         return pool.const(summary(kind, x.value, axes).reshape(shape).astype(x.value.dtype))
-    return reshape(pool, pool.make("reduce", (x,), kept, (kind, axes)), shape)
+    return reshape(pool, pool.make("reduce", (x,), kept_shape, (kind, axes)), shape)
 
 
 def cut(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int = 0) -> Node:
@@ -131,13 +132,14 @@ def cut(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int = 
 
 
 def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+    """Return a slice of `x` as its operation on slices of its operands; None if there is no such form."""
     if x.op in ELEMENTWISE:
         return elementwise(pool, x.op, *(_operand(pool, n, len(x.shape), axis, start, size, depth) for n in x.inputs))
     match x.op:
         case "linear":
             return _push_linear(pool, x, axis, start, size, depth)
         case "conv" | "pool":
-            return push_window(pool, x, axis, start, size, cut, depth)
+            return _push_window(pool, x, axis, start, size, depth)
         case "reshape":
             return _push_reshape(pool, x, axis, start, size, depth)
         case "concat":
@@ -145,20 +147,19 @@ def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int)
         case "put":
             return _push_put(pool, x, axis, start, size, depth)
         case "transpose":
-            order = [int(k) for k in x.attrs]  # type: ignore[call-overload]
-            return transpose(pool, cut(pool, x.inputs[0], order[axis], start, size, depth), tuple(order))
+            return transpose(pool, cut(pool, x.inputs[0], x.attrs[axis], start, size, depth), x.attrs)
         case "expand":
             inner = _operand(pool, x.inputs[0], len(x.shape), axis, start, size, depth)
             return expand(pool, inner, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
         case "reduce":
             kind, axes = x.attrs
-            if axis in axes:  # type: ignore[operator]
+            if axis in axes:
                 return None
-            return reduce(pool, cut(pool, x.inputs[0], axis, start, size, depth), str(kind), tuple(axes), True)  # type: ignore[arg-type]
+            return reduce(pool, cut(pool, x.inputs[0], axis, start, size, depth), kind, axes, True)
         case "slice":
             inner_axis, inner_start = x.attrs
             if inner_axis == axis:
-                return cut(pool, x.inputs[0], axis, int(inner_start) + start, size, depth)  # type: ignore[call-overload]
+                return cut(pool, x.inputs[0], axis, inner_start + start, size, depth)
             return _push_slice(pool, x, axis, start, size, depth)
     return None
 
@@ -166,19 +167,19 @@ def _push(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int)
 def _push_slice(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
     """Swap two slices on different axes if that brings the outer one closer to the input."""
     source = x.inputs[0]
-    own, own_start = (int(k) for k in x.attrs)  # type: ignore[call-overload]
-    single = source.op == "input" and size == 1 and x.shape[own] != 1
+    source_axis, source_start = x.attrs
+    single = source.op == "input" and size == 1 and x.shape[source_axis] != 1
     inner = cut(pool, source, axis, start, size, depth)
     if inner.op == "slice" and inner.inputs[0] is source and not single:
         return None
-    return cut(pool, inner, own, own_start, x.shape[own], depth)
+    return cut(pool, inner, source_axis, source_start, x.shape[source_axis], depth)
 
 
 def _operand(pool: NodePool, n: Node, rank: int, axis: int, start: int, size: int, depth: int) -> Node:
-    own = axis - (rank - len(n.shape))
-    if own < 0 or n.shape[own] == 1:
+    source_axis = axis - (rank - len(n.shape))
+    if source_axis < 0 or n.shape[source_axis] == 1:
         return n
-    return cut(pool, n, own, start, size, depth)
+    return cut(pool, n, source_axis, start, size, depth)
 
 
 def _push_linear(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node:
@@ -191,19 +192,20 @@ def _push_reshape(pool: NodePool, x: Node, axis: int, start: int, size: int, dep
     source = x.inputs[0]
     outer, block = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
     target = (*x.shape[:axis], size, *x.shape[axis + 1 :])
-    for own in range(len(source.shape)):
-        inner = math.prod(source.shape[own + 1 :])
-        if math.prod(source.shape[:own]) != outer or not inner or (start * block) % inner or (size * block) % inner:
+    for source_axis in range(len(source.shape)):
+        inner = math.prod(source.shape[source_axis + 1 :])
+        if math.prod(source.shape[:source_axis]) != outer or not inner or (start * block) % inner or (size * block) % inner:
             continue
-        if source.shape[own] * inner == x.shape[axis] * block:
-            return reshape(pool, cut(pool, source, own, start * block // inner, size * block // inner, depth), target)
+        if source.shape[source_axis] * inner == x.shape[axis] * block:
+            return reshape(pool, cut(pool, source, source_axis, start * block // inner, size * block // inner, depth), target)
     return None
 
 
 def _push_concat(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
-    own, equal = x.attrs
-    if own != axis:
-        return concat(pool, tuple(cut(pool, p, axis, start, size, depth) for p in x.inputs), int(own))  # type: ignore[call-overload]
+    """Return a slice of joined values: a part of them, or the join of their slices."""
+    source_axis, equal = x.attrs
+    if source_axis != axis:
+        return concat(pool, tuple(cut(pool, p, axis, start, size, depth) for p in x.inputs), source_axis)
     if equal:
         width = x.inputs[0].shape[axis]
         part, offset = divmod(start, width)
@@ -222,7 +224,7 @@ def _push_concat(pool: NodePool, x: Node, axis: int, start: int, size: int, dept
 def _push_put(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
     while x.op == "put" and x.attrs[0] == axis:
         base, value = x.inputs
-        at, width = int(x.attrs[1]), value.shape[axis]  # type: ignore[call-overload]
+        at, width = x.attrs[1], value.shape[axis]
         if at <= start and start + size <= at + width:
             return cut(pool, value, axis, start - at, size, depth)
         if start < at + width and at < start + size:
@@ -256,3 +258,85 @@ def evaluate_linear(x: Array, weight: Array, bias: Array | None = None) -> Array
     """Evaluate :func:`linear`."""
     product = x @ weight.T
     return product if bias is None else product + bias
+
+
+# ---- convolution and pooling -----------------------------------------------------------------------------------------
+
+
+def _check_rank(x: Node, kernel: Shape, what: str) -> None:
+    if len(x.shape) != len(kernel) + 2:
+        raise ShapeError(f"{what} with a kernel of {len(kernel)} dimensions reads a value of shape {list(x.shape)}.")
+    if len(kernel) not in DIMENSIONS:
+        raise NotYetError(f"{what} over {len(kernel)} dimensions is not read yet; snnc reads 1 and 2.")
+
+
+def convolution(
+    pool: NodePool, x: Node, weight: Node, bias: Node | None, stride: Shape, padding: Pairs, dilation: Shape, groups: int
+) -> Node:
+    """Return the convolution of `x` [batch, channels, *size] with a constant weight [out, channels / groups, *kernel].
+
+    Raises
+    ------
+    ShapeError
+        The sizes differ.
+    """
+    kernel = weight.shape[2:]
+    _check_rank(x, kernel, "a convolution")
+    fits = groups > 0 and x.shape[1] == weight.shape[1] * groups and weight.shape[0] % groups == 0
+    if not fits or (bias is not None and bias.shape != weight.shape[:1]):
+        raise ShapeError(f"a convolution of {list(x.shape)} with a weight of {list(weight.shape)} in {groups} group(s): channels differ.")
+    counts = _counts(x.shape[2:], kernel, stride, padding, dilation)
+    shape = (x.shape[0], weight.shape[0], *counts)
+    check_size(shape, "the result of a convolution")
+    attrs = (stride, padding, dilation, groups)
+    inputs = (x, weight) if bias is None else (x, weight, bias)
+    value: Array | None = None
+    if x.value is not None:
+        check_size(shape, "the constant result of a convolution", MAX_CONSTANT)
+        value = evaluate_window("conv", attrs, [n.value for n in inputs if n.value is not None])
+    return pool.make("conv", inputs, shape, attrs, value)
+
+
+def pooling(
+    pool: NodePool, x: Node, kind: str, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, ceil: bool, count_padding: bool
+) -> Node:
+    """Return the "average", "sum" or "max" over windows of `x` [batch, channels, *size]."""
+    _check_rank(x, kernel, "a pooling")
+    if any(p >= (k - 1) * d + 1 for k, d, pair in zip(kernel, dilation, padding, strict=True) for p in pair):
+        raise ShapeError(f"a pooling with windows of {list(kernel)} has pads {list(padding)} as large as they are.")
+    counts = _counts(x.shape[2:], kernel, stride, padding, dilation, ceil)
+    attrs = (kind, kernel, stride, padding, dilation, ceil, count_padding)
+    value = None if x.value is None else evaluate_window("pool", attrs, [x.value])
+    return pool.make("pool", (x,), (*x.shape[:2], *counts), attrs, value)
+
+
+def evaluate_window(op: str, attrs: tuple[Any, ...], arrays: list[Array]) -> Array:
+    """Evaluate a "conv" or "pool"."""
+    if op == "conv":
+        bias = arrays[2] if len(arrays) > 2 else None
+        return windows.convolve(arrays[0], arrays[1], bias, *attrs)
+    return windows.pool(arrays[0], *attrs)
+
+
+def _push_window(pool: NodePool, x: Node, axis: int, start: int, size: int, depth: int) -> Node | None:
+    """Return a slice of a convolution or pooling as a convolution or pooling of a slice; None if the axis is spatial."""
+    source = x.inputs[0]
+    if x.op == "pool":
+        if axis > 1:
+            return None
+        return pooling(pool, cut(pool, source, axis, start, size, depth), *x.attrs)
+    rest = x.inputs[1:]
+    if axis == 0:
+        source = cut(pool, source, 0, start, size, depth)
+    elif axis == 1 and x.attrs[3] == 1:
+        rest = tuple(cut(pool, n, 0, start, size, depth) for n in rest)
+    else:
+        return None
+    return convolution(pool, source, rest[0], rest[1] if len(rest) > 1 else None, *x.attrs)
+
+
+def _counts(size: Shape, kernel: Shape, stride: Shape, padding: Pairs, dilation: Shape, ceil: bool = False) -> Shape:
+    try:
+        return windows.counts(size, kernel, stride, padding, dilation, ceil)
+    except ValueError as error:
+        raise ShapeError(str(error)) from None

@@ -30,7 +30,7 @@ class _Writer:
 
 
 def _number(call: OperatorCall, name: str, default: float) -> float:
-    return float(call.attribute(name, default))  # type: ignore[arg-type]
+    return float(call.attribute(name, default))
 
 
 def _softplus(call: OperatorCall) -> list[Value]:
@@ -149,7 +149,7 @@ def clipped_round(call: OperatorCall, x: Node, low: Node | None, high: Node | No
 def _levels(call: OperatorCall, kind: str, x: Node, first: int, last: int) -> Node:
     """Write rounding as a sum of steps: ``floor(x) = first + (x >= first + 1) + …``; halves are rounded to even numbers."""
     if last - first > _LEVELS:
-        raise NotYetError(f"{call.where}: it rounds to {last - first + 1} levels; at most {_LEVELS} are read. Clip to fewer.")
+        raise NotYetError(f"{call.where}: it rounds to {last - first + 1} levels; snnc reads at most {_LEVELS}. Clip to fewer.")
     w = _Writer(call)
     steps = []
     for level in range(first + 1, last + 1):
@@ -164,11 +164,15 @@ def _levels(call: OperatorCall, kind: str, x: Node, first: int, last: int) -> No
 
 def _refused(call: OperatorCall) -> list[Value]:
     raise UnsupportedOperatorError(
-        f"{call.where}: {call.operation.op} ties the neurons of a layer together, or is no function of the equation language; snnc reads "
+        f"{call.where}: {call.operation.op} couples the neurons of a layer, or is not a function of the equation language; snnc reads "
         "neurons that compute elementwise. Leave it out of the exported model, or apply it to what snnc returns."
     )
 
 
+_REFUSED: Final = (
+    *("Softmax", "LogSoftmax", "Hardmax", "LayerNormalization", "GroupNormalization", "InstanceNormalization"),
+    *("TopK", "ArgMax", "ArgMin"),
+)
 HANDLERS: Final[Mapping[str, Handler]] = {
     "Softplus": _softplus,
     "Softsign": _softsign,
@@ -184,18 +188,5 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "Swish": _swish,
     "ThresholdedRelu": _thresholded_relu,
     **dict.fromkeys(_ROUNDING, _round),
-    **dict.fromkeys(
-        (
-            "Softmax",
-            "LogSoftmax",
-            "Hardmax",
-            "LayerNormalization",
-            "GroupNormalization",
-            "InstanceNormalization",
-            "TopK",
-            "ArgMax",
-            "ArgMin",
-        ),
-        _refused,
-    ),
+    **dict.fromkeys(_REFUSED, _refused),
 }

@@ -16,7 +16,7 @@ from snnc.frontends.onnx.flattening.node import Node
 from snnc.frontends.onnx.operators.activation import clipped_round
 from snnc.frontends.onnx.recovery.detaching import MARK, PARAMETER
 
-DIRECT: Final[Mapping[str, str]] = {
+DIRECT: Final[dict[str, str]] = {
     "Add": "add",
     "Sub": "sub",
     "Mul": "mul",
@@ -34,12 +34,12 @@ DIRECT: Final[Mapping[str, str]] = {
     "Greater": "gt",
     "GreaterOrEqual": "ge",
     "Where": "where",
-    "And": "mul",
-    "Or": "max",
 }
 """ONNX operators that are one primitive."""
-
-_VARIADIC: Final[Mapping[str, str]] = {"Sum": "add", "Max": "max", "Min": "min"}
+EXTREMES: Final[Mapping[str, str]] = {"Max": "max", "Min": "min"}
+WAVES: Final[dict[str, str]] = {"Sin": "sin", "Cos": "cos"}
+_VARIADIC: Final[Mapping[str, str]] = {"Sum": "add", **EXTREMES}
+_LOGICAL: Final[Mapping[str, str]] = {"And": "mul", "Or": "max"}
 
 
 def _scalar(call: OperatorCall, value: float) -> Node:
@@ -47,10 +47,11 @@ def _scalar(call: OperatorCall, value: float) -> Node:
 
 
 def _direct(call: OperatorCall) -> list[Value]:
-    nodes = call.nodes()
-    if call.operation.op in ("And", "Or"):
-        nodes = [_as_float(call, n) for n in nodes]
-    return [elementwise(call.pool, DIRECT[call.operation.op], *nodes)]
+    return [elementwise(call.pool, (DIRECT | WAVES)[call.operation.op], *call.nodes())]
+
+
+def _logical(call: OperatorCall) -> list[Value]:
+    return [elementwise(call.pool, _LOGICAL[call.operation.op], *(_as_float(call, n) for n in call.nodes()))]
 
 
 def _as_float(call: OperatorCall, n: Node) -> Node:
@@ -59,8 +60,6 @@ def _as_float(call: OperatorCall, n: Node) -> Node:
 
 def _variadic(call: OperatorCall) -> list[Value]:
     nodes = call.nodes()
-    if not nodes:
-        raise MalformedGraphError(f"{call.where} has no input.")
     return [reduce(lambda a, b: elementwise(call.pool, _VARIADIC[call.operation.op], a, b), nodes)]
 
 
@@ -110,7 +109,7 @@ def _identity(call: OperatorCall) -> list[Value]:
     return [call.arguments[0]]
 
 
-def marked_identity(call: OperatorCall) -> list[Value]:
+def _marked_identity(call: OperatorCall) -> list[Value]:
     """Identity in a file with marks: it may stop the gradient, or name a learnable parameter."""
     name = call.operation.name
     if name.startswith(MARK):
@@ -147,6 +146,7 @@ def _dtype(call: OperatorCall, code: int) -> np.dtype[np.generic]:
 HANDLERS: Final[Mapping[str, Handler]] = {
     **dict.fromkeys(DIRECT, _direct),
     **dict.fromkeys(_VARIADIC, _variadic),
+    **dict.fromkeys(_LOGICAL, _logical),
     "Less": _less,
     "LessOrEqual": _less,
     "Equal": _equal,
@@ -160,3 +160,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "Cast": _cast,
     "CastLike": _cast,
 }
+DESCRIBED: Final[Mapping[str, Handler]] = dict.fromkeys(WAVES, _direct)
+"""Read only in files with a description by snnc: sines need values there, but no equation that identifies neurons."""
+MARKED: Final[Mapping[str, Handler]] = {"Identity": _marked_identity}
+"""Read in place of others in a file with marks where gradients stop."""

@@ -14,12 +14,11 @@ from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, NodePool, check_size
-from snnc.frontends.onnx.flattening.windowed import convolution
 
 _MAX_PIECES: Final = 4096
 
 
-def choose(pool: NodePool, x: Node, axis: int, index: Array) -> Node:
+def gather(pool: NodePool, x: Node, axis: int, index: Array) -> Node:
     """Return the entries `index` of an axis, runs of them in one piece.
 
     Raises
@@ -29,7 +28,7 @@ def choose(pool: NodePool, x: Node, axis: int, index: Array) -> Node:
     """
     ends = [0, *(np.flatnonzero(np.diff(index) != 1) + 1).tolist(), len(index)]
     if len(ends) > _MAX_PIECES:
-        raise OnnxLimitError(f"{len(ends) - 1} separate pieces of an axis of {x.shape[axis]} are joined; at most {_MAX_PIECES} are read.")
+        raise OnnxLimitError(f"{len(ends) - 1} separate pieces of an axis of {x.shape[axis]} are joined; snnc reads at most {_MAX_PIECES}.")
     parts = tuple(shaping.cut(pool, x, axis, int(index[a]), b - a) for a, b in pairwise(ends))
     return shaping.concat(pool, parts, axis)
 
@@ -64,7 +63,7 @@ def _pad(call: OperatorCall) -> list[Value]:
         if mode == "constant":
             x = pad(call.pool, x, axis, before, after, value)
         else:
-            x = choose(call.pool, x, axis, _around(call, mode, x.shape[axis], before, after))
+            x = gather(call.pool, x, axis, _padded_index(call, mode, x.shape[axis], before, after))
     return [x]
 
 
@@ -76,7 +75,7 @@ def _cropped(call: OperatorCall, x: Node, axis: int, before: int, after: int) ->
     return shaping.cut(call.pool, x, axis, low, high - low)
 
 
-def _around(call: OperatorCall, mode: str, size: int, before: int, after: int) -> Array:
+def _padded_index(call: OperatorCall, mode: str, size: int, before: int, after: int) -> Array:
     """Return the entries of an axis that is padded with its own values."""
     place = np.arange(-before, size + after)
     match mode:
@@ -132,18 +131,18 @@ def _resize(call: OperatorCall) -> list[Value]:
             raise MalformedGraphError(f"{call.where}: {len(scales)} scales for {len(axes)} axes.")
         sizes = tuple(math.floor(x.shape[a] * s) for a, s in zip(axes, scales, strict=True))
     if min(sizes, default=1) < 1:
-        raise ShapeError(f"{call.where}: the sizes {list(sizes)} hold nothing.")
+        raise ShapeError(f"{call.where}: the sizes {list(sizes)} must be 1 or more.")
     if mode not in ("nearest", "linear") or call.flag("antialias"):
         raise NotYetError(f"{call.where}: Resize by '{mode}' is not read yet; snnc reads 'nearest' and 'linear' without antialiasing.")
     for axis, size, scale in zip(axes, sizes, scales, strict=True):
         if size != x.shape[axis] or scale != 1.0:
             check_size((*x.shape[:axis], size, *x.shape[axis + 1 :]), call.where)
-            place = _places(call, x.shape[axis], size, scale)
+            place = _positions(call, x.shape[axis], size, scale)
             x = _nearest(call, x, axis, place) if mode == "nearest" else _interpolated(call, x, axis, place)
     return [x]
 
 
-def _places(call: OperatorCall, old: int, new: int, scale: float) -> Array:
+def _positions(call: OperatorCall, old: int, new: int, scale: float) -> Array:
     """Return the position of each new entry on the old axis."""
     k = np.arange(new, dtype=np.float64)
     mode = call.attribute("coordinate_transformation_mode", "half_pixel")
@@ -170,7 +169,7 @@ def _nearest(call: OperatorCall, x: Node, axis: int, place: Array) -> Node:
     rounding = roundings.get(str(mode))
     if rounding is None:
         raise MalformedGraphError(f"{call.where}: its attribute 'nearest_mode' is {mode!r}.")
-    return choose(call.pool, x, axis, rounding(place).clip(0, x.shape[axis] - 1).astype(np.int64))
+    return gather(call.pool, x, axis, rounding(place).clip(0, x.shape[axis] - 1).astype(np.int64))
 
 
 def _interpolated(call: OperatorCall, x: Node, axis: int, place: Array) -> Node:
@@ -213,7 +212,7 @@ def _conv_transpose(call: OperatorCall) -> list[Value]:
     if groups < 1 or weight.shape[0] % groups or x.shape[1] != weight.shape[0]:
         raise ShapeError(f"{call.where}: {x.shape[1]} channels, a weight of {list(weight.shape)} and {groups} group(s) do not fit.")
     for k, s in enumerate(stride):
-        x = _spread(call.pool, x, k + 2, s)
+        x = _insert_zeros(call.pool, x, k + 2, s)
     for k, (n, d, e) in enumerate(zip(kernel, dilation, extra, strict=True)):
         reach = (n - 1) * d
         before, after = reach - pads[k], reach - pads[k + len(kernel)] + e
@@ -221,10 +220,10 @@ def _conv_transpose(call: OperatorCall) -> list[Value]:
     flipped = weight.value.reshape(groups, weight.shape[0] // groups, *weight.shape[1:]).swapaxes(1, 2)
     flipped = np.flip(flipped, tuple(range(3, flipped.ndim))).reshape(groups * weight.shape[1], weight.shape[0] // groups, *kernel)
     made = call.pool.const(np.ascontiguousarray(flipped))
-    return [convolution(call.pool, x, made, bias, ones, ((0, 0),) * len(kernel), dilation, groups)]
+    return [shaping.convolution(call.pool, x, made, bias, ones, ((0, 0),) * len(kernel), dilation, groups)]
 
 
-def _spread(pool: NodePool, x: Node, axis: int, stride: int) -> Node:
+def _insert_zeros(pool: NodePool, x: Node, axis: int, stride: int) -> Node:
     """Put ``stride - 1`` zeros between the values of an axis."""
     if stride == 1:
         return x
@@ -241,7 +240,7 @@ def _cumulative(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     axis = call.axis(call.ints(1, "axis")[0], len(x.shape))
     if call.flag("reverse") or call.flag("exclusive"):
-        raise NotYetError(f"{call.where}: CumSum is read from the first entry on, each entry included; not reversed, not exclusive.")
+        raise NotYetError(f"{call.where}: snnc reads CumSum without 'reverse' and 'exclusive'.")
     if x.shape[axis] > _MAX_PIECES:
         raise OnnxLimitError(f"{call.where}: it adds up {x.shape[axis]} entries; at most {_MAX_PIECES} are read.")
     parts = [shaping.cut(call.pool, x, axis, 0, 1)]

@@ -1,4 +1,4 @@
-"""Handlers of operators that move values: reshape, slice, concat and similar ones."""
+"""Handlers of operators that move values: reshape, slice, concat, gather, scatter and similar ones."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def _constant(call: OperatorCall) -> list[Value]:
         if value is not None:
             kind = np.float32 if "float" in name else np.int64
             return [call.pool.const(value if isinstance(value, np.ndarray) else np.array(value, kind))]
-    raise UnsupportedOperatorError(f"{call.where}: it holds no tensor and no number.")
+    raise UnsupportedOperatorError(f"{call.where}: it has neither a tensor nor a number.")
 
 
 def _constant_of_shape(call: OperatorCall) -> list[Value]:
     shape = call.ints(0, "shape")
     if min(shape, default=0) < 0:
-        raise ShapeError(f"{call.where}: the shape {list(shape)} is negative.")
+        raise ShapeError(f"{call.where}: the shape {list(shape)} has a negative size.")
     check_size(shape, call.where, MAX_CONSTANT)
     value = call.attribute("value")
     fill: Array = value if isinstance(value, np.ndarray) else np.zeros(1, np.float32)
@@ -56,15 +56,15 @@ def _range(call: OperatorCall) -> list[Value]:
 
 def _reshape(call: OperatorCall) -> list[Value]:
     x = call.node(0)
-    wanted = list(call.ints(1, "shape"))
+    target = list(call.ints(1, "shape"))
     if not call.flag("allowzero"):
-        wanted = [x.shape[k] if d == 0 and k < len(x.shape) else d for k, d in enumerate(wanted)]
-    if wanted.count(-1) == 1:
-        rest = math.prod(d for d in wanted if d != -1)
+        target = [x.shape[k] if d == 0 and k < len(x.shape) else d for k, d in enumerate(target)]
+    if target.count(-1) == 1:
+        rest = math.prod(d for d in target if d != -1)
         if not rest or math.prod(x.shape) % rest:
-            raise ShapeError(f"{call.where}: a value of shape {list(x.shape)} cannot be reshaped to {wanted}.")
-        wanted[wanted.index(-1)] = math.prod(x.shape) // rest
-    return [shaping.reshape(call.pool, x, tuple(wanted))]
+            raise ShapeError(f"{call.where}: a value of shape {list(x.shape)} cannot be reshaped to {target}.")
+        target[target.index(-1)] = math.prod(x.shape) // rest
+    return [shaping.reshape(call.pool, x, tuple(target))]
 
 
 def _flatten(call: OperatorCall) -> list[Value]:
@@ -88,10 +88,10 @@ def _squeeze(call: OperatorCall) -> list[Value]:
 def _unsqueeze(call: OperatorCall) -> list[Value]:
     x = call.node(0)
     given = call.ints(1, "axes") if call.has(1) else call.attribute("axes", ())
-    rank = len(x.shape) + len(given)  # type: ignore[arg-type]
-    axes = {call.axis(a, rank) for a in given}  # type: ignore[attr-defined]
-    if len(axes) < len(given):  # type: ignore[arg-type]
-        raise MalformedGraphError(f"{call.where}: its axes {list(given)} name one axis twice.")  # type: ignore[call-overload]
+    rank = len(x.shape) + len(given)
+    axes = {call.axis(a, rank) for a in given}
+    if len(axes) < len(given):
+        raise MalformedGraphError(f"{call.where}: its axes {list(given)} list an axis twice.")
     rest = iter(x.shape)
     return [shaping.reshape(call.pool, x, tuple(1 if k in axes else next(rest) for k in range(rank)))]
 
@@ -101,7 +101,7 @@ def _transpose(call: OperatorCall) -> list[Value]:
     order = call.attribute("perm")
     given = order if isinstance(order, tuple) else tuple(reversed(range(len(x.shape))))
     if sorted(given) != list(range(len(x.shape))):
-        raise MalformedGraphError(f"{call.where}: {list(given)} is no order of the axes of {list(x.shape)}.")
+        raise MalformedGraphError(f"{call.where}: {list(given)} is not a permutation of the axes of {list(x.shape)}.")
     return [shaping.transpose(call.pool, x, given)]
 
 
@@ -162,7 +162,7 @@ def _picked(call: OperatorCall, x: Node, axis: int, index: Array) -> Node:
     elif 0 < flat.size <= _MAX_PICKS:
         found = shaping.concat(call.pool, tuple(shaping.cut(call.pool, x, axis, int(k), 1) for k in flat), axis)
     else:
-        raise TimeMixingError(f"{call.where}: it gathers {flat.size} scattered entries; at most {_MAX_PICKS} are read.")
+        raise TimeMixingError(f"{call.where}: it picks {flat.size} scattered entries of axis {axis}; at most {_MAX_PICKS} are read.")
     return shaping.reshape(call.pool, found, x.shape[:axis] + index.shape + x.shape[axis + 1 :])
 
 
@@ -172,7 +172,7 @@ def _gather_nd(call: OperatorCall) -> list[Value]:
     depth = index.shape[-1] if index.ndim else 0
     if call.integer("batch_dims") or not 1 <= depth <= len(x.shape):
         raise UnsupportedOperatorError(
-            f"{call.where}: snnc reads places along the first axes of a value, {list(x.shape)}, without batch_dims."
+            f"{call.where}: snnc reads indices into the first axes of a value, here of shape {list(x.shape)}, without batch_dims."
         )
     sizes = np.array(x.shape[:depth])
     if index.size and not ((-sizes <= index).all() and (index < sizes).all()):
@@ -189,18 +189,13 @@ def _slice(call: OperatorCall) -> list[Value]:
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         if step == 0:
             raise MalformedGraphError(f"{call.where}: a step of 0.")
-        low, high, stride = slice(start, end, step).indices(x.shape[axis])
-        count = len(range(low, high, stride))
+        index = np.arange(*slice(start, end, step).indices(x.shape[axis]))
         if x.value is not None:
             x = call.pool.const(x.value[(slice(None),) * axis + (slice(start, end, step),)])
-        elif count == 0:
+        elif not index.size:
             raise ShapeError(f"{call.where}: the slice [{start}:{end}] of axis {axis} of {list(x.shape)} is empty.")
-        elif count == 1 or stride == 1:
-            x = shaping.cut(call.pool, x, axis, low, count)
         else:
-            if count > _MAX_PICKS:
-                raise TimeMixingError(f"{call.where}: a strided slice of {count} entries; at most {_MAX_PICKS} are read.")
-            x = shaping.concat(call.pool, tuple(shaping.cut(call.pool, x, axis, k, 1) for k in range(low, high, stride)), axis)
+            x = _picked(call, x, axis, index)
     return [x]
 
 
@@ -247,6 +242,67 @@ def _nonzero(call: OperatorCall) -> list[Value]:
     raise DataDependentError(f"{call.where}: which entries it finds depends on the network's data.")
 
 
+# ---- writing a block into a tensor: ``outputs[t] = y`` and ``outputs[:, t] = y`` ---------------------------------------
+
+
+def _scatter_nd(call: OperatorCall) -> list[Value]:
+    x, updates, index = call.node(0), call.node(2), _index(call)
+    if index.ndim < 1 or not index.size or index.shape[-1] > len(x.shape):
+        raise ShapeError(f"{call.where}: an index of shape {list(index.shape)} into {list(x.shape)}.")
+    depth = index.shape[-1]
+    points = index.reshape(-1, depth)
+    _check_range(call, points, x.shape[:depth])
+    points = points % np.array(x.shape[:depth])
+    low = points.min(0)
+    size = points.max(0) - low + 1
+    partial = [k for k in range(depth) if size[k] != x.shape[k]]
+    ordered = len(points) == size.prod() and (points == np.indices(size).reshape(depth, -1).T + low).all()
+    if not ordered or len(partial) > 1:
+        raise _scattered(call)
+    return [_put(call, x, updates, (*map(int, size), *x.shape[depth:]), partial[0] if partial else 0, low)]
+
+
+def _scatter_elements(call: OperatorCall) -> list[Value]:
+    x, updates, index = call.node(0), call.node(2), _index(call)
+    axis = call.integer("axis") % max(1, len(x.shape))
+    if index.ndim != len(x.shape) or not index.size:
+        raise ShapeError(f"{call.where}: an index of shape {list(index.shape)} into {list(x.shape)}.")
+    _check_range(call, index, (x.shape[axis],))
+    index = index % x.shape[axis]
+    line = tuple(slice(None) if k == axis else slice(0, 1) for k in range(index.ndim))
+    first = index[line]
+    rows = first.reshape(-1)
+    others_complete = all(n == d for k, (n, d) in enumerate(zip(index.shape, x.shape, strict=True)) if k != axis)
+    if not others_complete or (index != first).any() or (np.diff(rows) != 1).any():
+        raise _scattered(call)
+    low = np.zeros(index.ndim, np.int64)
+    low[axis] = rows[0]
+    return [_put(call, x, updates, index.shape, axis, low)]
+
+
+def _index(call: OperatorCall) -> Array:
+    if call.attribute("reduction", "none") not in ("none", b"none"):
+        raise UnsupportedOperatorError(f"{call.where}: snnc does not read a scatter with a reduction; use an addition.")
+    return call.array(1, "index").astype(np.int64)
+
+
+def _check_range(call: OperatorCall, index: Array, sizes: tuple[int, ...]) -> None:
+    limits = np.array(sizes)
+    if (index < -limits).any() or (index >= limits).any():
+        raise ShapeError(f"{call.where}: it writes outside the {list(sizes)} entries of the first axes.")
+
+
+def _scattered(call: OperatorCall) -> UnsupportedOperatorError:
+    return UnsupportedOperatorError(
+        f"{call.where}: it writes to scattered places; snnc reads consecutive entries of one axis (outputs[t] = y). "
+        "Collect the values in a list and stack them."
+    )
+
+
+def _put(call: OperatorCall, x: Node, updates: Node, box: tuple[int, ...], axis: int, low: Array) -> Node:
+    return shaping.put(call.pool, x, shaping.reshape(call.pool, updates, box), axis, int(low[axis]))
+
+
 HANDLERS: Final[Mapping[str, Handler]] = {
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
@@ -265,6 +321,8 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "Gather": _gather,
     "GatherND": _gather_nd,
     "Slice": _slice,
+    "ScatterND": _scatter_nd,
+    "ScatterElements": _scatter_elements,
     "SequenceEmpty": lambda call: [()],
     "SequenceConstruct": lambda call: [tuple(call.nodes())],
     "SequenceAt": _sequence_at,

@@ -13,7 +13,6 @@ from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.flatten import Handler, OperatorCall, Value
 from snnc.frontends.onnx.flattening.node import Array, Node, Shape
-from snnc.frontends.onnx.flattening.windowed import convolution, pooling
 
 
 def _padding(call: OperatorCall, size: Shape, kernel: Shape, stride: Shape, dilation: Shape) -> Pairs:
@@ -56,7 +55,7 @@ def _conv(call: OperatorCall) -> list[Value]:
     if call.numbers("kernel_shape", kernel) != kernel:
         raise ShapeError(f"{call.where}: its attribute 'kernel_shape' does not fit the weight {list(weight.shape)}.")
     stride, padding, dilation = _windows(call, kernel)
-    return [convolution(call.pool, x, weight, bias, stride, padding, dilation, call.integer("group", 1))]
+    return [shaping.convolution(call.pool, x, weight, bias, stride, padding, dilation, call.integer("group", 1))]
 
 
 def _pool(call: OperatorCall) -> list[Value]:
@@ -70,7 +69,7 @@ def _pool(call: OperatorCall) -> list[Value]:
     ceil, count = call.flag("ceil_mode"), call.flag("count_include_pad")
     if kind == "max" or not any(p for pair in padding for p in pair):
         count = False
-    return [pooling(call.pool, call.node(0), kind, given, stride, padding, dilation, ceil, count)]
+    return [shaping.pooling(call.pool, call.node(0), kind, given, stride, padding, dilation, ceil, count)]
 
 
 def _global(call: OperatorCall) -> list[Value]:
@@ -91,7 +90,7 @@ def _batch_normalization(call: OperatorCall) -> list[Value]:
         raise ShapeError(
             f"{call.where}: its parameters of shape {list(scale.shape)} do not fit the {channels} channels of {list(x.shape)}."
         )
-    epsilon = float(call.attribute("epsilon", 1e-5))  # type: ignore[arg-type]
+    epsilon = float(call.attribute("epsilon", 1e-5))
     if (variance + epsilon <= 0).any():
         raise MalformedGraphError(f"{call.where}: a variance is negative.")
     factor = scale / np.sqrt(variance + epsilon)
@@ -114,8 +113,7 @@ def _folded(call: OperatorCall, x: Node, factor: Array, shift: Array) -> Node:
     made = call.pool.const(scaled.astype(np.float32)), call.pool.const((old * factor + shift).astype(np.float32))
     if x.op == "linear":
         return shaping.linear(call.pool, source, *made)
-    stride, padding, dilation, groups = x.attrs
-    return convolution(call.pool, source, *made, stride, padding, dilation, groups)  # type: ignore[arg-type]
+    return shaping.convolution(call.pool, source, *made, *x.attrs)
 
 
 HANDLERS: Final[Mapping[str, Handler]] = {

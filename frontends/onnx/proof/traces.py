@@ -10,8 +10,8 @@ import numpy as np
 
 from snnc.compiler.ir.graph import Graph, Population
 from snnc.compiler.neurons.expression import Expression, Symbol
+from snnc.frontends.onnx.flattening.evaluate import Inputs
 from snnc.frontends.onnx.flattening.node import Array, Node, NodePool, Shape
-from snnc.frontends.onnx.flattening.sample import Inputs
 from snnc.frontends.onnx.recovery.equations import is_spike
 from snnc.frontends.onnx.recovery.naming import Named
 from snnc.frontends.onnx.reroll.step import RecoveredStep

@@ -15,12 +15,11 @@ import numpy as np
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.graph import Graph, Input, Output
 from snnc.frontends.common.execute import GraphRunner
-from snnc.frontends.common.functions import summary
+from snnc.frontends.common.functions import difference, largest, summary
 from snnc.frontends.common.work import MAX_WORK
 from snnc.frontends.onnx.errors import SelfCheckError
+from snnc.frontends.onnx.flattening.evaluate import Feed, FileReplay, Inputs, Sample, use_counts
 from snnc.frontends.onnx.flattening.node import Array, Node
-from snnc.frontends.onnx.flattening.replay import FileReplay, needed
-from snnc.frontends.onnx.flattening.sample import Feed, Inputs, Sample
 from snnc.frontends.onnx.proof.traces import Trace
 
 MIN_CHECKED: Final = 8
@@ -49,7 +48,7 @@ class CheckedOutput:
         return values[0] if self.node is not None and steps is None else np.stack(values, self.time_axis or 0)
 
 
-def verify(graph: Graph, wanted: Sequence[CheckedOutput], traces: Sequence[Trace], inputs: Inputs, folded: bool) -> list[str]:
+def verify(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace], inputs: Inputs, folded: bool) -> list[str]:
     """Compare `graph` with the file over all steps; return sentences about values that could not be compared.
 
     If weights were `folded`, a membrane may be within rounding of its threshold; only then are other inputs tried.
@@ -59,42 +58,44 @@ def verify(graph: Graph, wanted: Sequence[CheckedOutput], traces: Sequence[Trace
     SelfCheckError
         A hidden population or an output differs in its values, or an output in its shape.
     """
-    said: list[str] = []
+    notes: list[str] = []
     limit: int | None = None
-    work = _work([n for w in wanted for n in w.nodes(None)])
+    work = _work([n for w in outputs for n in w.nodes(None)])
     share = MAX_WORK / max(1, work)
     if share < 1:
         limit = max(MIN_CHECKED, int(share * inputs.steps))
-        said.append(f"The network was compared with the file over the first {limit} steps only; all of them take too long.")
-        wanted = [w for w in wanted if w.rows]
+        notes.append(
+            f"The network was compared with the file over the first {limit} steps only; comparing all of them would take too long."
+        )
+        outputs = [w for w in outputs if w.rows]
     failure: SelfCheckError | None = None
     for seed in range(_SEEDS if folded else _ROUNDS if work < _SMALL_WORK else 1):
         try:
             with np.errstate(all="ignore"):
-                _run(graph, wanted, traces, Sample(seed, inputs), limit)
+                _run(graph, outputs, traces, Sample(seed, inputs), limit)
         except SelfCheckError as error:
             if not folded:
                 raise
             failure = failure or error
             continue
         if folded:
-            return said
+            return notes
     if failure is not None:
         raise failure
-    return said
+    return notes
 
 
 def _work(roots: list[Node]) -> int:
     """Return the number of multiplications of all products and convolutions."""
-    products = [n for n, _ in needed(roots).values() if n.op in ("linear", "conv") and n.value is None]
+    products = [n for n, _ in use_counts(roots).values() if n.op in ("linear", "conv") and n.value is None]
     return sum(math.prod(n.shape) * math.prod(n.inputs[1].shape[1:]) for n in products)
 
 
-def _run(graph: Graph, wanted: Sequence[CheckedOutput], traces: Sequence[Trace], feed: Feed, limit: int | None) -> None:
+def _run(graph: Graph, outputs: Sequence[CheckedOutput], traces: Sequence[Trace], feed: Feed, limit: int | None) -> None:
     """Run both side by side, step by step, so that hidden values are dropped as soon as they are compared."""
     steps = limit or feed.inputs.steps
     hidden = [_Hidden(trace, steps) for trace in traces]
-    replay = FileReplay([n for h in hidden for n in h.nodes.values()] + [n for w in wanted for n in w.nodes(limit)], feed)
+    replay = FileReplay([n for h in hidden for n in h.nodes.values()] + [n for w in outputs for n in w.nodes(limit)], feed)
     network = _Network(graph, feed)
     for t in range(steps):
         network.step(t)
@@ -103,7 +104,7 @@ def _run(graph: Graph, wanted: Sequence[CheckedOutput], traces: Sequence[Trace],
                 h.compare(t, replay.value(h.nodes[t]), network.ports)
     _check_hidden(hidden)
     found = network.outputs()
-    for w in wanted:
+    for w in outputs:
         _compare(w, w.stack([replay.value(n) for n in w.nodes(limit)], limit), found[w.name])
 
 
@@ -126,20 +127,20 @@ class _Network:
     def step(self, t: int) -> None:
         try:
             if self._runner is None:
-                self._runner = GraphRunner(self._graph, self._batch, {n: self._feed.whole(n) for n in self._graph.state_inputs})
+                self._runner = GraphRunner(self._graph, self._batch, {n: self._feed.full(n) for n in self._graph.state_inputs})
                 self._fixed = {n: self._arranged(n, 0) for n, op in self._inputs.items() if op.layout.time_axis is None}
             moving = {n: self._arranged(n, t) for n in self._inputs if n not in self._fixed}
             for name, value in self._runner.step({**self._fixed, **moving}).items():
                 self._records[name].append(value)
         except (ValueError, KeyError, IndexError, TypeError, SnncError) as error:
-            raise _not_run(error) from None
+            raise _cannot_run(error) from None
         self.ports = self._runner.ports
 
     def outputs(self) -> dict[str, Array]:
         try:
             return {n: _read_out(op, self._records[n]) for n, op in self._graph.of_type(Output)}
         except (ValueError, IndexError, TypeError) as error:
-            raise _not_run(error) from None
+            raise _cannot_run(error) from None
 
     def _arranged(self, name: str, t: int) -> Array:
         operation = self._inputs[name]
@@ -148,7 +149,7 @@ class _Network:
         return np.moveaxis(self._feed.draw(name, t), front, range(len(front))).reshape(self._batch, *operation.shape)
 
 
-def _not_run(error: Exception) -> SelfCheckError:
+def _cannot_run(error: Exception) -> SelfCheckError:
     return SelfCheckError(f"the network that was read from the file cannot be run: {str(error)[:200]}")
 
 
@@ -185,13 +186,10 @@ class _Hidden:
             if not np.array_equal(found, expected):
                 self.by_step[t] = float(np.count_nonzero(found != expected))
             return
-        gap = float(np.abs(found - expected).max(initial=0.0))
-        if not math.isfinite(gap):
-            same = (found == expected) | (np.isnan(found) & np.isnan(expected))
-            gap = float(np.abs(np.where(same, 0.0, found) - np.where(same, 0.0, expected)).max(initial=0.0))
-            gap = gap if math.isfinite(gap) else math.inf
+        gap = float(difference(found, expected).max(initial=0.0))
+        gap = gap if math.isfinite(gap) else math.inf
         self.by_step[t] = gap
-        self.largest = max(self.largest, float(np.abs(expected[np.isfinite(expected)]).max(initial=0.0)))
+        self.largest = max(self.largest, largest(expected))
 
     def first(self) -> int | None:
         """Return the first step that differs."""
@@ -212,25 +210,22 @@ def _check_hidden(hidden: Sequence[_Hidden]) -> None:
     )
 
 
-def _compare(wanted: CheckedOutput, expected: Array, found: Array) -> None:
+def _compare(output: CheckedOutput, expected: Array, found: Array) -> None:
+    """Require that the values of an output are equal up to rounding."""
     if found.shape != expected.shape:
         raise SelfCheckError(
-            f"the output '{wanted.name}' has the shape {list(expected.shape)} in the file and {list(found.shape)} "
+            f"the output '{output.name}' has the shape {list(expected.shape)} in the file and {list(found.shape)} "
             "in the network that was read from it."
         )
-    finite = np.isfinite(expected)
-    same = (finite & np.isfinite(found)) | (expected == found) | (np.isnan(expected) & np.isnan(found))
-    with np.errstate(all="ignore"):
-        gap = np.where(finite & same, np.abs(found - expected), 0.0)
-    largest = float(np.abs(expected[finite]).max(initial=0.0))
+    gap, scale = difference(found, expected), largest(expected)
     spikes = bool(((expected == 0) | (expected == 1)).all())
-    wrong = ~same | (gap > (0.0 if spikes else _TOLERANCE * largest))
+    wrong = ~(gap <= (0.0 if spikes else _TOLERANCE * scale))
     if not wrong.any():
         return
     where = np.argwhere(wrong)
-    axis = wanted.time_axis
+    axis = output.time_axis
     when = "" if axis is None else f" at step {where[:, axis].min()}"
     raise SelfCheckError(
-        f"the output '{wanted.name}' of the network read from the file differs from the file's own{when}: {len(where):,} of {wrong.size:,} "
-        f"values, by up to {gap.max():.3g} where the largest is {largest:.3g}. Export a single step with its states as inputs and outputs."
+        f"the output '{output.name}' of the network read from the file differs from the file's own{when}: {len(where):,} of {wrong.size:,} "
+        f"values, by up to {largest(gap):.3g} where the largest is {scale:.3g}. Export a single step with its states as inputs and output."
     )

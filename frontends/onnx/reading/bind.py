@@ -38,7 +38,7 @@ def bind(symbols: tuple[str, ...], graph: Subgraph, recover: Callable[[Mapping[s
             failure = failure or error
             continue
         for symbol, size in fixed.items():
-            found.graph.assumptions.append(f"The file calls the size '{symbol}' dynamic, but holds constants that fit {size} only.")
+            found.graph.assumptions.append(f"The file declares the size '{symbol}' as dynamic, but has constants that only fit {size}.")
         return replace(found, fixed=fixed)
     raise failure or ShapeError("no choice of the dynamic sizes fits the file.")
 
@@ -66,11 +66,13 @@ def _leading_sizes(graph: Subgraph) -> Iterator[int]:
 def _compare(first: Graph, second: Graph, sizes: Mapping[str, int]) -> None:
     if fingerprint(first) != fingerprint(second):
         names = ", ".join(f"'{s}'" for s in sizes)
-        raise NotGenericError(f"the network changes with the size of {names}, which the file calls dynamic; export it with fixed sizes.")
+        raise NotGenericError(
+            f"the network changes with the size of {names}, which the file declares as dynamic; export it with fixed sizes."
+        )
 
 
 def fingerprint(graph: Graph) -> tuple[object, ...]:
-    """Return the whole graph as a comparable value."""
+    """Return the complete graph as a comparable value."""
     nodes = [(n, _operation(graph.operation(n))) for n in graph.names]
     return (tuple(nodes), tuple(map(repr, graph.edges)), tuple(graph.state_inputs.items()))
 

@@ -13,9 +13,8 @@ from snnc.compiler.ir.verify import verify as verify_graph
 from snnc.frontends.common.notes import Description, read_description
 from snnc.frontends.common.work import MAX_WORK, too_much, work_of
 from snnc.frontends.onnx.errors import DescriptionError
+from snnc.frontends.onnx.flattening.evaluate import Inputs, use_counts
 from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
-from snnc.frontends.onnx.flattening.replay import needed
-from snnc.frontends.onnx.flattening.sample import Inputs
 from snnc.frontends.onnx.proof.traces import Imported, Trace, is_spike_port
 from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
 
@@ -67,11 +66,11 @@ def described(text: object, file: File, given: Mapping[str, Shape] | None = None
     if {*inputs, *graph.state_inputs} != set(file.inputs) or set(outputs) != set(file.outputs):
         raise DescriptionError("its inputs and outputs are not those of the file.")
     if description.structure != file.structure:
-        raise DescriptionError("somebody changed the nodes of the file.")
+        raise DescriptionError("the nodes of the file have changed since snnc wrote it.")
     ports = verify_graph(graph)
     found, nodes = _run(description, ports, file, _check_inputs(graph, ports, file.inputs))
     _check_work(graph, ports, found, list(nodes.values()))
-    verify(graph, _wanted(graph, found, nodes), found.traces, found.inputs, False)
+    verify(graph, _checked_outputs(graph, found, nodes), found.traces, found.inputs, False)
     if given is None:
         return found
     return _run(description, ports, file, _inputs(graph, ports, {**file.inputs, **given}))[0]
@@ -107,12 +106,12 @@ def _inputs(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
     found: dict[str, int] = {"batch": _BATCH, "time": graph.steps or _STEPS}
     for name, pattern in patterns.items():
         if len(pattern) != len(declared[name]):
-            raise DescriptionError(f"its input {name!r} has the shape {pattern}, and {list(declared[name])} in the file.")
+            raise DescriptionError(f"its input {name!r} has the shape {pattern}, but {list(declared[name])} in the file.")
         found |= {p: n for p, n in zip(pattern, declared[name], strict=True) if isinstance(p, str) and isinstance(n, int)}
     shapes = {name: tuple(found[p] if isinstance(p, str) else p for p in pattern) for name, pattern in patterns.items()}
     for name, shape in shapes.items():
         if any(isinstance(n, int) and n != m for n, m in zip(declared[name], shape, strict=True)):
-            raise DescriptionError(f"its input {name!r} has the shape {list(shape)}, and {list(declared[name])} in the file.")
+            raise DescriptionError(f"its input {name!r} has the shape {list(shape)}, but {list(declared[name])} in the file.")
     axes = {name: axis for name, op in operations.items() if (axis := op.layout.time_axis) is not None}
     return Inputs(axes, shapes, found["time"])
 
@@ -148,15 +147,15 @@ def _traces(name: str, population: Population, values: Mapping[str, str], seen: 
             yield Trace(name, port, is_spike_port(lines, port), nodes, shape, 0, population.shape)
 
 
-def _wanted(graph: Graph, found: Imported, outputs: Mapping[str, Node]) -> list[CheckedOutput]:
-    wanted = []
+def _checked_outputs(graph: Graph, found: Imported, outputs: Mapping[str, Node]) -> list[CheckedOutput]:
+    checked = []
     for name, operation in graph.of_type(Output):
         node, axis = outputs[name], (operation.layout.time_axis or 0) if operation.readout == "all" else None
         recorded = len(range(found.inputs.steps)[operation.start : operation.stop])
         if axis is not None and (axis >= len(node.shape) or node.shape[axis] != recorded):
             raise DescriptionError(f"its output {name!r} has no axis of {recorded} steps in the file.")
-        wanted.append(CheckedOutput(name, node, (), axis))
-    return wanted
+        checked.append(CheckedOutput(name, node, (), axis))
+    return checked
 
 
 # ---- work ------------------------------------------------------------------------------------------------------------
@@ -165,11 +164,11 @@ def _wanted(graph: Graph, found: Imported, outputs: Mapping[str, Node]) -> list[
 def _check_work(graph: Graph, ports: PortMap, found: Imported, outputs: list[Node]) -> None:
     """Refuse a description that is much larger than its file, before spending memory and time on it."""
     roots = [*outputs, *(n for trace in found.traces for n in trace.nodes.values())]
-    of_file = sum(_work_of_node(n) for n, _ in needed(roots).values() if n.value is None)
+    of_file = sum(_work_of_node(n) for n, _ in use_counts(roots).values() if n.value is None)
     samples = max(math.prod(found.inputs.shapes[n]) // size(op.shape) for n, op in graph.of_type(Input))
     described = samples * work_of(graph, ports)
     if too_much(described, of_file):
-        raise DescriptionError(f"its network takes {described:,} operations, and the file {of_file:,}.")
+        raise DescriptionError(f"its network takes {described:,} operations, but the file {of_file:,}.")
     if of_file > MAX_WORK:
         raise DescriptionError(f"the file takes {of_file:,} operations in {found.inputs.steps} steps, too many to check it.")
 

@@ -33,10 +33,10 @@ def refusing(path: Path, what: str, advice: str) -> Iterator[None]:
     try:
         yield
     except (RecursionError, MemoryError) as error:
-        raise OnnxLimitError(f"{path} nests too deep or needs more memory than there is ({type(error).__name__}).") from None
+        raise OnnxLimitError(f"{path} is nested too deeply or needs more memory than is available ({type(error).__name__}).") from None
     except SnncError:
         raise
     except Exception as error:  # a file that no check foresaw is refused like any other
         raise UnforeseenError(
-            f"{path} cannot be {what}, for a reason that snnc does not foresee ({type(error).__name__}: {str(error)[:120]}); {advice}."
+            f"{path} cannot be {what} because of an unexpected error ({type(error).__name__}: {str(error)[:120]}); {advice}."
         ) from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.node import Array, Node, NodePool, Shape
 
 _MAX_VALUES: Final = 1 << 24
-"""Maximum values of all states; larger ones stay whole."""
+"""Maximum values of all states; larger ones are not separated."""
 _MAX_DEPTH: Final = 1024
 """Maximum number of steps that a value may stay in a buffer."""
 
@@ -91,8 +91,8 @@ class UnpackedStates:
         return {name: _built(pool, tree, leaf) for name, tree in self.trees.items()}
 
 
-def parts_of(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[str, Node]) -> UnpackedStates | None:
-    """Separate states, given all inputs and the value that continues each state; None if all stay whole."""
+def unpack_states(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[str, Node]) -> UnpackedStates | None:
+    """Separate states, given all inputs and the value that continues each state; None if none is separated."""
     states = {name: inputs[name] for name in carried}
     if sum(math.prod(n.shape) for n in states.values()) > _MAX_VALUES:
         return None
@@ -101,7 +101,7 @@ def parts_of(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[str, N
     for name, node in states.items():
         numbers[name] = np.arange(first, first + math.prod(node.shape)).reshape(node.shape)
         first += math.prod(node.shape)
-    trees = {name: _tree(joined(pool, carried[name]), own, numbers) for name, own in numbers.items()}
+    trees = {name: _tree(joined(pool, carried[name]), local_numbers, numbers) for name, local_numbers in numbers.items()}
     moves = np.full(first, -1)
     for tree in trees.values():
         for leaf in _leaves(tree):
@@ -121,7 +121,7 @@ def parts_of(pool: NodePool, inputs: Mapping[str, Node], carried: Mapping[str, N
     return found if not clash and depth <= _MAX_DEPTH and (buffers or found.packed) else None
 
 
-def advised(error: OnnxError, pool: NodePool, states: Iterable[str]) -> OnnxError:
+def with_advice(error: OnnxError, pool: NodePool, states: Iterable[str]) -> OnnxError:
     """Return an error that names parts of states, if a step reads any, as the possible reason."""
     names = set(states)
     sliced = (str(n.inputs[0].attrs[0]) for n in pool.nodes if n.op == "slice" and n.inputs[0].op == "input")
@@ -137,17 +137,17 @@ def advised(error: OnnxError, pool: NodePool, states: Iterable[str]) -> OnnxErro
 def joined(pool: NodePool, node: Node) -> Node:
     """Return a joined value, made by Concat or by writing entries into it, as one Concat of the same parts at every step."""
     if node.op == "put":
-        axis, at = cast("tuple[int, int]", node.attrs)
+        axis, at = node.attrs
         stop = at + node.inputs[1].shape[axis]
         ends = ((0, at), (stop, node.shape[axis] - stop))
         before, after = ([joined(pool, shaping.cut(pool, node, axis, k, size))] if size else [] for k, size in ends)
         return _flat(pool, (*before, node.inputs[1], *after), axis)
     if node.op == "concat":
-        return _flat(pool, tuple(joined(pool, n) for n in node.inputs), cast("int", node.attrs[0]))
+        return _flat(pool, tuple(joined(pool, n) for n in node.inputs), node.attrs[0])
     if node.op == "reshape":
         return shaping.reshape(pool, joined(pool, node.inputs[0]), node.shape)
     if node.op == "transpose":
-        return shaping.transpose(pool, joined(pool, node.inputs[0]), cast("tuple[int, ...]", node.attrs))
+        return shaping.transpose(pool, joined(pool, node.inputs[0]), node.attrs)
     return node
 
 
@@ -162,15 +162,15 @@ def _flat(pool: NodePool, parts: tuple[Node, ...], axis: int) -> Node:
     return shaping.concat(pool, tuple(rows) or parts, axis)
 
 
-def _named(name: str, tree: _Tree, own: Array, buffered: Array, names: dict[_Leaf, str | None]) -> _Tree:
-    """Name the parts of a state; return it whole if it has one part only, or one that is not a block of it."""
-    whole = _Leaf(own, None)
+def _named(name: str, tree: _Tree, local_numbers: Array, buffered: Array, names: dict[_Leaf, str | None]) -> _Tree:
+    """Name the parts of a state; do not separate it if it has only one part, or one that is not a block of it."""
+    whole = _Leaf(local_numbers, None)
     found: dict[_Leaf, str | None] = {}
     for leaf in _leaves(tree):
-        index = _block(leaf.numbers - own.flat[0], own.shape)
+        index = _block(leaf.numbers - local_numbers.flat[0], local_numbers.shape)
         if buffered[leaf.numbers].any():
             found[leaf] = None
-        elif index is None or leaf.numbers.size == own.size:
+        elif index is None or leaf.numbers.size == local_numbers.size:
             names[whole] = name
             return whole
         else:
@@ -179,38 +179,39 @@ def _named(name: str, tree: _Tree, own: Array, buffered: Array, names: dict[_Lea
     return tree
 
 
-def _tree(node: Node, own: Array, numbers: Mapping[str, Array]) -> _Tree:
-    source = _taken_over(node, numbers)
+def _tree(node: Node, local_numbers: Array, numbers: Mapping[str, Array]) -> _Tree:
+    """Return how a value that continues a state is joined; `local_numbers` are the numbers of its entries."""
+    source = _copied_values(node, numbers)
     if source is not None:
-        return _Leaf(own, None if np.array_equal(source, own) else source)
+        return _Leaf(local_numbers, None if np.array_equal(source, local_numbers) else source)
     match node.op:
         case "concat":
-            axis = cast("int", node.attrs[0])
+            axis = node.attrs[0]
             ends = np.cumsum([p.shape[axis] for p in node.inputs])[:-1]
-            rows = zip(node.inputs, np.split(own, ends, axis), strict=True)
+            rows = zip(node.inputs, np.split(local_numbers, ends, axis), strict=True)
             return _Join(axis, tuple(_tree(p, n, numbers) for p, n in rows))
         case "reshape":
             inner = node.inputs[0]
-            return _Move("reshape", node.shape, _tree(inner, own.reshape(inner.shape), numbers))
+            return _Move("reshape", node.shape, _tree(inner, local_numbers.reshape(inner.shape), numbers))
         case "transpose":
-            order = cast("tuple[int, ...]", node.attrs)
-            return _Move("transpose", order, _tree(node.inputs[0], own.transpose(np.argsort(order)), numbers))
-    return _Leaf(own, None)
+            order = node.attrs
+            return _Move("transpose", order, _tree(node.inputs[0], local_numbers.transpose(np.argsort(order)), numbers))
+    return _Leaf(local_numbers, None)
 
 
-def _taken_over(node: Node, numbers: Mapping[str, Array]) -> Array | None:
+def _copied_values(node: Node, numbers: Mapping[str, Array]) -> Array | None:
     """Return the numbers of the values that a node only copies from states; None for any other node."""
     if node.op == "input":
         return numbers.get(str(node.attrs[0]))
     if node.op not in ("slice", "reshape", "transpose"):
         return None
-    inner = _taken_over(node.inputs[0], numbers)
+    inner = _copied_values(node.inputs[0], numbers)
     if inner is None:
         return None
     if node.op == "slice":
-        axis, start = cast("tuple[int, int]", node.attrs)
+        axis, start = node.attrs
         return inner.take(range(start, start + node.shape[axis]), axis)
-    return inner.reshape(node.shape) if node.op == "reshape" else inner.transpose(cast("tuple[int, ...]", node.attrs))
+    return inner.reshape(node.shape) if node.op == "reshape" else inner.transpose(node.attrs)
 
 
 def _leaves(tree: _Tree) -> Iterator[_Leaf]:

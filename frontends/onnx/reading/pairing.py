@@ -1,7 +1,7 @@
 """Pair the state inputs of a single-step file with the outputs that continue the states.
 
 A state is continued by the output that is computed from it most directly: a membrane decays (a product and a sum), while the membrane of
-another population reaches it through weights or a spike only. The pairing with the best sum of ratings is taken
+another population reaches it through weights or a spike only. The pairing with the best sum of ratings is chosen
 (:mod:`snnc.frontends.onnx.recovery.paths`). Names break ties, then other properties of the
 paths, then the order in the file.
 """
@@ -9,6 +9,7 @@ paths, then the order in the file.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -16,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
+from snnc.frontends.common.functions import COMPARISONS, ELEMENTWISE
 from snnc.frontends.onnx.errors import StatePairError
 from snnc.frontends.onnx.flattening.node import Node
-from snnc.frontends.onnx.recovery.paths import ways
+from snnc.frontends.onnx.reroll.timeline import ancestors
 
 _AFFIX: Final = re.compile(r"(^|_)(in|out|input|output|prev|previous|next|new|old|init|initial|final|last|state|h|n|t|t0|t1|0|1)(?=_|$)")
 _Costs: TypeAlias = npt.NDArray[Any]
@@ -49,33 +51,33 @@ def pair_states(inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
     names, first = list(outputs), len(outputs) - len(states)
     foreign = np.array([[o.shape != s.shape for o in outputs.values()] for s in states.values()])
     misnamed = np.array([[_stem(o) != _stem(n) for o in outputs] for n in states])
-    rated, several = ways(states, outputs), len(states) + 1.0
-    likeness = (rated.near * several + misnamed) * (3 * several) + rated.far
-    likeness[foreign] = np.inf
+    rated, base = rate_paths(states, outputs), len(states) + 1.0
+    cost = (rated.direct * base + misnamed) * (3 * base) + rated.indirect
+    cost[foreign] = np.inf
     moved = np.abs(np.subtract.outer(np.arange(len(states)) + first, np.arange(len(outputs))))
-    found = _assigned(likeness * (moved.sum() + 1.0) + moved)
+    found = _cheapest_assignment(cost * (moved.sum() + 1.0) + moved)
     if found is None:
         raise StatePairError(
             f"the inputs {', '.join(states)} look like states of a single step, but the outputs {', '.join(names)} do not pair with them; "
-            "return for each state its new value, in the shape of the input."
+            "for each state, return its new value in the shape of the input."
         )
     same = np.equal.outer(*[[n.id for n in outputs.values()]] * 2)
-    guessed = tuple(n for k, n in enumerate(states) if _open(likeness, found, k, same))
+    guessed = tuple(n for k, n in enumerate(states) if _is_ambiguous(cost, found, k, same))
     return Pairs({n: names[m] for n, m in zip(states, found, strict=True)}, guessed)
 
 
-def guess_said(pairs: Pairs) -> list[str]:
+def guess_notes(pairs: Pairs) -> list[str]:
     """Return a sentence on the pairs that are a guess."""
     if not pairs.guessed:
         return []
     listed = ", ".join(f"{n} -> {pairs.outputs[n]}" for n in pairs.guessed)
     return [
-        f"The pairs {listed} are a guess by their order in the file: what they are computed from and their names allow others too; "
-        "where they are wrong, name each output after its input, with '_out'."
+        f"The pairs {listed} are a guess based on their order in the file; names and computations allow other pairs too. "
+        "If a pair is wrong, name each output after its input, with the suffix '_out'."
     ]
 
 
-def _assigned(costs: _Costs) -> list[int] | None:
+def _cheapest_assignment(costs: _Costs) -> list[int] | None:
     """Return the output of each state, all different, with the lowest sum of costs; None if there are too few."""
     try:
         return [int(m) for m in linear_sum_assignment(costs)[1]] if costs.shape[0] <= costs.shape[1] else None
@@ -83,11 +85,11 @@ def _assigned(costs: _Costs) -> list[int] | None:
         return None
 
 
-def _open(costs: _Costs, found: list[int], state: int, same: _Costs) -> bool:
+def _is_ambiguous(costs: _Costs, found: list[int], state: int, same: _Costs) -> bool:
     """Return whether another value could continue `state` at the same sum of costs."""
     others = costs.copy()
     others[state, same[found[state]]] = np.inf
-    changed = _assigned(others)
+    changed = _cheapest_assignment(others)
     rows = np.arange(len(found))
     return changed is not None and bool(others[rows, changed].sum() == costs[rows, found].sum())
 
@@ -99,3 +101,81 @@ def _stem(name: str) -> str:
         if shorter in ("", plain):
             return plain
         plain = shorter
+
+
+_ARITHMETIC: Final = frozenset({"add", "sub", "neg", "mul", "max", "min"})
+_LAYERS: Final = frozenset({"linear", "conv", "pool", "reduce"})
+_CURVED: Final = 2
+_LAYER: Final = 4
+_COMPARED: Final = 5
+_NONE: Final = 6
+_SAME: Final = 7
+
+
+@dataclass(frozen=True)
+class PathRatings:
+    """Ratings [states, outputs], low where the output is likely the new value of the state.
+
+    Attributes
+    ----------
+    near
+        The hardest operation on the easiest way. A way through weights or a spike says as little as none: it leads to the state's own
+        population as well as to others. A spike hardly continues a state that the step itself compares with a threshold.
+    far
+        Which of those that are not near is likelier: weights, or an output that hands another state on; a spike; nothing at all; and
+        last a state that comes out as it went in, so that it would never change.
+    """
+
+    direct: npt.NDArray[np.int64]
+    indirect: npt.NDArray[np.int64]
+
+
+def rate_paths(states: Mapping[str, Node], outputs: Mapping[str, Node]) -> PathRatings:
+    """Rate how each output is computed from each state."""
+    leaves = list(states.values())
+    nodes = [node for _, node in sorted(ancestors(outputs.values()).items())]
+    found = {n.id: _initial_rating(n, leaves) for n in nodes if not n.inputs}
+    sources = {n.id: frozenset([n.id] if n.op == "input" else []) for n in nodes if not n.inputs}
+    compared: set[int] = set()
+    for node in nodes:
+        if not node.inputs:
+            continue
+        found[node.id] = np.min([_hardest(found[n.id], _hardness(node, k)) for k, n in enumerate(node.inputs)], axis=0)
+        sources[node.id] = frozenset().union(*(sources[n.id] for n in node.inputs))
+        if node.op in COMPARISONS and len(sources[node.id]) == 1:
+            compared |= sources[node.id]
+    rated = np.array([found[o.id] for o in outputs.values()], np.int64).T
+    spiking = np.array([_fires(o) for o in outputs.values()])
+    handed = np.array([o.id in {s.id for s in leaves} for o in outputs.values()])
+    same = np.equal.outer([s.id for s in leaves], [o.id for o in outputs.values()])
+    direct = np.where(same, _LAYER, np.minimum(rated, _LAYER)) + np.outer([s.id in compared for s in leaves], spiking)
+    indirect = np.where(handed, _LAYER, np.maximum(rated, _LAYER))
+    return PathRatings(direct, np.where(same, _SAME, indirect) - _LAYER)
+
+
+def _initial_rating(node: Node, leaves: Sequence[Node]) -> npt.NDArray[np.int64]:
+    return np.array([0 if node is leaf else _NONE for leaf in leaves], np.int64)
+
+
+def _hardest(way: npt.NDArray[np.int64], hardness: int) -> Any:
+    return np.where(way == _NONE, _NONE, np.maximum(way, hardness))
+
+
+def _hardness(node: Node, operand: int) -> int:
+    if node.op in COMPARISONS or (node.op == "where" and operand == 0):
+        return _COMPARED
+    if node.op in _LAYERS:
+        return _LAYER
+    if node.op in _ARITHMETIC or node.op not in ELEMENTWISE or node.op == "where" or (node.op == "div" and operand == 0):
+        return 0
+    return _CURVED
+
+
+def _fires(node: Node) -> bool:
+    """Return whether a value is the result of a comparison, times a constant at most."""
+    while node.op not in COMPARISONS:
+        moving = [n for n in node.inputs if n.value is None]
+        if len(moving) != 1 or (node.op in ELEMENTWISE and node.op != "mul") or node.op in _LAYERS:
+            return False
+        node = moving[0]
+    return True

@@ -1,17 +1,18 @@
-"""Read an ONNX file and check everything that can be checked before it runs."""
+"""Read an ONNX file, check everything that can be checked before it runs, and hash its nodes."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import GraphProto, ModelProto, StringStringEntryProto, TensorProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, StringStringEntryProto, TensorProto
 
 from snnc.frontends.common.notes import KEY
 from snnc.frontends.onnx.errors import (
@@ -24,7 +25,6 @@ from snnc.frontends.onnx.errors import (
     UnreadableFileError,
 )
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, check_size
-from snnc.frontends.onnx.reading.structure import structure
 
 MAX_FILE: Final = 2**31
 OLDEST_OPSET: Final = 13
@@ -46,7 +46,7 @@ def size_of(path: Path) -> int:
     """
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
-        raise UnreadableFileError(f"{path} is no regular file; save the model as one.")
+        raise UnreadableFileError(f"{path} is not a regular file; save the model as a regular file.")
     return found.st_size
 
 
@@ -61,7 +61,9 @@ def read_model(path: Path) -> ModelProto:
     try:
         size = size_of(path)
         if size > MAX_FILE:
-            raise UnreadableFileError(f"{path} holds {size:,} bytes; ONNX files end at {MAX_FILE:,}. Use external data for the weights.")
+            raise UnreadableFileError(
+                f"{path} has {size:,} bytes; ONNX files have at most {MAX_FILE:,}. Use external data for the weights."
+            )
         data = path.read_bytes()
     except OSError as error:
         raise UnreadableFileError(f"{path} cannot be read: {error.strerror or error}.") from None
@@ -71,9 +73,9 @@ def read_model(path: Path) -> ModelProto:
     try:
         model.ParseFromString(data)
     except (DecodeError, RecursionError, ValueError):
-        raise UnreadableFileError(f"{path} is no ONNX model, or is truncated ({size:,} bytes); export it again.") from None
+        raise UnreadableFileError(f"{path} is not an ONNX model, or is truncated ({size:,} bytes); export it again.") from None
     if not model.HasField("graph") or model.ir_version < 1:
-        raise UnreadableFileError(f"{path} is no ONNX model: it holds no graph; export it again.")
+        raise UnreadableFileError(f"{path} is not an ONNX model: it has no graph; export it again.")
     _check_opset(model)
     described = any(p.key == KEY for p in model.metadata_props)
     digest = structure(model) if described else ""
@@ -92,7 +94,7 @@ def read_model(path: Path) -> ModelProto:
 def read_outline(path: Path) -> ModelProto:
     """Return the model of a file that :func:`read_model` has accepted, local functions inlined, with small external data only.
 
-    Shapes and indices are small, and ONNX Runtime wants them in the model; it finds large weights beside it.
+    ONNX Runtime needs small tensors (shapes and indices) in the model; it finds large weights in the model's folder.
     """
     model = inline(onnx.load(str(path), load_external_data=False))
     for graph in _graphs(model.graph):
@@ -118,18 +120,19 @@ def notes_of(model: ModelProto) -> tuple[object, object]:
 
 def _note_digest(model: ModelProto, digest: str) -> None:
     """Keep the digest of a file, before its functions were inlined, with the model."""
-    kept = [p for p in model.metadata_props if p.key != _DIGEST]
+    remaining = [p for p in model.metadata_props if p.key != _DIGEST]
     del model.metadata_props[:]
-    model.metadata_props.extend([*kept, StringStringEntryProto(key=_DIGEST, value=digest)])
+    model.metadata_props.extend([*remaining, StringStringEntryProto(key=_DIGEST, value=digest)])
 
 
 def _check_opset(model: ModelProto) -> None:
     opset, newest = opset_of(model), onnx.defs.onnx_opset_version()
     if not opset:
-        raise OpsetError("the model names no opset of ONNX's own operators, so they have no meaning; export it again.")
+        raise OpsetError("the model declares no opset for ONNX's own operators; export it again.")
     if opset > newest:
         raise OpsetError(
-            f"the model uses opset {opset}; the installed onnx {onnx.__version__} knows up to {newest}. Update onnx or export an older one."
+            f"the model uses opset {opset}; the installed onnx {onnx.__version__} supports up to {newest}. Update "
+            f"onnx or export an older one."
         )
     if opset < OLDEST_OPSET:
         raise OpsetError(f"the model uses opset {opset}; snnc reads {OLDEST_OPSET} to {newest}. Export it with a later opset_version.")
@@ -166,6 +169,7 @@ def _tensors(graph: GraphProto) -> Iterator[tuple[TensorProto, str]]:
 
 
 def _check_graph(graph: GraphProto, outer: set[str], level: int) -> None:
+    """Check names, outputs and nodes of a graph and of the graphs inside it; `outer` names are visible in it."""
     if level > 8:
         raise MalformedGraphError(f"the graph '{graph.name}' nests deeper than 8 levels of loops.")
     if level == 0 and not graph.node:
@@ -175,18 +179,18 @@ def _check_graph(graph: GraphProto, outer: set[str], level: int) -> None:
     if graph.sparse_initializer:
         raise TensorError("sparse initializers are not read; store the weights dense.")
     inputs = [i.name for i in graph.input]
-    own = {t.name for t in graph.initializer} | set(inputs)
+    defined = {t.name for t in graph.initializer} | set(inputs)
     if len(set(inputs)) != len(inputs):
-        raise MalformedGraphError(f"two inputs of the graph '{graph.name}' have one name.")
-    if len(own) < len(graph.initializer) + len(set(inputs) - {t.name for t in graph.initializer}):
-        raise MalformedGraphError(f"two initializers of the graph '{graph.name}' have one name.")
+        raise MalformedGraphError(f"two inputs of the graph '{graph.name}' have the same name.")
+    if len(defined) < len(graph.initializer) + len(set(inputs) - {t.name for t in graph.initializer}):
+        raise MalformedGraphError(f"two initializers of the graph '{graph.name}' have the same name.")
     made: dict[str, int] = {}
     for k, node in enumerate(graph.node):
         for name in node.output:
-            if name and (name in made or name in own):
-                raise MalformedGraphError(f"two values are called '{name}'; the second is made by a {node.op_type} node.")
+            if name and (name in made or name in defined):
+                raise MalformedGraphError(f"two values have the name '{name}'; the second comes from a {node.op_type} node.")
             made[name] = k
-    visible = outer | own
+    visible = outer | defined
     for k, node in enumerate(graph.node):
         _check_node(graph, k, visible, made, level)
         visible.update(o for o in node.output if o)
@@ -196,12 +200,13 @@ def _check_graph(graph: GraphProto, outer: set[str], level: int) -> None:
 
 
 def _check_node(graph: GraphProto, index: int, visible: set[str], made: dict[str, int], level: int) -> None:
+    """Check the operator, the inputs and the nested graphs of one node."""
     node = graph.node[index]
     where = f"{node.op_type} node '{node.name or (node.output[0] if node.output else index)}'"
     if node.domain not in _OWN_DOMAINS:
         raise ForeignOperatorError(f"{where} is of the domain '{node.domain}'; snnc reads ONNX's own operators only.")
     if not all(isinstance(text, str) for text in (node.op_type, node.name, *node.input, *node.output)):
-        raise UnreadableFileError(f"{where}: its names are no valid text; the file is damaged, export it again.")
+        raise UnreadableFileError(f"{where}: its names are not valid text; the file is damaged, export it again.")
     if not onnx.defs.has(node.op_type):
         raise ForeignOperatorError(f"{where}: ONNX defines no operator '{node.op_type}'.")
     schema = onnx.defs.get_schema(node.op_type)
@@ -210,7 +215,9 @@ def _check_node(graph: GraphProto, index: int, visible: set[str], made: dict[str
     for name in node.input:
         if name and name not in visible:
             if made.get(name, -1) >= index:
-                raise MalformedGraphError(f"{where} reads '{name}', which a later node makes: a cycle, or nodes out of order.")
+                raise MalformedGraphError(
+                    f"{where} reads '{name}', which a later node computes: the graph has a cycle, or its nodes are out of order."
+                )
             raise MalformedGraphError(f"{where} reads '{name}', which no node, input or initializer defines.")
     for attribute in node.attribute:
         if attribute.HasField("g"):
@@ -222,39 +229,46 @@ def _drop_unused(graph: GraphProto) -> None:
     for found in _graphs(graph):
         read = {name for inner in _graphs(found) for node in inner.node for name in node.input}
         read |= {o.name for inner in _graphs(found) for o in inner.output} | {i.name for i in found.input}
-        kept = [tensor for tensor in found.initializer if tensor.name in read]
-        if len(kept) < len(found.initializer):
+        remaining = [tensor for tensor in found.initializer if tensor.name in read]
+        if len(remaining) < len(found.initializer):
             del found.initializer[:]
-            found.initializer.extend(kept)
+            found.initializer.extend(remaining)
 
 
 def _load_external(tensor: TensorProto, name: str, path: Path) -> None:
+    """Load the data of a tensor from a file in the model's folder."""
     if tensor.data_location != TensorProto.EXTERNAL:
         return
     entries = {e.key: e.value for e in tensor.external_data}
     location = entries.get("location", "")
     folder = path.resolve().parent
     if not isinstance(location, str):
-        raise ExternalDataError(f"the tensor '{name}' names its file by no valid text; the file is damaged, export it again.")
+        raise ExternalDataError(
+            f"the name of the external file of tensor '{name}' is not valid text; the model is damaged, export it again."
+        )
     target = (folder / location).resolve()
     if not location or Path(location).is_absolute() or not target.is_relative_to(folder):
-        raise ExternalDataError(f"the tensor '{name}' lies in '{location}', outside the model's folder {folder}; snnc does not read it.")
+        raise ExternalDataError(
+            f"the data of tensor '{name}' are in '{location}', outside the model's folder {folder}; snnc does not read it."
+        )
     dtype = _dtype(tensor, name)
-    wanted = math.prod(tensor.dims) * dtype.itemsize
+    needed_bytes = math.prod(tensor.dims) * dtype.itemsize
     check_size(tuple(tensor.dims), f"the tensor '{name}'")
     try:
-        offset, length = int(entries.get("offset", 0)), int(entries.get("length", wanted))
+        offset, length = int(entries.get("offset", 0)), int(entries.get("length", needed_bytes))
         size = target.stat().st_size
-        if offset < 0 or length != wanted or offset + length > size:
+        if offset < 0 or length != needed_bytes or offset + length > size:
             raise ExternalDataError(
-                f"the tensor '{name}' of shape {list(tensor.dims)} needs {wanted:,} bytes at {offset:,} of '{location}', "
+                f"the tensor '{name}' of shape {list(tensor.dims)} needs {needed_bytes:,} bytes at {offset:,} of '{location}', "
                 f"which has {size:,} bytes; its entry names {length:,}."
             )
         with target.open("rb") as file:
             file.seek(offset)
             tensor.raw_data = file.read(length)
     except (OSError, ValueError) as error:
-        raise ExternalDataError(f"the data of tensor '{name}' cannot be read from '{target}': {error}. Keep it beside the model.") from None
+        raise ExternalDataError(
+            f"the data of tensor '{name}' cannot be read from '{target}': {error}. Keep that file in the model's folder."
+        ) from None
     tensor.data_location = TensorProto.DEFAULT
     del tensor.external_data[:]
 
@@ -267,6 +281,7 @@ def _dtype(tensor: TensorProto, name: str) -> np.dtype[np.generic]:
 
 
 def _check_tensor(tensor: TensorProto, name: str) -> None:
+    """Check the type, the size and the values of a tensor."""
     dtype = _dtype(tensor, name)
     if min(tensor.dims, default=0) < 0:
         raise TensorError(f"the tensor '{name}' has the shape {list(tensor.dims)}, with a negative size.")
@@ -285,4 +300,45 @@ def _check_tensor(tensor: TensorProto, name: str) -> None:
             raise TensorError(f"the tensor '{name}' of shape {list(tensor.dims)} cannot be read: {str(error)[:200]}") from None
         if not np.isfinite(values).all():
             bad = int(values.size - np.isfinite(values).sum())
-            raise NotFiniteTensorError(f"the tensor '{name}' holds {bad} NaN or infinite value(s) of {values.size}; repair the model.")
+            raise NotFiniteTensorError(f"the tensor '{name}' has {bad} NaN or infinite value(s) among {values.size}; repair the model.")
+
+
+# ---- a digest of the nodes, which shows whether somebody changed them ------------------------------------------------
+
+
+def structure(model: ModelProto) -> str:
+    """Return a digest of nodes, functions, and names of inputs and outputs, without initializers, shapes and names of nodes."""
+    found = hashlib.sha256()
+    for part in _model_parts(model):
+        found.update(repr(part).encode("utf-8", "surrogatepass"))
+    return found.hexdigest()
+
+
+def _model_parts(model: ModelProto) -> Iterator[object]:
+    yield from sorted((o.domain, o.version) for o in model.opset_import)
+    yield from _graph_parts(model.graph)
+    for function in model.functions:
+        yield function.domain, function.name, list(function.input), list(function.output)
+        yield from _node_parts(function.node)
+
+
+def _graph_parts(graph: GraphProto) -> Iterator[object]:
+    yield [i.name for i in graph.input], [o.name for o in graph.output]
+    yield from _node_parts(graph.node)
+
+
+def _node_parts(nodes: Iterable[NodeProto]) -> Iterator[object]:
+    for node in nodes:
+        yield node.domain, node.op_type, list(node.input), list(node.output)
+        for attribute in sorted(node.attribute, key=lambda a: a.name):
+            yield attribute.name, attribute.type
+            yield from _attribute_parts(attribute)
+
+
+def _attribute_parts(a: AttributeProto) -> Iterator[object]:
+    if a.type == AttributeProto.GRAPH:
+        yield from _graph_parts(a.g)
+    elif a.type == AttributeProto.TENSOR:
+        yield a.t.SerializeToString(deterministic=True)  # as it is: nothing of the file has been checked yet
+    else:
+        yield a.i, a.f, a.s, list(a.ints), list(a.floats), list(a.strings)

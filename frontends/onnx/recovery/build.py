@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 import networkx as nx
 import numpy as np
@@ -32,7 +31,6 @@ from snnc.compiler.ir.graph import (
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.frontends.common.recognise import recognise
 from snnc.frontends.onnx.errors import NotYetError, ReadoutError, StepGraphError
-from snnc.frontends.onnx.flattening.picking import Pick
 from snnc.frontends.onnx.proof.traces import Built, Trace, traces_of
 from snnc.frontends.onnx.recovery.detaching import Detach
 from snnc.frontends.onnx.recovery.equations import draft
@@ -54,28 +52,48 @@ class OutputPlace:
     shape: Shape = ()
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
+class FileFacts:
+    """Properties of a file that its graph repeats.
+
+    Attributes
+    ----------
+    title
+        Name of the graph.
+    inputs
+        Shape of each input, with numbers for dynamic sizes.
+    steps
+        Number of time steps; None if open.
+    names
+        Names of inputs and outputs, which nodes of the graph must not have.
+    detach
+        The rule for where gradients stop; None: the file carries marks.
+    """
+
+    title: str
+    inputs: Mapping[str, Shape]
+    steps: int | None
+    names: set[str]
+    detach: Detach | None
+
+
+@dataclass(frozen=True, eq=False)
 class BuildPlan:
     """Everything that :func:`build` reads."""
 
-    title: str
+    file: FileFacts
     step: RecoveredStep
     groups: Grouping
     states: Mapping[int, States]
     start: Start
-    inputs: Mapping[str, Shape]
-    steps: int | None
-    names: set[str]
     visible: set[int]
-    detach: Detach | None
-    """The rule for where gradients stop; None: the file carries marks."""
 
 
 class _Builder:
     def __init__(self, plan: BuildPlan) -> None:
         self.plan = plan
         self.step = plan.step
-        self.graph = Graph(plan.title, plan.steps)
+        self.graph = Graph(plan.file.title, plan.file.steps)
         self.places: dict[int, OutputPlace] = {}
         self.named: dict[int, Named] = {}
         self.traces: list[Trace] = []
@@ -88,12 +106,12 @@ class _Builder:
         while True:
             self.count[base] = self.count.get(base, 0) + 1
             name = f"{base}_{self.count[base]}"
-            if name not in self.plan.names and name not in self.graph.nx:
+            if name not in self.plan.file.names and name not in self.graph.nx:
                 return name
 
     def input(self, ref: InputRef) -> OutputPlace:
         """Return the port of an input, adding it on its first use."""
-        step, full = self.step, self.plan.inputs[ref.name]
+        step, full = self.step, self.plan.file.inputs[ref.name]
         axis, batch = step.axes.get(ref.name), step.input_batch(ref)
         shape = tuple(d for k, d in enumerate(full) if k not in (axis, batch)) or (1,)
         if ref.name not in self.graph.nx:
@@ -138,17 +156,17 @@ class _Builder:
         if self.step.classes[cls].op == "pick" and len(self.step.operands(cls)) > 1:
             self.joined(cls)
             return
-        base, operation, operands, wanted = layer_of(self.step, cls, bias)
+        base, operation, operands, read_shape = layer_of(self.step, cls, bias)
         self.places[cls] = OutputPlace(self.graph.add(self.fresh(base), operation), "", _shape_of(self.step, cls, operation))
         concat = base == "concat"
         for k, operand in enumerate(operands):
-            shape = self.step.full(operand) if concat else wanted
-            self.read(self.step.see(operand), self.places[cls].node, str(k) if concat else "", shape)
+            shape = self.step.full(operand) if concat else read_shape
+            self.read(self.step.through_layout(operand), self.places[cls].node, str(k) if concat else "", shape)
 
     def joined(self, cls: int) -> None:
         """Add a pick of several sources, which are concatenated first."""
         step = self.step
-        pick, sources = cast("Pick", step.classes[cls].attrs[0]), step.operands(cls)
+        pick, sources = step.classes[cls].attrs[0], step.operands(cls)
         sizes = [math.prod(step.full(o)) for o in sources]
         node = self.graph.add(self.fresh("concat"), Concat(0))
         for k, operand in enumerate(sources):
@@ -163,14 +181,14 @@ class _Builder:
         step, states = self.step, self.plan.states[group]
         members = self.plan.groups.members(group)
         shapes = {step.samples[c] for c in members}
-        made = draft(step, members, states, visible, self.plan.detach)
+        made = draft(step, members, states, visible, self.plan.file.detach)
         shapes |= {step.operand_sample(p) for p in made.ports}
         if len(shapes) != 1:
             raise NotYetError(f"elementwise operations that mix the shapes {sorted(map(list, shapes))} are not read yet.")
         named = name(made, states, visible)
-        scale = scale_of(named, step.natural(members[-1]))
+        scale = scale_of(named, step.graph_shape(members[-1]))
         if scale is not None:
-            place = OutputPlace(self.graph.add(self.fresh("scale"), scale), "", step.natural(members[-1]))
+            place = OutputPlace(self.graph.add(self.fresh("scale"), scale), "", step.graph_shape(members[-1]))
             self.places.update(dict.fromkeys(named.outputs, place))
             self.read(made.ports[0], place.node, "", place.shape)
             return
@@ -180,11 +198,11 @@ class _Builder:
         defaults = {k: (1.0 if k == "threshold" else 0.0) for k in parameters}
         model = NeuronModel("custom", named.ports, dict.fromkeys(named.deep.values(), 0.0), defaults, named.lines, outputs)
         if not made.ports:
-            raise StepGraphError("neurons that read nothing but their own state are not read; every population needs an input.")
+            raise StepGraphError("snnc does not read neurons that read only their own state; every population needs an input.")
         facts = recognise(model, parameters)
         if facts is not None:
             model = NeuronModel(facts.name, model.inputs, model.states, model.parameters, model.equations, model.outputs)
-        shape = step.natural(members[-1])
+        shape = step.graph_shape(members[-1])
         parameters, initial = ({k: v.reshape(shape) if v.ndim else v for k, v in values.items()} for values in (parameters, initial))
         population = Population(model, shape, parameters, named.learnable, initial=initial)
         node = self.graph.add(self.fresh("neurons"), population)
@@ -239,12 +257,12 @@ def visible_classes(step: RecoveredStep, groups: Grouping) -> set[int]:
     """Return the classes of populations that other nodes or results read."""
     found: set[int] = set()
     for cls in groups.order:
-        own = groups.group.get(cls)
+        own_group = groups.group.get(cls)
         for operand in step.operands(cls):
-            if isinstance(operand, Ref) and groups.group.get(operand.cls) is not None and groups.group.get(operand.cls) != own:
+            if isinstance(operand, Ref) and groups.group.get(operand.cls) is not None and groups.group.get(operand.cls) != own_group:
                 found.add(operand.cls)
     for result in step.results:
-        value = step.see(result.value)
+        value = step.through_layout(result.value)
         if isinstance(value, Ref) and value.cls in groups.group:
             found.add(value.cls)
     for group in groups.groups:
@@ -265,7 +283,7 @@ def _output(builder: _Builder, name: str) -> None:
     if batch is not None and result.time_axis is not None and batch >= result.time_axis:
         batch += 1
     builder.graph.add(name, Output(result.readout, FileLayout(result.time_axis, batch), result.start, result.stop))
-    builder.read(step.see(result.value), name, "", shape)
+    builder.read(step.through_layout(result.value), name, "", shape)
 
 
 def _output_batch(step: RecoveredStep, result: Result) -> int | None:
@@ -289,7 +307,7 @@ def _shape_of(step: RecoveredStep, cls: int, operation: Operation) -> Shape:
         return step.image(Ref(cls))
     if isinstance(operation, Sparse):
         return operation.shape[:1]
-    return step.natural(cls) if isinstance(operation, Linear | Flatten | Reshape | Add) else step.full(Ref(cls))
+    return step.graph_shape(cls) if isinstance(operation, Linear | Flatten | Reshape | Add) else step.full(Ref(cls))
 
 
 def _check_cycles(graph: Graph) -> None:

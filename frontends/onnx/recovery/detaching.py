@@ -18,7 +18,7 @@ from snnc.compiler.passes.edit import replace_operation
 from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import DetachError
 from snnc.frontends.onnx.flattening.node import Array
-from snnc.frontends.onnx.reroll.roll import Operand, Ref, StepClass
+from snnc.frontends.onnx.reroll.roll import Operand, Ref, StepClass, delayed
 
 Detach: TypeAlias = Literal["reset", "none", "all"]
 DETACHES: Final[tuple[Detach, ...]] = get_args(Detach)
@@ -32,7 +32,7 @@ PARAMETER: Final = "snnc_parameter:"
 """Prefix of those that name a learnable parameter of a neuron."""
 
 
-def strip(classes: list[StepClass]) -> None:
+def strip_marks(classes: list[StepClass]) -> None:
     """Remove marks from a step, in place: an operand that an elementwise operation reads through one becomes `cut`.
 
     Marks before other operations and results stay, as separate elementwise operations.
@@ -47,16 +47,12 @@ def strip(classes: list[StepClass]) -> None:
                 made.cut |= {k}
 
 
-def _through(classes: list[StepClass], operand: Operand | None) -> tuple[Operand | None, bool]:
+def _through(classes: list[StepClass], operand: Operand) -> tuple[Operand, bool]:
+    """Return what an operand reads through marks, and whether there are any."""
     cut = False
     while isinstance(operand, Ref) and classes[operand.cls].op == "detach":
-        inner, cut = classes[operand.cls].operands[0], True
-        operand = inner if operand.delay == 0 or inner is None else _later(inner, operand.delay)
+        operand, cut = delayed(classes[operand.cls].operands[0], operand.delay), True
     return operand, cut
-
-
-def _later(operand: Operand, delay: int) -> Operand:
-    return operand if not isinstance(operand, Ref) else Ref(operand.cls, operand.delay + delay)
 
 
 # ---- rules for files without marks -----------------------------------------------------------------------------------
@@ -78,12 +74,12 @@ def detached(lines: list[Assignment], constants: Mapping[str, Array], states: It
     """
     if rule == "none":
         return lines
-    inner = _reaching(lines, set(states))
+    inner = reaching(lines, set(states))
     marker = _Marker(constants, rule)
     return [Assignment(line.target, marker.line(line.target, line.value, line.target in inner)) for line in lines]
 
 
-def hoisted(lines: list[Assignment], outside: set[str]) -> list[Assignment]:
+def hoist_detach(lines: list[Assignment], outside: set[str]) -> list[Assignment]:
     """Write ``detach`` once, where a spike is defined, if all its readers are detached; `outside` names are read elsewhere too."""
     fires = {line.target for line in lines if isinstance(line.value, Call) and line.value.function in _FIRES} - outside
     cut = {name for line in lines for name in _cut_symbols(line.value)}
@@ -110,7 +106,7 @@ class _Marker:
         self._forms: dict[str, Form] = {}
         self._thresholds: dict[str, Array] = {}
         self._gated: dict[str, set[str]] = {}
-        self._made: dict[str, Expression] = {}
+        self._spike_sums: dict[str, Expression] = {}
 
     def line(self, target: str, value: Expression, inner: bool) -> Expression:
         """Return the value of one line with its spikes detached if it is `inner`, and record the form of its target."""
@@ -122,7 +118,7 @@ class _Marker:
         else:
             form = self._form(value)
             if form:
-                self._made[target] = value
+                self._spike_sums[target] = value
         gates: set[str] = set()
         found = self._cut_in(value, gates) if inner and form is None else value
         for name in names:
@@ -188,8 +184,8 @@ class _Marker:
     def _cut(self, e: Expression) -> Expression:
         """Detach the spikes in an expression of spikes and constants, to which gradients still flow."""
         match e:
-            case Symbol(name) if name in self._made:
-                return self._cut(self._made[name])
+            case Symbol(name) if name in self._spike_sums:
+                return self._cut(self._spike_sums[name])
             case Symbol(name) if name not in self._constants:
                 return call("detach", e)
             case Call(function, args):
@@ -201,9 +197,9 @@ class _Marker:
         if function not in ("add", "sub"):
             return False
         sign = -1.0 if function == "sub" and position == 1 else 1.0
-        return any(name in gates or self._takes_off(name, scale, sign) for name, scale in form.items())
+        return any(name in gates or self._subtracts_threshold(name, scale, sign) for name, scale in form.items())
 
-    def _takes_off(self, name: str, scale: Array | None, sign: float) -> bool:
+    def _subtracts_threshold(self, name: str, scale: Array | None, sign: float) -> bool:
         threshold = self._thresholds.get(name if name[0] != "p" else f"c{name[1:].rpartition('_')[0]}")
         if scale is None or threshold is None or not _broadcast(scale, threshold):
             return False
@@ -231,7 +227,7 @@ def _broadcast(a: Array, b: Array) -> bool:
     return True
 
 
-def _reaching(lines: list[Assignment], names: set[str]) -> set[str]:
+def reaching(lines: list[Assignment], names: set[str]) -> set[str]:
     """Return the targets that the lines of `names` depend on in this step, and those themselves."""
     found = set(names)
     for line in reversed(lines):
@@ -275,7 +271,7 @@ def check_rule(rule: str) -> Detach:
     for known in DETACHES:
         if rule == known:
             return known
-    raise DetachError(f"detach={rule!r} is not known; it is one of {', '.join(map(repr, DETACHES))}.")
+    raise DetachError(f"detach={rule!r} is unknown; choose one of {', '.join(map(repr, DETACHES))}.")
 
 
 def with_rule(graph: Graph, rule: Detach) -> None:
@@ -284,7 +280,7 @@ def with_rule(graph: Graph, rule: Detach) -> None:
         model = population.model
         plain = [Assignment(a.target, transform(a.value, lambda e: e.args[0] if _is_detach(e) else e)) for a in model.equations]
         values = {p: np.asarray(population.parameters.get(p, usual)) for p, usual in model.parameters.items()}
-        lines = hoisted(detached(plain, values, model.states, rule), {*model.outputs, *model.states})
+        lines = hoist_detach(detached(plain, values, model.states, rule), {*model.outputs, *model.states})
         replace_operation(graph, name, replace(population, model=replace(model, equations=tuple(lines))))
 
 
@@ -298,7 +294,7 @@ def sentence(graph: Graph, rule: Detach) -> list[str]:
 
 _MEANINGS: Final[Mapping[Detach, str]] = {
     "reset": "a neuron's spike is a constant where it resets the neuron",
-    "none": "they pass every spike, also where it resets a neuron",
+    "none": "they pass through every spike, even where it resets a neuron",
     "all": "a neuron's spike is a constant wherever the neuron itself reads it",
 }
 
@@ -306,5 +302,5 @@ _MEANINGS: Final[Mapping[Detach, str]] = {
 def _reads_itself(population: Population) -> bool:
     model = population.model
     fires = {a.target for a in model.equations if isinstance(a.value, Call) and a.value.function in {*_FIRES, "detach"}}
-    inner = _reaching(list(model.equations), set(model.states))
+    inner = reaching(list(model.equations), set(model.states))
     return any(fires & set(symbols(a.value)) for a in model.equations if a.target in inner)

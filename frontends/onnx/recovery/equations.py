@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol, call, symbols, transform
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, Symbol, call, symbols, transform
 from snnc.frontends.onnx.flattening.node import Array, Node
-from snnc.frontends.onnx.recovery.detaching import Detach, detached, hoisted
+from snnc.frontends.onnx.recovery.detaching import Detach, detached, hoist_detach, reaching
 from snnc.frontends.onnx.recovery.learned import label_of, learned
 from snnc.frontends.onnx.recovery.states import States
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref
@@ -44,7 +42,7 @@ class Writer:
         self._fired: set[int] = set()
 
     def write(self) -> EquationsDraft:
-        """Return the draft of the whole group."""
+        """Return the draft of the complete group."""
         for cls in self._members:
             if cls in self._states.computed and cls not in self._fired:
                 self._fired.add(cls)
@@ -66,7 +64,7 @@ class Writer:
     def _operand(self, cls: int, operand: Operand, late: bool) -> Expression:
         match operand:
             case Const(value, node):
-                return self._constant(self._step.constant(value, cls)) if node is None else self._made(node, cls)
+                return self._constant(self._step.constant(value, cls)) if node is None else self._parameter_expression(node, cls)
             case Ref(source, delay) if source in self._inside:
                 if late or delay:
                     return self._late(source, delay + late)
@@ -74,7 +72,7 @@ class Writer:
         return self._port(operand)
 
     def _late(self, source: int, delay: int) -> Expression:
-        if source in self._states.kept:
+        if source in self._states.stored:
             return Symbol(f"p{source}_{delay}")
         if source in self._states.computed:
             return Symbol(f"q{source}")
@@ -85,7 +83,7 @@ class Writer:
             self._draft.lines.append(Assignment(f"q{source}", self._operation(source, late=True)))
         return Symbol(f"q{source}")
 
-    def _made(self, node: Node, cls: int) -> Expression:
+    def _parameter_expression(self, node: Node, cls: int) -> Expression:
         """Write a constant as what is computed from the parameters that training changes."""
         constant = self._step.constant(_value_of(node), cls)
         if not learned(node):
@@ -95,7 +93,7 @@ class Writer:
             symbol = self._constant(constant)
             self._draft.labels[symbol.name] = label
             return symbol
-        return call(node.op, *(self._made(operand, cls) for operand in node.inputs))
+        return call(node.op, *(self._parameter_expression(operand, cls) for operand in node.inputs))
 
     def _constant(self, value: Array) -> Symbol:
         name = f"k{len(self._draft.constants)}"
@@ -118,16 +116,16 @@ def draft(step: RecoveredStep, members: list[int], states: States, visible: set[
     """
     made = Writer(step, members, states).write()
     if detach is not None:
-        made.lines = detached(made.lines, made.constants, [f"c{c}" for c in states.kept], detach)
+        made.lines = detached(made.lines, made.constants, [f"c{c}" for c in states.stored], detach)
     made.lines = _simplify(made.lines, {k: v for k, v in made.constants.items() if k not in made.labels})
     values = {line.target: line.value for line in made.lines}
-    for cls in visible - set(states.kept):
+    for cls in visible - set(states.stored):
         value = values[f"c{cls}"]
         while isinstance(value, Symbol) and value.name[0] == "c":
             made.alias[cls] = int(value.name[1:])
             value = values[value.name]
-    keep = {f"c{made.alias.get(c, c)}" for c in visible} | {f"c{c}" for c in states.kept}
-    made.lines = _inline(hoisted(_alive(made.lines, keep), keep), keep)
+    keep = {f"c{made.alias.get(c, c)}" for c in visible} | {f"c{c}" for c in states.stored}
+    made.lines = _inline(hoist_detach([line for line in made.lines if line.target in reaching(made.lines, keep)], keep), keep)
     return made
 
 
@@ -147,6 +145,8 @@ def is_spike(expression: Expression) -> bool:
 
 
 def _simplify(lines: list[Assignment], constants: dict[str, Array]) -> list[Assignment]:
+    """Remove additions of 0 and multiplications by 1."""
+
     def scalar(e: Expression) -> float | None:
         value = constants.get(e.name) if isinstance(e, Symbol) else None
         return float(value) if value is not None and value.ndim == 0 else None
@@ -176,17 +176,8 @@ def _is_late(e: Expression) -> bool:
     return isinstance(e, Symbol) and e.name[0] in "pq"
 
 
-def _alive(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
-    needed = set(keep)
-    found: list[Assignment] = []
-    for line in reversed(lines):
-        if line.target in needed:
-            needed.update(symbols(line.value))
-            found.append(line)
-    return found[::-1]
-
-
 def _inline(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
+    """Write values that are used once, and other names of values, where they are used."""
     uses: dict[str, int] = {}
     for line in lines:
         for name in symbols(line.value):
@@ -211,11 +202,6 @@ def _inline(lines: list[Assignment], keep: set[str]) -> list[Assignment]:
     return found
 
 
-def depth(expression: Expression) -> int:
-    """Return how deep an expression nests."""
-    return 1 + max((depth(a) for a in expression.args), default=0) if isinstance(expression, Call) else 1
-
-
 def occurrences(lines: list[Assignment]) -> Iterator[tuple[str, Call]]:
     """Yield each call of each line with the line's target."""
 
@@ -227,13 +213,3 @@ def occurrences(lines: list[Assignment]) -> Iterator[tuple[str, Call]]:
 
     for line in lines:
         yield from walk(line.target, line.value)
-
-
-def same(a: Array, b: Array) -> bool:
-    """Return whether two constants are equal."""
-    return bool(a.shape == b.shape and np.array_equal(a, b))
-
-
-def number(value: float) -> Number:
-    """Return a float32 constant as a number of the equation language."""
-    return Number(float(np.float32(value)))

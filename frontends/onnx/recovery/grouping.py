@@ -63,13 +63,14 @@ def _uses(step: RecoveredStep, order: list[int]) -> dict[int, list[tuple[int, in
             if isinstance(operand, Ref):
                 uses[operand.cls].append((cls, operand.delay))
     for result in step.results:
-        value = step.see(result.value)
+        value = step.through_layout(result.value)
         if isinstance(value, Ref):
             uses[value.cls].append((-1, value.delay))
     return uses
 
 
 def _biases(step: RecoveredStep, made: Grouping, uses: dict[int, list[tuple[int, int]]]) -> None:
+    """Find additions of a constant that are the bias of a product."""
     for cls in made.order:
         operands = step.operands(cls)
         if step.classes[cls].op != "add" or len(operands) != 2:
@@ -127,8 +128,8 @@ def _feeders(step: RecoveredStep, made: Grouping, loose: list[int], uses: dict[i
         if cls in made.group or cls in made.sums:
             continue
         owners = {made.group.get(user) for user, _ in uses[cls]}
-        alike = all(user >= 0 and step.samples[user] == step.samples[cls] for user, _ in uses[cls])
-        if len(owners) == 1 and None not in owners and alike and all(delay == 0 for _, delay in uses[cls]):
+        same_shape = all(user >= 0 and step.samples[user] == step.samples[cls] for user, _ in uses[cls])
+        if len(owners) == 1 and None not in owners and same_shape and all(delay == 0 for _, delay in uses[cls]):
             made.group[cls] = owners.pop()  # type: ignore[assignment]
 
 

@@ -68,7 +68,7 @@ class StepSimulation:
         key = (cls, t)
         if key not in self._known:
             made = self._step.classes[cls]
-            arrays = [self._read(cls, o, t) for o in made.operands if o is not None]
+            arrays = [self._read(cls, o, t) for o in made.operands]
             self._known[key] = compute(made.op, made.attrs, made.shape, arrays)
         return self._known[key]
 
@@ -80,15 +80,16 @@ class StepSimulation:
             names = self._by_class.get(cls, [])
             return self._sample.input(names[0], made.shape) if names and t == -1 else np.zeros(made.shape)
         states = self._states[group]
-        if cls in states.kept:
+        if cls in states.stored:
             names = self._by_class.get(cls, [])
             if names and t == -1:
                 return self._sample.input(names[0], made.shape)
             return np.broadcast_to(np.asarray(self._start.values.get((cls, t), np.zeros(())), np.float64), made.shape)
-        arrays = [self._read(cls, o, t) for o in made.operands if o is not None]
+        arrays = [self._read(cls, o, t) for o in made.operands]
         return compute(made.op, made.attrs, made.shape, arrays)
 
     def _read(self, reader: int, operand: Operand, t: int) -> Array:
+        """Return what `reader` reads through an operand at step `t`."""
         match operand:
             case Const(value):
                 return np.asarray(value, np.float64)
@@ -97,7 +98,7 @@ class StepSimulation:
             case Ref(cls, delay):
                 if t - delay >= 0:
                     return self.value(cls, t - delay)
-                seen = self._step.see(operand)
+                seen = self._step.through_layout(operand)
                 if not isinstance(seen, Ref):
                     return np.zeros(self._step.classes[cls].shape)
                 group = self._groups.group.get(reader)
@@ -131,10 +132,10 @@ class StepSimulation:
 
     def _readers(self, cls: int, delay: int) -> set[int | None]:
         """Return who sees a class before step 0: its own group, by its states, or others (None), by zeros."""
-        own = self._groups.group.get(cls)
+        local = self._groups.group.get(cls)
         users = self._late_users.get(cls, [])
-        found = {own if self._groups.group.get(user) == own else None for user, late in users if late >= delay}
-        return found or {own, None}
+        found = {local if self._groups.group.get(user) == local else None for user, late in users if late >= delay}
+        return found or {local, None}
 
 
 def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, States], *, search: bool) -> Start:
@@ -163,16 +164,18 @@ def find_start(step: RecoveredStep, groups: Grouping, states: Mapping[int, State
         cls, t, difference = best[0]
         when = f"step {t}" if t >= 0 else "the start"
         raise InitialStateError(
-            f"at {when} the file computes other values than its later steps do (operation '{step.classes[cls].op}' of shape "
-            f"{list(step.classes[cls].shape)}, difference {difference:.3g}, {len(best)} value(s) in all), and no initial state explains it."
+            f"at {when} the file computes different values from its later steps (operation '{step.classes[cls].op}' of shape "
+            f"{list(step.classes[cls].shape)}, difference {difference:.3g}, {len(best)} value(s) in all), and no "
+            f"initial state explains the difference."
         )
     return start
 
 
 def _explicit(step: RecoveredStep, groups: Grouping, states: Mapping[int, States]) -> Start:
+    """Return the initial states that the file shows."""
     start = Start()
     for made in step.classes:
-        seen = step.see(Ref(made.id))
+        seen = step.through_layout(Ref(made.id))
         if not isinstance(seen, Ref):
             continue
         group = groups.group.get(seen.cls)
@@ -180,7 +183,7 @@ def _explicit(step: RecoveredStep, groups: Grouping, states: Mapping[int, States
             for node in nodes:
                 if node.op == "input":
                     start.inputs.setdefault(str(node.attrs[0]), seen.cls)
-                elif group is not None and seen.cls in states[group].kept and node.value is not None:
+                elif group is not None and seen.cls in states[group].stored and node.value is not None:
                     shape = step.classes[seen.cls].shape
                     same_size = node.value.size == math.prod(shape)
                     value = node.value.reshape(shape) if same_size else np.broadcast_to(node.value, np.broadcast_shapes(node.shape, shape))
@@ -215,12 +218,12 @@ def _improve(
     most: int,
 ) -> tuple[Start, list[Fault]]:
     """Try constants as initial states that the file does not show; each that explains more is kept."""
-    open_states = [c for c in states.kept if (c, -1) not in start.values and c not in start.inputs.values()]
+    open_states = [c for c in states.stored if (c, -1) not in start.values and c not in start.inputs.values()]
     candidates = _constants(step, members)
     if not open_states or not candidates:
         return start, best
     for trial in itertools.islice(_trials(open_states, candidates), most):
-        given = {(c, -k): v for c, v in trial for k in range(1, states.kept[c] + 1)}
+        given = {(c, -k): v for c, v in trial for k in range(1, states.stored[c] + 1)}
         proposal = Start({**start.values, **given}, start.inputs)
         found = faults(proposal)
         if len(found) < len(best):
@@ -241,8 +244,8 @@ def _trials(open_states: list[int], candidates: list[Array]) -> Iterator[tuple[t
 def _constants(step: RecoveredStep, members: list[int]) -> list[Array]:
     """Return the constants that the file's first steps compute with, then those of the step itself."""
     found: dict[tuple[Shape, bytes], Array] = {}
-    own = [o.value for cls in members for o in step.operands(cls) if isinstance(o, Const)]
-    for value in (*_early(step, members), *own):
+    local = [o.value for cls in members for o in step.operands(cls) if isinstance(o, Const)]
+    for value in (*_early(step, members), *local):
         exact = np.asarray(value, np.float64)
         if exact.any():
             found.setdefault((exact.shape, exact.tobytes()), exact)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, cast
 
 import numpy as np
 
 from snnc.compiler.ir.graph import Add, Concat, Conv, Flatten, Linear, Operation, Pad, Pool, Reduce, Reshape, Scale, Shape, Slice, Sparse
 from snnc.compiler.neurons.expression import Call, Symbol
-from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.errors import NotYetError
-from snnc.frontends.onnx.flattening.node import Array
-from snnc.frontends.onnx.flattening.picking import Pick
+from snnc.frontends.onnx.flattening.node import Array, Pick
 from snnc.frontends.onnx.recovery.naming import Named
 from snnc.frontends.onnx.reroll.rearrange import aligned, padding_of
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref
@@ -28,44 +25,42 @@ def layer_of(step: RecoveredStep, cls: int, bias: Array | None) -> tuple[str, Op
         The graph has no operation for the class.
     """
     made = step.classes[cls]
-    operands = [o for o in made.operands if o is not None]
+    operands = made.operands
     read = operands[:1]
     if isinstance(read[0], Const):
         raise NotYetError(f"a layer ('{made.op}') reads a constant instead of a value of the network; fold it into the layer's bias.")
-    wanted = step.full(read[0])
+    read_shape = step.full(read[0])
     match made.op:
         case "pick":
             return _pick(step, cls, operands)
         case "linear":
-            return "linear", _linear(step, operands, bias), read, (int(np.prod(wanted)),)
+            return "linear", Linear(*_weights(operands, bias)), read, (int(np.prod(read_shape)),)
         case "conv":
-            return "conv", _conv(step, cls, operands, bias), read, step.image(read[0])
+            return "conv", Conv(*_weights(operands, bias), *made.attrs), read, step.image(read[0])
         case "pool":
-            return "pool", _pool(step, cls), read, step.image(read[0])
+            return "pool", Pool(*made.attrs), read, step.image(read[0])
         case "reduce":
-            kind, axes = cast("tuple[str, tuple[int, ...]]", made.attrs)
+            kind, axes = made.attrs
             if kind == "min":
                 raise NotYetError("a minimum over the values of a layer is not read yet.")
-            own = tuple(step.inner_axis(read[0], a) for a in axes)
-            return "reduce", Reduce(cast("Literal['sum', 'mean', 'max']", kind), own, keepdims=True), read, wanted
+            sample_axes = tuple(step.inner_axis(read[0], a) for a in axes)
+            return "reduce", Reduce(kind, sample_axes, keepdims=True), read, read_shape
         case "slice":
-            axis, start = cast("tuple[int, int]", made.attrs)
-            return "slice", Slice(step.inner_axis(read[0], axis), start, start + made.shape[axis]), read, wanted
+            axis, start = made.attrs
+            return "slice", Slice(step.inner_axis(read[0], axis), start, start + made.shape[axis]), read, read_shape
         case "concat":
-            if any(isinstance(o, Const) for o in operands):
-                raise NotYetError("a Concat with constants is not read yet.")
-            return "concat", Concat(step.inner_axis(read[0], cast("int", made.attrs[0]))), operands, None
+            return "concat", Concat(step.inner_axis(read[0], made.attrs[0])), operands, None
         case "add":
-            return "sum", Add(), operands, step.natural(cls)
-    shape = step.natural(cls)
+            return "sum", Add(), operands, step.graph_shape(cls)
+    shape = step.graph_shape(cls)
     return ("flat", Flatten(), read, None) if len(shape) == 1 else ("reshape", Reshape(shape), read, None)
 
 
 def _pick(step: RecoveredStep, cls: int, operands: list[Operand]) -> tuple[str, Operation, list[Operand], Shape | None]:
     """Write a pick of one source: a Reshape, a Pad, or a matrix with a 1 in each row."""
-    pick, source = cast("Pick", step.classes[cls].attrs[0]), step.full(operands[0])
+    pick, source = step.classes[cls].attrs[0], step.full(operands[0])
     if pick.plain and pick.index.size == math.prod(source):
-        shape = step.natural(cls)
+        shape = step.graph_shape(cls)
         return ("flat", Flatten(), operands, None) if len(shape) == 1 else ("reshape", Reshape(shape), operands, None)
     result = step.full(Ref(cls))
     padding = padding_of(pick, source, result)
@@ -84,33 +79,10 @@ def selection(pick: Pick, size: int) -> Sparse:
 
 def _weights(operands: list[Operand], bias: Array | None) -> tuple[Array, Array | None]:
     weight = operands[1]
-    if not isinstance(weight, Const):
-        raise NotYetError("a layer whose weight depends on the network's data is not read.")
+    assert isinstance(weight, Const), "products and convolutions have constant weights"
     if bias is None and len(operands) > 2 and isinstance(operands[2], Const):
         bias = operands[2].value
     return np.ascontiguousarray(weight.value, np.float32), None if bias is None else np.array(bias, np.float32)
-
-
-def _linear(step: RecoveredStep, operands: list[Operand], bias: Array | None) -> Linear:
-    weight, bias = _weights(operands, bias)
-    if step.operand_sample(operands[0]) != weight.shape[1:] and not (weight.shape[1] == 1 and step.operand_sample(operands[0]) == (1,)):
-        raise NotYetError(
-            f"a matrix product of {list(weight.shape)} over the last axis of {list(step.operand_sample(operands[0]))} is not read yet."
-        )
-    return Linear(weight, bias)
-
-
-def _conv(step: RecoveredStep, cls: int, operands: list[Operand], bias: Array | None) -> Conv:
-    weight, bias = _weights(operands, bias)
-    stride, padding, dilation, groups = cast("tuple[Shape, Pairs, Shape, int]", step.classes[cls].attrs)
-    return Conv(weight, bias, stride, padding, dilation, groups)
-
-
-def _pool(step: RecoveredStep, cls: int) -> Pool:
-    kind, kernel, stride, padding, dilation, ceil, count = cast(
-        "tuple[Literal['average', 'sum', 'max'], Shape, Shape, Pairs, Shape, bool, bool]", step.classes[cls].attrs
-    )
-    return Pool(kind, kernel, stride, padding, dilation, ceil, count)
 
 
 def scale_of(named: Named, shape: Shape) -> Scale | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from snnc.compiler.neurons.expression import Assignment, Call, Expression, Symbol, substitute, symbols
+import numpy as np
+
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, Number, Symbol, substitute, symbols
 from snnc.frontends.onnx.flattening.node import Array
-from snnc.frontends.onnx.recovery.equations import EquationsDraft, is_spike, number, occurrences, same
+from snnc.frontends.onnx.recovery.equations import EquationsDraft, is_spike, occurrences
 from snnc.frontends.onnx.recovery.states import States
 
 
@@ -29,48 +31,49 @@ class Named:
 
 def name(made: EquationsDraft, states: States, visible: set[int]) -> Named:
     """Give the names of a draft."""
-    whole, visible = visible, {made.alias.get(c, c) for c in visible}
+    all_visible, visible = visible, {made.alias.get(c, c) for c in visible}
     fires = {line.target: line.value for line in made.lines if is_spike(line.value)}
     state_names = _states(made, states, fires, visible)
     final: dict[str, Expression] = {f"i{k}": Symbol("i" if k == 0 else f"i{k + 1}") for k in range(len(made.ports))}
-    deep = {(c, k): state_names[c] + ("" if k == 1 else f"_{k}") for c, d in states.kept.items() for k in range(1, d + 1)}
+    deep = {(c, k): state_names[c] + ("" if k == 1 else f"_{k}") for c, d in states.stored.items() for k in range(1, d + 1)}
     final.update({f"c{c}": Symbol(n) for c, n in state_names.items()})
     final.update({f"p{c}_{k}": Symbol(n) for (c, k), n in deep.items()})
-    taken = {*deep.values(), *(s.name for s in final.values() if isinstance(s, Symbol))}
+    reserved = {*deep.values(), *(s.name for s in final.values() if isinstance(s, Symbol))}
     for line in made.lines:
         if line.target in final:
             continue
         seen = line.target[0] == "c" and int(line.target[1:]) in visible
         base = ("s" if seen or line.target[0] == "c" else "z") if is_spike(line.value) else ("y" if seen else "u")
-        final[line.target] = Symbol(_free(base, taken))
-    learned = _learned(made, final, taken)
-    parameters = _parameters(made, state_names, fires, final, taken, learned)
-    lines = _ordered(made, states, state_names, deep, final, taken)
-    outputs = {c: _text(final[f"c{made.alias.get(c, c)}"]) for c in whole}
-    ports = tuple(_text(final[f"i{k}"]) for k in range(len(made.ports)))
+        final[line.target] = Symbol(_unused_name(base, reserved))
+    learned = _learned(made, final, reserved)
+    parameters = _parameters(made, state_names, fires, final, reserved, learned)
+    lines = _ordered(made, states, state_names, deep, final, reserved)
+    outputs = {c: _symbol_name(final[f"c{made.alias.get(c, c)}"]) for c in all_visible}
+    ports = tuple(_symbol_name(final[f"i{k}"]) for k in range(len(made.ports)))
     return Named(tuple(lines), state_names, deep, outputs, parameters, ports, frozenset(learned))
 
 
-def _text(symbol: Expression) -> str:
+def _symbol_name(symbol: Expression) -> str:
     if not isinstance(symbol, Symbol):
         raise TypeError(symbol)
     return symbol.name
 
 
-def _free(base: str, taken: set[str]) -> str:
+def _unused_name(base: str, reserved: set[str]) -> str:
     name, k = base, 1
-    while name in taken:
+    while name in reserved:
         k += 1
         name = f"{base.rstrip('1')}{k}"
-    taken.add(name)
+    reserved.add(name)
     return name
 
 
 def _states(made: EquationsDraft, states: States, fires: Mapping[str, Expression], visible: set[int]) -> dict[int, str]:
-    if not states.kept:
+    """Name the states: v for the membrane, i_syn for what only inputs feed, s for spikes, x for the others."""
+    if not states.stored:
         return {}
     values = {line.target: line.value for line in made.lines}
-    kept = list(states.kept)
+    stored = list(states.stored)
 
     def reach(start: str) -> set[str]:
         seen, stack = set[str](), [start]
@@ -92,23 +95,23 @@ def _states(made: EquationsDraft, states: States, fires: Mapping[str, Expression
             c not in visible,
             -len(reach(f"c{c}")),
         )
-        for c in kept
+        for c in stored
     }
-    kept.sort(key=ranks.__getitem__)
+    stored.sort(key=ranks.__getitem__)
     names: dict[int, str] = {}
-    taken: set[str] = set()
-    for k, c in enumerate(kept):
+    reserved: set[str] = set()
+    for k, c in enumerate(stored):
         if f"c{c}" in spikes:
-            names[c] = _free("s", taken)
+            names[c] = _unused_name("s", reserved)
         elif k == 0:
-            names[c] = _free("v", taken)
+            names[c] = _unused_name("v", reserved)
         else:
-            fed = f"p{kept[0]}_1" not in reach(f"c{c}") and any(s[0] == "i" for s in reach(f"c{c}"))
-            names[c] = _free("i_syn" if fed else "x", taken)
+            fed = f"p{stored[0]}_1" not in reach(f"c{c}") and any(s[0] == "i" for s in reach(f"c{c}"))
+            names[c] = _unused_name("i_syn" if fed else "x", reserved)
     return names
 
 
-def _learned(made: EquationsDraft, final: dict[str, Expression], taken: set[str]) -> dict[str, Array]:
+def _learned(made: EquationsDraft, final: dict[str, Expression], reserved: set[str]) -> dict[str, Array]:
     """Name the parameters that training changes as the module does, each once, however often it is used."""
     found: dict[str, Array] = {}
     names: dict[str, str] = {}
@@ -117,7 +120,7 @@ def _learned(made: EquationsDraft, final: dict[str, Expression], taken: set[str]
         if k not in used:
             continue
         if label not in names:
-            names[label] = _free(label.rpartition(".")[2], taken)
+            names[label] = _unused_name(label.rpartition(".")[2], reserved)
         found.setdefault(names[label], made.constants[k])
         final[k] = Symbol(names[label])
     return found
@@ -128,9 +131,10 @@ def _parameters(
     states: Mapping[int, str],
     fires: Mapping[str, Expression],
     final: dict[str, Expression],
-    taken: set[str],
+    reserved: set[str],
     learned: Mapping[str, Array],
 ) -> dict[str, Array]:
+    """Name the constants by their roles; equal ones share a name, 0 and 1 without a role become numbers."""
     roles: dict[str, str] = {}
     for target, call in occurrences(made.lines):
         for position, argument in enumerate(call.args):
@@ -144,15 +148,15 @@ def _parameters(
         if k in made.labels:
             continue
         role = roles.get(k, "")
-        if role == "reset" and any(same(value, t) for t in thresholds):
+        if role == "reset" and any(np.array_equal(value, t) for t in thresholds):
             role = "threshold"
         if not role and value.ndim == 0 and float(value) in (0.0, 1.0):
-            final[k] = number(float(value))
+            final[k] = Number(float(np.float32(value)))
             continue
         role = role or "k1"
-        match = next((n for n, v in found.items() if n.rstrip("0123456789") == role.rstrip("1") and same(v, value)), None)
+        match = next((n for n, v in found.items() if n.rstrip("0123456789") == role.rstrip("1") and np.array_equal(v, value)), None)
         if match is None:
-            match = _free(role, taken)
+            match = _unused_name(role, reserved)
             found[match] = value
         final[k] = Symbol(match)
     used = {s for line in made.lines for s in symbols(substitute(line.value, final))}
@@ -160,6 +164,7 @@ def _parameters(
 
 
 def _role(call: Call, position: int, target: str, states: Mapping[int, str], fires: Mapping[str, Expression], made: EquationsDraft) -> str:
+    """Return the name of a constant by its place in the equations; "" if it has no known role."""
     if call.function == "sub" and position == 1 and any(_is_compared(f, call) for f in fires.values()):
         return "threshold"
     if call.function == "div" and position == 1:
@@ -176,8 +181,8 @@ def _role(call: Call, position: int, target: str, states: Mapping[int, str], fir
     if not isinstance(other, Symbol):
         return ""
     if other.name in fires:
-        whole = any(line.target == target and line.value == call for line in made.lines)
-        return "graded" if whole and target[0] == "c" and int(target[1:]) not in states else "reset"
+        complete_line = any(line.target == target and line.value == call for line in made.lines)
+        return "graded" if complete_line and target[0] == "c" and int(target[1:]) not in states else "reset"
     return ""
 
 
@@ -202,14 +207,14 @@ def _ordered(
     names: Mapping[int, str],
     deep: Mapping[tuple[int, int], str],
     final: dict[str, Expression],
-    taken: set[str],
+    reserved: set[str],
 ) -> list[Assignment]:
     """Put the equations in order, with copies of old values where they are read after they have changed."""
     lines = list(made.lines)
-    moves = {c: [(f"p{c}_{k}+", Symbol(f"p{c}_{k - 1}")) for k in range(d, 1, -1)] for c, d in states.kept.items()}
+    moves = {c: [(f"p{c}_{k}+", Symbol(f"p{c}_{k - 1}")) for k in range(d, 1, -1)] for c, d in states.stored.items()}
     placed: list[Assignment] = []
     for line in lines:
-        if line.target[0] == "c" and (cls := int(line.target[1:])) in states.kept:
+        if line.target[0] == "c" and (cls := int(line.target[1:])) in states.stored:
             placed.extend(Assignment(t, v) for t, v in moves[cls])
         placed.append(line)
     copies: dict[str, str] = {}
@@ -218,14 +223,14 @@ def _ordered(
     for line in placed:
         late = {s for s in symbols(line.value) if s in changed and s not in copies}
         for s in sorted(late):
-            copies[s] = _free(f"{_text(final[s])}_old", taken)
+            copies[s] = _unused_name(f"{_symbol_name(final[s])}_old", reserved)
         value = substitute(line.value, {s: Symbol(n) for s, n in copies.items() if s in changed})
         target = line.target
         if target.endswith("+"):
             changed.add(target[:-1])
             target = target[:-1]
-        elif target[0] == "c" and int(target[1:]) in states.kept:
+        elif target[0] == "c" and int(target[1:]) in states.stored:
             changed.add(f"p{target[1:]}_1")
-        found.append(Assignment(_text(final[target]), substitute(value, final)))
+        found.append(Assignment(_symbol_name(final[target]), substitute(value, final)))
     head = [Assignment(n, final[s]) for s, n in copies.items()]
     return head + found

@@ -6,7 +6,7 @@ Over all steps, or over some that follow one another.
 from __future__ import annotations
 
 import math
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 
@@ -17,12 +17,11 @@ from snnc.frontends.onnx.flattening import shaping
 from snnc.frontends.onnx.flattening.elementwise import elementwise
 from snnc.frontends.onnx.flattening.node import Node, NodePool
 from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref, Roller, StepClass
-from snnc.frontends.onnx.reroll.static import summands, unscaled
 from snnc.frontends.onnx.reroll.step import Result
-from snnc.frontends.onnx.reroll.timeline import GraphTimeline, StepWindow, extend, windowed
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline, StepWindow, extend, summands, unscaled, windowed
 
 _MAX_POST: Final = 40
-"""Operations behind a summary over time that are looked through."""
+"""Operations after a summary over time through which it is searched."""
 
 
 def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Result:
@@ -31,7 +30,7 @@ def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Resu
     Raises
     ------
     ReadoutError
-        It is no value of a step and no summary over the steps.
+        It is neither a value of a step nor a summary over the steps.
     """
     line = roller.line
     if output.value is not None:
@@ -46,10 +45,10 @@ def roll_output(pool: NodePool, roller: Roller, name: str, output: Node) -> Resu
     if summary is not None:
         kind, window = summary
         return Result(name, _roll(roller, window), kind, None, output.shape, (), *_bounds(line, window))
-    added = _added(roller, name, output)
+    added = _summed_without_time(roller, name, output)
     if added is not None:
         return added
-    value = roller.roll({line.steps - 1: _unfolded(pool, line, name, output)})
+    value = roller.roll({line.steps - 1: _with_accumulations(pool, line, name, output)})
     return Result(name, value, "last", None, output.shape)
 
 
@@ -64,10 +63,10 @@ def _bounds(line: GraphTimeline, window: StepWindow) -> tuple[int, int | None]:
 
 def _check_stack(line: GraphTimeline, name: str, output: Node) -> None:
     """Refuse an output that is made from values of all steps, which are neither in the order of the steps nor summed up."""
-    node, behind = output, list[Node]()
+    node, after = output, list[Node]()
     for _ in range(_MAX_POST):
         if node.op == "concat":
-            _check_parts(line, name, output, node, behind)
+            _check_parts(line, name, output, node, after)
         if node.op == "put":
             raise TimeMixingError(
                 f"the output '{name}' of shape {list(output.shape)} is written entry by entry, but not in the order of "
@@ -76,21 +75,22 @@ def _check_stack(line: GraphTimeline, name: str, output: Node) -> None:
         live = [n for n in node.inputs if n.value is None]
         if len(live) != 1 or node.op == "reduce":
             return
-        behind.insert(0, node)
+        after.insert(0, node)
         node = live[0]
 
 
-def _check_parts(line: GraphTimeline, name: str, output: Node, node: Node, behind: list[Node]) -> None:
+def _check_parts(line: GraphTimeline, name: str, output: Node, node: Node, after: list[Node]) -> None:
+    """Refuse a stack of values that do not follow the steps one by one."""
     late, depths = [line.latest[n.id] for n in node.inputs], [n.depth for n in node.inputs]
-    apart = len(set(late)) == len(late)
-    one_by_one = len(late) == line.steps and (apart or len(set(depths)) == len(depths))
-    strided = apart and len(late) > 2 and line.latest[output.id] - min(late) >= len(late)
+    distinct = len(set(late)) == len(late)
+    one_by_one = len(late) == line.steps and (distinct or len(set(depths)) == len(depths))
+    strided = distinct and len(late) > 2 and line.latest[output.id] - min(late) >= len(late)
     if not line.timed or not (one_by_one or strided) or len({n.signature for n in node.inputs}) > 1:
         return
-    if late == list(range(line.steps)) and _joins(node, behind):
+    if late == list(range(line.steps)) and _joins(node, after):
         raise ReadoutError(
-            f"the output '{name}' of shape {list(output.shape)} joins the steps along an axis that holds something else too (the batch or "
-            "neurons); stack them along an axis of their own (torch.stack instead of torch.cat, and no flatten or view over that axis)."
+            f"the output '{name}' of shape {list(output.shape)} joins the steps along an axis that also holds something else (the batch or "
+            "neurons); stack them along a separate axis (torch.stack instead of torch.cat, and no flatten or view over that axis)."
         )
     raise TimeMixingError(
         f"the output '{name}' is made from {len(late)} values that do not follow the steps of the input one by one (reversed, strided or "
@@ -99,11 +99,11 @@ def _check_parts(line: GraphTimeline, name: str, output: Node, node: Node, behin
     )
 
 
-def _joins(stack: Node, behind: list[Node]) -> bool:
-    """Return whether the axis of a stack of steps, followed through the nodes behind it, holds something else too at the end."""
-    axis, shape = cast("int", stack.attrs[0]), stack.shape
+def _joins(stack: Node, after: list[Node]) -> bool:
+    """Return whether the axis of a stack of steps, followed through the nodes after it, also holds something else at the end."""
+    axis, shape = stack.attrs[0], stack.shape
     joined = shape[axis] != len(stack.inputs)
-    for node in behind:
+    for node in after:
         if node.op == "reshape":
             outer = math.prod(shape[:axis])
             inside = max(k for k in range(len(node.shape)) if math.prod(node.shape[:k]) <= outer)
@@ -116,14 +116,14 @@ def _joins(stack: Node, behind: list[Node]) -> bool:
         elif node.op != "linear" or axis == len(shape) - 1:
             return False
         shape = node.shape
-    return joined
+    return bool(joined)
 
 
 def _summary(pool: NodePool, line: GraphTimeline, output: Node) -> tuple[Readout, StepWindow] | None:
     """Return how an output sums up steps, and which; None if it does something else."""
     inner, scale = unscaled(output)
     node = inner.inputs[0] if inner.op == "reshape" else inner
-    found = _reduced(pool, line, node) if node.op == "reduce" else _folded(line, node)
+    found = _reduced(pool, line, node) if node.op == "reduce" else _folded_steps(line, node)
     if found is None:
         return None
     kind, window = found
@@ -141,7 +141,7 @@ def _summary(pool: NodePool, line: GraphTimeline, output: Node) -> tuple[Readout
 
 def _reduced(pool: NodePool, line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
     """Read a reduction over time, and maybe over axes of a step."""
-    kind, axes = cast("tuple[Readout, tuple[int, ...]]", node.attrs)
+    kind, axes = node.attrs
     source = node.inputs[0]
     for axis in axes:
         window = windowed(pool, line, source, axis)
@@ -156,7 +156,7 @@ def _reduced(pool: NodePool, line: GraphTimeline, node: Node) -> tuple[Readout, 
     return None
 
 
-def _folded(line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
+def _folded_steps(line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | None:
     """Read values of steps that are added up, or compared, one after the other: ``max(max(a0, a1), a2)``.
 
     A sum over all steps is left to the roll-up, which sees the same as a state.
@@ -168,7 +168,11 @@ def _folded(line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | Non
     while rest.op == op and len(rest.inputs) == 2 and all(n.value is None for n in rest.inputs):
         earlier, now = sorted(rest.inputs, key=lambda n: line.latest[n.id])
         at = line.latest[now.id]
-        if line.latest[earlier.id] != at - 1 or (parts and at != line.latest[parts[-1].id] - 1) or now.signature != _first(parts, now):
+        if (
+            line.latest[earlier.id] != at - 1
+            or (parts and at != line.latest[parts[-1].id] - 1)
+            or now.signature != (parts or [now])[0].signature
+        ):
             break
         parts.append(now)
         rest = earlier
@@ -177,14 +181,10 @@ def _folded(line: GraphTimeline, node: Node) -> tuple[Readout, StepWindow] | Non
     rows = (rest, *reversed(parts))
     if op == "add" and len(rows) == line.steps:
         return None
-    return cast("Readout", "sum" if op == "add" else op), StepWindow(line.latest[rest.id], rows)
+    return "sum" if op == "add" else "max" if op == "max" else "min", StepWindow(line.latest[rest.id], rows)
 
 
-def _first(parts: list[Node], default: Node) -> tuple[object, ...]:
-    return parts[0].signature if parts else default.signature
-
-
-def _unfolded(pool: NodePool, line: GraphTimeline, name: str, output: Node) -> Node:
+def _with_accumulations(pool: NodePool, line: GraphTimeline, name: str, output: Node) -> Node:
     """Write sums and means over all steps, from which an output goes on to compute, as values that are added up step by step."""
     known: dict[int, Node] = {}
 
@@ -192,7 +192,7 @@ def _unfolded(pool: NodePool, line: GraphTimeline, name: str, output: Node) -> N
         if node.value is not None or not line.timed or line.latest[node.id] < line.steps - 1:
             return node
         if node.id not in known:
-            made = _chain(pool, line, name, node) if node.op == "reduce" else None
+            made = _accumulation(pool, line, name, node) if node.op == "reduce" else None
             if made is None and depth < _MAX_POST and node.op != "concat":
                 inputs = tuple(walk(n, depth + 1) for n in node.inputs)
                 changed = any(a is not b for a, b in zip(inputs, node.inputs, strict=True))
@@ -205,7 +205,8 @@ def _unfolded(pool: NodePool, line: GraphTimeline, name: str, output: Node) -> N
     return made
 
 
-def _chain(pool: NodePool, line: GraphTimeline, name: str, node: Node) -> Node | None:
+def _accumulation(pool: NodePool, line: GraphTimeline, name: str, node: Node) -> Node | None:
+    """Return a sum or mean over all steps as additions step by step; None if `node` is something else."""
     found = _reduced(pool, line, node)
     if found is None:
         return None
@@ -213,7 +214,7 @@ def _chain(pool: NodePool, line: GraphTimeline, name: str, node: Node) -> Node |
     if kind not in ("sum", "mean") or len(window.rows) != line.steps:
         what = "of some steps only" if kind in ("sum", "mean") else "over the steps"
         raise ReadoutError(
-            f"the output '{name}' goes on to compute with the {kind} {what}; snnc reads that with the sum and mean over all steps only. "
+            f"the output '{name}' computes further with the {kind} {what}; snnc supports this only for the sum and mean over all steps. "
             "Return the values of all steps, or the summary itself."
         )
     total = window.rows[0]
@@ -224,8 +225,8 @@ def _chain(pool: NodePool, line: GraphTimeline, name: str, node: Node) -> Node |
     return shaping.reshape(pool, total, node.shape)
 
 
-def _added(roller: Roller, name: str, output: Node) -> Result | None:
-    """Roll up an output that adds up its steps where no input tells the time."""
+def _summed_without_time(roller: Roller, name: str, output: Node) -> Result | None:
+    """Roll up an output that adds up its steps where no input has a time axis."""
     steps = roller.line.steps
     parts, scale = summands(output)
     kind: Readout | None = "sum" if scale == 1.0 else "mean" if np.isclose(scale * steps, 1, rtol=1e-5) else None
@@ -240,6 +241,7 @@ def accumulated(roller: Roller, results: list[Result]) -> list[Result]:
 
 
 def _accumulated(roller: Roller, result: Result) -> Result:
+    """Return the readout of what one output accumulates; the result unchanged if it accumulates nothing."""
     readout: Readout = "sum"
     value = result.value
     if not isinstance(value, Ref) or value.delay:
@@ -260,10 +262,11 @@ def _accumulated(roller: Roller, result: Result) -> Result:
 
 
 def _summand(roller: Roller, made: StepClass) -> Operand | None:
+    """Return what a class adds to its value of the step before, from zero on; None if it does something else."""
     if made.op != "add" or len(made.operands) != 2:
         return None
-    own = Ref(made.id, 1)
-    rest = [o for o in made.operands if o != own]
+    previous = Ref(made.id, 1)
+    rest = [o for o in made.operands if o != previous]
     if len(rest) != 1 or not isinstance(rest[0], Ref):
         return None
     users = [c.id for c in roller.classes if c.id != made.id for o in c.operands if isinstance(o, Ref) and o.cls == made.id]
@@ -273,8 +276,8 @@ def _summand(roller: Roller, made: StepClass) -> Operand | None:
     firsts = made.forced.get(0, [])
     summand = roller.classes[rest[0].cls]
     zero_start = all(n.value is not None and not n.value.any() for n in starts)
-    alike = all(n is summand.nodes.get(0) or n in summand.forced.get(0, ()) for n in firsts)
+    same_start = all(n is summand.nodes.get(0) or n in summand.forced.get(0, ()) for n in firsts)
     later = set(made.forced) - {0}
-    if not zero_start or not alike or later or not (starts or firsts):
+    if not zero_start or not same_start or later or not (starts or firsts):
         return None
     return rest[0]

@@ -2,7 +2,7 @@
 
 Every member that its own group reads late is a state, except those that other states already determine: the reset that a
 file computes from the previous membrane is not an additional state. If several late values have one
-common source, that source is kept instead of them; so is the membrane that a file resets to zero only when it reads it.
+common source, that source is stored instead of them; so is the membrane that a file resets to zero only when it reads it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_CHAIN: Final = 4
 class States:
     """States of one group: class -> how many steps back it is read; ``computed`` late values follow from the states."""
 
-    kept: dict[int, int]
+    stored: dict[int, int]
     computed: frozenset[int]
 
 
@@ -36,70 +36,73 @@ def states_of(step: RecoveredStep, groups: Grouping, group: int, visible: set[in
     members = groups.members(group)
     operands = [(step.classes[c], k, o) for c in members for k, o in enumerate(step.operands(c))]
     passed = {o.cls for made, k, o in operands if isinstance(o, Ref) and o.delay and k not in made.cut}
-    own: set[int] = set()
+    added: set[int] = set()
     while True:
-        found = _chosen(step, members, visible, own)
-        more = {c for c in found.computed & passed if _by_learned(step, set(members), c, found.kept)} - own
+        found = _choose_states(step, members, visible, added)
+        more = {c for c in found.computed & passed if _by_learned(step, set(members), c, found.stored)} - added
         if not more:
             return found
-        own |= more
+        added |= more
 
 
-def _by_learned(step: RecoveredStep, inside: set[int], cls: int, kept: Mapping[int, int]) -> bool:
-    """Return whether `cls` follows from the `kept` values of its own step by a parameter that training changes."""
+def _by_learned(step: RecoveredStep, inside: set[int], cls: int, stored: Mapping[int, int]) -> bool:
+    """Return whether `cls` follows from the `stored` values of its own step by a parameter that training changes."""
     stack, seen = [cls], {cls}
     while stack:
         for operand in step.operands(stack.pop()):
             if isinstance(operand, Const) and operand.source is not None and learned(operand.source):
                 return True
-            if isinstance(operand, Ref) and not operand.delay and operand.cls in inside and operand.cls not in {*seen, *kept}:
+            if isinstance(operand, Ref) and not operand.delay and operand.cls in inside and operand.cls not in {*seen, *stored}:
                 seen.add(operand.cls)
                 stack.append(operand.cls)
     return False
 
 
-def _chosen(step: RecoveredStep, members: list[int], visible: set[int], own: set[int]) -> States:
-    late = _late(step, members)
-    forced = {c for c in late if _given(step, c) or c in own}
-    kept = dict(late)
+def _choose_states(step: RecoveredStep, members: list[int], visible: set[int], added: set[int]) -> States:
+    """Choose the states of a group; those in `added` are states in any case."""
+    late = _late_reads(step, members)
+    forced = {c for c in late if _starts_from_input(step, c) or c in added}
+    stored = dict(late)
     computed: set[int] = set()
-    _drop(step, members, kept, computed, forced)
-    for cls in [c for c in kept if c not in forced and kept[c] == 1]:
+    _drop_computable(step, members, stored, computed, forced)
+    for cls in [c for c in stored if c not in forced and stored[c] == 1]:
         source = _plain_source(step, set(members), cls, visible)
         if source != cls:
-            del kept[cls]
+            del stored[cls]
             computed.add(cls)
-            kept[source] = max(1, kept.get(source, 1))
-            if _given(step, source):
+            stored[source] = max(1, stored.get(source, 1))
+            if _starts_from_input(step, source):
                 forced.add(source)
-    _drop(step, members, kept, computed, forced)
-    sources = {c: _sources(step, members, c) for c in kept if c not in forced and kept[c] == 1}
+    _drop_computable(step, members, stored, computed, forced)
+    sources = {c: _sources(step, members, c) for c in stored if c not in forced and stored[c] == 1}
     for cls in [c for c in sources if c not in visible]:
         membrane = _reset_source(step, sources[cls], cls)
         if membrane is not None:
-            del kept[cls]
+            del stored[cls]
             computed.add(cls)
-            kept[membrane] = 1
+            stored[membrane] = 1
     for cls in sorted(sources, key=members.index, reverse=True):
         for source in sources[cls]:
-            sharing = [c for c in sources if c in kept and (c not in visible or _fires(step, c)) and (c == source or source in sources[c])]
-            if cls in kept and len(sharing) > 1 and source not in sharing:
+            sharing = [
+                c for c in sources if c in stored and (c not in visible or _fires(step, c)) and (c == source or source in sources[c])
+            ]
+            if cls in stored and len(sharing) > 1 and source not in sharing:
                 for c in sharing:
-                    del kept[c]
+                    del stored[c]
                     computed.add(c)
-                kept[source] = 1
+                stored[source] = 1
                 break
-    _drop(step, members, kept, computed, forced)
-    return States(kept, frozenset(computed))
+    _drop_computable(step, members, stored, computed, forced)
+    return States(stored, frozenset(computed))
 
 
-def _given(step: RecoveredStep, cls: int) -> bool:
+def _starts_from_input(step: RecoveredStep, cls: int) -> bool:
     """Return whether the file gives the value before step 0 from outside, to all that read it."""
     nodes = step.classes[cls].initial.get(-1, [])
     return bool(nodes) and all(n.op == "input" for n in nodes)
 
 
-def _late(step: RecoveredStep, members: list[int]) -> dict[int, int]:
+def _late_reads(step: RecoveredStep, members: list[int]) -> dict[int, int]:
     inside = set(members)
     late: dict[int, int] = {}
     for cls in members:
@@ -109,16 +112,17 @@ def _late(step: RecoveredStep, members: list[int]) -> dict[int, int]:
     return late
 
 
-def _drop(step: RecoveredStep, members: list[int], kept: dict[int, int], computed: set[int], forced: Iterable[int]) -> None:
-    for cls in sorted(kept, key=members.index, reverse=True):
-        if cls in forced or kept[cls] != 1:
+def _drop_computable(step: RecoveredStep, members: list[int], stored: dict[int, int], computed: set[int], forced: Iterable[int]) -> None:
+    for cls in sorted(stored, key=members.index, reverse=True):
+        if cls in forced or stored[cls] != 1:
             continue
-        if _follows(step, set(members), cls, {c for c in kept if c != cls}):
-            del kept[cls]
+        if _follows(step, set(members), cls, {c for c in stored if c != cls}):
+            del stored[cls]
             computed.add(cls)
 
 
 def _follows(step: RecoveredStep, inside: set[int], cls: int, known: set[int]) -> bool:
+    """Return whether a class follows from the `known` values of its step, and from nothing else."""
     stack, seen, found = [cls], {cls}, False
     while stack:
         for operand in step.operands(stack.pop()):
@@ -144,7 +148,7 @@ def _plain_source(step: RecoveredStep, inside: set[int], cls: int, visible: set[
         if (
             not plain
             or (cls in visible and not _fires(step, cls))
-            or not (_starts_at_zero(step, cls) or _below_given(step, cls))
+            or not (_starts_at_zero(step, cls) or _follows_start_input(step, cls))
             or len(refs) != 1
         ):
             return cls
@@ -154,14 +158,14 @@ def _plain_source(step: RecoveredStep, inside: set[int], cls: int, visible: set[
         cls = only.cls
 
 
-def _below_given(step: RecoveredStep, cls: int) -> bool:
+def _follows_start_input(step: RecoveredStep, cls: int) -> bool:
     """Return whether what `cls` follows from in the same step is given from outside before step 0."""
     for _ in range(_MAX_CHAIN):
         refs = [o for o in step.operands(cls) if isinstance(o, Ref)]
         if len(refs) != 1 or refs[0].delay:
             return False
         cls = refs[0].cls
-        if _given(step, cls):
+        if _starts_from_input(step, cls):
             return True
     return False
 
@@ -201,6 +205,7 @@ def _fires(step: RecoveredStep, cls: int) -> bool:
 
 
 def _sources(step: RecoveredStep, members: list[int], cls: int) -> list[int]:
+    """Return the classes of the same step that alone determine a class, the nearest first."""
     position = {c: k for k, c in enumerate(members)}
     frontier = {cls}
     found: list[int] = []

@@ -2,24 +2,21 @@
 
 Transposes, gathers, shuffles and paddings between two layers become one `pick`: each of its values is a value of a source, or a constant.
 A matrix product over the last of several axes is a convolution with a kernel of 1 between two picks. Padding goes into the convolution
-behind it, and a pick into the columns of the matrix product behind it.
+after it, and a pick into the columns of the matrix product after it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from copy import copy
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from snnc.frontends.common.windows import Pairs
 from snnc.frontends.onnx.errors import StepGraphError
 from snnc.frontends.onnx.flattening.evaluate import compute
-from snnc.frontends.onnx.flattening.node import Array, Shape
-from snnc.frontends.onnx.flattening.picking import Pick
-from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass
+from snnc.frontends.onnx.flattening.node import Array, Pick, Shape
+from snnc.frontends.onnx.reroll.roll import Const, Operand, Ref, StepClass, delayed
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 MOVES: Final = frozenset({"reshape", "transpose", "slice", "concat", "expand", "pick"})
@@ -35,33 +32,31 @@ def rearranged(step: RecoveredStep) -> RecoveredStep:
     StepGraphError
         A layer mixes the samples of a batch.
     """
-    if not _hard(step) and not any(_many_axes(step, c) for c in step.live()):
+    if not _without_operation(step) and not any(_many_axes(step, c) for c in step.live()):
         return step
-    classes = [copy(c) for c in step.classes]
-    for c in classes:
-        c.operands = list(c.operands)
+    classes = [c.copied() for c in step.classes]
     for cls in [c for c in step.live() if _many_axes(step, c)]:
         _as_convolution(step, classes, cls)
-    step = RecoveredStep(classes, step.axes, step.results, step.batched)
-    for cls in _roots(step, _hard(step)):
+    step = step.changed(classes)
+    for cls in _roots(step, _without_operation(step)):
         _as_pick(step, classes[cls], _Tracer(step))
-    step = RecoveredStep(classes, step.axes, step.results, step.batched)
+    step = step.changed(classes)
     for cls in step.live():
-        _absorbed(step, classes, cls)
-    return RecoveredStep(classes, step.axes, step.results, step.batched)
+        _absorb_pick(step, classes, cls)
+    return step.changed(classes)
 
 
 # ---- what needs it ---------------------------------------------------------------------------------------------------
 
 
-def _moves(step: RecoveredStep, operand: Operand | None) -> bool:
+def _moves(step: RecoveredStep, operand: Operand) -> bool:
     return isinstance(operand, Ref) and step.classes[operand.cls].op in MOVES
 
 
-def _hard(step: RecoveredStep) -> set[int]:
+def _without_operation(step: RecoveredStep) -> set[int]:
     """Return the moving classes that the graph has no operation for, with all moving classes that read them."""
-    live = [c for c in _reached(step) if step.classes[c].op in MOVES]
-    hard = {c for c in live if _is_hard(step, c)}
+    live = [c for c in step.live(layout=True) if step.classes[c].op in MOVES]
+    hard = {c for c in live if _has_no_operation(step, c)}
     while True:
         more = {c for c in live if c not in hard and any(isinstance(o, Ref) and o.cls in hard for o in step.classes[c].operands)}
         if not more:
@@ -69,22 +64,11 @@ def _hard(step: RecoveredStep) -> set[int]:
         hard |= more
 
 
-def _reached(step: RecoveredStep) -> list[int]:
-    """Return the classes that results depend on, those that only change the layout with them."""
-    stack = [r.value.cls for r in step.results if isinstance(r.value, Ref)]
-    seen = set(stack)
-    while stack:
-        for o in step.classes[stack.pop()].operands:
-            if isinstance(o, Ref) and o.cls not in seen:
-                seen.add(o.cls)
-                stack.append(o.cls)
-    return sorted(seen)
-
-
-def _is_hard(step: RecoveredStep, cls: int) -> bool:
+def _has_no_operation(step: RecoveredStep, cls: int) -> bool:
+    """Return whether the graph has no operation for a moving class."""
     made = step.classes[cls]
     operand = made.operands[0]
-    if operand is None or step.is_layout(cls):
+    if step.is_layout(cls):
         return False
     match made.op:
         case "transpose":
@@ -92,18 +76,17 @@ def _is_hard(step: RecoveredStep, cls: int) -> bool:
         case "expand":
             return not isinstance(operand, Const)
         case "concat":
-            axis = step.inner_axis(Ref(cls), int(made.attrs[0]))  # type: ignore[call-overload]
-            parts = [o for o in made.operands if o is not None]
-            sliced = [s for s in map(step.see, parts) if isinstance(s, Ref) and step.classes[s.cls].op == "slice"]
-            apart = math.prod(step.full(Ref(cls))[:axis]) != 1
-            return apart or any(isinstance(o, Const) for o in parts) or len(sliced) > _MAX_SLICES
+            axis = step.inner_axis(Ref(cls), made.attrs[0])
+            sliced = [s for s in map(step.through_layout, made.operands) if isinstance(s, Ref) and step.classes[s.cls].op == "slice"]
+            interleaved = math.prod(step.full(Ref(cls))[:axis]) != 1
+            return interleaved or any(isinstance(o, Const) for o in made.operands) or len(sliced) > _MAX_SLICES
     return False
 
 
 def _roots(step: RecoveredStep, hard: set[int]) -> list[int]:
     """Return the hard classes that something reads which does not only move values."""
     found = {r.value.cls for r in step.results if isinstance(r.value, Ref) and r.value.cls in hard}
-    for cls in _reached(step):
+    for cls in step.live(layout=True):
         if step.classes[cls].op not in MOVES:
             found.update(o.cls for o in step.classes[cls].operands if isinstance(o, Ref) and o.cls in hard)
     return sorted(found)
@@ -111,7 +94,7 @@ def _roots(step: RecoveredStep, hard: set[int]) -> list[int]:
 
 def _many_axes(step: RecoveredStep, cls: int) -> bool:
     made = step.classes[cls]
-    if made.op != "linear" or len(made.operands) < 2 or made.operands[0] is None or isinstance(made.operands[0], Const):
+    if made.op != "linear" or len(made.operands) < 2 or isinstance(made.operands[0], Const):
         return False
     weight = made.operands[1]
     return isinstance(weight, Const) and math.prod(step.full(made.operands[0])) != weight.value.shape[1]
@@ -124,8 +107,7 @@ def _as_convolution(step: RecoveredStep, classes: list[StepClass], cls: int) -> 
     """Write a matrix product over the last axis as a convolution over all others, with that axis as its channels."""
     made = classes[cls]
     operand, weight = made.operands[0], made.operands[1]
-    if not isinstance(operand, Ref | InputRef) or not isinstance(weight, Const):
-        raise AssertionError
+    assert isinstance(weight, Const), "checked by _many_axes"
     shape, batch = step.shape_and_batch(operand)
     size = 1 if batch is None else shape[batch]
     outputs, inputs = weight.value.shape
@@ -139,7 +121,7 @@ def _as_convolution(step: RecoveredStep, classes: list[StepClass], cls: int) -> 
     made.op, made.attrs, made.operands = "pick", (Pick(back, None, (first,), step.batch[cls]),), [Ref(conv)]
 
 
-def _new(classes: list[StepClass], op: str, attrs: tuple[object, ...], shape: Shape, operands: list[Operand | None]) -> int:
+def _new(classes: list[StepClass], op: str, attrs: tuple[Any, ...], shape: Shape, operands: list[Operand]) -> int:
     made = StepClass(len(classes), op, attrs, shape, {}, operands)
     classes.append(made)
     return made.id
@@ -162,11 +144,9 @@ class _Tracer:
             return start - np.arange(operand.value.size).reshape(operand.value.shape)
         if isinstance(operand, Ref) and _moves(self._step, operand):
             made = self._step.classes[operand.cls]
-            parts = [self.numbers(o, delay + operand.delay) for o in made.operands if o is not None]
+            parts = [self.numbers(o, delay + operand.delay) for o in made.operands]
             return compute(made.op, made.attrs, made.shape, parts)
-        late = Ref(operand.cls, operand.delay + delay) if isinstance(operand, Ref) else operand
-        if isinstance(operand, InputRef):
-            late = InputRef(operand.name, operand.delay + delay, operand.shape)
+        late = delayed(operand, delay)
         shape = self._step.shape_and_batch(late)[0]
         if late not in self.sources:
             self.sources.append(late)
@@ -176,24 +156,24 @@ class _Tracer:
 
     def pick(self, numbers: Array, batch: int | None) -> Pick:
         """Return the pick that gives what `numbers` stand for, of one sample."""
-        own = (numbers if batch is None else np.moveaxis(numbers, batch, 0)[0]).reshape(-1)
-        index = np.full(own.size, -1, np.int64)
+        local = (numbers if batch is None else np.moveaxis(numbers, batch, 0)[0]).reshape(-1)
+        index = np.full(local.size, -1, np.int64)
         position = 0
         for k, source in enumerate(self.sources):
             shape, axis = self._step.shape_and_batch(source)
-            here = np.flatnonzero((own >= self._starts[k]) & (own < self._starts[k + 1]))
-            places = list(np.unravel_index(own[here] - self._starts[k], shape))
+            here = np.flatnonzero((local >= self._starts[k]) & (local < self._starts[k + 1]))
+            places = list(np.unravel_index(local[here] - self._starts[k], shape))
             if axis is not None and places[axis].any():
-                raise StepGraphError("a step moves values from one sample of a batch to another; snnc runs each sample by itself.")
+                raise StepGraphError("a step moves values from one sample of a batch to another; snnc runs each sample separately.")
             inner = tuple(d for a, d in enumerate(shape) if a != axis)
             rest = tuple(p for a, p in enumerate(places) if a != axis)
             index[here] = position + (np.ravel_multi_index(rest, inner) if inner else 0)
             position += math.prod(inner)
         fill = None
-        if (own < 0).any():
+        if (local < 0).any():
             values = np.concatenate([c.reshape(-1) for c in self.constants])
-            fill = np.zeros(own.size, np.float32)
-            fill[own < 0] = values[-1 - own[own < 0]]
+            fill = np.zeros(local.size, np.float32)
+            fill[local < 0] = values[-1 - local[local < 0]]
         return Pick(index, fill, tuple(self._step.shape_and_batch(s)[1] for s in self.sources), batch)
 
 
@@ -205,10 +185,10 @@ def _as_pick(step: RecoveredStep, made: StepClass, tracer: _Tracer) -> None:
     made.op, made.attrs, made.operands = "pick", (pick,), list(tracer.sources)
 
 
-# ---- into the layer behind -------------------------------------------------------------------------------------------
+# ---- into the layer after it -------------------------------------------------------------------------------------------
 
 
-def _absorbed(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:
+def _absorb_pick(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:
     made = classes[cls]
     if made.op not in ("conv", "linear"):
         return
@@ -217,8 +197,6 @@ def _absorbed(step: RecoveredStep, classes: list[StepClass], cls: int) -> None:
         return
     inner = classes[operand.cls]
     source, pick = inner.operands[0], inner.attrs[0]
-    if source is None or not isinstance(pick, Pick):
-        return
     if made.op == "conv":
         _padding_into_conv(step, made, operand, source, pick)
     else:
@@ -233,21 +211,21 @@ def _padding_into_conv(step: RecoveredStep, made: StepClass, operand: Ref, sourc
     if pads is None or any(pads[0]) or batch not in (0, None) or len(full) != len(made.shape):
         return
     stride, padding, dilation, groups = made.attrs
-    total = tuple((a + c, b + d) for (a, b), (c, d) in zip(padding, pads[1:], strict=True))  # type: ignore[call-overload]
+    total = tuple((a + c, b + d) for (a, b), (c, d) in zip(padding, pads[1:], strict=True))
     made.attrs = (stride, total, dilation, groups)
-    made.operands[0] = next(iter(_delayed(source, operand.delay)))
+    made.operands[0] = delayed(source, operand.delay)
 
 
 def _pick_into_linear(step: RecoveredStep, classes: list[StepClass], made: StepClass, operand: Ref, source: Operand, pick: Pick) -> None:
     """Multiply a pick into a weight's columns, so that the product reads the source's values in their own order."""
     weight = made.operands[1]
-    taken = pick.index[pick.index >= 0]
-    if not isinstance(weight, Const) or weight.value.shape[1] != pick.index.size or len(np.unique(taken)) != taken.size:
+    chosen = pick.index[pick.index >= 0]
+    if not isinstance(weight, Const) or weight.value.shape[1] != pick.index.size or len(np.unique(chosen)) != chosen.size:
         return
     shape, batch = step.shape_and_batch(source)
     size = math.prod(step.full(source))
     columns = np.zeros((weight.value.shape[0], size), np.float32)
-    columns[:, taken] = weight.value[:, pick.index >= 0]
+    columns[:, chosen] = weight.value[:, pick.index >= 0]
     bias = made.operands[2:]
     if pick.fill is not None and pick.fill.any():
         shift = weight.value.astype(np.float64) @ pick.fill
@@ -257,16 +235,8 @@ def _pick_into_linear(step: RecoveredStep, classes: list[StepClass], made: StepC
     out_batch = 0 if step.batch[made.id] == 0 else None
     if batch is not None and out_batch is None:
         return
-    flat = _new(classes, "pick", (Pick(np.arange(size), None, (batch,), out_batch),), (count, size), [*_delayed(source, operand.delay)])
+    flat = _new(classes, "pick", (Pick(np.arange(size), None, (batch,), out_batch),), (count, size), [delayed(source, operand.delay)])
     made.operands = [Ref(flat), Const(columns), *bias]
-
-
-def _delayed(source: Operand, delay: int) -> Iterator[Operand]:
-    match source:
-        case Ref(cls, own):
-            yield Ref(cls, own + delay)
-        case InputRef(name, own, shape):
-            yield InputRef(name, own + delay, shape)
 
 
 def padding_of(pick: Pick, source: Shape, result: Shape) -> Pairs | None:
@@ -283,8 +253,8 @@ def padding_of(pick: Pick, source: Shape, result: Shape) -> Pairs | None:
     pads = tuple((int(a), r - s - int(a)) for a, r, s in zip(first[0], result, source, strict=True))
     if min(b for _, b in pads) < 0:
         return None
-    wanted = np.pad(np.arange(math.prod(source)).reshape(source), pads, constant_values=-1)
-    return pads if np.array_equal(index, wanted) else None
+    expected = np.pad(np.arange(math.prod(source)).reshape(source), pads, constant_values=-1)
+    return pads if np.array_equal(index, expected) else None
 
 
 def aligned(shape: Shape, rank: int) -> Shape:
@@ -292,3 +262,25 @@ def aligned(shape: Shape, rank: int) -> Shape:
     while len(shape) > rank and shape[0] == 1:
         shape = shape[1:]
     return (1,) * (rank - len(shape)) + shape
+
+
+def broadcast_out(step: RecoveredStep) -> RecoveredStep:
+    """Return the step with an expansion before every elementwise operation that reads fewer values than it makes."""
+    found = [(c, k) for c in step.live() if step.is_elementwise(c) for k, o in enumerate(step.classes[c].operands) if _repeats(step, c, o)]
+    if not found:
+        return step
+    classes = [c.copied() for c in step.classes]
+    made: dict[tuple[Operand, tuple[int, ...]], int] = {}
+    for cls, k in found:
+        operand, shape = classes[cls].operands[k], classes[cls].shape
+        if (operand, shape) not in made:
+            made[operand, shape] = len(classes)
+            classes.append(StepClass(len(classes), "expand", (), shape, {}, [operand]))
+        classes[cls].operands[k] = Ref(made[operand, shape])
+    return step.changed(classes)
+
+
+def _repeats(step: RecoveredStep, cls: int, operand: Operand) -> bool:
+    if isinstance(operand, Const):
+        return False
+    return step.operand_sample(operand) != step.samples[cls]

@@ -1,4 +1,4 @@
-"""Move classes in time so that nothing reads the future.
+"""Move classes in time, so that nothing reads the future and no cycle lacks a delay.
 
 A class may first be met one step late (the reset reads the spike of the previous step) and then be found to be needed earlier. Moving a
 class changes the delays around it, not what is computed.
@@ -6,9 +6,15 @@ class changes the delays around it, not what is computed.
 
 from __future__ import annotations
 
+import math
+from collections import deque
+from copy import copy
+from dataclasses import replace
+
 from snnc.frontends.onnx.errors import TimeMixingError
 from snnc.frontends.onnx.flattening.node import Node
-from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass
+from snnc.frontends.onnx.reroll.roll import InputRef, Operand, Ref, StepClass, delayed
+from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 
 def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = False) -> list[Operand]:
@@ -37,13 +43,13 @@ def retime(classes: list[StepClass], results: list[Operand], *, aligned: bool = 
         if not changed:
             break
     else:
-        raise TimeMixingError("the steps depend on one another in a circle; snnc reads causal models only.")
+        raise TimeMixingError("the steps depend on each other in a cycle; snnc reads causal models only.")
     if any(lead):
         for made in classes:
             made.operands = [_moved(o, lead, lead[made.id]) for o in made.operands]
             if lead[made.id]:
                 shift(made, lead[made.id])
-        results = [_checked(_moved(r, lead, 0)) for r in results]
+        results = [_moved(r, lead, 0) for r in results]
     return results
 
 
@@ -53,29 +59,18 @@ def _first(made: StepClass) -> int:
     return min([shown, *(o.delay for o in made.operands if isinstance(o, InputRef))])
 
 
-def _pull(lead: list[int], operand: Operand | None, own: int) -> bool:
-    if isinstance(operand, Ref) and operand.delay + own - lead[operand.cls] < 0:
-        lead[operand.cls] = operand.delay + own
+def _pull(lead: list[int], operand: Operand, reader_lead: int) -> bool:
+    if isinstance(operand, Ref) and operand.delay + reader_lead - lead[operand.cls] < 0:
+        lead[operand.cls] = operand.delay + reader_lead
         return True
     return False
 
 
-def _moved(operand: Operand | None, lead: list[int], own: int) -> Operand | None:
-    match operand:
-        case Ref(cls, delay):
-            return Ref(cls, delay + own - lead[cls])
-        case InputRef(name, delay, shape):
-            if delay + own < 0:
-                raise TimeMixingError(f"a step reads the input '{name}' {-delay - own} step(s) ahead; snnc reads causal models only.")
-            return InputRef(name, delay + own, shape)
-        case Const() | None:
-            return operand
-
-
-def _checked(operand: Operand | None) -> Operand:
-    if operand is None:
-        raise AssertionError
-    return operand
+def _moved(operand: Operand, lead: list[int], reader_lead: int) -> Operand:
+    moved = delayed(operand, reader_lead - (lead[operand.cls] if isinstance(operand, Ref) else 0))
+    if isinstance(moved, InputRef) and moved.delay < 0:
+        raise TimeMixingError(f"a step reads the input '{moved.name}' {-moved.delay} step(s) ahead; snnc reads causal models only.")
+    return moved
 
 
 def shift(made: StepClass, lead: int) -> None:
@@ -88,3 +83,68 @@ def shift(made: StepClass, lead: int) -> None:
     made.initial = {t: nodes for t, nodes in moved.items() if t < 0}
     made.nodes = {t + lead: n for t, n in made.nodes.items() if t + lead >= 0}
     made.forced = {t: rest for t, nodes in moved.items() if t >= 0 and (rest := [n for n in nodes if n is not made.nodes.get(t)])}
+
+
+def postponed(step: RecoveredStep) -> RecoveredStep | None:
+    """Return the step with matrix products that only later steps need in the step that needs them; None if there are none.
+
+    A compartment that is coupled to others after it has fired, ``v = v + G v``, makes its population read itself in the same step, through
+    a product. If only the next step reads the result, the product and everything that follows from it can also belong to the start of the
+    next step, and the cycle has a delay.
+    """
+    users = _users(step)
+    slack = _slack(step, users)
+    products = [c for c in step.live() if step.classes[c].op in ("linear", "conv") and slack[c] >= 1]
+    moved = _following(products, users)
+    if not moved:
+        return None
+
+    def postpone(operand: Operand, later: bool) -> Operand:
+        return delayed(operand, later - (isinstance(operand, Ref) and operand.cls in moved))
+
+    classes: list[StepClass] = []
+    for old in step.classes:
+        made = copy(old)
+        made.operands = [postpone(o, made.id in moved) for o in old.operands]
+        if made.id in moved:
+            shift(made, 1)
+        classes.append(made)
+    results = [replace(r, value=postpone(r.value, False)) for r in step.results]
+    return step.changed(classes, results)
+
+
+def _users(step: RecoveredStep) -> dict[int, list[tuple[int, int]]]:
+    users: dict[int, list[tuple[int, int]]] = {}
+    for made in step.classes:
+        for operand in made.operands:
+            if isinstance(operand, Ref):
+                users.setdefault(operand.cls, []).append((made.id, operand.delay))
+    return users
+
+
+def _slack(step: RecoveredStep, users: dict[int, list[tuple[int, int]]]) -> list[float]:
+    """Return for each class how many steps pass before anything that it computes is seen."""
+    slack = [math.inf] * len(step.classes)
+    for result in step.results:
+        if isinstance(result.value, Ref):
+            slack[result.value.cls] = min(slack[result.value.cls], result.value.delay)
+    changed = True
+    while changed:
+        changed = False
+        for cls, uses in users.items():
+            least = min(delay + slack[user] for user, delay in uses)
+            if least < slack[cls]:
+                slack[cls], changed = least, True
+    return slack
+
+
+def _following(products: list[int], users: dict[int, list[tuple[int, int]]]) -> set[int]:
+    """Return the products and what follows from them in the same step."""
+    found = set(products)
+    queue = deque(products)
+    while queue:
+        for user, delay in users.get(queue.popleft(), ()):
+            if delay == 0 and user not in found:
+                found.add(user)
+                queue.append(user)
+    return found

@@ -8,15 +8,15 @@ new class, whose operands are tuples again. Names and the order of nodes play no
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, get_args
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from snnc.frontends.onnx.errors import TimeMixingError, TimeVaryingError
 from snnc.frontends.onnx.flattening.node import Array, Node, Shape
-from snnc.frontends.onnx.reroll.timeline import GraphTimeline
-from snnc.frontends.onnx.reroll.trace import trace_back
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline, trace_back
 
 Steps: TypeAlias = dict[int, Node]
 Reading: TypeAlias = Literal["early", "aligned", "late"]
@@ -55,6 +55,11 @@ class InputRef:
 Operand: TypeAlias = Const | Ref | InputRef
 
 
+def delayed(operand: Operand, steps: int) -> Operand:
+    """Return `operand` as it was `steps` steps earlier; a constant is the same at every step."""
+    return operand if isinstance(operand, Const) else replace(operand, delay=operand.delay + steps)
+
+
 @dataclass(eq=False)
 class StepClass:
     """One value of the step: its operation, its operands, and the nodes that it is at each time.
@@ -65,16 +70,25 @@ class StepClass:
 
     id: int
     op: str
-    attrs: tuple[object, ...]
+    attrs: tuple[Any, ...]
     shape: Shape
     nodes: Steps
-    operands: list[Operand | None]
+    operands: list[Operand] = field(default_factory=list)
     forced: dict[int, list[Node]] = field(default_factory=dict)
     initial: dict[int, list[Node]] = field(default_factory=dict)
     static: bool = False
     swapped: set[int] = field(default_factory=set)
     cut: frozenset[int] = frozenset()
     """Operands through which gradients do not flow; see :mod:`snnc.frontends.onnx.recovery.detaching`."""
+
+    @property
+    def signature(self) -> tuple[Hashable, ...]:
+        """The properties that all its nodes share."""
+        return next(iter(self.nodes.values())).signature
+
+    def copied(self) -> StepClass:
+        """Return a copy with operands of its own."""
+        return replace(self, operands=list(self.operands))
 
     def inputs(self, t: int) -> tuple[Node, ...]:
         """Return the operands of step `t` in the order of the class."""
@@ -123,11 +137,13 @@ class Roller:
             cls, k = self._open.popleft()
             made = self.classes[cls]
             steps = {t: made.inputs(t)[k] for t in made.nodes}
-            made.operands[k] = found = self._resolve(steps)
+            found = self._resolve(steps)
+            made.operands.append(found)
             self._checks.extend((found, t, n) for t, n in steps.items())
         return operand
 
     def _resolve(self, steps: Steps) -> Operand:
+        """Return the operand that a tuple is: a constant, an input, a known class or a new one."""
         live = {t: n for t, n in steps.items() if n.value is None}
         if not live:
             return self._constant(steps)
@@ -136,7 +152,7 @@ class Roller:
         if len(live) == 1 and len(steps) > 2:
             raise TimeVaryingError(
                 f"step {last_time} computes '{last.op}' where all other steps use a constant; snnc compiles one step that repeats. "
-                "Where a signal takes several steps to come around, a short file shows it only once: export more steps."
+                "If a signal takes several steps to return, a short file shows it only once; export more steps."
             )
         if len(live) > 1 and len({n.id for n in steps.values()}) == 1:
             return self._static(last)
@@ -186,7 +202,7 @@ class Roller:
             return InputRef(str(node.attrs[0]), 0, node.shape)
         if self.line.latest[node.id] >= 0:
             raise TimeMixingError(
-                f"every step reads the same value of step {self.line.latest[node.id]}; snnc reads models that run one step after the other."
+                f"every step reads the same value of step {self.line.latest[node.id]}; snnc reads models that run step by step."
             )
         known = self._where.get(node.id)
         if known is not None:
@@ -196,14 +212,15 @@ class Roller:
         return Ref(made.id)
 
     def _known(self, known: tuple[int, int], t: int, steps: Steps) -> Ref:
-        cls, own = known
-        delay = 0 if self.classes[cls].static else t - own
+        cls, known_step = known
+        delay = 0 if self.classes[cls].static else t - known_step
         ref = Ref(cls, delay)
         for time, node in steps.items():
             self._checks.append((ref, time, node))
         return ref
 
     def _new(self, steps: Steps, last_time: int, last: Node) -> Ref:
+        """Register a tuple as a new class, and return its use."""
         delay = 0
         latest = self.line.latest
         if self.reading == "early" and self.line.timed and latest[last.id] >= 0:
@@ -213,18 +230,18 @@ class Roller:
             if all(t in steps and steps[t].signature == last.signature for t in range(delay)):
                 delay = 0
         self.moved |= delay > 0
-        own = {t - delay: n for t, n in steps.items()}
+        moved_steps = {t - delay: n for t, n in steps.items()}
         start = last_time - delay
         signature = last.signature
-        while start - 1 in own and start > 0 and own[start - 1].signature == signature:
-            if start <= HEAD_STEPS and not _fits(own[start - 1], own[start]):
+        while start - 1 in moved_steps and start > 0 and moved_steps[start - 1].signature == signature:
+            if start <= HEAD_STEPS and not _fits(moved_steps[start - 1], moved_steps[start]):
                 break
             start -= 1
-        made = self._register({t: n for t, n in own.items() if start <= t <= last_time - delay})
+        made = self._register({t: n for t, n in moved_steps.items() if start <= t <= last_time - delay})
         evidence = len(made.nodes)
         if evidence < 2 and len(steps) > 1:
             raise TimeVaryingError(
-                f"no two steps in a row compute '{last.op}' alike (step {last_time} of {self.line.steps}); "
+                f"no two consecutive steps compute '{last.op}' in the same way (step {last_time} of {self.line.steps}); "
                 "the model changes from step to step."
             )
         ref = Ref(made.id, delay)
@@ -235,7 +252,7 @@ class Roller:
 
     def _register(self, nodes: Steps) -> StepClass:
         sample = nodes[max(nodes)]
-        made = StepClass(len(self.classes), sample.op, sample.attrs, sample.shape, nodes, [None] * len(sample.inputs))
+        made = StepClass(len(self.classes), sample.op, sample.attrs, sample.shape, nodes)
         self.classes.append(made)
         for t in sorted(nodes, reverse=True):
             self._align(made, t)
@@ -246,10 +263,10 @@ class Roller:
         return made
 
     def _align(self, made: StepClass, t: int) -> None:
-        if t >= HEAD_STEPS or made.op not in _COMMUTATIVE or len(made.operands) != 2 or t + 1 not in made.nodes:
+        if t >= HEAD_STEPS or made.op not in _COMMUTATIVE or len(made.nodes[t].inputs) != 2 or t + 1 not in made.nodes:
             return
         (a, b), (c, d) = made.nodes[t].inputs, made.inputs(t + 1)
-        if _likeness(a, d) + _likeness(b, c) > _likeness(a, c) + _likeness(b, d):
+        if _similarity(a, d) + _similarity(b, c) > _similarity(a, c) + _similarity(b, d):
             made.swapped.add(t)
 
     def _unify(self, operand: Operand, t: int, node: Node) -> None:
@@ -265,22 +282,23 @@ class Roller:
     def _unify_input(self, name: str, delay: int, t: int, node: Node) -> None:
         if name not in self.line.axes:
             if node.op != "input" or node.attrs[0] != name:
-                raise TimeVaryingError(f"step {t} reads something else than the input '{name}'.")
+                raise TimeVaryingError(f"step {t} does not read the input '{name}', as the other steps do.")
             return
         read = self.line.input_step(node)
         found = f"step {read[1]}" if read else "no single step"
         if read != (name, t - delay) and not (t < delay and node.value is not None and not node.value.any()):
             raise TimeMixingError(
-                f"step {t} reads {found} of the input '{name}' where its neighbours read step t - {delay}; "
+                f"step {t} reads {found} of the input '{name}' where the steps around it read step t - {delay}; "
                 "snnc reads the sequence in order."
             )
 
     def _unify_class(self, made: StepClass, t: int, node: Node) -> None:
+        """Require that `node` is the value of a class at step `t`, or record it where only its value counts."""
         if t < 0 and not made.static:
             known = made.initial.setdefault(t, [])
             if node not in known:
                 known.append(node)
-                if node.signature == self._signature(made) and self.line.latest[node.id] < 0:
+                if node.signature == made.signature and self.line.latest[node.id] < 0:
                     self._checks.extend((o, t, node.inputs[k]) for k, o in enumerate(made.operands) if isinstance(o, Ref))
             return
         current = made.nodes.get(t)
@@ -288,18 +306,18 @@ class Roller:
             return
         later = made.nodes.get(t + 1)
         fits = later is None or t >= HEAD_STEPS or _fits(node, later)
-        if current is None and fits and node.signature == self._signature(made) and (later or t - 1 in made.nodes):
+        if current is None and fits and node.signature == made.signature and (later or t - 1 in made.nodes):
             made.nodes[t] = node
             self._align(made, t)
             if node.value is None:
                 self._where.setdefault(node.id, (made.id, t))
-            self._checks.extend((o, t, made.inputs(t)[k]) for k, o in enumerate(made.operands) if o is not None)
+            self._checks.extend((o, t, made.inputs(t)[k]) for k, o in enumerate(made.operands))
             return
         if current is not None and node.signature == current.signature and _holds_spike(node):
             a = made.inputs(t)[0]
-            turned = node.op in _COMMUTATIVE and not _alike(node.inputs[0], a) and _alike(node.inputs[-1], a)
+            turned = node.op in _COMMUTATIVE and not _same_signature(node.inputs[0], a) and _same_signature(node.inputs[-1], a)
             inputs = node.inputs[::-1] if turned else node.inputs
-            self._checks.extend((o, t, inputs[k]) for k, o in enumerate(made.operands) if o is not None)
+            self._checks.extend((o, t, inputs[k]) for k, o in enumerate(made.operands))
         if t >= HEAD_STEPS:
             raise TimeVaryingError(
                 f"step {t} computes '{node.op}' of shape {list(node.shape)} where the steps around it compute "
@@ -308,20 +326,17 @@ class Roller:
             )
         made.forced.setdefault(t, []).append(node)
 
-    def _signature(self, made: StepClass) -> tuple[object, ...]:
-        return (made.op, made.attrs, made.shape, len(made.operands))
-
 
 def _fits(node: Node, later: Node) -> bool:
-    """Return whether an early node may correspond to a later one: at least one of two operands is computed alike.
+    """Return whether an early node may correspond to a later one: at least one of two operands is computed in the same way.
 
     Where exporters fold ``0 + (a + b)``, the addition that is left is not the one that its successors are.
     """
     if len(node.inputs) != 2 or len(later.inputs) != 2:
         return True
     (a, b), (c, d) = node.inputs, later.inputs
-    straight = _alike_below(a, c) or _alike_below(b, d)
-    return straight or (node.op in _COMMUTATIVE and (_alike_below(a, d) or _alike_below(b, c)))
+    straight = _same_with_operands(a, c) or _same_with_operands(b, d)
+    return straight or (node.op in _COMMUTATIVE and (_same_with_operands(a, d) or _same_with_operands(b, c)))
 
 
 def _holds_spike(node: Node) -> bool:
@@ -329,23 +344,25 @@ def _holds_spike(node: Node) -> bool:
     return node.op in ("gt", "ge") or (node.op == "mul" and any(n.op in ("gt", "ge") for n in node.inputs))
 
 
-def _alike_below(a: Node, b: Node) -> bool:
-    """Return whether two nodes are alike and one of the values that they compute with is, too."""
-    if not _alike(a, b):
+def _same_with_operands(a: Node, b: Node) -> bool:
+    """Return whether two nodes have the same signature, and one of the values that they compute with too."""
+    if not _same_signature(a, b):
         return False
     live = [n for n in a.inputs if n.value is None]
     return not live or a.value is not None or any(n.shape == m.shape and n.op in (m.op, "input") for n in live for m in b.inputs)
 
 
-def _alike(a: Node, b: Node) -> bool:
+def _same_signature(a: Node, b: Node) -> bool:
     return a.signature == b.signature
 
 
-def _likeness(a: Node, b: Node) -> int:
+def _similarity(a: Node, b: Node) -> int:
     """Return how much two nodes have in common: their operation, and each operand's constant or operation."""
-    if not _alike(a, b):
+    if not _same_signature(a, b):
         return 0
-    return 1 + sum(n is m or (n.value is None and m.value is None and _alike(n, m)) for n, m in zip(a.inputs, b.inputs, strict=True))
+    return 1 + sum(
+        n is m or (n.value is None and m.value is None and _same_signature(n, m)) for n, m in zip(a.inputs, b.inputs, strict=True)
+    )
 
 
 def _equal(a: Array | None, b: Array | None) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 import networkx as nx
 import numpy as np
@@ -13,9 +13,8 @@ import numpy as np
 from snnc.compiler.ir.graph import Readout
 from snnc.frontends.common.functions import ELEMENTWISE
 from snnc.frontends.onnx.errors import NotYetError, StepGraphError, TimeMixingError, TimeVaryingError
-from snnc.frontends.onnx.flattening.node import Array, Node, Shape
-from snnc.frontends.onnx.flattening.picking import Pick
-from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass
+from snnc.frontends.onnx.flattening.node import Array, Node, Pick, Shape
+from snnc.frontends.onnx.reroll.roll import Const, InputRef, Operand, Ref, StepClass, delayed
 
 _LAYERS: Final = ("linear", "conv", "pool", "reduce", "reshape", "slice", "concat", "pick")
 
@@ -48,6 +47,10 @@ class RecoveredStep:
         self.batch = _batches(self)
         self.samples = [self.sample(c.shape, self.batch[c.id]) for c in classes]
 
+    def changed(self, classes: list[StepClass], results: list[Result] | None = None) -> RecoveredStep:
+        """Return a step with other classes, and other results if given."""
+        return RecoveredStep(classes, self.axes, results or self.results, self.batched)
+
     def input_batch(self, ref: InputRef) -> int | None:
         """Return the batch axis of an input at one step (its time axis has size 1 there)."""
         axis = self.axes.get(ref.name)
@@ -59,8 +62,8 @@ class RecoveredStep:
 
     def sample(self, shape: Shape, batch: int | None) -> Shape:
         """Return the shape of one sample, without axes of size 1."""
-        kept = tuple(d for k, d in enumerate(shape) if k != batch and d != 1)
-        return kept or (1,)
+        remaining = tuple(d for k, d in enumerate(shape) if k != batch and d != 1)
+        return remaining or (1,)
 
     def operand_sample(self, operand: Operand) -> Shape:
         """Return the sample shape of what an operand reads."""
@@ -77,8 +80,8 @@ class RecoveredStep:
         shape, batch = self.shape_and_batch(operand)
         return tuple(d for k, d in enumerate(shape) if k != batch) or (1,)
 
-    def natural(self, cls: int) -> Shape:
-        """Return the shape that the values of a class have in the graph: what stands behind the batch axis."""
+    def graph_shape(self, cls: int) -> Shape:
+        """Return the shape that the values of a class have in the graph: the axes after the batch axis."""
         shape, batch = self.classes[cls].shape, self.batch[cls]
         if batch is None or math.prod(shape[:batch]) != 1:
             return self.samples[cls]
@@ -94,7 +97,7 @@ class RecoveredStep:
         """
         shape, batch = self.shape_and_batch(operand)
         if batch is None and shape[0] != 1:
-            raise StepGraphError(f"a layer over windows reads {list(shape)}, whose first axis is no batch.")
+            raise StepGraphError(f"a layer over windows reads {list(shape)}, whose first axis is not the batch.")
         return shape[1:]
 
     def inner_axis(self, operand: Operand, axis: int) -> int:
@@ -107,7 +110,7 @@ class RecoveredStep:
         """
         batch = self.shape_and_batch(operand)[1]
         if axis == batch:
-            raise StepGraphError("a layer runs over the samples of a batch; snnc runs each sample by itself.")
+            raise StepGraphError("a layer runs over the samples of a batch; snnc runs each sample separately.")
         return axis - (batch is not None and axis > batch)
 
     def shape_and_batch(self, operand: Operand) -> tuple[Shape, int | None]:
@@ -122,23 +125,15 @@ class RecoveredStep:
 
     def operands(self, cls: int) -> tuple[Operand, ...]:
         """Return the operands of a class, seen through layout."""
-        return tuple(self.see(o) for o in self.classes[cls].operands if o is not None)
+        return tuple(self.through_layout(o) for o in self.classes[cls].operands)
 
-    def see(self, operand: Operand) -> Operand:
+    def through_layout(self, operand: Operand) -> Operand:
         """Look through reshapes that change no sample, only the layout around it."""
         delay = 0
         while isinstance(operand, Ref) and self.is_layout(operand.cls):
             delay += operand.delay
-            inner = self.classes[operand.cls].operands[0]
-            if inner is None:
-                raise AssertionError
-            operand = inner
-        match operand:
-            case Ref(cls, own):
-                return Ref(cls, own + delay)
-            case InputRef(name, own, shape):
-                return InputRef(name, own + delay, shape)
-        return operand
+            operand = self.classes[operand.cls].operands[0]
+        return delayed(operand, delay)
 
     def is_layout(self, cls: int) -> bool:
         """Return whether a class only moves axes of size 1 or the batch axis."""
@@ -146,7 +141,7 @@ class RecoveredStep:
         if made.op not in ("reshape", "transpose", "expand"):
             return False
         operand = made.operands[0]
-        if operand is None or isinstance(operand, Const):
+        if isinstance(operand, Const):
             return False
         if made.op == "transpose" and self._permutes(made, operand):
             return False
@@ -154,22 +149,23 @@ class RecoveredStep:
 
     def _permutes(self, made: StepClass, operand: Operand) -> bool:
         shape, batch = self.shape_and_batch(operand)
-        kept = [k for k in cast("tuple[int, ...]", made.attrs) if k != batch and shape[k] != 1]
-        return kept != sorted(kept)
+        remaining = [k for k in made.attrs if k != batch and shape[k] != 1]
+        return remaining != sorted(remaining)
 
     def is_elementwise(self, cls: int) -> bool:
         """Return whether a class is an elementwise operation."""
         return self.classes[cls].op in ELEMENTWISE
 
-    def live(self) -> list[int]:
-        """Return the classes that results depend on, layout left out."""
+    def live(self, layout: bool = False) -> list[int]:
+        """Return the classes that results depend on; those that only change the layout are left out unless `layout`."""
+        look: Callable[[Operand], Operand] = (lambda operand: operand) if layout else self.through_layout
         seen: set[int] = set()
-        stack = [o.cls for r in self.results if isinstance(o := self.see(r.value), Ref)]
+        stack = [o.cls for r in self.results if isinstance(o := look(r.value), Ref)]
         while stack:
             cls = stack.pop()
             if cls not in seen:
                 seen.add(cls)
-                stack.extend(o.cls for o in self.operands(cls) if isinstance(o, Ref))
+                stack.extend(o.cls for o in map(look, self.classes[cls].operands) if isinstance(o, Ref))
         return sorted(seen)
 
     def order(self) -> list[int]:
@@ -229,8 +225,10 @@ def _batches(step: RecoveredStep) -> list[int | None]:
 
 
 def _batch(step: RecoveredStep, made: StepClass, found: list[int | None]) -> int | None:
+    """Return the batch axis of a class from those of its operands in `found`; -1 if they are not known yet."""
     if made.op == "pick":
-        return cast("Pick", made.attrs[0]).batch
+        pick: Pick = made.attrs[0]
+        return pick.batch
     known: list[tuple[int | None, Shape]] = []
     for operand in made.operands:
         if isinstance(operand, InputRef):
@@ -249,7 +247,7 @@ def _batch(step: RecoveredStep, made: StepClass, found: list[int | None]) -> int
             fits = [k for k, d in enumerate(made.shape) if d == shape[batch] and math.prod(made.shape[:k]) == outer]
             if not fits:
                 raise StepGraphError(
-                    f"a reshape of {list(shape)} to {list(made.shape)} mixes the samples of a batch; snnc runs each sample by itself. "
+                    f"a reshape of {list(shape)} to {list(made.shape)} mixes the samples of a batch; snnc runs each sample separately. "
                     "Keep the batch an axis of its own (flatten(1) instead of flatten(0) or view(-1))."
                 )
             return fits[0]
@@ -257,19 +255,19 @@ def _batch(step: RecoveredStep, made: StepClass, found: list[int | None]) -> int
             return made.attrs.index(batch)
         case "concat":
             if made.attrs[0] == batch:
-                raise StepGraphError("a Concat joins the samples of a batch; snnc runs each sample by itself.")
+                raise StepGraphError("a Concat joins the samples of a batch; snnc runs each sample separately.")
         case "reduce":
-            if batch in cast("tuple[int, ...]", made.attrs[1]):
+            if batch in made.attrs[1]:
                 raise StepGraphError(
-                    "a reduction runs over the samples of a batch; snnc runs each sample by itself. "
+                    "a reduction runs over the samples of a batch; snnc runs each sample separately. "
                     "Return one value a sample, and sum them afterwards."
                 )
         case "linear":
             if batch == len(shape) - 1:
-                raise StepGraphError("a matrix product runs over the samples of a batch; snnc runs each sample by itself.")
+                raise StepGraphError("a matrix product runs over the samples of a batch; snnc runs each sample separately.")
         case "conv" | "pool":
             if batch:
-                raise StepGraphError(f"the layer '{made.op}' runs over the samples of a batch; snnc runs each sample by itself.")
+                raise StepGraphError(f"the layer '{made.op}' runs over the samples of a batch; snnc runs each sample separately.")
     return len(made.shape) - (len(shape) - batch)
 
 
@@ -295,8 +293,9 @@ def check_operations(step: RecoveredStep) -> None:
             continue
         if made.op == "input":
             raise TimeMixingError(
-                f"every step reads the whole sequence {list(made.shape)} of the input '{made.attrs[0]}' (its mean over time, say); snnc "
-                "runs one step after the other. Prepare the input before it goes into the network."
+                f"every step reads the whole sequence {list(made.shape)} of the input '{made.attrs[0]}' (for example "
+                f"its mean over time); snnc "
+                "runs step by step. Prepare the input before it goes into the network."
             )
         if made.op in ("floor", "ceil", "round"):
             raise NotYetError(

@@ -18,14 +18,14 @@ _SHARED = 64
 
 @dataclass(frozen=True)
 class StepTensor:
-    """A tensor of the step: [B, *shape], or without the batch axis while `full` is false (parameters and what follows from them).
+    """A tensor of the step: [B, *shape], or without the batch axis while `batched` is false (parameters and what follows from them).
 
     `truth` names the same values as booleans, where they were made from a comparison.
     """
 
     name: str
     shape: Shape
-    full: bool = True
+    batched: bool = True
     truth: str | None = None
 
 
@@ -35,51 +35,51 @@ class Names:
     def __init__(self, reserved: Iterable[str]) -> None:
         self._taken = set(reserved)
 
-    def fresh(self, wanted: str) -> str:
-        """Return `wanted`, with a number appended if it is taken."""
-        name, number = wanted, 1
+    def fresh(self, hint: str) -> str:
+        """Return `hint`, with a number appended if it is in use."""
+        name, number = hint, 1
         while name in self._taken:
             number += 1
-            name = f"{wanted}_{number}"
+            name = f"{hint}_{number}"
         self._taken.add(name)
         return name
 
 
 class Constants:
-    """Arrays of the file; small ones that are equal are kept once."""
+    """Arrays of the file; small ones that are equal are stored once."""
 
     def __init__(self, names: Names) -> None:
         self.arrays: dict[str, Array] = {}
-        self.homes: dict[tuple[str, str], str] = {}
+        self.fields: dict[tuple[str, str], str] = {}
         """(node, field) of the graph -> the name of the array that holds it."""
         self._names = names
         self._known: dict[tuple[object, ...], str] = {}
 
-    def floats(self, value: npt.ArrayLike, wanted: str) -> str:
+    def floats(self, value: npt.ArrayLike, hint: str) -> str:
         """Keep `value` as float32 and return its name."""
-        return self._keep(np.asarray(value, dtype=np.float32), wanted)
+        return self._keep(np.asarray(value, dtype=np.float32), hint)
 
-    def integers(self, value: npt.ArrayLike, wanted: str = "indices") -> str:
+    def integers(self, value: npt.ArrayLike, hint: str = "indices") -> str:
         """Keep `value` as int64 and return its name."""
-        return self._keep(np.asarray(value, dtype=np.int64), wanted)
+        return self._keep(np.asarray(value, dtype=np.int64), hint)
 
-    def own(self, value: npt.ArrayLike, node: str, field: str) -> str:
+    def field_array(self, value: npt.ArrayLike, node: str, field: str) -> str:
         """Keep `value`, a field of a node of the graph, as float32 under a name of its own."""
         name = self._names.fresh(f"{node}.{field.rpartition('.')[2]}")
         self.arrays[name] = np.asarray(value, dtype=np.float32)
-        self.homes[node, field] = name
+        self.fields[node, field] = name
         return name
 
     def drop_unused(self, nodes: Iterable[NodeProto]) -> None:
         """Keep only what `nodes` read."""
         used = {name for node in nodes for name in node.input}
         self.arrays = {name: array for name, array in self.arrays.items() if name in used}
-        self.homes = {home: name for home, name in self.homes.items() if name in used}
+        self.fields = {home: name for home, name in self.fields.items() if name in used}
 
-    def _keep(self, array: Array, wanted: str) -> str:
-        key = (array.dtype.str, array.shape, array.tobytes()) if array.nbytes <= _SHARED else (wanted, len(self.arrays))
+    def _keep(self, array: Array, hint: str) -> str:
+        key = (array.dtype.str, array.shape, array.tobytes()) if array.nbytes <= _SHARED else (hint, len(self.arrays))
         if key not in self._known:
-            self._known[key] = self._names.fresh(wanted)
+            self._known[key] = self._names.fresh(hint)
             self.arrays[self._known[key]] = array
         return self._known[key]
 
@@ -92,9 +92,9 @@ class Builder:
         self.constants = constants
         self.nodes: list[NodeProto] = []
 
-    def node(self, operator: str, *inputs: str, out: str | None = None, wanted: str | None = None, **attributes: Any) -> str:
-        """Add a node with one output and return the output's name: `out` as it is, or a fresh one made from `wanted`."""
-        name = out if out is not None else self.names.fresh(wanted or operator.lower())
+    def node(self, operator: str, *inputs: str, out: str | None = None, hint: str | None = None, **attributes: Any) -> str:
+        """Add a node with one output and return the output's name: `out` as it is, or a fresh one made from `hint`."""
+        name = out if out is not None else self.names.fresh(hint or operator.lower())
         self.nodes.append(helper.make_node(operator, list(inputs), [name], name=f"{operator}_{name}", **attributes))
         return name
 
@@ -102,12 +102,12 @@ class Builder:
         """Read `value` in another shape of as many elements."""
         if value.shape == shape:
             return value
-        target = self.constants.integers([-1, *shape] if value.full else list(shape), "shape")
-        return StepTensor(self.node("Reshape", value.name, target, wanted=f"{value.name}_reshaped"), shape, value.full)
+        target = self.constants.integers([-1, *shape] if value.batched else list(shape), "shape")
+        return StepTensor(self.node("Reshape", value.name, target, hint=f"{value.name}_reshaped"), shape, value.batched)
 
     def total(self, values: list[StepTensor], shape: Shape) -> StepTensor:
         """Sum `values`, in order."""
         found = self.shaped(values[0], shape)
         for other in values[1:]:
-            found = StepTensor(self.node("Add", found.name, self.shaped(other, shape).name, wanted="sum"), shape)
+            found = StepTensor(self.node("Add", found.name, self.shaped(other, shape).name, hint="sum"), shape)
         return found

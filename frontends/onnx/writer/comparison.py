@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from snnc.compiler.ir.graph import Array, Graph, Input, Output
+from snnc.frontends.common.functions import difference, largest
 from snnc.frontends.onnx.writer.errors import FixedSizeError
 from snnc.frontends.onnx.writer.hidden import Observed
 
@@ -22,7 +23,7 @@ class Comparison:
     spikes
         Whether all values of both are 0 or 1; then they must be equal.
     mismatches, values
-        How many differ (by more than the tolerance, where they are no spikes), of how many.
+        How many differ (by more than the tolerance, unless they are spikes), of how many.
     largest
         Largest difference; None if the shapes differ or a value is not finite.
     step, sample
@@ -53,13 +54,13 @@ def compare(name: str, operation: Output, ours: Array, theirs: Array, tolerance:
         return Comparison(name, False, max(ours.size, theirs.size, 1), theirs.size, None, None, None, shapes)
     a, b = ours.astype(np.float64), theirs.astype(np.float64)
     spikes = bool(np.isin(a, (0, 1)).all() and np.isin(b, (0, 1)).all())
-    difference = _difference(a, b)
-    scale = max(1.0, _largest(b))
-    wrong = ~(difference <= (0.0 if spikes else tolerance * scale))
-    finite = bool(np.isfinite(difference).all())
+    gap = difference(a, b)
+    scale = max(1.0, largest(b))
+    wrong = ~(gap <= (0.0 if spikes else tolerance * scale))
+    finite = bool(np.isfinite(gap).all())
     step, sample = _first(operation, wrong)
-    largest = float(difference.max(initial=0.0)) if finite else None
-    return Comparison(name, spikes, int(wrong.sum()), wrong.size, largest, step, sample, shapes)
+    most = float(gap.max(initial=0.0)) if finite else None
+    return Comparison(name, spikes, int(wrong.sum()), wrong.size, most, step, sample, shapes)
 
 
 def _first(operation: Output, wrong: Array) -> tuple[int | None, int | None]:
@@ -89,7 +90,7 @@ class PortComparison:
     fires
         Whether its values are spikes, which must be equal.
     values, mismatches
-        How many were compared, and how many differ (by more than the tolerance, where they are no spikes).
+        How many were compared, and how many differ (by more than the tolerance, unless they are spikes).
     by_step
         Mismatching spikes of each step, or the largest difference of each step (None: not finite); a step that the other side does
         not compute is 0 here and not among `compared`.
@@ -128,32 +129,22 @@ class PortComparison:
 def compare_port(theirs: Observed, ours: Array, tolerance: float) -> PortComparison:
     """Compare a port of a population with `ours` [steps, batch, *neurons]."""
     steps = sorted(t for t in theirs.by_step if t < len(ours))
-    scale = max([1.0, *(_largest(theirs.by_step[t]) for t in steps)])
+    scale = max([1.0, *(largest(theirs.by_step[t]) for t in steps)])
     allowed = 0.0 if theirs.fires else tolerance * scale
     by_step: list[float | None] = [0.0] * len(ours)
     values = mismatches = fired = 0
     first: int | None = None
     for t in steps:
-        difference = np.broadcast_to(_difference(ours[t].astype(np.float64), theirs.by_step[t]), ours[t].shape)
-        wrong = int((~(difference <= allowed)).sum())
-        most = float(difference.max(initial=0.0))
+        gap = np.broadcast_to(difference(ours[t].astype(np.float64), theirs.by_step[t]), ours[t].shape)
+        wrong = int((~(gap <= allowed)).sum())
+        most = float(gap.max(initial=0.0))
         by_step[t] = float(wrong) if theirs.fires else most if math.isfinite(most) else None
-        values, mismatches, fired = values + difference.size, mismatches + wrong, fired + int(np.count_nonzero(theirs.by_step[t]))
+        values, mismatches, fired = values + gap.size, mismatches + wrong, fired + int(np.count_nonzero(theirs.by_step[t]))
         first = t if wrong and first is None else first
     known = [by_step[t] for t in steps if by_step[t] is not None]
-    largest = None if len(known) < len(steps) else max((d for d in known if d is not None), default=0.0)
-    largest = float(mismatches > 0) if theirs.fires else largest
-    return PortComparison(theirs.port, theirs.fires, values, mismatches, tuple(by_step), tuple(steps), largest, first, fired)
-
-
-def _largest(values: Array) -> float:
-    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
-
-
-def _difference(a: Array, b: Array) -> Array:
-    with np.errstate(all="ignore"):
-        difference = np.abs(a - b)
-    return np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, difference)
+    total = None if len(known) < len(steps) else max((d for d in known if d is not None), default=0.0)
+    total = float(mismatches > 0) if theirs.fires else total
+    return PortComparison(theirs.port, theirs.fires, values, mismatches, tuple(by_step), tuple(steps), total, first, fired)
 
 
 def random_arrays(
@@ -179,7 +170,7 @@ def random_arrays(
     fixed
         (input, axis in the layout of the graph) -> size that the model fixes, or None.
     check
-        Refuses numbers of steps and samples for which there is no room, before anything is drawn.
+        Refuses numbers of steps and samples that exceed the memory, before anything is drawn.
 
     Raises
     ------
@@ -206,9 +197,9 @@ def random_arrays(
     return found
 
 
-def _size(what: str, asked: int | None, fixed: int | None, default: int) -> int:
-    if asked is not None and fixed is not None and asked != fixed:
+def _size(what: str, requested: int | None, fixed: int | None, default: int) -> int:
+    if requested is not None and fixed is not None and requested != fixed:
         raise FixedSizeError(
-            f"--{what} is {asked}, but the file fixes {fixed}; leave the option out, or export the model with that axis open."
+            f"--{what} is {requested}, but the file fixes {fixed}; leave the option out, or export the model with that axis open."
         )
-    return asked or fixed or default
+    return requested or fixed or default

@@ -1,37 +1,21 @@
-"""Neuron equations as elementwise ONNX operators, in their author's order."""
+"""Neuron equations as elementwise ONNX operators, in their author's order, or as functions of the model."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from onnx import TensorProto
+from onnx import FunctionProto, TensorProto, helper, numpy_helper
 
-from snnc.compiler.ir.graph import Shape
+from snnc.compiler.ir.graph import Graph, Population, Shape
 from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol
-from snnc.frontends.onnx.writer.builder import Builder, StepTensor
+from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.frontends.onnx.operators.elementwise import DIRECT, EXTREMES, WAVES
+from snnc.frontends.onnx.writer.builder import Builder, Constants, Names, StepTensor
 
-_OPERATORS: Final[Mapping[str, str]] = {
-    "add": "Add",
-    "sub": "Sub",
-    "mul": "Mul",
-    "div": "Div",
-    "neg": "Neg",
-    "pow": "Pow",
-    "exp": "Exp",
-    "log": "Log",
-    "sqrt": "Sqrt",
-    "abs": "Abs",
-    "sign": "Sign",
-    "tanh": "Tanh",
-    "sigmoid": "Sigmoid",
-    "erf": "Erf",
-    "sin": "Sin",
-    "cos": "Cos",
-    "min": "Min",
-    "max": "Max",
-}
+_OPERATORS: Final[Mapping[str, str]] = {primitive: operator for operator, primitive in (*DIRECT.items(), *EXTREMES.items(), *WAVES.items())}
 _COMPARISONS: Final[Mapping[str, str]] = {"spike": "Greater", "gt": "Greater", "spike_ge": "GreaterOrEqual", "ge": "GreaterOrEqual"}
 
 
@@ -44,10 +28,10 @@ class NodePlaces:
 
     def of(self, values: list[StepTensor]) -> Builder:
         """Return the builder for a node that reads `values`."""
-        return self.body if any(v.full for v in values) else self.main
+        return self.body if any(v.batched for v in values) else self.main
 
 
-def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[str, StepTensor], shape: Shape, wanted: str) -> StepTensor:
+def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[str, StepTensor], shape: Shape, hint: str) -> StepTensor:
     """Add the nodes that compute `expression`.
 
     Parameters
@@ -60,8 +44,8 @@ def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[
         What to compute.
     shape
         Of the population.
-    wanted
-        Name for the result.
+    hint
+        Base of the result's name.
     """
     match expression:
         case Number(value):
@@ -69,29 +53,29 @@ def print_expression(places: NodePlaces, expression: Expression, scope: Mapping[
         case Symbol(name):
             return scope[name]
         case Call("detach", (operand,)):
-            return print_expression(places, operand, scope, shape, wanted)
+            return print_expression(places, operand, scope, shape, hint)
         case Call("spike" | "spike_ge" as function, (operand,)):
             given = [
-                print_expression(places, operand, scope, shape, f"{wanted}_above"),
+                print_expression(places, operand, scope, shape, f"{hint}_above"),
                 StepTensor(places.main.constants.floats(0.0, "number"), (), False),
             ]
-            return _comparison(places.of(given), function, given, shape, wanted)
+            return _comparison(places.of(given), function, given, shape, hint)
         case Call(function, args):
-            given = [print_expression(places, a, scope, shape, wanted) for a in args]
+            given = [print_expression(places, a, scope, shape, hint) for a in args]
             if function in _COMPARISONS:
-                return _comparison(places.of(given), function, given, shape, wanted)
-            to, full = places.of(given), any(v.full for v in given)
+                return _comparison(places.of(given), function, given, shape, hint)
+            to, batched = places.of(given), any(v.batched for v in given)
             if function == "where":
                 names = [_truth(to, given[0]), given[1].name, given[2].name]
-                return StepTensor(to.node("Where", *names, wanted=wanted), shape, full)
-            return StepTensor(to.node(_OPERATORS[function], *(v.name for v in given), wanted=wanted), shape, full)
+                return StepTensor(to.node("Where", *names, hint=hint), shape, batched)
+            return StepTensor(to.node(_OPERATORS[function], *(v.name for v in given), hint=hint), shape, batched)
     raise TypeError(expression)
 
 
-def _comparison(to: Builder, function: str, given: list[StepTensor], shape: Shape, wanted: str) -> StepTensor:
-    truth = to.node(_COMPARISONS[function], *(v.name for v in given), wanted=f"{wanted}_fires")
-    made = to.node("Cast", truth, wanted=wanted, to=TensorProto.FLOAT)
-    return StepTensor(made, shape, any(v.full for v in given), truth)
+def _comparison(to: Builder, function: str, given: list[StepTensor], shape: Shape, hint: str) -> StepTensor:
+    truth = to.node(_COMPARISONS[function], *(v.name for v in given), hint=f"{hint}_fires")
+    made = to.node("Cast", truth, hint=hint, to=TensorProto.FLOAT)
+    return StepTensor(made, shape, any(v.batched for v in given), truth)
 
 
 def _truth(to: Builder, value: StepTensor) -> str:
@@ -99,4 +83,86 @@ def _truth(to: Builder, value: StepTensor) -> str:
     if value.truth is not None:
         return value.truth
     zero = to.constants.floats(0.0, "number")
-    return to.node("Not", to.node("Equal", value.name, zero, wanted=f"{value.name}_zero"), wanted=f"{value.name}_nonzero")
+    return to.node("Not", to.node("Equal", value.name, zero, hint=f"{value.name}_zero"), hint=f"{value.name}_nonzero")
+
+
+DOMAIN: Final = "ai.snnc"
+"""The domain of the functions."""
+DOMAIN_VERSION: Final = 1
+
+
+@dataclass(frozen=True)
+class NeuronFunction:
+    """A model as a function.
+
+    Parameters
+    ----------
+    name
+        The type of its nodes.
+    results
+        Ports and states in the order of its outputs.
+    narrow
+        Those of `results` that depend on parameters and constants only, and so have no batch axis.
+    proto
+        The function. Its inputs are the model's input ports, states and parameters.
+    """
+
+    name: str
+    results: tuple[str, ...]
+    narrow: frozenset[str]
+    proto: FunctionProto
+
+
+def neuron_functions(graph: Graph, opset: int) -> list[tuple[NeuronModel, NeuronFunction]]:
+    """Return the models of `graph` with a function each, in the order of the nodes."""
+    names, found = Names([]), list[tuple[NeuronModel, NeuronFunction]]()
+    read: dict[str, set[str]] = {}
+    for edge in graph.edges:
+        read.setdefault(edge.source, set()).add(edge.source_port)
+    populations = dict(graph.of_type(Population))
+    for population in populations.values():
+        model = population.model
+        if all(model != known for known, _ in found):
+            ports = {port for name, p in populations.items() if p.model == model for port in read.get(name, ())}
+            found.append((model, _function(model, ports, names.fresh(_identifier(model.name)), opset)))
+    return found
+
+
+def _identifier(text: str) -> str:
+    clean = re.sub(r"[^A-Za-z0-9_]", "_", text)[:60]
+    return clean if clean[:1].isalpha() else f"Neuron{clean}"
+
+
+def _function(model: NeuronModel, read: set[str], name: str, opset: int) -> NeuronFunction:
+    """Return a model as a function; `read` are the ports that edges read."""
+    inputs = [*model.inputs, *model.states, *model.parameters]
+    others = [a.target for a in model.equations if a.target in read]
+    results = tuple(dict.fromkeys([*model.outputs, *model.states, *others]))
+    names = Names(inputs)
+    outputs = {result: names.fresh(f"{result}_next" if result in model.states else result) for result in results}
+    constants = Constants(names)
+    body = Builder(names, constants)
+    scope = {n: StepTensor(n, (), n not in model.parameters) for n in inputs}
+    for assignment in model.equations:
+        scope[assignment.target] = print_expression(NodePlaces(body, body), assignment.value, scope, (), assignment.target)
+    _name_results(body, {output: scope[result].name for result, output in outputs.items()})
+    made = [helper.make_node("Constant", [], [n], value=numpy_helper.from_array(a, n)) for n, a in constants.arrays.items()]
+    proto = helper.make_function(
+        DOMAIN, name, inputs, list(outputs.values()), [*made, *body.nodes], [helper.make_opsetid("", opset)], doc_string=model.text
+    )
+    return NeuronFunction(name, results, frozenset(r for r in results if not scope[r].batched), proto)
+
+
+def _name_results(body: Builder, results: Mapping[str, str]) -> None:
+    """Give values of `body` the names of outputs; one that is an input, a constant or two outputs passes through an Identity."""
+    made = {output for node in body.nodes for output in node.output}
+    renamed: dict[str, str] = {}
+    for output, value in results.items():
+        if value in made and value not in renamed:
+            renamed[value] = output
+    for node in body.nodes:
+        for names in (node.input, node.output):
+            names[:] = [renamed.get(name, name) for name in names]
+    for output, value in results.items():
+        if renamed.get(value) != output:
+            body.node("Identity", renamed.get(value, value), out=output)

@@ -35,24 +35,24 @@ def save(model: ModelProto, arrays: Mapping[str, Array], path: Path, inside: int
     outside = sum(a.nbytes for a in arrays.values()) > inside
     data = path.name + ".data"
     try:
-        held = HeldFolder(path.parent, f".{path.name}.")
+        temporary = HeldFolder(path.parent, f".{path.name}.")
     except OSError as error:
         raise OnnxFileError(f"{str(path)!r} cannot be written: {(error.strerror or str(error)).lower()}.") from None
-    beside = held.path
+    folder = temporary.path
     try:
         if outside:
-            _write_arrays(model, arrays, beside / data)
+            _write_arrays(model, arrays, folder / data)
         else:
             model.graph.initializer.extend(numpy_helper.from_array(a, name) for name, a in arrays.items())
-        (beside / path.name).write_bytes(_serialised(model, path))
-        _check(beside / path.name)
+        (folder / path.name).write_bytes(_serialised(model, path))
+        _check(folder / path.name)
         made = [path.parent / data, path] if outside else [path]
         for file in made:
-            os.replace(beside / file.name, file)
+            os.replace(folder / file.name, file)
     except OSError as error:
         raise OnnxFileError(f"{str(path)!r} cannot be written: {(error.strerror or str(error)).lower()}.") from None
     finally:
-        held.close()
+        temporary.close()
     return made
 
 
@@ -76,7 +76,7 @@ def _serialised(model: ModelProto, path: Path) -> bytes:
         found: bytes = model.SerializeToString()
     except ValueError as error:
         raise WeightsTooLargeError(
-            f"{str(path)!r} would exceed the 2 GiB of an ONNX file even with its weights beside it ({error}); split the network."
+            f"{str(path)!r} would exceed the 2 GiB of an ONNX file even with its weights in a second file ({error}); split the network."
         ) from None
     return found
 
@@ -85,4 +85,6 @@ def _check(file: Path) -> None:
     try:
         checker.check_model(str(file), full_check=False)
     except (onnx.checker.ValidationError, ValueError) as error:
-        raise CheckerError(f"ONNX's checker refuses the written model, a fault of snnc; please report it: {str(error)[:300]}") from None
+        raise CheckerError(
+            f"ONNX's checker refuses the written model; this is a bug in snnc, please report it: {str(error)[:300]}"
+        ) from None

@@ -1,23 +1,24 @@
-"""Values inside a network as computed by another implementation, by population, port and step."""
+"""Values inside a network as another implementation computes them, and the tensors of a file that hold them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from snnc.compiler.ir.graph import Array, Graph
-from snnc.frontends.onnx.flattening.node import Node
-from snnc.frontends.onnx.flattening.replay import FileReplay
-from snnc.frontends.onnx.flattening.sample import GivenInputs
-from snnc.frontends.onnx.proof.locate import Locator, TensorPlace
+from snnc.compiler.ir.graph import Graph
+from snnc.frontends.onnx.errors import OnnxError
+from snnc.frontends.onnx.flattening import shaping
+from snnc.frontends.onnx.flattening.evaluate import FileReplay, GivenInputs
+from snnc.frontends.onnx.flattening.node import Array, Node, NodePool, Tensor
 from snnc.frontends.onnx.proof.traces import Imported, Trace
 from snnc.frontends.onnx.writer.errors import RuntimeRefusesError
-from snnc.frontends.onnx.writer.expose import key_of
-from snnc.frontends.onnx.writer.runtime import RuntimeModel
+from snnc.frontends.onnx.writer.runtime import RuntimeModel, key_of
 
 RUNTIME: Final = "ONNX Runtime"
 OWN: Final = "snnc's own evaluation of the file's operations"
@@ -94,6 +95,7 @@ class HiddenOfFile:
         return [self._one(trace, runtime, found, replay) for trace in self._imported.traces]
 
     def _one(self, trace: Trace, runtime: RuntimeModel, found: Mapping[str, Array], replay: FileReplay) -> Observed:
+        """Return the values of one trace."""
         values: dict[int, Array] = {}
         sources: set[str] = set()
         for t in sorted(t for t in trace.nodes if 0 <= t < self._steps):
@@ -120,3 +122,83 @@ def of_arrays(population: str, port: str, fires: bool, values: Array, source: st
 def source_of(observed: Sequence[Observed]) -> str:
     """Say who computed some ports of one population."""
     return " and ".join(sorted({source for o in observed for source in o.sources}))
+
+
+_TRIES: Final = 20_000
+"""Pieces of tensors over the whole sequence that are tried for all values."""
+_MOVES: Final = (0, 1, -1)
+"""Maximum number of steps by which the recovered step may have moved a value in time."""
+
+
+@dataclass(frozen=True)
+class TensorPlace:
+    """A tensor of the file, or piece `part` of its `parts` equal pieces along `axis`."""
+
+    tensor: Tensor
+    axis: int = 0
+    part: int = 0
+    parts: int = 1
+
+    def pick(self, value: Array, stepwise: bool) -> Array:
+        """Return this place in a run's result for the tensor: steps first, then the iterations of the loops around it."""
+        tensor = self.tensor
+        if stepwise:
+            value = value[tensor.step or 0]
+        for level in tensor.levels:
+            if level.attribute == "body":
+                value = value[level.trip]
+        if self.parts == 1:
+            return value
+        size = value.shape[self.axis] // self.parts
+        return value[(slice(None),) * self.axis + (slice(self.part * size, (self.part + 1) * size),)]
+
+
+class Locator:
+    """Places of nodes; those of one step are searched in tensors of that step, then in those over the whole sequence."""
+
+    def __init__(self, pool: NodePool, steps: int) -> None:
+        self._pool = pool
+        self._steps = steps
+        self._tensors: dict[int, Tensor] = {}
+        self._by_size: dict[int, list[tuple[Node, Tensor]]] = {}
+        for id_, tensor in pool.tensors.items():
+            if any(not level.node for level in tensor.levels):
+                continue
+            node = pool.nodes[id_]
+            self._tensors.setdefault(_plain(node).id, tensor)
+            self._by_size.setdefault(math.prod(node.shape), []).append((node, tensor))
+        self._last: tuple[Node, Tensor, int, int] | None = None
+        self._tries = _TRIES
+
+    def find(self, node: Node, t: int) -> TensorPlace | None:
+        """Return the place of `node`, the value of step `t`, in the file; None if there is none."""
+        tensor = self._tensors.get(_plain(node).id)
+        if tensor is not None:
+            return TensorPlace(tensor)
+        last = [] if self._last is None else [self._last]
+        stacked = (
+            (n, at, axis, d)
+            for n, at in self._by_size.get(math.prod(node.shape) * self._steps, ())
+            for axis in range(len(n.shape))
+            for d in _MOVES
+        )
+        for source, at, axis, moved in chain(last, stacked):
+            if self._tries == 0:
+                break
+            self._tries -= 1
+            fits = source.shape[axis] % self._steps == 0 and 0 <= t + moved < self._steps
+            if fits and self._is_piece(source, axis, t + moved, node):
+                self._last = (source, at, axis, moved)
+                return TensorPlace(at, axis, t + moved, self._steps)
+        return None
+
+    def _is_piece(self, source: Node, axis: int, t: int, node: Node) -> bool:
+        size = source.shape[axis] // self._steps
+        try:
+            return _plain(shaping.cut(self._pool, source, axis, t * size, size)) is _plain(node)
+        except OnnxError:
+            return False
+
+
+def _plain(node: Node) -> Node:
+    return node.inputs[0] if node.op == "reshape" else node

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from snnc.compiler.ir.arrays.sparse import to_linear
+from snnc.compiler.ir.arrays.windows import Windows, windows_of
 from snnc.compiler.ir.graph import (
     Add,
     Concat,
@@ -26,7 +29,6 @@ from snnc.compiler.ir.graph import (
 from snnc.compiler.ir.shapes import reduced_axes, sliced_axis
 from snnc.frontends.onnx.writer.builder import Builder, StepTensor
 from snnc.frontends.onnx.writer.errors import NoOnnxFormError
-from snnc.frontends.onnx.writer.windows import print_conv, print_pool
 
 _REDUCTIONS: Final[Mapping[str, str]] = {"sum": "ReduceSum", "mean": "ReduceMean", "max": "ReduceMax", "min": "ReduceMin"}
 
@@ -61,46 +63,98 @@ def print_operation(to: Builder, name: str, operation: Operation, given: list[St
         case Pool():
             made = print_pool(to, name, operation, first)
         case Scale(weight=weight, bias=bias):
-            made = to.node("Mul", first.name, to.constants.own(weight, name, "weight"), wanted=name)
+            made = to.node("Mul", first.name, to.constants.field_array(weight, name, "weight"), hint=name)
             if bias is not None:
-                made = to.node("Add", made, to.constants.own(bias, name, "bias"), wanted=name)
+                made = to.node("Add", made, to.constants.field_array(bias, name, "bias"), hint=name)
         case OneToOne(weight=None) | Flatten() | Reshape():
             return to.shaped(first, shape)
         case OneToOne(weight=weight) if weight is not None:
             inner = to.shaped(first, weight.shape) if weight.ndim else first
-            product = to.node("Mul", inner.name, to.constants.own(weight, name, "weight"), wanted=name)
+            product = to.node("Mul", inner.name, to.constants.field_array(weight, name, "weight"), hint=name)
             return to.shaped(StepTensor(product, inner.shape), shape)
         case Add():
             return to.total(given, shape)
         case Concat(axis=axis):
-            made = to.node("Concat", *(v.name for v in given), wanted=name, axis=axis % len(shape) + 1)
+            made = to.node("Concat", *(v.name for v in given), hint=name, axis=axis % len(shape) + 1)
         case Reduce(kind=kind, keepdims=keepdims):
             axes = [axis + 1 for axis in reduced_axes(name, operation, first.shape)]
             made = reduction(to, kind, first.name, axes, keepdims, name)
         case Slice(start=start, stop=stop):
             axis = sliced_axis(name, operation, first.shape) + 1
             bounds = [to.constants.integers([number]) for number in (start, stop, axis)]
-            made = to.node("Slice", first.name, *bounds, wanted=name)
+            made = to.node("Slice", first.name, *bounds, hint=name)
         case Pad(padding=padding):
             around = [0, *(before for before, _ in padding), 0, *(after for _, after in padding)]
-            made = to.node("Pad", first.name, to.constants.integers(around, "around"), wanted=name)
+            made = to.node("Pad", first.name, to.constants.integers(around, "around"), hint=name)
         case _:
             raise NoOnnxFormError(
-                f"{name!r} is a {type(operation).__name__}, which has no counterpart in ONNX; take it out of the network."
+                f"{name!r} is a {type(operation).__name__}, which has no counterpart in ONNX; remove it from the network."
             )
     return StepTensor(made, shape)
 
 
-def reduction(to: Builder, kind: str, value: str, axes: list[int], keepdims: bool, wanted: str) -> str:
-    """Add a sum, mean or maximum over `axes`."""
-    operator = _REDUCTIONS[kind]
+def reduction(to: Builder, kind: str, value: str, axes: list[int], keepdims: bool, hint: str) -> str:
+    """Add a sum, mean, maximum or minimum over `axes`."""
     if kind == "sum":
-        return to.node(operator, value, to.constants.integers(axes), wanted=wanted, keepdims=int(keepdims))
-    return to.node(operator, value, wanted=wanted, axes=axes, keepdims=int(keepdims))
+        return to.node(_REDUCTIONS[kind], value, to.constants.integers(axes), hint=hint, keepdims=int(keepdims))
+    return to.node(_REDUCTIONS[kind], value, hint=hint, axes=axes, keepdims=int(keepdims))
 
 
 def _linear(to: Builder, name: str, operation: Linear, value: StepTensor) -> str:
-    arrays = [to.constants.own(operation.weight, name, "weight")]
+    arrays = [to.constants.field_array(operation.weight, name, "weight")]
     if operation.bias is not None:
-        arrays.append(to.constants.own(operation.bias, name, "bias"))
-    return to.node("Gemm", value.name, *arrays, wanted=name, transB=1)
+        arrays.append(to.constants.field_array(operation.bias, name, "bias"))
+    return to.node("Gemm", value.name, *arrays, hint=name, transB=1)
+
+
+def print_conv(to: Builder, name: str, operation: Conv, value: StepTensor) -> str:
+    """Add a convolution."""
+    windows = windows_of(name, operation, value.shape)
+    arrays = [to.constants.field_array(operation.weight, name, "weight")]
+    if operation.bias is not None:
+        arrays.append(to.constants.field_array(operation.bias, name, "bias"))
+    return to.node("Conv", value.name, *arrays, hint=name, group=operation.groups, dilations=windows.dilation, **_places(windows))
+
+
+def print_pool(to: Builder, name: str, operation: Pool, value: StepTensor) -> str:
+    """Add a pooling; sums, and averages with dilation or a window that sticks out, as a convolution with ones."""
+    windows = windows_of(name, operation, value.shape)
+    if operation.kind == "max":
+        return _print_max(to, name, windows, value.name)
+    plain = set(windows.dilation) == {1} and not any(_overhang(windows))
+    if operation.kind == "average" and plain:
+        return to.node("AveragePool", value.name, hint=name, count_include_pad=int(operation.count_padding), **_places(windows))
+    ones = to.constants.floats(np.ones((windows.channels, 1, *windows.kernel)), f"{name}.window")
+    made = to.node("Conv", value.name, ones, hint=name, group=windows.channels, dilations=windows.dilation, **_places(windows))
+    if operation.kind == "sum":
+        return made
+    counts = windows.taps_inside(operation.count_padding)
+    taps = counts[0] if len(counts) == 1 else counts[0][:, None] * counts[1]
+    return to.node("Div", made, to.constants.floats(taps, f"{name}.taps"), hint=name)
+
+
+def _print_max(to: Builder, name: str, windows: Windows, value: str) -> str:
+    """Add a max pooling; ONNX counts windows that stick out in another way than PyTorch, so what they reach becomes padding."""
+    places = _places(windows)
+    pads = places["pads"]
+    if any(pad >= k for pad, k in zip(pads, windows.kernel * 2, strict=True)):
+        around = np.array([0, 0, *pads[: len(pads) // 2], 0, 0, *pads[len(pads) // 2 :]], np.int64)
+        lowest = to.constants.floats(np.finfo(np.float32).min, f"{name}.lowest")
+        value = to.node("Pad", value, to.constants.integers(around, f"{name}.around"), lowest, hint=f"{name}.padded")
+        places["pads"] = [0] * len(pads)
+    return to.node("MaxPool", value, hint=name, dilations=windows.dilation, **places)
+
+
+def _places(windows: Windows) -> dict[str, Any]:
+    return {"kernel_shape": windows.kernel, "strides": windows.stride, "pads": _pads(windows, _overhang(windows))}
+
+
+def _pads(windows: Windows, overhang: list[int]) -> list[int]:
+    after = [p[1] + more for p, more in zip(windows.padding, overhang, strict=True)]
+    return [*(p[0] for p in windows.padding), *after]
+
+
+def _overhang(windows: Windows) -> list[int]:
+    """The length by which the last window of each dimension extends beyond the padded input."""
+    sizes = zip(windows.size, windows.kernel, windows.stride, windows.padding, windows.dilation, windows.output, strict=True)
+    return [max(0, (count - 1) * s + (k - 1) * d + 1 - n - sum(p)) for n, k, s, p, d, count in sizes]

@@ -1,19 +1,19 @@
-"""ONNX files run by ONNX Runtime, an implementation that shares no code with snnc, for comparison with snnc's results."""
+"""Run ONNX files in ONNX Runtime, which shares no code with snnc, and return inner tensors as well as outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from snnc.compiler.errors import ToolMissingError
 from snnc.compiler.ir.graph import Array, Graph, Input
 from snnc.frontends.onnx.flattening.node import Tensor
 from snnc.frontends.onnx.reading.reader import read_outline
 from snnc.frontends.onnx.writer.errors import RuntimeInputError, RuntimeRefusesError
-from snnc.frontends.onnx.writer.expose import Key, expose
 
 _EXTERNAL: Final = "session.model_external_initializers_file_folder_path"
 
@@ -28,7 +28,7 @@ class RuntimeModel:
     graph
         What snnc read from it: which inputs are data, and where their time axes stand.
     tensors
-        Tensors inside that a run gives beside the outputs, under the names that :attr:`exposed` tells.
+        Inner tensors that a run returns in addition to the outputs, under the names in :attr:`exposed`.
     carried
         Of a single step, the output that continues each state input.
 
@@ -44,7 +44,7 @@ class RuntimeModel:
         try:
             import onnxruntime
         except ImportError:
-            raise ToolMissingError("ONNX Runtime is not installed, and nothing else runs the file; pip install onnxruntime.") from None
+            raise ToolMissingError("ONNX Runtime is not installed, and snnc needs it to run the file; pip install onnxruntime.") from None
         settings = onnxruntime.SessionOptions()
         settings.log_severity_level = 4
         settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -53,16 +53,16 @@ class RuntimeModel:
         self.exposed: Mapping[Key, str] = {}
         try:
             source: str | bytes = str(path)
-            own: set[str] | None = None
+            original: set[str] | None = None
             if tensors:
                 settings.add_session_config_entry(_EXTERNAL, str(path.resolve().parent))
-                source, own, self.exposed = _with_outputs(path, tensors)
+                source, original, self.exposed = _with_outputs(path, tensors)
             self._session = onnxruntime.InferenceSession(source, settings, providers=["CPUExecutionProvider"])
         except Exception as error:  # the bindings raise classes of their own
             raise RuntimeRefusesError(f"ONNX Runtime does not load {str(path)!r}: {_first_line(error)}") from None
         self.shapes: dict[str, list[int | str | None]] = {i.name: list(i.shape) for i in self._session.get_inputs()}
         self._fetched: list[str] = [o.name for o in self._session.get_outputs()]
-        hidden = set() if own is None else set(self._fetched) - own
+        hidden = set() if original is None else set(self._fetched) - original
         self.outputs: list[str] = [name for name in self._fetched if name not in hidden]
         self.data: dict[str, Input] = dict(graph.of_type(Input))
         self.states = [name for name in self.shapes if name not in self.data]
@@ -101,7 +101,7 @@ class RuntimeModel:
         rows: list[dict[str, Array]] = []
         lost = [name for name in self.states if name not in self._carried]
         if lost:
-            raise RuntimeInputError(f"no output of the file carries the state {', '.join(lost)} on, so its steps cannot be run one by one.")
+            raise RuntimeInputError(f"no output of the file continues the state {', '.join(lost)}, so its steps cannot be run one by one.")
         for t in range(lengths.pop()):
             now = {name: a if (axis := times[name]) is None else np.take(a, t, axis) for name, a in feeds.items()}
             found = self._call({**now, **states})
@@ -113,16 +113,18 @@ class RuntimeModel:
         return [size if isinstance(size, int) else batch for size in self.shapes[name]]
 
     def _call(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """Run the file once."""
         for name, array in feeds.items():
-            wanted = self.shapes.get(name)
-            if wanted is None:
+            declared = self.shapes.get(name)
+            if declared is None:
                 raise RuntimeInputError(f"the file has no input {name!r}; it has {', '.join(self.shapes)}.")
-            check_shape(name, array.shape, wanted)
+            check_shape(name, array.shape, declared)
         try:
             values = self._session.run(self._fetched, dict(feeds))
         except Exception as error:  # the binding raises classes of its own
             raise RuntimeRefusesError(
-                f"ONNX Runtime fails on the file: {_first_line(error)} (A file may need other numbers of samples or steps than it says.)"
+                f"ONNX Runtime fails on the file: {_first_line(error)} (A file may need other numbers of samples or "
+                f"steps than it declares.)"
             ) from None
         return dict(zip(self._fetched, map(np.asarray, values), strict=True))
 
@@ -140,7 +142,7 @@ def check_names(inputs: Iterable[str], arrays: Iterable[str]) -> None:
         raise RuntimeInputError(f"the data lack {', '.join(missing)}; the model takes {', '.join(inputs)}.")
 
 
-def check_shape(name: str, shape: Sequence[int], wanted: Sequence[int | str | None]) -> None:
+def check_shape(name: str, shape: Sequence[int], declared: Sequence[int | str | None]) -> None:
     """Compare the shape of an array with that of a file's input; what is not a number is open.
 
     Raises
@@ -148,17 +150,105 @@ def check_shape(name: str, shape: Sequence[int], wanted: Sequence[int | str | No
     RuntimeInputError
         They differ.
     """
-    if len(shape) != len(wanted) or any(isinstance(w, int) and w != n for n, w in zip(shape, wanted, strict=True)):
-        raise RuntimeInputError(f"the file takes {name!r} as {list(wanted)}, and it is given {list(shape)}; give that shape.")
+    if len(shape) != len(declared) or any(isinstance(w, int) and w != n for n, w in zip(shape, declared, strict=True)):
+        raise RuntimeInputError(f"the file takes {name!r} as {list(declared)}, but got {list(shape)}; use the file's shape.")
 
 
 def _with_outputs(path: Path, tensors: Sequence[Tensor]) -> tuple[bytes, set[str], dict[Key, str]]:
     """Return the file with more outputs, the names of its own, and those of the tensors; external data stay where they are."""
     model = read_outline(path)
-    own = {o.name for o in model.graph.output}
+    original = {o.name for o in model.graph.output}
     exposed = expose(model, tensors)
-    return model.SerializeToString(), own, exposed
+    return model.SerializeToString(), original, exposed
 
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+GraphPath: TypeAlias = tuple[tuple[str, str], ...]
+"""Nodes, each by one of its outputs, and the attributes whose graphs are nested."""
+Key: TypeAlias = tuple[str, GraphPath]
+"""A tensor without time: its name, and the graph that computes it."""
+_OTHER_BRANCH: Final = {"then_branch": "else_branch", "else_branch": "then_branch"}
+
+
+def key_of(tensor: Tensor) -> Key:
+    """Return what all trips of a loop and all steps share."""
+    return tensor.name, tuple((level.node, level.attribute) for level in tensor.levels)
+
+
+def expose(model: ModelProto, tensors: Iterable[Tensor]) -> dict[Key, str]:
+    """Add tensors to the outputs of `model`, in place; return the name of each output.
+
+    What a body of ``Loop`` or ``Scan`` computes is stacked over the trips along a first axis, for each loop around it.
+    """
+    exposer = _Exposer(model.graph)
+    return {key: exposer.output(key) for key in dict.fromkeys(map(key_of, tensors))}
+
+
+class _Exposer:
+    def __init__(self, graph: GraphProto) -> None:
+        self._graph = graph
+        self._outputs = {o.name for o in graph.output}
+        self._makers: dict[GraphPath, Mapping[str, NodeProto]] = {}
+        self._count = 0
+        self._prefix = "hidden"
+        while any(name.startswith(self._prefix) for name in _names(graph)):
+            self._prefix += "_"
+
+    def output(self, key: Key) -> str:
+        """Return the output that `key` is, a new one where it is none yet."""
+        name = self._lift(self._graph, key[0], key[1], ())
+        if name not in self._outputs:
+            self._outputs.add(name)
+            self._graph.output.append(ValueInfoProto(name=name))
+        return name
+
+    def _lift(self, graph: GraphProto, name: str, path: GraphPath, above: GraphPath) -> str:
+        """Return the name that the tensor, or the stack of its trips, has in `graph`."""
+        if not path:
+            return name
+        (maker, attribute), rest = path[0], path[1:]
+        node = self._node(graph, maker, above)
+        body = _graph_of(node, attribute)
+        inner = self._lift(body, name, rest, (*above, path[0]))
+        before = len(body.output) - (node.op_type == "Loop")
+        self._add(body, helper.make_node("Cast", [inner], [self._fresh()], to=TensorProto.FLOAT))
+        if node.op_type == "If":
+            zero = helper.make_tensor("zero", TensorProto.FLOAT, [], [0.0])
+            self._add(_graph_of(node, _OTHER_BRANCH[attribute]), helper.make_node("Constant", [], [self._fresh()], value=zero))
+        for a in node.attribute:
+            if a.name in ("scan_output_axes", "scan_output_directions"):
+                a.ints.append(0)
+        node.output.extend([""] * (before - len(node.output)))
+        node.output.append(self._fresh())
+        return str(node.output[-1])
+
+    def _add(self, body: GraphProto, node: NodeProto) -> None:
+        body.node.append(node)
+        body.output.append(helper.make_tensor_value_info(node.output[0], TensorProto.FLOAT, None))
+
+    def _node(self, graph: GraphProto, output: str, at: GraphPath) -> NodeProto:
+        if at not in self._makers:
+            self._makers[at] = {name: node for node in graph.node for name in node.output if name}
+        return self._makers[at][output]
+
+    def _fresh(self) -> str:
+        self._count += 1
+        return f"{self._prefix}{self._count}"
+
+
+def _graph_of(node: NodeProto, attribute: str) -> GraphProto:
+    found: GraphProto = next(a.g for a in node.attribute if a.name == attribute and a.type == AttributeProto.GRAPH)
+    return found
+
+
+def _names(graph: GraphProto) -> Iterable[str]:
+    yield from (i.name for i in graph.input)
+    yield from (t.name for t in graph.initializer)
+    for node in graph.node:
+        yield from node.output
+        for a in node.attribute:
+            if a.type == AttributeProto.GRAPH:
+                yield from _names(a.g)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-import networkx as nx
 import numpy as np
 from onnx import helper
 
 from snnc.compiler.ir.graph import Array, Edge, Graph, Input, Output, Population, Shape
 from snnc.compiler.ir.shapes import PortMap
 from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.frontends.common.execute import step_order
 from snnc.frontends.onnx.writer.builder import Builder, StepTensor
-from snnc.frontends.onnx.writer.equations import NodePlaces, print_expression
-from snnc.frontends.onnx.writer.functions import DOMAIN, NeuronFunction
+from snnc.frontends.onnx.writer.equations import DOMAIN, NeuronFunction, NodePlaces, print_expression
 from snnc.frontends.onnx.writer.operations import print_operation
 
 
@@ -77,7 +76,7 @@ class ScanBody:
     def write(self) -> None:
         """Add all nodes of the step; afterwards `carried` are its variables and `results` what each Output records."""
         self.lines.update(self._delay_lines())
-        for name in _order(self.graph):
+        for name in step_order(self.graph):
             operation = self.graph.operation(name)
             match operation:
                 case Input():
@@ -96,7 +95,7 @@ class ScanBody:
         """Name of the vector [B, *shape] in the main graph."""
         if not shape:
             return self.batch
-        return self.main.node("Concat", self.batch, self.main.constants.integers(shape, "shape"), wanted="full_shape", axis=0)
+        return self.main.node("Concat", self.batch, self.main.constants.integers(shape, "shape"), hint="full_shape", axis=0)
 
     def _read(self, edge: Edge) -> StepTensor:
         if edge.delay == 0:
@@ -122,47 +121,48 @@ class ScanBody:
                 start = self.starts.get(key) or self._expanded(first, line[0].shape, f"{key[0]}.{key[1]}.start")
             source = self.values[key]
             for late in line:
-                result = self.body.node("Identity", source.name, wanted=f"{late.name}_next")
+                result = self.body.node("Identity", source.name, hint=f"{late.name}_next")
                 self.carried.append(LoopVariable(late.name, start, result, late.shape))
                 source = late
 
-    def _expanded(self, value: Array, shape: Shape, wanted: str, home: tuple[str, str] | None = None) -> str:
+    def _expanded(self, value: Array, shape: Shape, hint: str, home: tuple[str, str] | None = None) -> str:
         """Name of `value`, the field `home` of the graph, for every sample, in the main graph."""
         number = self.main.constants.floats(value, "number")
         if home is not None:
-            self.main.constants.homes[home] = number
-        return self.main.node("Expand", number, self.full_shape(shape), wanted=wanted)
+            self.main.constants.fields[home] = number
+        return self.main.node("Expand", number, self.full_shape(shape), hint=hint)
 
     def _population(self, name: str, population: Population) -> None:
+        """Add the nodes of one population, and its states as variables of the loop."""
         model, shape = population.model, population.shape
         states = {state: StepTensor(self.body.names.fresh(f"{name}.{state}"), shape) for state in model.states}
         scope = {**states, **self._parameters(name, population)}
         for port in model.inputs:
-            arriving = [self._read(edge) for edge in self.graph.incoming(name, port)]
-            scope[port] = self.body.total(arriving, shape)
+            incoming = [self._read(edge) for edge in self.graph.incoming(name, port)]
+            scope[port] = self.body.total(incoming, shape)
         neuron = next((function for known, function in self.neurons if known == model), None)
         found = self._equations(name, population, scope) if neuron is None else self._call(name, neuron, population, scope)
         for target, value in found.items():
-            self.values[name, target] = value if value.full else self._spread(value, shape)
+            self.values[name, target] = value if value.batched else self._spread(value, shape)
         for state in model.states:
             first = population.before(state)
             start = self.starts.get((name, state)) or self._expanded(first, shape, f"{name}.{state}.start", (name, f"initial.{state}"))
-            result = self.body.node("Identity", self.values[name, state].name, wanted=f"{name}.{state}_next")
+            result = self.body.node("Identity", self.values[name, state].name, hint=f"{name}.{state}_next")
             self.carried.append(LoopVariable(states[state].name, start, result, shape))
 
     def _parameters(self, name: str, population: Population) -> dict[str, StepTensor]:
         found = {}
         for parameter, default in population.model.parameters.items():
             array = np.asarray(population.parameters.get(parameter, default))
-            found[parameter] = StepTensor(self.body.constants.own(array, name, f"parameters.{parameter}"), array.shape, False)
+            found[parameter] = StepTensor(self.body.constants.field_array(array, name, f"parameters.{parameter}"), array.shape, False)
         return found
 
     def _equations(self, name: str, population: Population, scope: dict[str, StepTensor]) -> dict[str, StepTensor]:
         """Add the equations as operators, and return all that they assign."""
         model = population.model
         for assignment in model.equations:
-            wanted = f"{name}.{assignment.target}"
-            scope[assignment.target] = print_expression(NodePlaces(self.main, self.body), assignment.value, scope, population.shape, wanted)
+            hint = f"{name}.{assignment.target}"
+            scope[assignment.target] = print_expression(NodePlaces(self.main, self.body), assignment.value, scope, population.shape, hint)
         return {target: scope[target] for target in dict.fromkeys([*model.states, *(a.target for a in model.equations)])}
 
     def _call(self, name: str, neuron: NeuronFunction, population: Population, scope: dict[str, StepTensor]) -> dict[str, StepTensor]:
@@ -173,13 +173,5 @@ class ScanBody:
         return {r: StepTensor(value, population.shape, r not in neuron.narrow) for r, value in results.items()}
 
     def _spread(self, value: StepTensor, shape: Shape) -> StepTensor:
-        spread = self.body.node("Expand", value.name, self.full_shape(shape), wanted=f"{value.name}_spread")
-        return replace(value, name=spread, shape=shape, full=True, truth=None)
-
-
-def _order(graph: Graph) -> list[str]:
-    rank = {name: number for number, name in enumerate(graph.names)}
-    immediate: nx.DiGraph[str] = nx.DiGraph()
-    immediate.add_nodes_from(graph.names)
-    immediate.add_edges_from((e.source, e.target) for e in graph.edges if e.delay == 0)
-    return list(nx.lexicographical_topological_sort(immediate, key=rank.__getitem__))
+        spread = self.body.node("Expand", value.name, self.full_shape(shape), hint=f"{value.name}_spread")
+        return replace(value, name=spread, shape=shape, batched=True, truth=None)

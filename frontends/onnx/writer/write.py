@@ -11,11 +11,11 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 from snnc.compiler.ir.graph import FileLayout, Graph, Input, Output, Population, Shape, StateRef
 from snnc.compiler.ir.verify import verify
 from snnc.frontends.common.notes import KEY, describe
-from snnc.frontends.onnx.reading.structure import structure
+from snnc.frontends.onnx.reading.reader import structure
 from snnc.frontends.onnx.writer.builder import Builder, Constants, Names, StepTensor
+from snnc.frontends.onnx.writer.equations import DOMAIN, DOMAIN_VERSION, neuron_functions
 from snnc.frontends.onnx.writer.errors import NameClashError, OpenTimeError, UnknownFormError
 from snnc.frontends.onnx.writer.files import INSIDE, save
-from snnc.frontends.onnx.writer.functions import DOMAIN, DOMAIN_VERSION, neuron_functions
 from snnc.frontends.onnx.writer.operations import reduction
 from snnc.frontends.onnx.writer.step import ScanBody
 
@@ -59,7 +59,7 @@ def write_onnx(graph: Graph, path: str | Path, *, form: Form = "plain", states: 
         The network is wrong.
     """
     if form not in get_args(Form):
-        raise UnknownFormError(f"the form {form!r} is not known; it is one of {', '.join(get_args(Form))}.")
+        raise UnknownFormError(f"the form {form!r} is unknown; choose one of {', '.join(get_args(Form))}.")
     if states:
         graph = graph.copy()
         known = set(graph.state_inputs.values())
@@ -134,7 +134,7 @@ class _Writer:
         for (name, port), value in step.values.items():
             if isinstance(self.graph.operation(name), Population):
                 values.setdefault(name, {})[port] = value.name
-        return describe(self.graph, lambda *home: self.constants.homes.get(home), self.constants.arrays.get, values, digest)
+        return describe(self.graph, lambda *home: self.constants.fields.get(home), self.constants.arrays.get, values, digest)
 
     # ---- what goes in ------------------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class _Writer:
         for name, operation in self.inputs.items():
             axis = operation.layout.batch_axis
             if axis is not None:
-                return self.main.node("Shape", name, wanted="batch", start=axis, end=axis + 1)
+                return self.main.node("Shape", name, hint="batch", start=axis, end=axis + 1)
         return self.constants.integers([1], "batch")
 
     def _input(self, name: str, now: str | None, batch: str) -> StepTensor:
@@ -150,22 +150,22 @@ class _Writer:
         operation, layout = self.inputs[name], self.inputs[name].layout
         to, value = (self.main, name) if now is None else (self.body, now)
         if layout.batch_axis is None:
-            value = to.node("Unsqueeze", value, self.constants.integers([0]), wanted=f"{name}.batched")
+            value = to.node("Unsqueeze", value, self.constants.integers([0]), hint=f"{name}.batched")
             if self.batched:
                 shape = self.constants.integers(operation.shape, "shape")
-                full = self.main.node("Concat", batch, shape, wanted="full_shape", axis=0) if operation.shape else batch
-                value = to.node("Expand", value, full, wanted=f"{name}.batched")
+                full = self.main.node("Concat", batch, shape, hint="full_shape", axis=0) if operation.shape else batch
+                value = to.node("Expand", value, full, hint=f"{name}.batched")
             return StepTensor(value, operation.shape)
         at = _batch_place(layout)
         if at:
             order = [at, *(axis for axis in range(len(operation.shape) + 1) if axis != at)]
-            value = to.node("Transpose", value, wanted=f"{name}.batch_first", perm=order)
+            value = to.node("Transpose", value, hint=f"{name}.batch_first", perm=order)
         return StepTensor(value, operation.shape)
 
     def _starts(self) -> dict[tuple[str, str], str]:
         found = {}
         for name, ref in self.graph.state_inputs.items():
-            first = name if self.batched else self.main.node("Unsqueeze", name, self.constants.integers([0]), wanted=f"{name}.batched")
+            first = name if self.batched else self.main.node("Unsqueeze", name, self.constants.integers([0]), hint=f"{name}.batched")
             found[ref.node, ref.name] = first
         return found
 
@@ -182,13 +182,13 @@ class _Writer:
         time = layout.time_axis or 0 if operation.readout == "all" else 0
         result = value.name
         if not self.batched and layout.batch_axis is None:
-            result = self.body.node("Squeeze", result, self.constants.integers([0]), wanted=f"{name}.now")
+            result = self.body.node("Squeeze", result, self.constants.integers([0]), hint=f"{name}.now")
         elif (at := self._batch_of(operation)) > 0:
             order = [*range(1, at + 1), 0, *range(at + 1, rank)]
-            result = self.body.node("Transpose", result, wanted=f"{name}.now", perm=order)
+            result = self.body.node("Transpose", result, hint=f"{name}.now", perm=order)
         if layout.batch_axis is None and self.batched:
             time = 0
-        return _Recorded(name, self.body.node("Identity", result, wanted=f"{name}.step"), value, time)
+        return _Recorded(name, self.body.node("Identity", result, hint=f"{name}.step"), value, time)
 
     def _batch_of(self, operation: Output) -> int:
         """Position of the batch axis in one step of an output."""
@@ -256,16 +256,12 @@ class _Writer:
         if operation.start or operation.stop is not None:
             stop = 2**31 - 1 if operation.stop is None else operation.stop
             bounds = [self.constants.integers([n]) for n in (operation.start, stop, recorded.time)]
-            steps = self.main.node("Slice", steps, *bounds, out=name if readout == "all" else None, wanted=f"{name}.window")
+            steps = self.main.node("Slice", steps, *bounds, out=name if readout == "all" else None, hint=f"{name}.window")
         if readout == "last":
             self.main.node("Gather", steps, self.constants.integers(-1, "last"), out=name, axis=0)
         elif readout != "all":
-            self._named(reduction(self.main, readout, steps, [0], False, f"{name}.{readout}"), name)
-
-    def _named(self, value: str, name: str) -> None:
-        """Give the last node's output the name of a result."""
-        self.main.nodes[-1].output[0] = name
-        assert value != name
+            reduction(self.main, readout, steps, [0], False, f"{name}.{readout}")
+            self.main.nodes[-1].output[0] = name
 
     def _dims(self, shape: Shape, layout: FileLayout, step: bool = False) -> list[int | str]:
         dims: list[int | str] = list(shape)

@@ -284,7 +284,7 @@ def single(session, names, feeds, graph, known, rng):
     """Run a single step four times with its states fed back, as the importer says that they pair."""
     from snnc.compiler.ir.arrays.array_parts import apart
 
-    text = next(a for a in graph.assumptions if "states are carried on as" in a).split(" as ")[-1].rstrip(".")
+    text = next(a for a in graph.assumptions if "states continue as" in a).split(" as ")[-1].rstrip(".")
     pairs = dict(p.split(" -> ") for p in text.split(", "))
     buffers = [n for n in pairs if any(a.startswith(f"The buffer '{n}' ") for a in graph.assumptions)]
     states = {n: np.zeros_like(feeds[n]) if n in buffers else feeds[n] for n in pairs}

@@ -110,7 +110,7 @@ def test_a_module_says_itself_what_it_detaches(cut):
 @pytest.mark.filterwarnings("ignore")
 def test_rules_that_do_not_fit_are_refused(tmp_path):
     path = exported(Fed(()), tmp_path / "net.onnx")
-    with pytest.raises(DetachError, match=r"SNNC-E270: detach='some' is not known; it is one of 'reset', 'none', 'all'"):
+    with pytest.raises(DetachError, match=r"SNNC-E270: detach='some' is unknown; choose one of 'reset', 'none', 'all'"):
         snnc.load(path, detach="some")
     network = snnc.Sequential(4, snnc.Dense(3), snnc.LIF())
     with pytest.raises(DetachError, match=r"SNNC-E270: detach is 'none' \(--detach\), for model files; the network"):

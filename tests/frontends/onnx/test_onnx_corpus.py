@@ -186,9 +186,9 @@ def test_snntorch_neurons_keep_snntorch_states_and_detach_their_resets(name):
 
 
 def test_what_was_taken_for_granted_is_said():
-    said = " ".join(load(path_of("snntorch_step_leaky2_dyn")).assumptions)
-    assert "mem1 -> mem1_out, mem2 -> mem2_out" in said
-    assert "'N' dynamic" in " ".join(load(path_of("sj14_lif_dynT_m_ts")).assumptions)
+    notes = " ".join(load(path_of("snntorch_step_leaky2_dyn")).assumptions)
+    assert "mem1 -> mem1_out, mem2 -> mem2_out" in notes
+    assert "'N' as dynamic" in " ".join(load(path_of("sj14_lif_dynT_m_ts")).assumptions)
 
 
 def test_a_spiking_population_without_state_is_warned_of(tmp_path):

@@ -42,7 +42,7 @@ def test_a_missing_file(tmp_path):
 
 def test_a_file_that_is_no_model(tmp_path):
     (tmp_path / "m.onnx").write_text("hello")
-    refused(tmp_path / "m.onnx", errors.UnreadableFileError, "no ONNX model")
+    refused(tmp_path / "m.onnx", errors.UnreadableFileError, "not an ONNX model")
 
 
 def test_an_old_opset(tmp_path):
@@ -178,13 +178,13 @@ def test_batch_normalisation_in_training_mode(tmp_path):
 def test_a_switch_that_is_neither_on_nor_off(tmp_path):
     f = File()
     f("ReduceMean", "x", keepdims=4)
-    refused(saved(f, tmp_path), errors.MalformedGraphError, "'keepdims' is 4; it is 0 or 1")
+    refused(saved(f, tmp_path), errors.MalformedGraphError, "'keepdims' is 4; it must be 0 or 1")
 
 
 def test_an_axis_that_is_named_twice(tmp_path):
     f = File()
     f("Unsqueeze", "x", np.array([0, 0]))
-    refused(saved(f, tmp_path), errors.MalformedGraphError, "name one axis twice")
+    refused(saved(f, tmp_path), errors.MalformedGraphError, "list an axis twice")
 
 
 def test_an_index_that_depends_on_data(tmp_path):
@@ -248,7 +248,7 @@ def test_a_readout_that_is_no_summary(tmp_path):
     unrolled(f, lambda t: t)
     f.nodes[-1].output[0] = "stack"
     f("Relu", f("ReduceMax", "stack", axes=[0], keepdims=0))
-    refused(saved(f, tmp_path), errors.ReadoutError, "goes on to compute with the max over the steps")
+    refused(saved(f, tmp_path), errors.ReadoutError, "computes further with the max over the steps")
 
 
 def test_a_readout_over_the_samples_of_a_batch(tmp_path):
@@ -350,10 +350,10 @@ def late_recurrence(path, steps):
     f, zero = File(), np.zeros((2, 3), F)
     current, mem, spike, read, values = zero, zero, zero, zero, []
     for t in range(steps):
-        arriving = f("MatMul", f("Gather", "x", np.array(t), axis=0), np.eye(4, 3, dtype=F))
-        arriving = f("Add", arriving, f("MatMul", spike, 0.5 * np.ones((3, 3), F)))
+        incoming = f("MatMul", f("Gather", "x", np.array(t), axis=0), np.eye(4, 3, dtype=F))
+        incoming = f("Add", incoming, f("MatMul", spike, 0.5 * np.ones((3, 3), F)))
         spike = f("Cast", f("Greater", mem, np.array(0.5, F)), to=1)
-        mem, current = f("Add", f("Mul", 0.9, mem), current), f("Add", f("Mul", 0.8, current), arriving)
+        mem, current = f("Add", f("Mul", 0.9, mem), current), f("Add", f("Mul", 0.8, current), incoming)
         read = f("Add", f("Mul", 0.9, read), spike)
         values.append(read)
     f.stack(values, "y")

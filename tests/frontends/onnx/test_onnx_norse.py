@@ -244,5 +244,5 @@ def test_scattered_writes_are_refused(tmp_path, operator, index, updates, code):
 
 
 def test_writes_that_add_are_refused(tmp_path):
-    with pytest.raises(OnnxError, match=r"SNNC-E210: .* adds to what is there"):
+    with pytest.raises(OnnxError, match=r"SNNC-E210: .* a scatter with a reduction"):
         load_onnx(scatter(tmp_path, "ScatterND", np.array([[1]]), (1, 5), reduction="add"))

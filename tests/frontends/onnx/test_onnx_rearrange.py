@@ -7,7 +7,7 @@ from test_onnx_readouts import compare
 
 from snnc.compiler.ir.graph import Conv, Linear, Pad, Sparse
 from snnc.frontends.onnx.errors import NotYetError, ShapeError, StepGraphError, TimeMixingError, UnsupportedOperatorError
-from snnc.frontends.onnx.flattening.picking import Pick
+from snnc.frontends.onnx.flattening.node import Pick
 from snnc.frontends.onnx.load import load_onnx
 from snnc.frontends.onnx.reroll.rearrange import padding_of
 

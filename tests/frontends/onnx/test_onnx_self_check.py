@@ -13,6 +13,7 @@ from simulate import simulate
 from snnc.compiler.ir.graph import Linear, Population
 from snnc.compiler.neurons.expression import Call, Number, Symbol, transform
 from snnc.frontends.onnx import load as importer
+from snnc.frontends.onnx import recover
 from snnc.frontends.onnx.errors import SelfCheckError, UnforeseenError
 
 CORPUS = Path(__file__).parents[2] / "corpus"
@@ -31,15 +32,15 @@ def network(tmp_path, steps=6):
 
 def spoil(monkeypatch, change):
     """Let the importer write a wrong graph."""
-    right = importer.settle
+    right = recover.graph_of_step
 
-    def settle(*args):
+    def graph_of_step(*args):
         built = right(*args)
         for name in built.graph.names:
             built.graph.nx.nodes[name]["operation"] = change(built.graph.operation(name))
         return built
 
-    monkeypatch.setattr(importer, "settle", settle)
+    monkeypatch.setattr(recover, "graph_of_step", graph_of_step)
 
 
 def wrong_weight(op):
@@ -134,7 +135,7 @@ def test_what_no_check_foresees_is_refused_with_a_code(monkeypatch, tmp_path):
     def broken(*args):
         raise KeyError("lost")
 
-    monkeypatch.setattr(importer, "settle", broken)
+    monkeypatch.setattr(recover, "graph_of_step", broken)
     with pytest.raises(UnforeseenError, match="lost"):
         importer.load_onnx(network(tmp_path))
 

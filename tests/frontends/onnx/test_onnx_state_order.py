@@ -140,9 +140,9 @@ def test_names_decide_where_the_computation_does_not(tmp_path):
 def test_a_guess_by_position_is_said(tmp_path):
     path = saved(tmp_path, alike, 2, (0, 1), (0, 1), ("a", "b"), ("low", "high"))
     graph = check(path, {"a": "low", "b": "high"}, {n: np.full((B, N), 0.25, F) for n in "ab"})
-    said = [a for a in graph.assumptions if "guess" in a]
-    assert len(said) == 1
-    assert "a -> low, b -> high" in said[0]
+    notes = [a for a in graph.assumptions if "guess" in a]
+    assert len(notes) == 1
+    assert "a -> low, b -> high" in notes[0]
 
 
 def test_two_states_that_one_output_alone_could_continue_are_refused(tmp_path):

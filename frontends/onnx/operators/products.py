@@ -1,4 +1,4 @@
-"""Handlers of tensor products: Einsum, and MatMul with constants of more than two axes, as matrix products along axes."""
+"""Handlers of matrix and tensor products (MatMul, Gemm, Einsum) and of reductions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _einsum(call: OperatorCall) -> list[Value]:
     terms, result = _terms(call, text, [len(n.shape) for n in nodes])
     for term, node in zip(terms, nodes, strict=True):
         if len(set(term)) != len(term):
-            raise UnsupportedOperatorError(f"{call.where}: the equation {text!r} reads a diagonal; snnc does not.")
+            raise UnsupportedOperatorError(f"{call.where}: the equation {text!r} reads a diagonal, which snnc does not support.")
         _check_sizes(call, terms, nodes, term, node)
     if len(nodes) > 2:
         raise UnsupportedOperatorError(
@@ -37,7 +37,7 @@ def _einsum(call: OperatorCall) -> list[Value]:
     if a.value is not None:
         a, b, x, y = b, a, y, x
     if b.value is not None:
-        return [contract(call.pool, a, x, b.value, y, result)]
+        return [_contract(call.pool, a, x, b.value, y, result)]
     return [_product(call.pool, a, x, b, y, result)]
 
 
@@ -46,7 +46,7 @@ def _terms(call: OperatorCall, text: str, ranks: list[int]) -> tuple[list[str], 
     left, arrow, result = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
-        raise MalformedGraphError(f"{call.where}: the equation {text!r} names {len(terms)} operands and has {len(ranks)}.")
+        raise MalformedGraphError(f"{call.where}: the equation {text!r} names {len(terms)} operands, but the node has {len(ranks)}.")
     hidden = max((r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True) if "..." in t), default=0)
     free = [c for c in _LETTERS if c not in text][: max(0, hidden)]
     terms = [t.replace("...", "".join(free[len(free) - (r - len(t.replace("...", ""))) :])) for t, r in zip(terms, ranks, strict=True)]
@@ -70,12 +70,12 @@ def _check_sizes(call: OperatorCall, terms: list[str], nodes: list[Node], term: 
                 raise ShapeError(f"{call.where}: the axis '{letter}' has {size} and {n.shape[other.index(letter)]} entries.")
 
 
-def _summed(pool: NodePool, x: Node, letters: str, kept: str) -> tuple[Node, str]:
+def _summed(pool: NodePool, x: Node, letters: str, remaining: str) -> tuple[Node, str]:
     """Sum over the axes that are not kept."""
-    axes = tuple(k for k, c in enumerate(letters) if c not in kept)
+    axes = tuple(k for k, c in enumerate(letters) if c not in remaining)
     if not axes:
         return x, letters
-    return shaping.reduce(pool, x, "sum", axes, False), "".join(c for c in letters if c in kept)
+    return shaping.reduce(pool, x, "sum", axes, False), "".join(c for c in letters if c in remaining)
 
 
 def _arranged(pool: NodePool, x: Node, letters: str, result: str) -> Node:
@@ -89,13 +89,13 @@ def _product(pool: NodePool, a: Node, x: str, b: Node, y: str, result: str) -> N
     both = "".join(dict.fromkeys(x + y))
     wide = []
     for node, letters in ((a, x), (b, y)):
-        own = "".join(c for c in both if c in letters)
-        moved = _arranged(pool, node, letters, own)
-        wide.append(shaping.reshape(pool, moved, tuple(moved.shape[own.index(c)] if c in own else 1 for c in both)))
+        shared = "".join(c for c in both if c in letters)
+        moved = _arranged(pool, node, letters, shared)
+        wide.append(shaping.reshape(pool, moved, tuple(moved.shape[shared.index(c)] if c in shared else 1 for c in both)))
     return _arranged(pool, *_summed(pool, elementwise(pool, "mul", *wide), both, result), result)
 
 
-def contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, result: str) -> Node:
+def _contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, result: str) -> Node:
     """Return ``einsum("letters,axes->result", x, weight)`` for a constant weight.
 
     Axes that both have and the result keeps are blocks, each multiplied by its own part of the weight.
@@ -108,9 +108,9 @@ def contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, re
     inner = [c for c in letters if c in axes and c not in result]
     outer = [c for c in axes if c not in letters]
     if not inner and not outer:
-        own = "".join(c for c in letters if c in axes)
-        shape = tuple(weight.shape[axes.index(c)] if c in own else 1 for c in letters)
-        factor = np.transpose(weight, tuple(axes.index(c) for c in own)).reshape(shape)
+        shared = "".join(c for c in letters if c in axes)
+        shape = tuple(weight.shape[axes.index(c)] if c in shared else 1 for c in letters)
+        factor = np.transpose(weight, tuple(axes.index(c) for c in shared)).reshape(shape)
         return _arranged(pool, elementwise(pool, "mul", x, pool.const(np.ascontiguousarray(factor))), letters, result)
     free = [c for c in letters if c not in axes]
     size = dict(zip(letters, x.shape, strict=True)) | dict(zip(axes, weight.shape, strict=True))
@@ -126,7 +126,7 @@ def contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, re
     parts = []
     stacked = shaping.reshape(pool, x, (count, *middle, columns))
     for k, block in enumerate(ordered.reshape(count, rows, columns)):
-        part = shaping.take(pool, stacked, 0, k) if count > 1 else shaping.drop_axis(pool, stacked, 0)
+        part = shaping.at_index(pool, stacked, 0, k) if count > 1 else shaping.drop_axis(pool, stacked, 0)
         made = shaping.linear(pool, part, pool.const(np.ascontiguousarray(block, np.float32)))
         parts.append(shaping.reshape(pool, made, (1, *made.shape)))
     joined = shaping.concat(pool, tuple(parts), 0)
@@ -134,7 +134,7 @@ def contract(pool: NodePool, x: Node, letters: str, weight: Array, axes: str, re
     return _arranged(pool, spread, "".join([*blocks, *free, *outer]), result)
 
 
-def matmul(call: OperatorCall, a: Node, b: Node) -> Node | None:
+def _tensor_product(call: OperatorCall, a: Node, b: Node) -> Node | None:
     """Return the product of a value with a constant of any number of axes; None if none of them is constant."""
     if (a.value is None) == (b.value is None):
         return None
@@ -159,9 +159,83 @@ def matmul(call: OperatorCall, a: Node, b: Node) -> Node | None:
     if any(c in axes and shape[c] != sizes[c] for c in letters):
         raise ShapeError(f"{call.where}: the shapes {list(left)} and {list(right)} cannot be multiplied.")
     present = "".join(c for c in result if c in letters + axes)
-    made = contract(call.pool, node, letters, value, axes, present)
+    made = _contract(call.pool, node, letters, value, axes, present)
     found = dict(zip(present, made.shape, strict=True))
     return shaping.reshape(call.pool, made, tuple(found.get(c, 1) for c in result))
 
 
-HANDLERS: Final[Mapping[str, Handler]] = {"Einsum": _einsum}
+def _matmul(call: OperatorCall) -> list[Value]:
+    a, b = call.node(0), call.node(1)
+    if b.value is not None and b.value.ndim == 2:
+        return [shaping.linear(call.pool, a, call.pool.derived("T", b, np.transpose))]
+    if a.value is not None and a.value.ndim == 2 and len(b.shape) == 2:
+        flipped = shaping.linear(call.pool, shaping.transpose(call.pool, b, (1, 0)), a)
+        return [shaping.transpose(call.pool, flipped, (1, 0))]
+    product = _tensor_product(call, a, b)
+    if product is not None:
+        return [product]
+    raise UnsupportedOperatorError(
+        f"{call.where}: it multiplies {list(a.shape)} by {list(b.shape)}; snnc reads products of a value with a constant matrix."
+    )
+
+
+def _gemm(call: OperatorCall) -> list[Value]:
+    a, b = call.node(0), call.node(1)
+    if b.value is None and a.value is not None:
+        raise UnsupportedOperatorError(
+            f"{call.where}: it multiplies a constant {list(a.shape)} by values {list(b.shape)} from the left, which mixes the entries of "
+            "their first axis (time, in a parallel spiking neuron); snnc runs step by step. Use a neuron that "
+            "computes one step at a time, or "
+            "export one step."
+        )
+    if b.value is None or len(b.shape) != 2 or len(a.shape) != 2:
+        raise UnsupportedOperatorError(f"{call.where}: snnc reads Gemm of a matrix with a constant matrix.")
+    if call.flag("transA"):
+        a = shaping.transpose(call.pool, a, (1, 0))
+    alpha, beta = float(call.attribute("alpha", 1.0)), float(call.attribute("beta", 1.0))
+    w = b if call.flag("transB") else call.pool.derived("T", b, np.transpose)
+    if alpha != 1.0:
+        w = call.pool.derived(f"*{alpha!r}", w, lambda array: np.float32(alpha) * array)
+    if not call.has(2):
+        return [shaping.linear(call.pool, a, w)]
+    c = call.node(2)
+    if c.value is None:
+        product = shaping.linear(call.pool, a, w)
+        scaled = c if beta == 1.0 else elementwise(call.pool, "mul", c, call.pool.const(np.array(beta, np.float32)))
+        return [elementwise(call.pool, "add", product, scaled)]
+    bias = c.value if beta == 1.0 else np.float32(beta) * c.value
+    if bias is c.value and bias.shape == (w.shape[0],):
+        return [shaping.linear(call.pool, a, w, c)]
+    if bias.ndim == 2 and bias.shape[0] == 1:
+        bias = bias[0]
+    if bias.ndim == 0 or bias.shape == (1,):
+        bias = np.broadcast_to(bias.reshape(-1), (w.shape[0],))
+    if bias.shape != (w.shape[0],):
+        raise ShapeError(f"{call.where}: a bias of shape {list(c.shape)} for {w.shape[0]} outputs.")
+    return [shaping.linear(call.pool, a, w, call.pool.const(bias))]
+
+
+def _reduce(call: OperatorCall) -> list[Value]:
+    x = call.node(0)
+    axes = call.axes(len(x.shape), 1)
+    if axes is None or (not axes and not call.flag("noop_with_empty_axes")):
+        axes = tuple(range(len(x.shape)))
+    kind = call.operation.op.removeprefix("Reduce").lower()
+    return [shaping.reduce(call.pool, x, kind, tuple(sorted(axes)), call.flag("keepdims", 1))]
+
+
+def _mean(call: OperatorCall) -> list[Value]:
+    nodes = call.nodes()
+    total: Node = nodes[0]
+    for n in nodes[1:]:
+        total = elementwise(call.pool, "add", total, n)
+    return [elementwise(call.pool, "div", total, call.pool.const(np.array(len(nodes), np.float32)))]
+
+
+HANDLERS: Final[Mapping[str, Handler]] = {
+    "Einsum": _einsum,
+    "MatMul": _matmul,
+    "Gemm": _gemm,
+    "Mean": _mean,
+    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin"), _reduce),
+}

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from copy import copy
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Final
 
-from snnc.compiler.ir.graph import Shape
 from snnc.frontends.onnx.errors import InitialStateError, StepGraphError
 from snnc.frontends.onnx.proof.traces import Built
-from snnc.frontends.onnx.recovery.build import BuildPlan, build, visible_classes
-from snnc.frontends.onnx.recovery.detaching import Detach
+from snnc.frontends.onnx.recovery.build import BuildPlan, FileFacts, build, visible_classes
 from snnc.frontends.onnx.recovery.grouping import grouping
 from snnc.frontends.onnx.recovery.initial import find_start
 from snnc.frontends.onnx.recovery.states import states_of
-from snnc.frontends.onnx.reroll.postpone import postponed
-from snnc.frontends.onnx.reroll.retime import shift
-from snnc.frontends.onnx.reroll.roll import Const, InputRef, Ref, StepClass
+from snnc.frontends.onnx.reroll.retime import postponed, shift
+from snnc.frontends.onnx.reroll.roll import Const, InputRef, Ref, StepClass, delayed
 from snnc.frontends.onnx.reroll.step import RecoveredStep
 
 _MAX_LATE_PRODUCTS: Final = 4
@@ -26,13 +21,11 @@ _MAX_SEARCHES: Final = 2
 _REARRANGES: Final = frozenset({"reshape", "transpose", "slice", "expand", "pick"})
 
 
-def settle(
-    title: str, step: RecoveredStep, shapes: Mapping[str, Shape], steps: int | None, names: set[str], detach: Detach | None
-) -> Built:
+def graph_of_step(step: RecoveredStep, file: FileFacts) -> Built:
     """Return the graph of a step.
 
     A matrix product of late values is tried as it stands (the delay is before it, so that it sees zeros before step
-    0) and, where the first steps say otherwise, with the delay behind it (so that nothing at all arrives in step 0). Initial states
+    0) and, where the first steps say otherwise, with the delay after it (so that nothing arrives in step 0). Initial states
     that the file shows are tried first, others are searched for last.
 
     Raises
@@ -43,17 +36,16 @@ def settle(
         The populations need one another in the same step.
     """
     try:
-        return _settled(title, step, shapes, steps, names, detach)
+        return _graph_of(step, file)
     except StepGraphError:
         later = postponed(step)
         if later is None:
             raise
-        return _settled(title, later, shapes, steps, names, detach)
+        return _graph_of(later, file)
 
 
-def _settled(
-    title: str, step: RecoveredStep, shapes: Mapping[str, Shape], steps: int | None, names: set[str], detach: Detach | None
-) -> Built:
+def _graph_of(step: RecoveredStep, file: FileFacts) -> Built:
+    """Try the places of delays, then the search for initial states, until one explains the file."""
     failure: InitialStateError | None = None
     step = _products_late(step)
     trials = [(t, False) for t in _trials(step)]
@@ -66,7 +58,7 @@ def _settled(
         except InitialStateError as error:
             failure = failure or error
             continue
-        return build(BuildPlan(title, trial, groups, states, start, shapes, steps, names, visible, detach))
+        return build(BuildPlan(file, trial, groups, states, start, visible))
     raise failure or InitialStateError("no initial state explains the file's first steps.")
 
 
@@ -81,21 +73,23 @@ def _trials(step: RecoveredStep) -> Iterator[RecoveredStep]:
 def _products_late(step: RecoveredStep) -> RecoveredStep:
     """Put the delays around matrix products before them."""
     chosen = {
-        c: d for c in step.live() if step.classes[c].op in ("linear", "conv") and (d := _use_delay(step, [c, *_bias_of(step.classes, c)]))
+        c: d
+        for c in step.live()
+        if step.classes[c].op in ("linear", "conv") and (d := _least_use_delay(step, [c, *_bias_of(step.classes, c)]))
     }
     for cls, delay in chosen.items():
         step = _moved(step, (cls,), -delay)
     return step
 
 
-def _use_delay(step: RecoveredStep, chain: list[int]) -> int:
+def _least_use_delay(step: RecoveredStep, chain: list[int]) -> int:
     if any(isinstance(r.value, Ref) and r.value.cls in chain for r in step.results):
         return 0
     uses = [o.delay for c in step.classes if c.id not in chain for o in c.operands if isinstance(o, Ref) and o.cls == chain[-1]]
     return min(uses, default=0)
 
 
-def _way(classes: list[StepClass], cls: int) -> list[int]:
+def _moves_before(classes: list[StepClass], cls: int) -> list[int]:
     """Return the classes that only rearrange, in the same step, what a class reads; the nearest first."""
     found: list[int] = []
     operand = classes[cls].operands[0]
@@ -106,37 +100,34 @@ def _way(classes: list[StepClass], cls: int) -> list[int]:
 
 
 def _delay(step: RecoveredStep, cls: int) -> int:
-    operand = step.classes[[cls, *_way(step.classes, cls)][-1]].operands[0]
+    operand = step.classes[[cls, *_moves_before(step.classes, cls)][-1]].operands[0]
     return operand.delay if isinstance(operand, Ref | InputRef) else 0
 
 
 def _moved(step: RecoveredStep, chosen: tuple[int, ...], by: int | None = None) -> RecoveredStep:
-    classes = [copy(c) for c in step.classes]
-    for c in classes:
-        c.operands = list(c.operands)
-    results = list(step.results)
+    """Move matrix products in time: by their own delay, or by `by` steps."""
+    classes = [c.copied() for c in step.classes]
     for cls in chosen:
         delay = _delay(step, cls) if by is None else by
         chain = [cls, *_bias_of(classes, cls)]
-        first = _own_way(classes, cls) if by is None else cls
-        for link in [*chain, *_way(classes, cls)] if by is None else chain:
-            classes[link] = _earlier(classes[link], delay)
+        first = _copy_moves(classes, cls) if by is None else cls
+        for link in [*chain, *_moves_before(classes, cls)] if by is None else chain:
+            shift(classes[link], -delay)
         source = classes[first].operands[0]
         if isinstance(source, Ref | InputRef):
-            classes[first].operands[0] = replace(source, delay=source.delay - delay)
+            classes[first].operands[0] = delayed(source, -delay)
         last = chain[-1]
         for c in classes:
-            c.operands = [
-                Ref(o.cls, o.delay + delay) if isinstance(o, Ref) and o.cls == last and c.id not in chain else o for o in c.operands
-            ]
-    return RecoveredStep(classes, step.axes, results, step.batched)
+            if c.id not in chain:
+                c.operands = [delayed(o, delay) if isinstance(o, Ref) and o.cls == last else o for o in c.operands]
+    return step.changed(classes)
 
 
-def _own_way(classes: list[StepClass], cls: int) -> int:
+def _copy_moves(classes: list[StepClass], cls: int) -> int:
     """Give a class copies of its own of what rearranges its operand; return the one that reads first."""
-    for inner in _way(classes, cls):
-        made = copy(classes[inner])
-        made.id, made.operands = len(classes), list(made.operands)
+    for inner in _moves_before(classes, cls):
+        made = classes[inner].copied()
+        made.id = len(classes)
         classes.append(made)
         classes[cls].operands[0] = Ref(made.id)
         cls = made.id
@@ -148,9 +139,3 @@ def _bias_of(classes: list[StepClass], cls: int) -> list[int]:
     if len(users) == 1 and users[0].op == "add" and any(isinstance(o, Const) for o in users[0].operands):
         return [users[0].id]
     return []
-
-
-def _earlier(made: StepClass, delay: int) -> StepClass:
-    moved = copy(made)
-    shift(moved, -delay)
-    return moved

@@ -1,0 +1,24 @@
+"""The table of all operator handlers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from snnc.frontends.onnx.flattening.flatten import Handler
+from snnc.frontends.onnx.operators import activation, elementwise, loops, moving, products, shape, window
+
+HANDLERS: Final[Mapping[str, Handler]] = {
+    **elementwise.HANDLERS,
+    **activation.HANDLERS,
+    **shape.HANDLERS,
+    **products.HANDLERS,
+    **window.HANDLERS,
+    **moving.HANDLERS,
+    **loops.HANDLERS,
+}
+"""The handlers of the ONNX operators."""
+MARKED: Final[Mapping[str, Handler]] = {**HANDLERS, **elementwise.MARKED}
+"""The same, for a file with marks where gradients stop."""
+DESCRIBED: Final[Mapping[str, Handler]] = {**HANDLERS, **elementwise.DESCRIBED}
+"""The same, for a file with a description of its network by snnc."""

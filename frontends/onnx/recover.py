@@ -1,0 +1,313 @@
+"""Recover one time step of a network from a parsed ONNX file: unrolled over time, or a single step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+from snnc.compiler.ir.graph import Conv, Graph, Linear, Pool, Population, Reduce, Sparse
+from snnc.compiler.neurons.expression import Call, Expression
+from snnc.frontends.onnx.errors import (
+    InitialStateError,
+    NoTimeError,
+    NotYetError,
+    OnnxError,
+    ReadoutError,
+    SelfCheckError,
+    StatePairError,
+    StepGraphError,
+    TimeMixingError,
+    TimeVaryingError,
+)
+from snnc.frontends.onnx.flattening import shaping
+from snnc.frontends.onnx.flattening.evaluate import Inputs
+from snnc.frontends.onnx.flattening.flatten import Run
+from snnc.frontends.onnx.flattening.node import Node, NodePool, Shape
+from snnc.frontends.onnx.flattening.operation import Subgraph
+from snnc.frontends.onnx.operators.table import HANDLERS, MARKED
+from snnc.frontends.onnx.proof.traces import Built, Imported
+from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
+from snnc.frontends.onnx.reading.packed import UnpackedStates, joined, unpack_states, with_advice
+from snnc.frontends.onnx.reading.pairing import Pairs, guess_notes, pair_states
+from snnc.frontends.onnx.recovery.build import FileFacts
+from snnc.frontends.onnx.recovery.detaching import DEFAULT, Detach, sentence, strip_marks
+from snnc.frontends.onnx.recovery.readout import accumulated, roll_output
+from snnc.frontends.onnx.recovery.step_graph import graph_of_step
+from snnc.frontends.onnx.reroll.rearrange import broadcast_out, rearranged
+from snnc.frontends.onnx.reroll.retime import retime
+from snnc.frontends.onnx.reroll.roll import READINGS, Roller
+from snnc.frontends.onnx.reroll.step import RecoveredStep, Result, check_operations
+from snnc.frontends.onnx.reroll.timeline import GraphTimeline, check_extent, extend, find_axes, static_timeline, timeline
+
+_REPLICAS: Final = 4
+MIN_STEPS: Final = 3
+_UNEXPLAINED: Final = (InitialStateError, StepGraphError, TimeMixingError, TimeVaryingError, SelfCheckError)
+"""Errors that another reading of the same file may avoid."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A parsed file: its graph, and the declared shape of each input (names stand for dynamic sizes)."""
+
+    title: str
+    graph: Subgraph
+    inputs: Mapping[str, tuple[int | str, ...]]
+    array_shapes: Mapping[str, Shape] | None = None
+    """Shapes of arrays for which the file is read, with a time axis before those of a single step; None: any, with a check."""
+
+    detach: Detach | None = DEFAULT
+    """The rule for where gradients stop; None: the nodes carry marks."""
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The dynamic sizes, in the order of the file."""
+        return tuple(dict.fromkeys(d for shape in self.inputs.values() for d in shape if isinstance(d, str)))
+
+    def bound(self, sizes: Mapping[str, int]) -> dict[str, Shape]:
+        """Return the shapes with numbers for names."""
+        return {n: tuple(sizes[d] if isinstance(d, str) else d for d in shape) for n, shape in self.inputs.items()}
+
+    def sizes(self, array_shapes: Mapping[str, Shape]) -> dict[str, int]:
+        """Return the dynamic sizes in `array_shapes`; an unknown one counts as the batch."""
+        found: dict[str, int] = {}
+        for name, shape in array_shapes.items():
+            declared = self.inputs.get(name, ())
+            found |= {d: n for d, n in zip(reversed(declared), reversed(shape), strict=False) if isinstance(d, str)}
+        batch = next(iter(found.values()), 1)
+        return {s: found.get(s, batch) for s in self.symbols}
+
+    @property
+    def replicas(self) -> int:
+        """Number of consecutive copies of a single step."""
+        longer = [s[0] for n, s in (self.array_shapes or {}).items() if len(s) == len(self.inputs.get(n, ())) + 1]
+        return max(_REPLICAS, *longer) if longer else _REPLICAS
+
+
+def recover(source: Source, sizes: Mapping[str, int], dynamic: Mapping[str, int]) -> Imported:
+    """Recover the network for `sizes` instead of names of sizes; `dynamic` holds those that the file leaves open.
+
+    Raises
+    ------
+    OnnxError
+        The file holds something that snnc does not read.
+    """
+    shapes = source.bound(sizes)
+    pool = NodePool()
+    inputs = {n: pool.input(n, s) for n, s in shapes.items()}
+    outputs = _run(source, pool, inputs)
+    axes = find_axes(outputs.values())
+    check_extent(shapes, axes)
+    if axes:
+        open_time = any(source.inputs[n][a] in dynamic for n, a in axes.items())
+        try:
+            line = timeline(pool, axes, 0)
+            return _unrolled(source, pool, line, shapes, None if open_time else line.steps, outputs)
+        except OnnxError:
+            pairs = _packed_pairs(axes, inputs, outputs)
+            if not pairs.outputs:
+                raise
+    else:
+        pairs = pair_states(inputs, outputs)
+    if pairs.outputs:
+        parts = unpack_states(pool, inputs, {n: outputs[o] for n, o in pairs.outputs.items()})
+        try:
+            found = _single_step(source, shapes, pairs.outputs) if parts is None else _single_unpacked(source, shapes, pairs.outputs, parts)
+        except _UNEXPLAINED as error:
+            raise with_advice(error, pool, pairs.outputs) from None
+        found.graph.assumptions.extend(guess_notes(pairs))
+        return replace(found, carried=pairs.outputs)
+    line = static_timeline(pool, outputs)
+    return _unrolled(source, pool, line, shapes, line.steps, outputs)
+
+
+def _run(source: Source, pool: NodePool, inputs: Mapping[str, Node], step: int | None = None) -> dict[str, Node]:
+    results = Run(pool, HANDLERS if source.detach else MARKED, step).graph(source.graph, dict(inputs))
+    found: dict[str, Node] = {}
+    for name, value in zip(source.graph.outputs, results, strict=True):
+        if not isinstance(value, Node):
+            raise ReadoutError(f"the output '{name}' is a sequence, not a tensor; stack it.")
+        found[name] = value
+    return found
+
+
+def _unrolled(
+    source: Source, pool: NodePool, line: GraphTimeline, shapes: Mapping[str, Shape], steps: int | None, outputs: Mapping[str, Node]
+) -> Imported:
+    def finished(roller: Roller) -> Imported:
+        extend(line, pool)
+        results = [roll_output(pool, roller, name, node) for name, node in outputs.items()]
+        return _build_and_check(source, pool, (roller, results), shapes, line.axes, steps, outputs)
+
+    return _try_readings(line, finished)
+
+
+def _try_readings(line: GraphTimeline, finished: Callable[[Roller], Imported]) -> Imported:
+    """Roll up and finish; if no initial state explains the file, try another assignment of values to steps."""
+    first = Roller(line)
+    try:
+        return finished(first)
+    except _UNEXPLAINED as error:
+        for reading in READINGS[1:] if first.moved else ():
+            with suppress(OnnxError):
+                return finished(Roller(line, reading))
+        raise error
+
+
+def _packed_pairs(axes: Mapping[str, int], inputs: dict[str, Node], outputs: dict[str, Node]) -> Pairs:
+    """Return the states of a file in which all inputs with a time-like axis are states: the axis may be their packing."""
+    with suppress(StatePairError):
+        pairs = pair_states(inputs, outputs)
+        return pairs if set(axes) <= set(pairs.outputs) else Pairs({})
+    return Pairs({})
+
+
+def _single_unpacked(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates) -> Imported:
+    """Read a single step with its states separated or as they are; the step's structure decides which is tried first."""
+    first, second = (parts, None) if parts.packed else (None, parts)
+    try:
+        return _single_step(source, shapes, pairs, first)
+    except OnnxError:
+        with suppress(OnnxError):
+            return _single_step(source, shapes, pairs, second)
+        raise
+
+
+def _single_step(source: Source, shapes: Mapping[str, Shape], pairs: Mapping[str, str], parts: UnpackedStates | None = None) -> Imported:
+    """Replicate a single step with its states fed back, so that it resembles an unrolled file."""
+    pool = NodePool()
+    data, count = {n: s for n, s in shapes.items() if n not in pairs}, max(source.replicas, _REPLICAS + (parts.depth if parts else 0))
+    sequences = {n: pool.input(n, (count, *s)) for n, s in data.items()}
+    states = parts.start(pool) if parts else {n: pool.input(n, shapes[n]) for n in pairs}
+    state_shapes = parts.shapes if parts else {n: shapes[n] for n in pairs}
+    rows: dict[str, list[Node]] = {name: [] for name in source.graph.outputs}
+    for t in range(count):
+        now = {n: shaping.at_index(pool, x, 0, t) for n, x in sequences.items()}
+        outputs = _run(source, pool, {**now, **states}, t)
+        outputs |= {o: joined(pool, outputs[o]) for o in pairs.values()} if parts else {}
+        for name, node in outputs.items():
+            rows[name].append(node)
+        states = {n: outputs[o] for n, o in pairs.items()}
+    axes = dict.fromkeys(sequences, 0)
+    line = timeline(pool, axes, count)
+    for name, nodes in rows.items():
+        if nodes[-1].value is not None:
+            raise ReadoutError(f"the output '{name}' is constant; it does not depend on the inputs.")
+    full = {**shapes, **state_shapes, **{n: x.shape for n, x in sequences.items()}}
+
+    def finished(roller: Roller) -> Imported:
+        results = [Result(n, roller.roll(dict(enumerate(r))), "all", 0, r[-1].shape, tuple(r)) for n, r in rows.items()]
+        return _build_and_check(source, pool, (roller, results), full, axes, None)
+
+    found = _try_readings(line, finished)
+    graph = found.graph
+    paired = ", ".join(f"{i} -> {o}" for i, o in pairs.items())
+    graph.assumptions.append(f"The file is one time step; its states continue as {paired}.")
+    if parts:
+        graph.state_inputs = {n: graph.state_inputs[n] for n in (*state_shapes, *graph.state_inputs) if n in graph.state_inputs}
+        graph.assumptions.extend(
+            f"The buffer '{n}' shifts by one entry per step; it starts with zeros, and other contents cannot be set." for n in parts.buffers
+        )
+        graph.idle_inputs |= dict.fromkeys(parts.buffers, "zeros")
+    dead = [n for n in state_shapes if n not in graph.state_inputs]
+    graph.idle_inputs |= dict.fromkeys(dead, "ignored")
+    if dead:
+        graph.assumptions.append(f"The initial states {', '.join(dead)} have no effect in the file; snnc ignores values for them.")
+    return found
+
+
+def _build_and_check(
+    source: Source,
+    pool: NodePool,
+    rolled: tuple[Roller, list[Result]],
+    shapes: Mapping[str, Shape],
+    axes: Mapping[str, int],
+    steps: int | None,
+    outputs: Mapping[str, Node] | None = None,
+) -> Imported:
+    """Write the recovered classes as a graph and compare it with the file, whose `outputs` are nodes (None: rows of a single step)."""
+    roller, results = rolled
+    strip_marks(roller.classes)
+    moved = retime(roller.classes, [r.value for r in results], aligned=roller.reading == "aligned")
+    results = [replace(r, value=v) for r, v in zip(results, moved, strict=True)]
+    if any(r.readout != "all" for r in results):
+        results = accumulated(roller, results)
+    line = roller.line
+    file = FileFacts(source.title, shapes, steps, set(source.inputs) | set(source.graph.outputs), source.detach)
+    try:
+        built = _graph_of(RecoveredStep(roller.classes, axes, results), file)
+    except (StepGraphError, NotYetError) as error:
+        built = _graph_of_one_sample(RecoveredStep(roller.classes, axes, results, batched=False), file, error)
+    if line.steps < MIN_STEPS:
+        raise NoTimeError(
+            f"the file has {line.steps} time steps; snnc needs {MIN_STEPS} to see how a step repeats. "
+            "Export more steps, or a single step with its states as inputs and outputs."
+        )
+    graph, found = built.graph, Imported(built.graph, built.traces, Inputs(axes, shapes, line.steps), pool)
+    graph.assumptions.extend(_lost_states(graph))
+    if source.detach is not None:
+        graph.assumptions.extend(sentence(graph, source.detach))
+    if source.array_shapes is not None:
+        return found
+    wanted = [CheckedOutput(r.name, outputs[r.name] if outputs else None, r.rows, r.time_axis) for r in results]
+    graph.assumptions.extend(verify(graph, wanted, built.traces, found.inputs, pool.folded))
+    return found
+
+
+def _graph_of(step: RecoveredStep, file: FileFacts) -> Built:
+    step = rearranged(broadcast_out(step))
+    check_operations(step)
+    return graph_of_step(step, file)
+
+
+def _graph_of_one_sample(step: RecoveredStep, file: FileFacts, error: OnnxError) -> Built:
+    """Read a step with convolutions of one image as that of one sample; if that fails too, the first error is more informative."""
+    if not any(c.op in ("conv", "pool") and c.shape[0] == 1 for c in step.classes):
+        raise error
+    try:
+        return _graph_of(step, file)
+    except OnnxError:
+        raise error from None
+
+
+# ---- warnings --------------------------------------------------------------------------------------------------------
+
+_MIXING: Final = (Linear, Sparse, Conv, Pool, Reduce)
+"""Operations that mix neurons: values before them belong to another layer."""
+
+
+def _lost_states(graph: Graph) -> list[str]:
+    """Return a warning for each spiking population without a state."""
+    return [
+        f"SNNC-W201: the spiking population '{name}' carries no state from step to step; "
+        "if its neurons have a membrane, the export lost it."
+        for name, population in graph.of_type(Population)
+        if any(_fires(population, a.target) for a in population.model.equations)
+        and not population.model.states
+        and not _reads_a_state(graph, name)
+    ]
+
+
+def _reads_a_state(graph: Graph, name: str) -> bool:
+    """Return whether a value of an earlier step reaches a population without passing weights or spikes: that is its membrane."""
+    seen, open_ = {name}, [name]
+    while open_:
+        for edge in graph.incoming(open_.pop()):
+            source = graph.operation(edge.source)
+            if isinstance(source, _MIXING) or (isinstance(source, Population) and _fires(source, edge.source_port)):
+                continue
+            if edge.delay or (isinstance(source, Population) and source.model.states):
+                return True
+            if edge.source not in seen:
+                seen.add(edge.source)
+                open_.append(edge.source)
+    return False
+
+
+def _fires(population: Population, port: str) -> bool:
+    return any(a.target == port and _holds_spike(a.value) for a in population.model.equations)
+
+
+def _holds_spike(e: Expression) -> bool:
+    return isinstance(e, Call) and (e.function in ("spike", "spike_ge") or any(map(_holds_spike, e.args)))
