@@ -68,7 +68,7 @@ def network_context(
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
     buffers = Buffers(steps, gradients, trains, plan)
     learned = [u.parameter for u in program.update] if trains else []
-    copies = list(steps.bound.copies.values())
+    copies = list(steps.connections.copies.values())
     context: Context = {
         "title": comment_text(program.name),
         **sizes,
@@ -87,7 +87,7 @@ def network_context(
         "fields": [
             *buffers.fields(),
             {"comment": "Parameters.", "lines": _pointers(steps, learned)},
-            _group("Connections.", steps.bound.fields),
+            _group("Connections.", steps.connections.fields),
             _group("Sums over all steps of what comes from outside of a recurrence.", plan.fields),
         ],
         "members": [
@@ -102,7 +102,7 @@ def network_context(
             *gradients.layout,
             *(p.layout for p in whole.prepared.values()),
         ],
-        "binding": [*buffers.binding(), *_parameter_binding(steps), *steps.bound.binding, *plan.binding],
+        "binding": [*buffers.binding(), *_parameter_binding(steps), *steps.connections.binding, *plan.binding],
         "gradient_calls": gradients.calls,
         "work": list(whole.work),
         "gradients": gradients.lines,
@@ -113,14 +113,14 @@ def network_context(
         "forgotten": buffers.forgotten(),
         "truncate": program.truncate or 0,
         "updates": [{"name": p, "learned": f"{p}_learned", "numbers": max(1, program.parameters[p].value.size)} for p in learned],
-        "tables": len(steps.tables.tables),
+        "tables": len(steps.connections.tables.tables),
         "record": record,
         "classes": storage.size(record) if record is not None else 0,
         **training_context(program.loss, program.optimizer),
         "memory": MemoryNeeds(buffers.bytes_per_step(), buffers.needs(_fixed_bytes(program, learned, copies)).to_data()),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
-    return context, steps.tables.tables
+    return context, steps.connections.tables.tables
 
 
 def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
@@ -323,12 +323,12 @@ def _parameters(program: StepProgram) -> list[str]:
 
 def _pointers(steps: Steps, learned: list[str]) -> list[str]:
     lines = [f"const float *{p};" for p in steps.program.parameters]
-    lines += [copy.field for copy in steps.bound.copies.values()]
+    lines += [copy.field for copy in steps.connections.copies.values()]
     return lines + [f"Learned {p}_learned;" for p in learned]
 
 
 def _parameter_binding(steps: Steps) -> list[str]:
-    return [f"net.{p} = {p}.value.data();" for p in steps.program.parameters] + [copy.binding for copy in steps.bound.copies.values()]
+    return [f"net.{p} = {p}.value.data();" for p in steps.program.parameters] + [copy.binding for copy in steps.connections.copies.values()]
 
 
 def _fixed_bytes(program: StepProgram, learned: Collection[str], copies: Iterable[WeightCopy]) -> int:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from snnc.backends.cuda.kernels.steps import Steps, windows_expression
+from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.schedule.whole import Whole
-from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
     BiasGradient,
     BufferValue,
+    Convolve,
     ConvolveBiasGradient,
     ConvolveWeightGradient,
     NeuronAdjoint,
@@ -70,11 +70,10 @@ class Gradients:
                     self._neurons(op)
 
     def _convolution(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> None:
-        arrival = self.steps.arrival(op.connection)
-        windows, groups, weight = (getattr(arrival, name) for name in ("windows", "groups", "weight"))
-        assert isinstance(windows, Windows)
-        shape = self.steps.program.buffers[weight].shape
-        expression = windows_expression(windows, groups, shape[0])
+        forward = self.steps.connections.operation(op.connection)
+        assert isinstance(forward, Convolve)
+        shape = self.steps.program.buffers[forward.weight].shape
+        expression = self.steps.connections.windows(forward)
         if isinstance(op, ConvolveBiasGradient):
             self._slice(op.gradient, shape[0])
             self.lines.append(f"window_bias_gradient({expression}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp);")
@@ -85,7 +84,7 @@ class Gradients:
 
     def _wired(self, op: SparseWeightGradient | OneToOneWeightGradient | RescaleWeightGradient | RescaleBiasGradient) -> None:
         numbers = max(1, self._size(op.gradient))
-        table, few = self.steps.by_parameter(op)
+        table, few = self.steps.connections.by_parameter(op)
         source, lead = ("Ones()", "0") if isinstance(op, RescaleBiasGradient) else (f"net.{op.source.buffer}", self._lead(op.source))
         self._slice(op.gradient, -(-numbers // LANES) if few else numbers)
         given = f"{table}, {source}, {lead}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"

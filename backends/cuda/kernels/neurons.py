@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from snnc.backends.codegen.assignments import needed, reads
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.printing import c_assignments
+from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
 
@@ -46,8 +47,8 @@ class NeuronStruct:
     """Declarations of the held values."""
     begin: tuple[str, ...]
     read: tuple[str, ...]
-    step: tuple[str, ...]
-    end: tuple[str, ...]
+    step: tuple[Statement, ...]
+    end: tuple[Statement, ...]
     words: tuple[tuple[int, str], ...] = ()
     """Outputs that are spikes, by their place, and their buffers."""
 
@@ -63,8 +64,8 @@ class _Parts:
     members: list[str] = field(default_factory=list)
     begin: list[str] = field(default_factory=list)
     read: list[str] = field(default_factory=list)
-    step: list[str] = field(default_factory=list)
-    end: list[str] = field(default_factory=list)
+    step: list[Statement] = field(default_factory=list)
+    end: list[Statement] = field(default_factory=list)
 
     def hold(self, name: str, first: str) -> None:
         """Keep a number through time that begins with an expression."""
@@ -159,11 +160,11 @@ def forward_struct(
             parts.step.append(f"{parts.at(past[buffer], short=True)}.put({state});")
             parts.end.append(f"net.{buffer}.row(-1, b)[n] = held_{state};")
         else:
-            parts.step.append(f"if (net.{buffer}.slots.slots > 1) {parts.at(buffer)} = {state};")
-            parts.end.append(f"if (net.{buffer}.slots.slots == 1) net.{buffer}.row(-1, b)[n] = held_{state};")
+            parts.step.append(Guarded(f"net.{buffer}.slots.slots > 1", f"{parts.at(buffer)} = {state};"))
+            parts.end.append(Guarded(f"net.{buffer}.slots.slots == 1", f"net.{buffer}.row(-1, b)[n] = held_{state};"))
     for name, buffer in zip(kernel.saved, op.saved, strict=True):
         put = f"{parts.at(buffer, short=True)}.put({name});" if buffer in past else f"{parts.at(buffer)} = {name};"
-        parts.step.append(f"if (net.{buffer}.slots.slots > 1 || net.length == 1) {put}")
+        parts.step.append(Guarded(f"net.{buffer}.slots.slots > 1 || net.length == 1", put))
     words: list[tuple[int, str]] = []
     for place, (name, buffer) in enumerate(zip(kernel.outputs, op.outputs, strict=True)):
         parts.step.append(f"outputs[{place}] = {name};")

@@ -162,9 +162,9 @@ class Launches:
         row: int,
         parts: int,
     ) -> Launch:
-        arrival = self._steps.arrival(op.connection)
-        assert isinstance(arrival, Convolve)
-        outputs = self._steps.program.buffers[arrival.weight].shape[0]
+        forward = self._steps.connections.operation(op.connection)
+        assert isinstance(forward, Convolve)
+        outputs = self._steps.program.buffers[forward.weight].shape[0]
         taps, inputs = math.prod(windows.kernel), windows.channels // groups
         if way == "backward":
             depth, width, positions = outputs // groups * taps, inputs, math.prod(windows.size)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snnc.backends.codegen.assignments import needed
+from snnc.backends.cuda.kernels.connections import SharedWeight
 from snnc.backends.cuda.kernels.neurons import NeuronStruct
-from snnc.backends.cuda.kernels.steps import NearWeight, StepPhase, Steps, WholeSum
+from snnc.backends.cuda.kernels.steps import OutsideSum, StepPhase, Steps
 from snnc.backends.cuda.schedule.launches import Launch, Launches, Way
 from snnc.backends.cuda.schedule.schedule import Component, Feedback, RecurrentLoop, Walk
 from snnc.backends.cuda.schedule.wavefront import Wavefront
@@ -17,7 +18,7 @@ from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.step_operations import Arrival, DenseInputGradient, DenseProduct, InputGradient, NeuronAdjoint, RecordAdjoint
 from snnc.compiler.neurons.expression import Symbol
 
-Near = dict[str, list[str]]
+SharedWeights = dict[str, list[str]]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class FeedbackKernels:
     forward_turns: Wavefront
     backward_turns: Wavefront
     sizes: dict[str, int]
-    near: Near
+    near: SharedWeights
     work: dict[str, int]
     forward_sums: int
     backward_sums: int
@@ -112,7 +113,7 @@ class LaunchPlan:
         self._steps = steps
         self._whole = whole
         self.neurons: list[NeuronStruct] = []
-        self.sums: list[WholeSum] = []
+        self.sums: list[OutsideSum] = []
         self.feedbacks: list[FeedbackKernels] = []
         self.cores: list[RecurrentCore] = []
         self.forward: list[str] = []
@@ -133,7 +134,7 @@ class LaunchPlan:
 
     def _forward(self, component: Component, most: Counter[str], trains: bool) -> None:
         currents = {
-            c: p for p in component.populations for c in self._steps.neuron_step(p).currents if self._steps.arrivals(c, outside=True)
+            c: p for p in component.populations for c in self._steps.neuron_step(p).currents if self._steps.incoming(c, outside=True)
         }
         if isinstance(component, Walk) and self._passes_on(component.population):
             # What arrives is what goes on: the sum is written where readers look for it.
@@ -195,7 +196,7 @@ class LaunchPlan:
     def _sum(self, way: list[str], port: str, population: str, to: str) -> None:
         """Add the launches that sum inputs from outside to a current or, in the backward pass, to an output."""
         coming: Sequence[Arrival | RecordAdjoint | InputGradient]
-        coming = self._steps.arrivals(port, outside=True) if way is self.forward else self._steps.returns(port, outside=True)
+        coming = self._steps.incoming(port, outside=True) if way is self.forward else self._steps.gradients(port, outside=True)
         for number, op in enumerate(coming):
             first = number == 0
             if isinstance(op, Arrival):
@@ -203,9 +204,9 @@ class LaunchPlan:
             else:
                 call = None if isinstance(op, RecordAdjoint) else self._whole.returning(op, to, first=first)
             if call is None:
-                own = self._steps.own_sum(f"{port}_sum{number}", population, to, [op], first=first)
-                self.sums.append(own)
-                call = f"launch({own.name}, at_once, shared_bytes(WIDE), false, net, run_of);"
+                outside = self._steps.outside_sum(f"{port}_sum{number}", population, to, op, first=first)
+                self.sums.append(outside)
+                call = f"launch({outside.name}, at_once, shared_bytes(WIDE), false, net, run_of);"
             way.append(call)
             self.launches.append(self._described.coming(op, self._steps.population(population).label))
 
@@ -256,7 +257,7 @@ class LaunchPlan:
             return False
         body = needed(kernel.forward, kernel.outputs)
         same = len(body) == 1 and body[0].value == Symbol(kernel.inputs[0])
-        return same and bool(self._steps.arrivals(op.currents[0], outside=True))
+        return same and bool(self._steps.incoming(op.currents[0], outside=True))
 
     def _passes_back(self, population: str) -> bool:
         """Whether its current's adjoint is the sum of its output's gradients."""
@@ -293,7 +294,7 @@ class LaunchPlan:
         sizes = {phase.name: phase.size for phase in forward}
         ops = [steps.neuron_step(p) for p in feedback.populations]
         adjoints = [op for op in steps.program.backward if isinstance(op, NeuronAdjoint) and op.population in feedback.populations]
-        near = [one for one in steps.bound.near if one.phase in feedback.populations]
+        shared = [one for one in steps.connections.shared_weights if one.phase in feedback.populations]
         return FeedbackKernels(
             feedback.name,
             tuple(forward),
@@ -301,7 +302,7 @@ class LaunchPlan:
             feedback.forward,
             feedback.backward,
             sizes,
-            _near(near, sizes, feedback),
+            _shared_weights(shared, sizes, feedback),
             self._work(feedback),
             max((len(op.currents) for op in ops), default=1) or 1,
             max((len(op.outputs) for op in adjoints), default=1) or 1,
@@ -340,14 +341,14 @@ class LaunchPlan:
         }
 
 
-def _near(weights: Sequence[NearWeight], sizes: dict[str, int], feedback: Feedback) -> Near:
-    """Statements that fetch the weights which a block keeps near, and their places: those with most rows first."""
-    found: Near = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
-    for near in sorted(weights, key=lambda one: -one.rows):
-        way, turns = ("backward", feedback.backward) if near.back else ("forward", feedback.forward)
-        stretch = next(s for s in turns.stretches if any(turn.name == near.phase for turn in s))
-        before = [turn.name for turn in stretch][: [turn.name for turn in stretch].index(near.phase)]
-        taken = " + ".join(f"Items<TILE, {sizes[name]}>::all(team)" for name in before) or "0"
-        found[way].append(f"{near.fetched}, team, {taken});")
-        found[f"{way}_places"].append(near.place)
+def _shared_weights(weights: Sequence[SharedWeight], sizes: dict[str, int], feedback: Feedback) -> SharedWeights:
+    """Statements that fetch the weights that a block loads into shared memory, and their places: those with most rows first."""
+    found: SharedWeights = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
+    for weight in sorted(weights, key=lambda one: -one.rows):
+        way, turns = ("backward", feedback.backward) if weight.back else ("forward", feedback.forward)
+        stretch = next(s for s in turns.stretches if any(turn.name == weight.phase for turn in s))
+        before = [turn.name for turn in stretch][: [turn.name for turn in stretch].index(weight.phase)]
+        items = " + ".join(f"Items<TILE, {sizes[name]}>::all(team)" for name in before) or "0"
+        found[way].append(f"{weight.fetch}, team, {items});")
+        found[f"{way}_places"].append(weight.place)
     return found
