@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from snnc.backends.cpu.operations import Statements, gradient_of
+from snnc.backends.cpu.operations import CollapsedReadout, Statements, gradient_of, to_earlier_step
 from snnc.backends.native.held_rows import ONE, HeldRows, padded
 from snnc.backends.native.storage import SequenceStorage
 from snnc.compiler.ir.step_operations import (
@@ -94,41 +94,24 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
     made.kernels += [f"std::vector<Answers> {answers};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
     made.layout.append(f"{answers}.resize(workers.size());")
     made.held.append(HeldRows(mean, storage.size(output), ONE, ONE))
-    made.loss += [
-        *_answers(found, f"{answers}[mine]", padded(storage.size(output))),
-        f"{current}.clear(w, 0);",
-        f"{mean}.clear(w, 0);",
-        "for (int t = 0; t < steps; ++t) {",
-        f"  {made.neuron_call(step)}",
-        f"  add_step(w, {output}.rows, t, {mean}, 0);",
-        "}",
-        f"fill(w, {current}, 0, {{{', '.join(f'&{b}' for b in found.fill.biases)}}});",
-        f"scale(w, {current}, 0, {answers}[mine].total);",
-    ]
+    made.readout = CollapsedReadout(
+        step.population,
+        len(step.states),
+        padded(storage.size(output)),
+        tuple(f"{a}.value.data()" for a in step.parameters),
+        current,
+        output,
+        mean,
+        made.neuron_call(step),
+        found.fill.biases,
+        found.arrivals,
+    )
     for op in found.arrivals:
         counts = f"{op.connection}_counts"
         made.kernels.append(f"Source {counts}{{{storage.size(op.source.buffer)}, 0}};")
         made.held.append(HeldRows(f"{counts}.rows", storage.size(op.source.buffer), ONE, ONE))
-        made.loss.append(f"count(w, {op.source.buffer}, {op.source.delay}, {answers}[mine], {counts}.rows);")
-        made.loss.append(f"{op.connection}.forward(w, {counts}, 0, 0, 1, {op.weight}, {current}, scratch);")
-    made.loss += [
-        f"add_step(w, {current}, 0, {mean}, 0);",
-        f"scale(w, {mean}, 0, 1.0f / static_cast<float>(steps));",
-    ]
     made.scored = {"rows": mean, "steps": "1"}
     made.start.append(f"scale(w, d_{record}, 0, 1.0f / static_cast<float>(steps));")
-
-
-def _answers(found: Collapse, target: str, width: int) -> list[str]:
-    """Statements that compute the responses to a single current."""
-    step = found.step
-    states = [f"states[{n}]" for n in range(len(step.states))]
-    arguments = ("1", *(f"{a}.value.data()" for a in step.parameters), "current", *states, *states, "output")
-    return [
-        f"{target} = Answers(steps, {width}, {len(states)}, [&](const float *current, float *const *states, float *output) {{",
-        f"  {step.population}_forward({', '.join(arguments)});",
-        "});",
-    ]
 
 
 def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> None:
@@ -152,10 +135,9 @@ def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> 
             made.keep_packed(op)
             made.start.append(f"d_{counts}.clear(w, 0);")
             made.start.append(f"{op.connection}.input_gradient(w, {adjoint}, 0, 1, d_{counts}, 0, {op.weight}, scratch);")
-            condition = f"if (t >= {source.delay}) " if source.delay else ""
             then = f"t - {source.delay}" if source.delay else "t"
             weight = f"{answers}.sums[static_cast<std::size_t>(steps - 1 - t)]"
-            made.backward.append(f"{condition}add_scaled(w, d_{counts}, {weight}, d_{source.buffer}, {then});")
+            made.backward.append(to_earlier_step(source, f"add_scaled(w, d_{counts}, {weight}, d_{source.buffer}, {then});"))
 
 
 def is_linear(kernel: Kernel) -> bool:

@@ -9,10 +9,11 @@ from typing import Any
 
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
+from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.backends.cpu.collapse import add_collapsed, add_collapsed_adjoint, collapsed
 from snnc.backends.cpu.needs import needs_of
 from snnc.backends.cpu.neurons import Function, backward_function, forward_function
-from snnc.backends.cpu.operations import Statements
+from snnc.backends.cpu.operations import BlockStatement, Statements
 from snnc.backends.cpu.stages import Stages, stages_of
 from snnc.backends.native.adjoint import GivenAdjoint
 from snnc.backends.native.contexts import Context, training_context
@@ -37,18 +38,17 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
     blocks = [_Block() for _ in range(stages.count)]
     for op in program.forward:
         made.add(op)
-        only = "if (recording) " if readout is not None and readout.holds(op) else ""
-        blocks[stages.of(op)].take_forward(made, only)
+        blocks[stages.of(op)].add_forward(made, "recording" if readout is not None and readout.holds(op) else None)
     if readout is not None:
         made.setup.append("records_training = false;")
         add_collapsed(readout, made)
     for adjoint in program.backward if trains else ():
         if readout is not None and readout.holds(adjoint):
             add_collapsed_adjoint(readout, adjoint, made)
-            blocks[_sender_stage(adjoint, stages)].take_backward(made)
+            blocks[_sender_stage(adjoint, stages)].add_backward(made)
         else:
             made.add(adjoint)
-            blocks[stages.of(adjoint)].take_backward(made)
+            blocks[stages.of(adjoint)].add_backward(made)
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
     held = [*_held(storage, stages, trains), *made.held]
     context: Context = {
@@ -74,7 +74,7 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "finish": made.finish,
         "update": [f"change({u.parameter}, part({u.parameter}.numbers, worker, workers), learning_rate, updates);" for u in program.update],
         "tables": len(made.tables),
-        "find_loss": made.loss,
+        "readout": made.readout,
         "scored": {"rows": record, "adjoint": f"d_{record}", "steps": "steps"} | made.scored,
         **training_context(program.loss, program.optimizer),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
@@ -86,22 +86,23 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
 class _Block:
     """Statements of a stage: before a block of steps, of each step, and after a block in the backward pass."""
 
-    ahead: list[str] = field(default_factory=list)
-    forward: list[str] = field(default_factory=list)
-    backward: list[str] = field(default_factory=list)
-    behind: list[str] = field(default_factory=list)
+    before: list[BlockStatement] = field(default_factory=list)
+    forward: list[Statement] = field(default_factory=list)
+    backward: list[Statement] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
 
-    def take_forward(self, made: Statements, only: str) -> None:
-        """Move the new statements to this stage, under the condition `only`."""
-        self.ahead += [only + line for line in made.ahead]
-        self.forward += [only + line for line in made.forward]
-        made.ahead, made.forward = [], []
+    def add_forward(self, made: Statements, condition: str | None) -> None:
+        """Move the new statements to this stage, under a condition if there is one."""
+        assert condition is None or not made.before_block, "a readout that runs where it is recorded has no products of blocks"
+        self.before += made.before_block
+        self.forward += made.forward if condition is None else [Guarded(condition, line) for line in made.forward]
+        made.before_block, made.forward = [], []
 
-    def take_backward(self, made: Statements) -> None:
+    def add_backward(self, made: Statements) -> None:
         """Move the new statements to this stage."""
         self.backward += made.backward
-        self.behind += made.behind
-        made.backward, made.behind = [], []
+        self.after += made.after_block
+        made.backward, made.after_block = [], []
 
 
 def _sender_stage(op: BackwardOp, stages: Stages) -> int:

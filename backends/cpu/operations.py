@@ -6,6 +6,7 @@ from functools import singledispatchmethod
 from typing import Final, TypeAlias
 
 from snnc.backends.codegen.printing import c_literal
+from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.backends.cpu.stages import Stages
 from snnc.backends.native.adjoint import GivenAdjoint
 from snnc.backends.native.held_rows import ONE, HeldRows, Slots
@@ -72,6 +73,46 @@ interleaved at each step."""
 ConvolveGradient: TypeAlias = ConvolveWeightGradient | ConvolveBiasGradient | ConvolveInputGradient
 
 
+@dataclass(frozen=True)
+class BlockStatement:
+    """A statement for all steps of a block, or one that runs for each of its steps."""
+
+    statement: str
+    each_step: bool = False
+
+
+@dataclass(frozen=True)
+class CollapsedReadout:
+    """Values of ``collapsed_loss`` of ``readout.jinja``.
+
+    Attributes
+    ----------
+    population, states, width
+        The readout, the number of its states, and numbers of a padded row of its output.
+    parameters
+        C++ expressions of its parameters.
+    current, output, mean
+        Members of the network: its current, its output and the output's mean.
+    step
+        Statement that runs a step of the readout.
+    biases
+        Parameters that its current begins with.
+    products
+        Its dense connections.
+    """
+
+    population: str
+    states: int
+    width: int
+    parameters: tuple[str, ...]
+    current: str
+    output: str
+    mean: str
+    step: str
+    biases: tuple[str, ...]
+    products: tuple[DenseProduct, ...]
+
+
 @dataclass
 class Statements:
     """Statements of the network under construction, by position."""
@@ -83,20 +124,20 @@ class Statements:
     """Members that compute connections."""
     setup: list[str] = field(default_factory=list)
     layout: list[str] = field(default_factory=list)
-    prepare: list[str] = field(default_factory=list)
+    prepare: list[Statement] = field(default_factory=list)
     enter: list[str] = field(default_factory=list)
     """Statements before the steps of a forward pass."""
     rounded: list[str] = field(default_factory=list)
     """Copies of parameters that each pass reads."""
-    forward: list[str] = field(default_factory=list)
-    ahead: list[str] = field(default_factory=list)
+    forward: list[Statement] = field(default_factory=list)
+    before_block: list[BlockStatement] = field(default_factory=list)
     """Statements before a block of steps forward, and after one backward: products of all its steps."""
-    backward: list[str] = field(default_factory=list)
-    behind: list[str] = field(default_factory=list)
+    backward: list[Statement] = field(default_factory=list)
+    after_block: list[str] = field(default_factory=list)
     gradients: list[str] = field(default_factory=list)
     shared: dict[str, str] = field(default_factory=dict)
     """Parameters with one gradient shared by all threads, and the code for a worker's part of it after a block of steps."""
-    loss: list[str] = field(default_factory=list)
+    readout: CollapsedReadout | None = None
     """What comes before the loss of a worker's samples, where that takes more than the record."""
     scored: dict[str, str] = field(default_factory=dict)
     """Rows that the loss reads in place of the record, and their steps."""
@@ -123,7 +164,7 @@ class Statements:
     def _fill(self, op: Fill) -> None:
         call = f"fill(w, {op.target}, t, {{{', '.join(f'&{b}' for b in op.biases)}}});"
         if op.target in self.stages.filled(self.storage.program):
-            self.ahead.append(f"for (int t = from; t < to; ++t) {call}")
+            self.before_block.append(BlockStatement(call, each_step=True))
         else:
             self.forward.append(call)
 
@@ -135,9 +176,13 @@ class Statements:
         if self.storage.precision == "bfloat16":
             self.setup.append(f"{c}.keep_rounded();")
             self.rounded.append(f"{c}.round({weight}, worker, workers);")
-        steps = "from, to" if c in self.stages.forward else "t, t + 1"
+        in_block = c in self.stages.forward
+        steps = "from, to" if in_block else "t, t + 1"
         call = f"{c}.forward(w, {op.source.buffer}, {op.source.delay}, {steps}, {weight}, {op.target}, scratch);"
-        (self.ahead if c in self.stages.forward else self.forward).append(call)
+        if in_block:
+            self.before_block.append(BlockStatement(call))
+        else:
+            self.forward.append(call)
 
     @add.register
     def _wired(self, op: Wired) -> None:
@@ -187,8 +232,8 @@ class Statements:
     def _neuron_step(self, op: NeuronStep) -> None:
         self.forward.append(self.neuron_call(op))
         self.enter += self._first_history(op)
-        self.forward += [f"if (!again) {o}.list_rows(w, t);" for o in op.outputs if self.storage.kept(o).listed]
-        self.forward += [f"if (training && !again) {o}_near.list_rows(w, t);" for o in self._near(op)]
+        self.forward += [Guarded("!again", f"{o}.list_rows(w, t);") for o in op.outputs if self.storage.kept(o).listed]
+        self.forward += [Guarded("training && !again", f"{o}_near.list_rows(w, t);") for o in self._near(op)]
 
     def _kernel(self, op: NeuronStep | NeuronAdjoint) -> Kernel:
         return next(p.kernel for p in self.storage.program.populations if p.id == op.population)
@@ -233,8 +278,7 @@ class Statements:
 
     @add.register
     def _record_adjoint(self, op: RecordAdjoint) -> None:
-        condition = f"if (t >= {op.source.delay}) " if op.source.delay else ""
-        self.backward.append(f"{condition}add_step(w, d_{op.target}, t, d_{op.source.buffer}, {_before('t', op.source)});")
+        self.backward.append(to_earlier_step(op.source, f"add_step(w, d_{op.target}, t, d_{op.source.buffer}, {_before('t', op.source)});"))
 
     @add.register
     def _neuron_adjoint(self, op: NeuronAdjoint) -> None:
@@ -308,7 +352,10 @@ class Statements:
         given = f"w, d_{op.target}, {steps}, d_{op.source.buffer}, {op.source.delay}, {op.weight}"
         near = op.source.buffer in self.storage.near
         call = f"{c}.near_gradient({given}, {op.source.buffer}_near, scratch);" if near else f"{c}.input_gradient({given}, scratch);"
-        (self.behind if c in self.stages.backward else self.backward).append(call)
+        if c in self.stages.backward:
+            self.after_block.append(call)
+        else:
+            self.backward.append(call)
 
     def keep_packed(self, op: DenseInputGradient | ConvolveInputGradient) -> None:
         """Keep a copy of a weight for the backward pass."""
@@ -318,8 +365,8 @@ class Statements:
             return
         large = is_large(self.storage, op)
         self.layout.append(f"{op.connection}.keep_packed(training{' && !spares()' if large else ''});")
-        unless = "if (!alone() && !spares())" if large else "if (!alone())"
-        self.prepare.append(f"{unless} {op.connection}.pack({op.weight}, worker, workers);")
+        condition = "!alone() && !spares()" if large else "!alone()"
+        self.prepare.append(Guarded(condition, f"{op.connection}.pack({op.weight}, worker, workers);"))
 
     @add.register
     def _convolve_gradient(self, op: ConvolveGradient) -> None:
@@ -367,6 +414,11 @@ class Statements:
 def is_large(storage: SequenceStorage, op: DenseInputGradient) -> bool:
     """Whether products of the adjoint need no copy of the weight if memory is saved."""
     return storage.precision == "float32" and 4 * storage.size(op.weight) > COPIED
+
+
+def to_earlier_step(source: BufferValue, statement: str) -> Statement:
+    """Return a backward statement that adds to the step that was read, under the condition that the sequence has that step."""
+    return Guarded(f"t >= {source.delay}", statement) if source.delay else statement
 
 
 def _before(step: str, source: BufferValue) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from snnc.backends.codegen.statements import Guarded, Statement
+
 LINE = 16
 """Numbers of a cache line: rows are filled up to whole ones."""
 LENGTHS = ("steps", "segment", "block")
@@ -63,10 +65,10 @@ class HeldRows:
         """Bytes of a row."""
         return self.width * pitch(self.size)
 
-    def statement(self, trains: bool) -> str:
+    def statement(self, trains: bool) -> Statement:
         """Statement that gives the rows their size."""
         if self.running is None:
-            return f"if (training) {self.name}.resize({self.trained}, batch);"
+            return Guarded("training", f"{self.name}.resize({self.trained}, batch);")
         if not trains or self.trained == self.running:
             return f"{self.name}.resize({self.running}, batch);"
         return f"{self.name}.resize(training ? {self.trained} : {self.running}, batch);"
