@@ -27,6 +27,7 @@ HOT: Final = (
 PLAIN: Final = (
     "session_tensors.cpp",
     "cpu_session.cpp",
+    "native_session.cpp",
     "session_inputs.cpp",
     "session_starts.cpp",
     "checkpoints.cpp",

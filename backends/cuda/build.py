@@ -25,6 +25,7 @@ SOURCES: Final = (
     "whole_convolutions.cu",
     "whole_tables.cu",
     "cuda_session.cpp",
+    "native_session.cpp",
     "snnc_abi.cpp",
     "snnc_files.cpp",
 )

@@ -23,6 +23,8 @@ from snnc.compiler.ir.step_program import StepProgram
 
 TABLES: Final = "tables.bin"
 """File with the tables of connections that are not dense."""
+SESSION_SOURCES: Final = ("native_session.hpp", "native_session.cpp")
+"""Sources of the base of both sessions."""
 _STEPS: Final = 100
 _BATCH: Final = 32
 """Default size of a session; it accepts any other."""
@@ -69,7 +71,8 @@ def initial_values(program: StepProgram) -> dict[str, Array]:
 def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], constants: Sequence[Constant]) -> dict[str, str]:
     """Return the text files of a target: those called `names`, constants, and the files of the ABI, the loss and the optimizer."""
     environment = source_templates()
-    paths = {**{n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}, **{n: f"{target}/{n}" for n in names}}
+    paths = {n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}
+    paths |= {n: f"native/{n}" for n in SESSION_SOURCES} | {n: f"{target}/{n}" for n in names}
     if context["training"]:
         paths |= {
             "settings.hpp": "common/settings.hpp",
