@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from snnc.backends.cpu.operations import CollapsedReadout, Statements, gradient_of, to_earlier_step
-from snnc.backends.native.held_rows import ONE, HeldRows, padded
+from snnc.backends.native.row_buffers import ONE, HeldRows, padded
 from snnc.backends.native.storage import SequenceStorage
 from snnc.compiler.ir.step_operations import (
     BackwardOp,

@@ -6,9 +6,9 @@ from typing import Final
 
 from snnc.backends.codegen.constants import Constant, file_names
 from snnc.backends.cpu.needs import CHUNK, LISTED_PART, PACKED, PANEL
-from snnc.backends.native.held_rows import LINE
 from snnc.backends.native.memory import BLOCK_ROWS, FEW_STEPS, ROOM_PART
-from snnc.backends.native.sized_project import TABLES
+from snnc.backends.native.project_files import TABLES
+from snnc.backends.native.row_buffers import LINE
 
 CONSTANTS: Final = (
     *file_names(TABLES),

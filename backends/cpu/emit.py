@@ -9,7 +9,7 @@ from snnc.backends.cpu.build import EQUATION_FLAGS, FLAGS, LEVEL, SOURCES
 from snnc.backends.cpu.constants import CONSTANTS
 from snnc.backends.cpu.network import network_context
 from snnc.backends.cpu.pooled import with_pooled_convolutions
-from snnc.backends.native.sized_project import MemoryNeeds, initial_values, rendered, session_sizes, write_sized_project
+from snnc.backends.native.project_files import MemoryNeeds, initial_values, rendered, session_sizes, write_sized_project
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import table_file
 from snnc.compiler.ir.plan import Precision

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from snnc.backends.cpu.build import build_cpu
 from snnc.backends.native.processors import processors
-from snnc.backends.native.segmented_engine import SegmentedEngine
+from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.runtime.events import Events, Given
 
 
-class CpuEngine(SegmentedEngine):
+class CpuEngine(SequenceEngine):
     """Runs the shared library of a project; any number of steps and samples. See :class:`snnc.backends.runtime.engine.Engine`.
 
     Parameters

@@ -9,8 +9,8 @@ from typing import Final
 
 from snnc.backends.cpu.operations import Statements, is_large
 from snnc.backends.cpu.stages import Stages
-from snnc.backends.native.held_rows import LINE, HeldRows, padded, pitch
 from snnc.backends.native.memory import ListNeeds, Needs, Spared
+from snnc.backends.native.row_buffers import LINE, HeldRows, padded, pitch
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.graph import Array

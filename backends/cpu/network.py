@@ -17,8 +17,8 @@ from snnc.backends.cpu.operations import BlockStatement, Statements
 from snnc.backends.cpu.stages import Stages, stages_of
 from snnc.backends.native.adjoint import GivenAdjoint
 from snnc.backends.native.contexts import Context, training_context
-from snnc.backends.native.held_rows import ONE, HeldRows, Slots
 from snnc.backends.native.memory import Needs
+from snnc.backends.native.row_buffers import ONE, HeldRows, Slots
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import Table
 from snnc.backends.training.moments import moments

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from snnc.backends.codegen.assignments import needed, reads
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.printing import c_assignments, c_expression
-from snnc.backends.native.held_rows import padded, pitch
+from snnc.backends.native.row_buffers import padded, pitch
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name, near_bounds, with_arguments
 from snnc.compiler.neurons.expression import Assignment, Expression, Number, Symbol, call, symbols

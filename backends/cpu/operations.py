@@ -9,7 +9,7 @@ from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.backends.cpu.stages import Stages
 from snnc.backends.native.adjoint import GivenAdjoint
-from snnc.backends.native.held_rows import ONE, HeldRows, Slots
+from snnc.backends.native.row_buffers import ONE, HeldRows, Slots
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Table, wires_of
 from snnc.compiler.ir.arrays.windows import Windows

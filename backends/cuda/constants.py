@@ -6,7 +6,7 @@ from typing import Final
 
 from snnc.backends.codegen.constants import Constant, file_names
 from snnc.backends.cuda.schedule.launches import NARROW, TILE
-from snnc.backends.native.sized_project import TABLES
+from snnc.backends.native.project_files import TABLES
 
 CONSTANTS: Final = (
     *file_names(TABLES),

@@ -8,7 +8,7 @@ from typing import Final
 from snnc.backends.cuda.build import SOURCES
 from snnc.backends.cuda.constants import CONSTANTS
 from snnc.backends.cuda.network import network_context
-from snnc.backends.native.sized_project import initial_values, rendered, session_sizes, write_sized_project
+from snnc.backends.native.project_files import initial_values, rendered, session_sizes, write_sized_project
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import table_file
 from snnc.compiler.ir.plan import Precision

@@ -16,7 +16,7 @@ from snnc.backends.cuda.build import build_cuda, build_host_check
 from snnc.backends.cuda.device import DEVICE, first_device
 from snnc.backends.cuda.errors import CHECK_ON_HOST, DeviceArrayError
 from snnc.backends.native.device_arrays import DeviceArray, device_array
-from snnc.backends.native.segmented_engine import SegmentedEngine
+from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.backends.runtime.events import Events
 
@@ -29,7 +29,7 @@ class Sent:
     shapes: Mapping[str, tuple[int, ...]]
 
 
-class CudaEngine(SegmentedEngine):
+class CudaEngine(SequenceEngine):
     """Runs the shared library of a project; any number of steps and samples. See :class:`snnc.backends.runtime.engine.Engine`.
 
     Inputs may already be in device memory: arrays of torch, CuPy or JAX (DLPack, or ``__cuda_array_interface__``), float32,

@@ -14,11 +14,11 @@ from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.kernels.tables import Table
 from snnc.backends.cuda.schedule.launches import Launch, Launches
 from snnc.backends.cuda.schedule.plan import LaunchPlan
-from snnc.backends.cuda.schedule.whole import Whole
+from snnc.backends.cuda.schedule.sequence_calls import Whole
 from snnc.backends.native.adjoint import GivenAdjoint
 from snnc.backends.native.contexts import training_context
 from snnc.backends.native.memory import Needs
-from snnc.backends.native.sized_project import MemoryNeeds
+from snnc.backends.native.project_files import MemoryNeeds
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.arrays.sizes import FLOAT

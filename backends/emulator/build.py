@@ -12,7 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from snnc.backends.emulator.sources import EMULATOR
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, kept, machine_id, run_compiler
+from snnc.backends.toolchain.cache import cached_file
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, machine_id, run_compiler
 from snnc.compiler.files.cache import cache_dir
 
 __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "library", "prefix"]
@@ -104,7 +105,7 @@ def _complete_prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: s
 
 def _kept(name: str, library: str, build: Callable[[Path], None]) -> Path:
     """Return the prefix `name`, which holds `library` when it is whole."""
-    return kept(name, f"lib/{library}", build).parents[1]
+    return cached_file(name, f"lib/{library}", build).parents[1]
 
 
 def _build_libraries(folder: Path, base: Path, command: Sequence[str], flags: Sequence[str]) -> None:

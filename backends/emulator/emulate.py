@@ -14,7 +14,8 @@ from pathlib import Path
 from snnc.backends.emulator.build import compile_program, complete_prefix, fallback_dir, include_dir, library
 from snnc.backends.emulator.popc import compile_codelets
 from snnc.backends.emulator.sources import NOT_LOCAL, is_codelet, without_capture_defaults
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, kept, machine_id, run_compiler
+from snnc.backends.toolchain.cache import cached_file
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, machine_id, run_compiler
 from snnc.compiler.errors import BuildError
 
 __all__ = ["BuiltProgram", "Checks", "build_program", "run_program"]
@@ -153,7 +154,7 @@ def _built(sources: Sequence[Path], flags: Sequence[str], libraries: Sequence[st
             changed = [_accepted(s, text, to, [*command, *options]) for s, text in zip(resolved, texts, strict=True)]
             compile_program(changed, to / "program", flags=["-O2", *flags], libraries=libraries, complete=True)
 
-    return kept(f"programs/{digest(parts)}", "program", build)
+    return cached_file(f"programs/{digest(parts)}", "program", build)
 
 
 def _accepted(source: Path, preprocessed: str, folder: Path, command: Sequence[str]) -> Path:

@@ -16,16 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from snnc.backends.emulator.sources import EMULATOR, portable_copy
-from snnc.backends.toolchain.compilers import (
-    common_flags,
-    compiler,
-    compiler_version,
-    digest,
-    is_clang,
-    kept,
-    machine_id,
-    run_compiler,
-)
+from snnc.backends.toolchain.cache import cached_file
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, is_clang, machine_id, run_compiler
 from snnc.compiler.files.temporary import temporary_folder
 
 # Products and sums are rounded one by one, as the instructions that the cost model counts do, whatever the host fuses.
@@ -65,7 +57,7 @@ def _compile(source: Path, copy: Path, library: Path, command: Sequence[str], ch
     options = [*meant, "-isystem", str(EMULATOR / "include"), "-I", str(source.resolve().parent)]
     text = run_compiler([*command, *options, "-E", "-P", str(copy)], source.name)
     key = digest([text, *command, compiler_version(command), *meant, machine_id(), str(library), _own_text()])
-    return kept(f"codelets/{key}", "codelets.gp", lambda to: _build(copy, to, [*command, *options], library, is_clang(command)))
+    return cached_file(f"codelets/{key}", "codelets.gp", lambda to: _build(copy, to, [*command, *options], library, is_clang(command)))
 
 
 def _own_text() -> bytes:

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from snnc.backends.folders.carrying import KeptFiles, carry_over, remove
 from snnc.backends.folders.folder_lock import check_free, locked
+from snnc.backends.folders.foreign_files import KeptFiles, carry_over, remove
 from snnc.backends.folders.manifest import TRAINED, own_files, write_manifest
 from snnc.compiler.errors import SnncError
 from snnc.compiler.files.exchange import exchange
@@ -56,7 +56,7 @@ def whole_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
     """Yield an empty folder to fill; it becomes `folder` only if the block ends without an error, and replaces an older project there.
 
     ``snnc.json`` lists the files that the block wrote. Files of an older project that snnc did not write stay in place. Changed files
-    and trained weights are put aside, with a warning; see :func:`snnc.backends.folders.carrying.carry_over`.
+    and trained weights are put aside, with a warning; see :func:`snnc.backends.folders.foreign_files.carry_over`.
 
     Parameters
     ----------

@@ -11,8 +11,8 @@ from math import isqrt
 from pathlib import Path
 from typing import Any, Final
 
-from snnc.backends.native.held_rows import padded
 from snnc.backends.native.library import NativeLibraryError
+from snnc.backends.native.row_buffers import padded
 from snnc.backends.runtime.errors import MemoryNeededError
 
 ROOM_PART: Final = 8

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from snnc.backends.native.bfloat16 import rounded_values
-from snnc.backends.native.held_rows import Slots, pitch
+from snnc.backends.native.row_buffers import Slots, pitch
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import (

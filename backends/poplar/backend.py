@@ -138,7 +138,7 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         """Load the program; populations in parts or other orders are handed on as their author wrote them."""
         del options
         from snnc.backends.poplar.engine import PoplarEngine
-        from snnc.backends.runtime.parted import PartedEngine
+        from snnc.backends.runtime.engine_of_parts import PartedEngine
 
         assert built is not None, "a program is emitted"
         engine = PoplarEngine(built.library, built.folder)

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.toolchain.compilers import digest, is_clang, kept, run_compiler
+from snnc.backends.toolchain.cache import cached_file
+from snnc.backends.toolchain.compilers import digest, is_clang, run_compiler
 
 FIXED_LEVEL: Final = "-O1"
 """Optimisation level of sources that are compiled once for all projects."""
@@ -56,7 +57,7 @@ def compiled(source: Path, key: str, command: Sequence[str]) -> Path:
     def build(to: Path) -> None:
         run_compiler([*command, "-c", str(source), "-o", str(to / name)], source.name)
 
-    return kept(f"object-{key}", name, build)
+    return cached_file(f"object-{key}", name, build)
 
 
 def all_of(calls: Sequence[Callable[[], Path]]) -> list[Path]:
@@ -95,4 +96,4 @@ def precompiled(folder: Path, names: Sequence[str], identity: Sequence[str], com
         run_compiler([*command, "-x", "c++-header", str(first), "-o", f"{first}.gch"], ", ".join(names))
 
     key = digest([*identity, text, *_parts(taken)])
-    return ["-include", str(kept(f"precompiled-{key}", f"{FIRST}.gch", build).with_suffix(""))]
+    return ["-include", str(cached_file(f"precompiled-{key}", f"{FIRST}.gch", build).with_suffix(""))]

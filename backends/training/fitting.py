@@ -14,7 +14,7 @@ from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.runtime.weights import read_weight_file
 from snnc.backends.training import loop as training
 from snnc.backends.training.checkpoint import Checkpoints, Position, TrainingRecipe, check_same, digest_of_labels, position_in
-from snnc.backends.training.keeping import Keeper, KeptIn
+from snnc.backends.training.progress import Keeper, KeptIn
 from snnc.backends.training.ranks import leads
 from snnc.backends.training.stopping import stoppable
 from snnc.backends.training.updates import Updates

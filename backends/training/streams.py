@@ -14,8 +14,8 @@ from snnc.backends.runtime.errors import BatchesError, BatchSizeError, LabelsMis
 from snnc.backends.runtime.events import Events
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.training.checkpoint import Position, TrainingRecipe
-from snnc.backends.training.keeping import Keeper
 from snnc.backends.training.loop import check_epochs
+from snnc.backends.training.progress import Keeper
 from snnc.backends.training.ranks import ranks_for
 from snnc.backends.training.updates import Updates
 

@@ -13,11 +13,12 @@ from snnc.backends.cuda import constants as cuda
 from snnc.backends.cuda.build import HOST_FLAGS
 from snnc.backends.emulator.build import include_dir
 from snnc.backends.native.contexts import training_context
-from snnc.backends.native.sized_project import TABLES
+from snnc.backends.native.project_files import TABLES
 from snnc.backends.poplar import constants as poplar
 from snnc.backends.poptorch.build import OPERATION_FLAGS
 from snnc.backends.poptorch.build import include_dir as popart_include_dir
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, kept, run_compiler
+from snnc.backends.toolchain.cache import cached_file
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, run_compiler
 from snnc.backends.toolchain.objects import all_of, source_key
 from snnc.compiler.losses import MeanSquaredCount
 from snnc.compiler.losses.optimizers import SGD, Adam
@@ -84,7 +85,7 @@ def test_a_plain_source_compiles_by_itself_without_a_warning(target, tmp_path):
             run_compiler([*command, "-x", "c++", str(source)], source.name)
             (folder / "compiles").touch()
 
-        return kept(f"object-syntax-{source_key(source, headers, identity)}", "compiles", compile_to)
+        return cached_file(f"object-syntax-{source_key(source, headers, identity)}", "compiles", compile_to)
 
     assert all_of([partial(check, f) for f in sources(target)])
 

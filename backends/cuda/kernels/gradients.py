@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from snnc.backends.cuda.kernels.steps import Steps
-from snnc.backends.cuda.schedule.whole import Whole
+from snnc.backends.cuda.schedule.sequence_calls import Whole
 from snnc.compiler.ir.step_operations import (
     BiasGradient,
     BufferValue,

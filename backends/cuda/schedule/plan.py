@@ -12,8 +12,8 @@ from snnc.backends.cuda.kernels.neurons import NeuronStruct
 from snnc.backends.cuda.kernels.steps import OutsideSum, StepPhase, Steps
 from snnc.backends.cuda.schedule.launches import Launch, Launches, Way
 from snnc.backends.cuda.schedule.schedule import Component, Feedback, RecurrentLoop, Walk
+from snnc.backends.cuda.schedule.sequence_calls import Whole
 from snnc.backends.cuda.schedule.wavefront import Wavefront
-from snnc.backends.cuda.schedule.whole import Whole
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.step_operations import Arrival, DenseInputGradient, DenseProduct, InputGradient, NeuronAdjoint, RecordAdjoint
 from snnc.compiler.neurons.expression import Symbol

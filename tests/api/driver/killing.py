@@ -24,7 +24,7 @@ import numpy as np
 import snnc
 from snnc.backends.folders.manifest import PROFILE, TRAINED
 from snnc.backends.runtime.weights import read_weight_file
-from snnc.backends.training import keeping
+from snnc.backends.training import progress
 from snnc.backends.training.checkpoint import Position, position_in, save_checkpoint
 from snnc.cli.main import run_command
 

@@ -14,7 +14,7 @@ from wide import examples, sampled
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.runtime.parted import PartedEngine
+from snnc.backends.runtime.engine_of_parts import PartedEngine
 from snnc.backends.session import BackendSession
 from snnc.compiler.ir.graph import Graph, Input, Population
 from snnc.compiler.losses import parse_loss

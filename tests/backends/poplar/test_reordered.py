@@ -13,7 +13,7 @@ from wide import examples, sampled
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
-from snnc.backends.runtime.parted import PartedEngine
+from snnc.backends.runtime.engine_of_parts import PartedEngine
 from snnc.compiler.ir.arrays.channel_order import ChannelOrder
 from snnc.compiler.ir.graph import Flatten, Graph, Input, Pool, Population
 from snnc.compiler.losses import parse_loss

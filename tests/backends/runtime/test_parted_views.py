@@ -6,7 +6,7 @@ import pytest
 
 import snnc
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.runtime.parted import PartedEngine
+from snnc.backends.runtime.engine_of_parts import PartedEngine
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.tiles.partition import prepare
