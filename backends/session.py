@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.runtime.arrays import array_of, checked, describe, from_sequence, padded, to_sequence
-from snnc.backends.runtime.engine import Array, Engine, Initial, SteppingEngine, samples_at_once, takes_ahead
+from snnc.backends.runtime.engine import Array, Engine, Initial, SteppingEngine, accepts_next, samples_at_once
 from snnc.backends.runtime.errors import (
     BatchSizeError,
     ClosedError,
@@ -112,7 +112,7 @@ class BackendSession:
         """Turn arguments of :meth:`run` into those of an engine: input id -> [T, B, *shape], and initial values, all samples together."""
         if steps is not None and steps < 1:
             raise StepsError(f"steps is {steps}; a network runs at least 1 step.")
-        whole = self._aligned({i.id: _sequence(a, i) for i, a in self._given(inputs)}, steps)
+        whole = self._aligned({i.id: _sequence(a, i) for i, a in self._paired_inputs(inputs)}, steps)
         return whole, initial_values(self.program, initial or {}, next(iter(whole.values())).shape[1])
 
     def step(self, inputs: Mapping[str, Input] | Input) -> dict[str, Array]:
@@ -138,7 +138,7 @@ class BackendSession:
         """
         engine = self._stepping_engine()
         arrays = {}
-        for info, array in self._given(inputs, events=False):
+        for info, array in self._paired_inputs(inputs, events=False):
             assert not isinstance(array, Events)
             layout = FileLayout(None, None if info.layout.batch_axis is None else 0)
             single = to_sequence(array, InputInfo(info.id, info.label, info.shape, info.kind, layout))
@@ -374,9 +374,9 @@ class BackendSession:
             self._replay = StepReplay(self.engine, self.engine.steps)
         return self._replay
 
-    def _given(self, inputs: Mapping[str, Input] | Input, events: bool = True) -> Iterator[tuple[InputInfo, Given]]:
+    def _paired_inputs(self, inputs: Mapping[str, Input] | Input, events: bool = True) -> Iterator[tuple[InputInfo, Given]]:
         """Pair the program's inputs with checked arrays, or with `events` if the engine accepts them."""
-        taken = events and getattr(self.engine, "takes_events", False)
+        batches = events and getattr(self.engine, "takes_events", False)
         infos = self.program.inputs
         names = [info.label for info in infos]
         if not isinstance(inputs, Mapping):
@@ -391,7 +391,7 @@ class BackendSession:
             raise UnknownNameError(f"inputs: {'; '.join(parts)}. {self.program.name!r} takes {', '.join(names)}.")
         for info in infos:
             given = inputs[info.label]
-            if isinstance(given, Events) and taken:
+            if isinstance(given, Events) and batches:
                 yield info, given
             else:
                 array = given.dense() if isinstance(given, Events) else given
@@ -405,8 +405,8 @@ class BackendSession:
         if total is None:
             raise StepsError("no input has a time axis; say how many steps to run with steps=….")
         if len(lengths) > 1 or (lengths and total not in lengths) or (fixed is not None and total != fixed):
-            asked = "" if fixed is None else f"; the network was compiled for {fixed}"
-            raise StepsError(f"the inputs have {', '.join(map(str, sorted(lengths))) or 'no'} steps, {total} are to run{asked}.")
+            compiled = "" if fixed is None else f"; the network was compiled for {fixed}"
+            raise StepsError(f"the inputs have {', '.join(map(str, sorted(lengths))) or 'no'} steps, {total} are to run{compiled}.")
         batch = max(a.shape[1] for a in sequences.values())
         self._check_batch(sequences, batch)
         return {id_: a if isinstance(a, Events) else np.broadcast_to(a, (total, batch, *a.shape[2:])) for id_, a in sequences.items()}
@@ -422,7 +422,7 @@ class BackendSession:
         now = next(batches, None)
         while now is not None:
             following = next(batches, None)
-            if following is not None and takes_ahead(self.engine):
+            if following is not None and accepts_next(self.engine):
                 self.engine.offer(following.inputs)
             records = self.engine.forward(now.inputs, now.initial)
             yield {id_: record[:, : now.count] for id_, record in records.items()}
@@ -442,7 +442,7 @@ class BackendSession:
     def _samples(self, x: Mapping[str, Input] | Input) -> dict[str, Given]:
         """Check arrays of samples against the inputs: id -> [samples, T, *shape] (static inputs without T)."""
         found = {}
-        for info, array in self._given(x):
+        for info, array in self._paired_inputs(x):
             layout = FileLayout(None if info.static else 1, 0)
             lead = 1 if info.static and array.ndim == len(info.shape) + 1 else 2
             if array.ndim != len(info.shape) + lead or array.shape[lead:] != info.shape or 0 in array.shape:
@@ -457,13 +457,13 @@ class BackendSession:
     def batch_of(self, data: Mapping[str, Given], chosen: Array) -> dict[str, Array]:
         """Take samples: id -> [T, B, *shape]."""
         shapes = {info.id: len(info.shape) for info in self.program.inputs}
-        taken: dict[str, Given] = {}
+        batches: dict[str, Given] = {}
         for id_, a in data.items():
             if isinstance(a, Events):
-                taken[id_] = a.of_samples(chosen)
+                batches[id_] = a.of_samples(chosen)
             else:
-                taken[id_] = a[chosen][None] if a.ndim == shapes[id_] + 1 else a[chosen].swapaxes(0, 1)
-        return {id_: self._cast(a) for id_, a in self._aligned(taken, None).items()}
+                batches[id_] = a[chosen][None] if a.ndim == shapes[id_] + 1 else a[chosen].swapaxes(0, 1)
+        return {id_: self._cast(a) for id_, a in self._aligned(batches, None).items()}
 
     def _cast(self, array: Given) -> Array:
         """Return the engine's input; only engines that support events get any."""

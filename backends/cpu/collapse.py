@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from snnc.backends.cpu.operations import CollapsedReadout, Statements, gradient_of, to_earlier_step
-from snnc.backends.native.row_buffers import ONE, HeldRows, padded
+from snnc.backends.native.row_buffers import ONE, RowBuffer, padded
 from snnc.backends.native.storage import SequenceStorage
 from snnc.compiler.ir.step_operations import (
     BackwardOp,
@@ -51,7 +51,7 @@ class Collapse:
         """Buffer of its current."""
         return self.fill.target
 
-    def holds(self, op: ForwardOp | BackwardOp) -> bool:
+    def contains(self, op: ForwardOp | BackwardOp) -> bool:
         """Whether `op` is one of its operations, forward or backward."""
         match op:
             case Fill() | DenseProduct() | BiasGradient() | DenseInputGradient() | DenseWeightGradient():
@@ -80,7 +80,7 @@ def collapsed(storage: SequenceStorage) -> Collapse | None:
         return None
     into = [op for op in program.forward if not isinstance(op, NeuronStep | Record) and op.target == step.currents[0]]
     fills, arrivals = [op for op in into if isinstance(op, Fill)], [op for op in into if isinstance(op, DenseProduct)]
-    counted = all(program.buffers[op.source.buffer].kind == "spikes" and storage.kept(op.source.buffer).listed for op in arrivals)
+    counted = all(program.buffers[op.source.buffer].kind == "spikes" and storage.stored(op.source.buffer).listed for op in arrivals)
     if len(fills) != 1 or not arrivals or len(fills) + len(arrivals) != len(into) or not counted:
         return None
     return Collapse(fills[0], tuple(arrivals), step, record)
@@ -93,7 +93,7 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
     answers, mean = f"{step.population}_answers", f"{step.population}_mean"
     made.kernels += [f"std::vector<Answers> {answers};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
     made.layout.append(f"{answers}.resize(workers.size());")
-    made.held.append(HeldRows(mean, storage.size(output), ONE, ONE))
+    made.row_buffers.append(RowBuffer(mean, storage.size(output), ONE, ONE))
     made.readout = CollapsedReadout(
         step.population,
         len(step.states),
@@ -109,7 +109,7 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
     for op in found.arrivals:
         counts = f"{op.connection}_counts"
         made.kernels.append(f"Source {counts}{{{storage.size(op.source.buffer)}, 0}};")
-        made.held.append(HeldRows(f"{counts}.rows", storage.size(op.source.buffer), ONE, ONE))
+        made.row_buffers.append(RowBuffer(f"{counts}.rows", storage.size(op.source.buffer), ONE, ONE))
     made.scored = {"rows": mean, "steps": "1"}
     made.start.append(f"scale(w, d_{record}, 0, 1.0f / static_cast<float>(steps));")
 
@@ -131,8 +131,8 @@ def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> 
         case DenseInputGradient():
             source, counts = op.source, f"{op.connection}_counts"
             made.kernels.append(f"Rows d_{counts}{{{made.storage.size(source.buffer)}, 0}};")
-            made.held.append(HeldRows(f"d_{counts}", made.storage.size(source.buffer), ONE, ONE))
-            made.keep_packed(op)
+            made.row_buffers.append(RowBuffer(f"d_{counts}", made.storage.size(source.buffer), ONE, ONE))
+            made.store_packed(op)
             made.start.append(f"d_{counts}.clear(w, 0);")
             made.start.append(f"{op.connection}.input_gradient(w, {adjoint}, 0, 1, d_{counts}, 0, {op.weight}, scratch);")
             then = f"t - {source.delay}" if source.delay else "t"

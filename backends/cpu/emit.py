@@ -9,7 +9,7 @@ from snnc.backends.cpu.build import EQUATION_FLAGS, FLAGS, LEVEL, SOURCES
 from snnc.backends.cpu.constants import CONSTANTS
 from snnc.backends.cpu.network import network_context
 from snnc.backends.cpu.pooled import with_pooled_convolutions
-from snnc.backends.native.project_files import MemoryNeeds, initial_values, rendered, session_sizes, write_sized_project
+from snnc.backends.native.project_files import MemoryNeeds, initial_values, rendered, session_sizes, write_project_files
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import table_file
 from snnc.compiler.ir.plan import Precision
@@ -76,7 +76,7 @@ def emit_cpu(
     values, sizes = initial_values(program), session_sizes(program, steps, batch)
     context, tables, needs = network_context(storage, values, sizes)
     memory = MemoryNeeds(storage.bytes_per_step(), needs.to_data())
-    return write_sized_project(folder, program, "cpu", sizes, render(context), table_file(tables), values, memory)
+    return write_project_files(folder, program, "cpu", sizes, render(context), table_file(tables), values, memory)
 
 
 def render(context: dict[str, Any]) -> dict[str, str]:

@@ -38,7 +38,7 @@ class CpuEngine(SequenceEngine):
         listed: dict[str, float] = profile["listed"]
         return listed if profile["forward_runs"] + profile["train_runs"] else {}
 
-    def _memory_there(self) -> tuple[int, str]:
+    def _available_memory(self) -> tuple[int, str]:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine"
 
     def _set_arrays(self, inputs: Mapping[str, Given]) -> None:

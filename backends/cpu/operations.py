@@ -9,7 +9,7 @@ from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.backends.cpu.stages import Stages
 from snnc.backends.native.adjoint import GivenAdjoint
-from snnc.backends.native.row_buffers import ONE, HeldRows, Slots
+from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Table, wires_of
 from snnc.compiler.ir.arrays.windows import Windows
@@ -143,7 +143,7 @@ class Statements:
     """Rows that the loss reads in place of the record, and their steps."""
     start: list[str] = field(default_factory=list)
     finish: list[str] = field(default_factory=list)
-    held: list[HeldRows] = field(default_factory=list)
+    row_buffers: list[RowBuffer] = field(default_factory=list)
     """Rows in addition to those of populations and records."""
     sums: dict[str, int] = field(default_factory=dict)
     """Sums that each thread keeps separately, and their sizes."""
@@ -191,7 +191,7 @@ class Statements:
         first = len(self.tables)
         self.tables += found.tables()
         source = f"{op.source.buffer}, {_before('t', op.source)}"
-        if self.storage.takes_lists(op):
+        if self.storage.reads_lists(op):
             size = self.storage.size(op.source.buffer)
             self.kernels.append(f"const SpikeMaximum {c}{{tables[{first}], tables[{first + 1}], {size}}};")
             self.forward.append(f"{c}.forward(w, {source}, {op.target}, t, scratch);")
@@ -232,8 +232,8 @@ class Statements:
     def _neuron_step(self, op: NeuronStep) -> None:
         self.forward.append(self.neuron_call(op))
         self.enter += self._first_history(op)
-        self.forward += [Guarded("!again", f"{o}.list_rows(w, t);") for o in op.outputs if self.storage.kept(o).listed]
-        self.forward += [Guarded("training && !again", f"{o}_near.list_rows(w, t);") for o in self._near(op)]
+        self.forward += [Guarded("!again", f"{o}.list_rows(w, t);") for o in op.outputs if self.storage.stored(o).listed]
+        self.forward += [Guarded("training && !again", f"{o}_near.list_rows(w, t);") for o in self._outputs_with_support(op)]
 
     def _kernel(self, op: NeuronStep | NeuronAdjoint) -> Kernel:
         return next(p.kernel for p in self.storage.program.populations if p.id == op.population)
@@ -263,12 +263,12 @@ class Statements:
         kept = {s: f"{n}_history" for s, n in zip(kernel.states, op.states, strict=True)} | saved
         arguments += [f"{o}.rows.row(t, w.first)" for o in op.outputs]
         arguments += [f"{n}.row(t, w.first)" for k, n in saved.items() if k not in rounded]
-        arguments += [f"{o}_near.rows.row(t, w.first)" for o in self._near(op)]
+        arguments += [f"{o}_near.rows.row(t, w.first)" for o in self._outputs_with_support(op)]
         arguments += [f"{kept[n]}.row(t, w.first)" for n in rounded]
         return f"{op.population}_forward({', '.join(('rows', *arguments))});"
 
-    def _near(self, op: NeuronStep) -> list[str]:
-        return [o for o in op.outputs if self.trains and o in self.storage.near]
+    def _outputs_with_support(self, op: NeuronStep) -> list[str]:
+        return [o for o in op.outputs if self.trains and o in self.storage.outputs_with_support]
 
     @add.register
     def _record(self, op: Record) -> None:
@@ -309,12 +309,12 @@ class Statements:
             isinstance(loss, GivenAdjoint)
             and next(p.label for p in self.storage.program.populations if p.id == op.population) in loss.relays
         ):
-            self._keep_adjoint(f"d_{op.population}", op.currents[0])
+            self._store_adjoint(f"d_{op.population}", op.currents[0])
 
-    def _keep_adjoint(self, name: str, current: str) -> None:
+    def _store_adjoint(self, name: str, current: str) -> None:
         """Keep the adjoint of a current at all steps under a name of the ABI."""
         self.kernels.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")
-        self.held.append(HeldRows(name, self.storage.size(current), Slots(0, ("steps",)), ONE))
+        self.row_buffers.append(RowBuffer(name, self.storage.size(current), Slots(0, ("steps",)), ONE))
         self.setup.append(f'add_adjoint("{name}", {name}, false);')
         self.backward.append(f"copy_step(w, d_{current}, t, {name}, t);")
 
@@ -347,17 +347,17 @@ class Statements:
     @add.register
     def _dense_input(self, op: DenseInputGradient) -> None:
         c = op.connection
-        self.keep_packed(op)
+        self.store_packed(op)
         steps = "first, last" if c in self.stages.backward else "t, t + 1"
         given = f"w, d_{op.target}, {steps}, d_{op.source.buffer}, {op.source.delay}, {op.weight}"
-        near = op.source.buffer in self.storage.near
+        near = op.source.buffer in self.storage.outputs_with_support
         call = f"{c}.near_gradient({given}, {op.source.buffer}_near, scratch);" if near else f"{c}.input_gradient({given}, scratch);"
         if c in self.stages.backward:
             self.after_block.append(call)
         else:
             self.backward.append(call)
 
-    def keep_packed(self, op: DenseInputGradient | ConvolveInputGradient) -> None:
+    def store_packed(self, op: DenseInputGradient | ConvolveInputGradient) -> None:
         """Keep a copy of a weight for the backward pass."""
         if isinstance(op, ConvolveInputGradient):
             self.setup.append(f"{op.connection}.keep_packed();")
@@ -382,9 +382,9 @@ class Statements:
                 case ConvolveBiasGradient():
                     found["bias"] = gradient_of(gradient.gradient)
                 case ConvolveInputGradient():
-                    self.keep_packed(gradient)
+                    self.store_packed(gradient)
                     found["adjoint"] = f"&d_{gradient.source.buffer}"
-                    if gradient.source.buffer in self.storage.near and c not in self.storage.pooled:
+                    if gradient.source.buffer in self.storage.outputs_with_support and c not in self.storage.pooled:
                         found["near"] = f"&{gradient.source.buffer}_near"
         forward = next(o for o in self.storage.program.forward if isinstance(o, Convolve) and o.connection == c)
         given = f"w, {forward.source.buffer}, {forward.source.delay}, d_{op.target}, t, {forward.weight}"
@@ -402,7 +402,7 @@ class Statements:
     @add.register
     def _wired_input_gradient(self, op: WiredInputGradient) -> None:
         c, adjoint = op.connection, f"d_{op.source.buffer}, {op.source.delay}"
-        if self.storage.takes_lists(op):
+        if self.storage.reads_lists(op):
             self.backward.append(f"{c}.input_gradient(w, {op.source.buffer}, d_{op.target}, t, {adjoint}, scratch);")
         elif is_maximum(op):
             self.layout.append(f"{c}.keep(training ? segment : 0, batch);")

@@ -8,7 +8,7 @@ from typing import Final
 from snnc.backends.cuda.build import SOURCES
 from snnc.backends.cuda.constants import CONSTANTS
 from snnc.backends.cuda.network import network_context
-from snnc.backends.native.project_files import initial_values, rendered, session_sizes, write_sized_project
+from snnc.backends.native.project_files import initial_values, rendered, session_sizes, write_project_files
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import table_file
 from snnc.compiler.ir.plan import Precision
@@ -101,4 +101,4 @@ def emit_cuda(
     context, tables = network_context(storage, values, sizes, precision)
     texts = rendered(context | {"sources": SOURCES}, "cuda", (*FIXED, *OWN), CONSTANTS)
     more = {"launches": context["launches"]}
-    return write_sized_project(folder, program, "cuda", sizes, texts, table_file(tables), values, context["memory"], more)
+    return write_project_files(folder, program, "cuda", sizes, texts, table_file(tables), values, context["memory"], more)

@@ -76,13 +76,13 @@ class CudaEngine(SequenceEngine):
             if value is not None:
                 self._setting(name, value)
 
-    def _memory_there(self) -> tuple[int, str]:
+    def _available_memory(self) -> tuple[int, str]:
         if self._device_memory is not None:
             return self._device_memory, "the device"
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine"
 
     @property
-    def takes_ahead(self) -> bool:
+    def accepts_next(self) -> bool:
         """See :class:`~snnc.backends.runtime.engine.AheadEngine`; bounded memory is not spent on a waiting batch."""
         return self.memory is None
 
@@ -139,7 +139,7 @@ class CudaEngine(SequenceEngine):
             return None
         steps, batch = next(iter(shapes.values()))[:2]
         ahead = sum(4 * a.size for a in given.values())
-        if steps * batch * int(self.description["bytes_per_step"]) + ahead > self._memory_there()[0]:
+        if steps * batch * int(self.description["bytes_per_step"]) + ahead > self._available_memory()[0]:
             return None
         arrays = [np.ascontiguousarray(a, dtype=np.float32) for a in given.values()]
         for name, array in zip(given, arrays, strict=True):

@@ -14,7 +14,7 @@ from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.kernels.tables import Table
 from snnc.backends.cuda.schedule.launches import Launch, Launches
 from snnc.backends.cuda.schedule.plan import LaunchPlan
-from snnc.backends.cuda.schedule.sequence_calls import Whole
+from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
 from snnc.backends.native.adjoint import GivenAdjoint
 from snnc.backends.native.contexts import training_context
 from snnc.backends.native.memory import Needs
@@ -60,9 +60,9 @@ def network_context(
     program = storage.program
     trains = program.optimizer is not None
     steps = Steps(storage, precision)
-    whole = Whole(steps, precision)
-    plan = LaunchPlan(steps, whole, trains)
-    gradients = Gradients(steps, whole)
+    sequence_calls = SequenceCalls(steps, precision)
+    plan = LaunchPlan(steps, sequence_calls, trains)
+    gradients = Gradients(steps, sequence_calls)
     if trains:
         gradients.add_all()
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
@@ -93,21 +93,21 @@ def network_context(
         "members": [
             *buffers.members(),
             _group("Parameters.", _parameters(program)),
-            _group("Weights as products read them.", [p.member for p in whole.prepared.values()]),
+            _group("Weights as products read them.", [p.member for p in sequence_calls.prepared.values()]),
         ],
         "setup": _setup(storage, buffers, learned),
         "layout": [
             *buffers.layout(record),
             *(copy.layout for copy in copies),
             *gradients.layout,
-            *(p.layout for p in whole.prepared.values()),
+            *(p.layout for p in sequence_calls.prepared.values()),
         ],
         "binding": [*buffers.binding(), *_parameter_binding(steps), *steps.connections.binding, *plan.binding],
         "gradient_calls": gradients.calls,
-        "work": list(whole.work),
+        "work": list(sequence_calls.work),
         "gradients": gradients.lines,
         "copies": [copy.statement for copy in copies],
-        "prepared": list(whole.prepared.values()),
+        "prepared": list(sequence_calls.prepared.values()),
         "half": steps.half,
         "start": buffers.start(),
         "forgotten": buffers.forgotten(),
@@ -190,7 +190,7 @@ class Buffers:
                 rows.append(SequenceBuffer(past[n], self.storage.size(n), 1, "halves", history))
         for n in op.outputs:
             spikes = self.program.buffers[n].kind == "spikes"
-            rows.append(self._source(n, f"{'steps' if spikes else 'kept'} + {self.storage.kept(n).past}"))
+            rows.append(self._source(n, f"{'steps' if spikes else 'kept'} + {self.storage.stored(n).past}"))
         for n in op.saved:
             slots = "training ? kept : 1" if self.trains else "1"
             rows.append(SequenceBuffer(n, self.storage.size(n), 0, "halves" if n in past else "numbers", slots))
@@ -234,7 +234,7 @@ class Buffers:
 
     def _source(self, name: str, slots: str) -> SequenceBuffer:
         spikes = self.program.buffers[name].kind == "spikes"
-        return SequenceBuffer(name, self.storage.size(name), self.storage.kept(name).past, "spikes" if spikes else "numbers", slots)
+        return SequenceBuffer(name, self.storage.size(name), self.storage.stored(name).past, "spikes" if spikes else "numbers", slots)
 
     def _numbers(self, name: str, slots: str, past: int = 0) -> SequenceBuffer:
         return SequenceBuffer(name, self.storage.size(name.removeprefix("d_")), past, "numbers", slots)
@@ -252,7 +252,7 @@ class Buffers:
         found = []
         for comment, rows in self.groups:
             lines = [
-                f"Held {row.name}{{{row.size}, {row.past}, Form::{row.form.upper()}, {'true' if _whole(row.slots) else 'false'}}};"
+                f"Held {row.name}{{{row.size}, {row.past}, Form::{row.form.upper()}, {'true' if _of_full_sequence(row.slots) else 'false'}}};"
                 for row in rows
             ]
             found.append(_group(comment, lines))
@@ -279,10 +279,10 @@ class Buffers:
         """Memory of a session in addition to `fixed` bytes; spikes need one bit each, independent of activity."""
         history = sum(row.bytes for row in self.rows if "kept" in row.slots) + 4 * self.plan.scratch.training
         begun = {n for op in self.program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs)}
-        named = [row for row in self.rows if row.name in begun and not _whole(row.slots)]
+        named = [row for row in self.rows if row.name in begun and not _of_full_sequence(row.slots)]
         checkpoint = sum(4 * row.size * (row.past if "kept" in row.slots else 1) for row in named)
-        whole = sum(row.bytes for row in self.rows if _whole(row.slots))
-        return Needs(fixed, {"number": history, "steps": whole + self._staged, "segment": history, "block": 0}, checkpoint)
+        full = sum(row.bytes for row in self.rows if _of_full_sequence(row.slots))
+        return Needs(fixed, {"number": history, "steps": full + self._staged, "segment": history, "block": 0}, checkpoint)
 
     @property
     def _staged(self) -> int:
@@ -338,7 +338,7 @@ def _fixed_bytes(program: StepProgram, learned: Collection[str], copies: Iterabl
     return 4 * numbers + sum(copy.bytes for copy in copies)
 
 
-def _whole(slots: str) -> bool:
+def _of_full_sequence(slots: str) -> bool:
     """Whether a buffer has slots for the whole sequence, or for all that is ever read of it."""
     return not slots or "steps" in slots
 
@@ -357,7 +357,7 @@ def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> li
         if isinstance(op, NeuronStep):
             lines += [f'add_begun("{s}_initial", {s});' for s in op.states]
             for o in op.outputs:
-                name = f'"{o}_initial"' if o in named and storage.kept(o).past else "nullptr"
+                name = f'"{o}_initial"' if o in named and storage.stored(o).past else "nullptr"
                 lines.append(f"add_begun({name}, {o});")
     lines += [f'add_record("{o.record}", {o.record});' for o in program.outputs]
     lines += [f"add_deltas({name}, {ahead});" for name, ahead in buffers.deltas()]

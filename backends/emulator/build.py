@@ -74,7 +74,7 @@ def prefix() -> Path:
 def _prefix(command: tuple[str, ...], chosen: tuple[str, ...], _cache: str) -> Path:
     flags = [*common_flags(command), *chosen]
     key = digest([*_contents(*PREFIX), *command, compiler_version(command), *flags, machine_id(), sys.executable, str(EMULATOR)])
-    return _kept(f"emulator-{key}", "libpoplar.so", lambda scratch: _build(scratch, command, flags))
+    return _cached_library(f"emulator-{key}", "libpoplar.so", lambda scratch: _build(scratch, command, flags))
 
 
 def complete_prefix() -> Path:
@@ -100,10 +100,10 @@ def _complete_prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: s
             str(base),
         ]
     )
-    return _kept(f"emulator-poplibs-{key}", "libpoplibs.so", lambda scratch: _build_libraries(scratch, base, command, flags))
+    return _cached_library(f"emulator-poplibs-{key}", "libpoplibs.so", lambda scratch: _build_libraries(scratch, base, command, flags))
 
 
-def _kept(name: str, library: str, build: Callable[[Path], None]) -> Path:
+def _cached_library(name: str, library: str, build: Callable[[Path], None]) -> Path:
     """Return the prefix `name`, which holds `library` when it is whole."""
     return cached_file(name, f"lib/{library}", build).parents[1]
 

@@ -113,11 +113,11 @@ def build_program(
         "SNNC_CODELET_PATH": str(host[0].resolve().parent),
         "SNNC_CODELET_EXTRA_FLAGS": shlex.join(both),
     }
-    libraries = [f for f in flags if f.startswith("-l") and not _stands_in_headers(f)]
+    libraries = [f for f in flags if f.startswith("-l") and not _is_in_headers(f)]
     return BuiltProgram(_built(host, [*both, *(f for f in flags if not f.startswith("-l"))], libraries), environment)
 
 
-def _stands_in_headers(flag: str) -> bool:
+def _is_in_headers(flag: str) -> bool:
     """Return whether a library is missing on this machine and the fallback headers need none."""
     name = f"lib{flag[2:]}.so"
     if flag[2:] not in FALLBACK_LIBRARIES:

@@ -56,11 +56,11 @@ def _compile(source: Path, copy: Path, library: Path, command: Sequence[str], ch
     meant = [*common_flags(command), *chosen, "-D__POPC__", KEEP_COMPUTE, *flags]
     options = [*meant, "-isystem", str(EMULATOR / "include"), "-I", str(source.resolve().parent)]
     text = run_compiler([*command, *options, "-E", "-P", str(copy)], source.name)
-    key = digest([text, *command, compiler_version(command), *meant, machine_id(), str(library), _own_text()])
+    key = digest([text, *command, compiler_version(command), *meant, machine_id(), str(library), _text_of_file()])
     return cached_file(f"codelets/{key}", "codelets.gp", lambda to: _build(copy, to, [*command, *options], library, is_clang(command)))
 
 
-def _own_text() -> bytes:
+def _text_of_file() -> bytes:
     """Return the text of the discovery, a change of which makes cached tables stale."""
     return b"".join((EMULATOR / name).read_bytes() for name in ("popc.py", "dwarf.py", "sources.py"))
 

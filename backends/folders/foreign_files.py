@@ -14,7 +14,7 @@ from snnc.backends.folders.manifest import TRAINED, digest_of
 
 
 @dataclass(frozen=True)
-class KeptFiles:
+class RetainedFiles:
     """The carried files, as paths in the new folder.
 
     Attributes
@@ -32,7 +32,7 @@ class KeptFiles:
     dropped: bool = False
 
 
-def carry_over(old: Path, new: Path, own: Mapping[str, str | None], keep_trained: bool) -> KeptFiles:
+def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], keep_trained: bool) -> RetainedFiles:
     """Carry all contents of `old` that do not belong to snnc into `new`; `old` does not change.
 
     A file that snnc did not write keeps its place. If the new project has a file there, and for changed files and
@@ -66,7 +66,7 @@ def carry_over(old: Path, new: Path, own: Mapping[str, str | None], keep_trained
             _put(path, new / name if _is_free(new, name) else aside / name)
         elif not _is_as_written(path, own[name]):
             edited.append(_put(path, aside / name))
-    return KeptFiles(trained, tuple(edited), dropped)
+    return RetainedFiles(trained, tuple(edited), dropped)
 
 
 def remove(folder: Path) -> None:

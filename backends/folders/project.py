@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from snnc.backends.folders.folder_lock import check_free, locked
-from snnc.backends.folders.foreign_files import KeptFiles, carry_over, remove
+from snnc.backends.folders.foreign_files import RetainedFiles, remove, retain_foreign_files
 from snnc.backends.folders.manifest import TRAINED, own_files, write_manifest
 from snnc.compiler.errors import SnncError
 from snnc.compiler.files.exchange import exchange
@@ -137,12 +137,12 @@ def _put_in_place(beside: Path, target: Path, keep_trained: bool) -> None:
         own = own_files(target)
         if own is None:
             raise ForeignFolderError(f"the folder {str(target)!r} has become something other than a project of snnc; nothing was written.")
-        carried = carry_over(target, beside, own, keep_trained)
+        carried = retain_foreign_files(target, beside, own, keep_trained)
         exchange(beside, target)
     _say(carried, beside, target)
 
 
-def _say(carried: KeptFiles, beside: Path, target: Path) -> None:
+def _say(carried: RetainedFiles, beside: Path, target: Path) -> None:
     """Warn about files that were put aside."""
 
     def place(path: Path) -> str:

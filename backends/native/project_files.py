@@ -83,7 +83,7 @@ def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], cons
     return {name: source_of(environment, path, {**context, "constants": constants}) for name, path in paths.items()}
 
 
-def write_sized_project(
+def write_project_files(
     folder: Path,
     program: StepProgram,
     target: str,
@@ -116,10 +116,10 @@ def write_sized_project(
     """
     files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in texts.items()}
     files |= {TABLES: tables, WEIGHTS: safetensors(values)}
-    with whole_folder(folder) as beside:
-        digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
+    with whole_folder(folder) as unfinished:
+        digests = {name: write_file(unfinished / name, chunks) for name, chunks in sorted(files.items())}
         description = _description(program, target, sizes, memory) | dict(more or {}) | {"files": digests}
-        write_file(beside / "project.json", (json.dumps(description, indent=1).encode(),))
+        write_file(unfinished / "project.json", (json.dumps(description, indent=1).encode(),))
     return folder
 
 

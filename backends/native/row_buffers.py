@@ -19,8 +19,8 @@ def padded(numbers: int) -> int:
 
 def pitch(numbers: int) -> int:
     """Numbers from one row to the next, as in ``vectors.hpp``."""
-    whole = padded(numbers)
-    return whole + LINE if whole % (8 * LINE) == 0 else whole
+    lines = padded(numbers)
+    return lines + LINE if lines % (8 * LINE) == 0 else lines
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ ONE = Slots(1)
 
 
 @dataclass(frozen=True)
-class HeldRows:
+class RowBuffer:
     """Rows of a buffer.
 
     Attributes
@@ -48,16 +48,16 @@ class HeldRows:
         Of the rows in the program.
     size
         Numbers of a row, which is padded to whole lines.
-    trained, running
-        Slots with and without a following backward pass; `running` None: the rows belong to a backward pass.
+    in_training, in_inference
+        Slots with and without a following backward pass; `in_inference` None: the rows belong to a backward pass.
     width
         Bytes of a number.
     """
 
     name: str
     size: int
-    trained: Slots
-    running: Slots | None
+    in_training: Slots
+    in_inference: Slots | None
     width: int = 4
 
     @property
@@ -67,8 +67,8 @@ class HeldRows:
 
     def statement(self, trains: bool) -> Statement:
         """Statement that gives the rows their size."""
-        if self.running is None:
-            return Guarded("training", f"{self.name}.resize({self.trained}, batch);")
-        if not trains or self.trained == self.running:
-            return f"{self.name}.resize({self.running}, batch);"
-        return f"{self.name}.resize(training ? {self.trained} : {self.running}, batch);"
+        if self.in_inference is None:
+            return Guarded("training", f"{self.name}.resize({self.in_training}, batch);")
+        if not trains or self.in_training == self.in_inference:
+            return f"{self.name}.resize({self.in_inference}, batch);"
+        return f"{self.name}.resize(training ? {self.in_training} : {self.in_inference}, batch);"

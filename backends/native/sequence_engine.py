@@ -16,7 +16,7 @@ import numpy as np
 from snnc.backends.codegen.constants import WEIGHTS
 from snnc.backends.native.engine import NativeEngine
 from snnc.backends.native.library import Role
-from snnc.backends.native.memory import UNSEEN, Needs, busiest, least_bytes, least_segment, most_samples, predicted_bytes, segment_for
+from snnc.backends.native.memory import UNOBSERVED, Needs, busiest, least_bytes, least_segment, max_samples, predicted_bytes, segment_for
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.backends.runtime.errors import MemoryNeededError
 from snnc.backends.runtime.events import Given
@@ -49,7 +49,7 @@ class SequenceEngine(NativeEngine):
         Maximum bytes of a training step; if it needs more, histories are kept between checkpoints only.
     """
 
-    takes_events = True
+    accepts_events = True
     """Inputs may be :class:`~snnc.backends.runtime.events.Events`."""
     _shapeless: tuple[str, ...] = ("resume", "autograd", "gather", "whole")
     """Settings that change no shape."""
@@ -63,7 +63,7 @@ class SequenceEngine(NativeEngine):
         self._sizes: dict[str, int] = {}
         self._stepped = True
         self._segments: dict[tuple[int, int, int], int] = {}
-        self._activity = UNSEEN
+        self._activity = UNOBSERVED
         self._training = False
         """Whether the sequence that is set is one that runs backward."""
 
@@ -148,13 +148,13 @@ class SequenceEngine(NativeEngine):
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._training = True
         try:
-            if self._is_open(steps, batch):
-                self._run_to_see(inputs, steps, batch)
+            if self._depends_on_activity(steps, batch):
+                self._observe_sequence(inputs, steps, batch)
             self._set_inputs(inputs)
         finally:
             self._training = False
 
-    def _run_to_see(self, inputs: Mapping[str, Given], steps: int, batch: int) -> None:
+    def _observe_sequence(self, inputs: Mapping[str, Given], steps: int, batch: int) -> None:
         """Run forward, with histories in the segments that need least, to find the sizes of the lists."""
         self._check_memory(steps, batch)
         self._segments = {(steps, batch, self.memory or 0): least_segment(self.description, steps, batch, self._threads())}
@@ -162,24 +162,24 @@ class SequenceEngine(NativeEngine):
         self._setting("autograd", 1)
         self.session.run()
         self._setting("autograd", 0)
-        self._look()
+        self._observe_activity()
         self._segments = {}
 
-    def _is_open(self, steps: int, batch: int) -> bool:
+    def _depends_on_activity(self, steps: int, batch: int) -> bool:
         """Whether meeting the bound depends on the activity, which has not been observed yet."""
         if self.memory is None or not self.description["training"] or self._segments or self._activity.shares:
             return False
         most = busiest(Needs.of(self.description))
         return least_bytes(self.description, steps, batch, self._threads(), most) > self.memory
 
-    def most_samples(self, steps: int, batch: int) -> int:
+    def max_samples(self, steps: int, batch: int) -> int:
         """See :class:`~snnc.backends.runtime.engine.BoundedEngine`."""
-        there = self._memory_there()[0] // max(1, steps * int(self.description["bytes_per_step"]))
-        size = max(1, min(batch, there))
+        available = self._available_memory()[0] // max(1, steps * int(self.description["bytes_per_step"]))
+        size = max(1, min(batch, available))
         if self.memory is None:
             return size
-        self._look()
-        return most_samples(self.description, steps, size, self.memory, self._threads(), self._activity)
+        self._observe_activity()
+        return max_samples(self.description, steps, size, self.memory, self._threads(), self._activity)
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.GatheringEngine`."""
@@ -252,7 +252,7 @@ class SequenceEngine(NativeEngine):
         if not self._training:
             # A run keeps no histories; the segments of a training step of that size stay, so that nothing is laid out anew.
             return 0 if chosen in (None, steps) else chosen
-        self._look()
+        self._observe_activity()
         sizes = (self.description, steps, batch)
         if chosen is None or predicted_bytes(*sizes, chosen, threads, self._activity) > self.memory:
             chosen = self._segments[key] = self._fitting(steps, batch, self.memory)
@@ -278,10 +278,10 @@ class SequenceEngine(NativeEngine):
 
     def least_memory(self, steps: int, batch: int) -> int:
         """Return the bytes of a training step in the segments that need least, with the activity observed so far."""
-        self._look()
+        self._observe_activity()
         return least_bytes(self.description, steps, batch, self._threads(), self._activity)
 
-    def _look(self) -> None:
+    def _observe_activity(self) -> None:
         """Remember the list sizes of the last sequence."""
         self._activity = self._activity.with_sequence(Needs.of(self.description), self._listed())
 
@@ -294,7 +294,7 @@ class SequenceEngine(NativeEngine):
         return {}
 
     @abstractmethod
-    def _memory_there(self) -> tuple[int, str]:
+    def _available_memory(self) -> tuple[int, str]:
         """Maximum bytes of a sequence, and the owner of that memory."""
 
     def _check_memory(self, steps: int, batch: int) -> None:
@@ -302,9 +302,9 @@ class SequenceEngine(NativeEngine):
         if self._segment(steps, batch):
             return
         needed = steps * batch * int(self.description["bytes_per_step"])
-        there, whose = self._memory_there()
-        if needed > there:
+        available, owner = self._available_memory()
+        if needed > available:
             raise MemoryNeededError(
-                f"{self.description['name']!r} with {steps} steps and a batch of {batch} needs {needed / 2**30:.1f} GiB; {whose} has "
-                f"{there / 2**30:.1f} GiB. Take a smaller batch or fewer steps."
+                f"{self.description['name']!r} with {steps} steps and a batch of {batch} needs {needed / 2**30:.1f} GiB; {owner} has "
+                f"{available / 2**30:.1f} GiB. Take a smaller batch or fewer steps."
             )

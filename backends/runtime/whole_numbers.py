@@ -7,7 +7,7 @@ from numbers import Integral
 from snnc.backends.runtime.errors import TrainingOptionError
 
 
-def check_whole(name: str, value: object, least: int) -> None:
+def check_count(name: str, value: object, least: int) -> None:
     """Refuse values that are not whole numbers of `least` or more.
 
     Raises

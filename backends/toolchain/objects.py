@@ -86,14 +86,14 @@ def precompiled(folder: Path, names: Sequence[str], identity: Sequence[str], com
         return []
     headers = headers_of(folder)
     text = "".join(f'#include "{name}"\n' for name in names)
-    taken = included(text.encode(), headers)
+    chosen = included(text.encode(), headers)
 
     def build(to: Path) -> None:
-        for name, content in taken.items():
+        for name, content in chosen.items():
             (to / name).write_bytes(content)
         first = to / FIRST
         first.write_text(text)
         run_compiler([*command, "-x", "c++-header", str(first), "-o", f"{first}.gch"], ", ".join(names))
 
-    key = digest([*identity, text, *_parts(taken)])
+    key = digest([*identity, text, *_parts(chosen)])
     return ["-include", str(cached_file(f"precompiled-{key}", f"{FIRST}.gch", build).with_suffix(""))]

@@ -68,7 +68,7 @@ def _sizes(folder: Path) -> Iterator[int]:
 
 def delete_folder(folder: Path) -> None:
     """Delete a folder, after renaming it, so that nobody finds half of it."""
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     with suppress(OSError):  # another process was faster
-        folder.rename(aside / "gone")
-    shutil.rmtree(aside, ignore_errors=True)
+        folder.rename(temporary / "gone")
+    shutil.rmtree(temporary, ignore_errors=True)

@@ -14,7 +14,7 @@ from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.runtime.weights import read_weight_file
 from snnc.backends.training import loop as training
 from snnc.backends.training.checkpoint import Checkpoints, Position, TrainingRecipe, check_same, digest_of_labels, position_in
-from snnc.backends.training.progress import Keeper, KeptIn
+from snnc.backends.training.progress import ProgressFile, ProgressGuard
 from snnc.backends.training.ranks import leads
 from snnc.backends.training.stopping import stoppable
 from snnc.backends.training.updates import Updates
@@ -78,41 +78,41 @@ class _Watch:
     ----------
     call, begin
         The training, and its starting position.
-    keeper
+    guard
         Saves the progress.
     stop
         Whether training must stop after this batch.
     """
 
-    def __init__(self, call: FitArguments, begin: Position, keeper: Keeper, stop: Callable[[], bool]) -> None:
+    def __init__(self, call: FitArguments, begin: Position, guard: ProgressGuard, stop: Callable[[], bool]) -> None:
         self.call = call
         self.begin = begin
-        self.keeper = keeper
+        self.guard = guard
         self.stop = stop
 
     def after_batch(self, epoch: int, losses: Sequence[float]) -> bool:
         """See :class:`~snnc.backends.training.loop.Watch`."""
         if not math.isfinite(losses[-1]):
-            self.keeper.check_loss(replace(self.begin, epoch=epoch, batch=len(losses)), losses[-1])
+            self.guard.check_loss(replace(self.begin, epoch=epoch, batch=len(losses)), losses[-1])
         if self.call.callback is not None:
             first, epochs = self.call.schedule.first_epoch, self.call.schedule.epochs
             self.call.callback(TrainingProgress(epoch - first, epochs, len(losses) - 1, self.begin.batches, losses[-1]))
-        if self.keeper.due and len(losses) < self.begin.batches:
-            self._keep(epoch, losses)
+        if self.guard.due and len(losses) < self.begin.batches:
+            self._save(epoch, losses)
         return self.stop()
 
     def stopped(self, epoch: int, losses: Sequence[float]) -> None:
         """See :class:`~snnc.backends.training.loop.Watch`."""
-        self._keep(epoch, losses)
+        self._save(epoch, losses)
 
     def after_epoch(self, epoch: Epoch) -> None:
         """See :class:`~snnc.backends.training.loop.Watch`."""
-        self._keep(epoch.number + 1, ())
+        self._save(epoch.number + 1, ())
         if self.call.on_epoch is not None:
             self.call.on_epoch(epoch)
 
-    def _keep(self, epoch: int, losses: Sequence[float]) -> None:
-        self.keeper.keep(replace(self.begin, epoch=epoch, batch=len(losses), losses=tuple(losses)))
+    def _save(self, epoch: int, losses: Sequence[float]) -> None:
+        self.guard.save(replace(self.begin, epoch=epoch, batch=len(losses), losses=tuple(losses)))
 
 
 def fit(call: FitArguments, begin: Position, program: StepProgram, engine: Engine, updates: Updates) -> History:
@@ -128,16 +128,16 @@ def fit(call: FitArguments, begin: Position, program: StepProgram, engine: Engin
     assert program.optimizer is not None, "checked by the caller"
     rate = training.learning_rate(program.optimizer, call.learning_rate)
     wanted = call.checkpoints
-    file = None if wanted is None or not leads() else KeptIn(Path(wanted.path), wanted.seconds)
-    keeper = Keeper(engine, program, file)
+    file = None if wanted is None or not leads() else ProgressFile(Path(wanted.path), wanted.seconds)
+    guard = ProgressGuard(engine, program, file)
     with stoppable(wanted is not None) as stop:
         updates.asked = lambda: stop.asked is not None
-        keeper.keep(begin)
+        guard.save(begin)
 
         def step(chosen: Array, epoch: int, following: Array | None) -> float:
             return updates.make(chosen, following, rate(epoch))
 
-        history = training.train(call.schedule, call.samples, begin, step, _Watch(call, begin, keeper, lambda: updates.stopping))
+        history = training.train(call.schedule, call.samples, begin, step, _Watch(call, begin, guard, lambda: updates.stopping))
         if updates.stopping and stop.asked is None:
             stop.asked = signal.SIGTERM  # another process of those that train together was asked
     return history

@@ -14,7 +14,7 @@ import numpy as np
 from snnc.backends.runtime.engine import Array, Engine
 from snnc.backends.runtime.errors import BatchSizeError, TrainingOptionError
 from snnc.backends.runtime.history import Epoch, History
-from snnc.backends.runtime.whole_numbers import check_whole
+from snnc.backends.runtime.whole_numbers import check_count
 from snnc.backends.training.checkpoint import Position
 from snnc.compiler.ir.arrays.randomness import Stream
 from snnc.compiler.losses.optimizers import Optimizer
@@ -34,7 +34,7 @@ class BatchSchedule:
 
     def __post_init__(self) -> None:
         check_epochs(self.epochs, self.first_epoch)
-        check_whole("seed", self.seed, 0)
+        check_count("seed", self.seed, 0)
 
 
 def check_epochs(epochs: int, first_epoch: int) -> None:
@@ -45,8 +45,8 @@ def check_epochs(epochs: int, first_epoch: int) -> None:
     TrainingOptionError
         They are not whole numbers, or too small.
     """
-    check_whole("first_epoch", first_epoch, 0)
-    check_whole("epochs", epochs, 1)
+    check_count("first_epoch", first_epoch, 0)
+    check_count("epochs", epochs, 1)
 
 
 def batch_size(engine: Engine, count: int, wanted: int | None) -> int:
@@ -58,7 +58,7 @@ def batch_size(engine: Engine, count: int, wanted: int | None) -> int:
         The engine needs another number, or there are fewer samples.
     """
     if wanted is not None:
-        check_whole("batch", wanted, 1)
+        check_count("batch", wanted, 1)
     if engine.batch is None:
         return min(count, wanted or 64)
     if wanted not in (None, engine.batch):

@@ -70,7 +70,7 @@ class Ranks:
         settings = "the number of epochs, the batch, the seed, the parts of an update, the samples' shape or the checkpoint"
         self._compare(settings, repr(schedule).encode())
         self._compare("the labels (each is given all samples, and takes its share of every batch)", _bytes(labels.astype(np.int64)))
-        self._take_over()
+        self._accept_leader()
 
     def update(self, loss: float, some: bool, learning_rate: float, stop: bool) -> tuple[float, bool]:
         """Sum the gradients and the losses of all processes, make the update; return the loss, and whether any process must stop.
@@ -119,7 +119,7 @@ class Ranks:
             self._group.all_reduce(self._flat)
         self._wait()
 
-    def _take_over(self) -> None:
+    def _accept_leader(self) -> None:
         """Set the parameters and the optimiser's state to those of rank 0."""
         self.engine.set_parameters(self._of_first(self.engine.get_parameters()))
         kept = self.engine.get_optimizer()

@@ -15,7 +15,7 @@ from snnc.backends.runtime.events import Events
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.training.checkpoint import Position, TrainingRecipe
 from snnc.backends.training.loop import check_epochs
-from snnc.backends.training.progress import Keeper
+from snnc.backends.training.progress import ProgressGuard
 from snnc.backends.training.ranks import ranks_for
 from snnc.backends.training.updates import Updates
 
@@ -75,12 +75,12 @@ def fit_batches(session: BackendSession, batches: Iterable[Any], options: Stream
             "as a DataLoader or a list, or call fit with epochs=1 and a new iterator for each epoch."
         )
     history = History()
-    keeper = Keeper(session.engine, session.program, None)
-    keeper.keep(options.position(0))
+    guard = ProgressGuard(session.engine, session.program, None)
+    guard.save(options.position(0))
     for epoch in range(options.epochs):
         began = time.perf_counter()
-        losses, sizes, history.dropped = _epoch(session, batches, epoch, options, keeper)
-        keeper.keep(options.position(epoch + 1))
+        losses, sizes, history.dropped = _epoch(session, batches, epoch, options, guard)
+        guard.save(options.position(epoch + 1))
         number, until = options.first_epoch + epoch, options.first_epoch + options.epochs
         done = Epoch(number, until, float(np.average(losses, weights=sizes)), time.perf_counter() - began)
         history.batch_losses.append(losses)
@@ -92,7 +92,7 @@ def fit_batches(session: BackendSession, batches: Iterable[Any], options: Stream
 
 
 def _epoch(
-    session: BackendSession, batches: Iterable[Any], epoch: int, options: StreamOptions, keeper: Keeper
+    session: BackendSession, batches: Iterable[Any], epoch: int, options: StreamOptions, guard: ProgressGuard
 ) -> tuple[list[float], list[int], int]:
     """Return the losses and sizes of all batches, and the number of skipped samples."""
     known = len(batches) if isinstance(batches, Sized) else 0
@@ -106,7 +106,7 @@ def _epoch(
             continue
         losses.append(_update(session, batch, options.rate(options.first_epoch + epoch), options.accumulate))
         sizes.append(size)
-        keeper.check_loss(options.position(epoch, number + 1, known), losses[-1])
+        guard.check_loss(options.position(epoch, number + 1, known), losses[-1])
         if options.callback is not None:
             options.callback(TrainingProgress(epoch, options.epochs, number, max(known, number + 1), losses[-1]))
     if not losses:

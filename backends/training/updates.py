@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from snnc.backends.runtime.engine import Array, Engine, GatheringEngine, takes_ahead
+from snnc.backends.runtime.engine import Array, Engine, GatheringEngine, accepts_next
 from snnc.backends.runtime.errors import TrainingOptionError
-from snnc.backends.runtime.whole_numbers import check_whole
+from snnc.backends.runtime.whole_numbers import check_count
 from snnc.backends.training.ranks import Ranks
 
 Batch: TypeAlias = tuple[dict[str, Array], Array]
@@ -73,7 +73,7 @@ class Updates:
             yield from map(self.batch_of, np.array_split(chosen, min(self.accumulate, len(chosen))) if len(chosen) else ())
         elif len(chosen):
             now = self._ahead.pop() if self._ahead else self.batch_of(chosen)
-            if following is not None and len(following) and takes_ahead(self.engine):
+            if following is not None and len(following) and accepts_next(self.engine):
                 self._ahead.append(self.batch_of(following))
                 self.engine.offer(*self._ahead[0])
             yield now
@@ -87,7 +87,7 @@ def gathering(engine: Engine, accumulate: int) -> GatheringEngine | None:
     TrainingOptionError
         It cannot, or the number of parts is invalid.
     """
-    check_whole("accumulate", accumulate, 1)
+    check_count("accumulate", accumulate, 1)
     if accumulate == 1:
         return None
     if engine.batch is not None or not isinstance(engine, GatheringEngine):

@@ -34,10 +34,10 @@ def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, pas
     kernel = info.kernel
     results = [*kernel.states, *kernel.outputs, *kernel.saved]
     body = needed(kernel.forward, results)
-    wanted = reads(body, results) | {f"{s}_prev" for s, buffer in zip(kernel.states, op.states, strict=True) if buffer in past}
+    used = reads(body, results) | {f"{s}_prev" for s, buffer in zip(kernel.states, op.states, strict=True) if buffer in past}
     places = {name: f"item.sum({port}, s)" for port, name in enumerate(kernel.inputs)}
     places |= {f"{s}_prev": f"net.{buffer}.row(t - 1, b)[n]" for s, buffer in zip(kernel.states, op.states, strict=True)}
-    lines = [*_loads(places, wanted), *_parameters(program, kernel.parameters, op.parameters, wanted), *c_assignments(body)]
+    lines = [*_loads(places, used), *_parameters(program, kernel.parameters, op.parameters, used), *c_assignments(body)]
     stores: list[Statement] = [_store(buffer, s) for s, buffer in zip(kernel.states, op.states, strict=True)]
     for s, buffer in zip(kernel.states, op.states, strict=True):
         if buffer in past:
@@ -64,7 +64,7 @@ def backward_body(program: StepProgram, info: PopulationInfo, op: NeuronAdjoint,
     kernel = info.kernel
     results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
     body = needed(kernel.backward, results)
-    wanted = reads(body, results)
+    used = reads(body, results)
     states = dict(zip(kernel.states, op.states, strict=True))
     places: dict[str, str] = {}
     for s in kernel.history:
@@ -73,7 +73,7 @@ def backward_body(program: StepProgram, info: PopulationInfo, op: NeuronAdjoint,
     places |= {k: f"net.{buffer}.values(t, b)[n]" for k, buffer in zip(kernel.saved, op.saved, strict=True)}
     places |= {f"d_{o}": f"item.sum({port}, s)" for port, o in enumerate(kernel.outputs)}
     places |= {f"d_{s}": f"net.d_{buffer}.row(0, b)[n]" for s, buffer in states.items()}
-    lines = [*_loads(places, wanted), *_parameters(program, kernel.parameters, op.parameters, wanted), *c_assignments(body)]
+    lines = [*_loads(places, used), *_parameters(program, kernel.parameters, op.parameters, used), *c_assignments(body)]
     stores = [f"net.d_{buffer}.row(0, b)[n] = d_{s}_prev;" for s, buffer in states.items()]
     for i, buffer in zip(kernel.inputs, op.currents, strict=True):
         stores.append((_put if buffer in rounded else _store)(f"d_{buffer}", f"d_{i}"))
@@ -89,10 +89,10 @@ def _put(buffer: str, value: str, step: str = "t") -> str:
     return f"net.{buffer}.put({step}, b, n, {value});"
 
 
-def _loads(places: Mapping[str, str], wanted: set[str]) -> list[str]:
-    return [f"const float {name} = {place};" for name, place in places.items() if name in wanted]
+def _loads(places: Mapping[str, str], used: set[str]) -> list[str]:
+    return [f"const float {name} = {place};" for name, place in places.items() if name in used]
 
 
-def _parameters(program: StepProgram, names: tuple[str, ...], buffers: tuple[str, ...], wanted: set[str]) -> list[str]:
+def _parameters(program: StepProgram, names: tuple[str, ...], buffers: tuple[str, ...], used: set[str]) -> list[str]:
     index = {a: "0" if program.buffers[b].shape == () else "n" for a, b in zip(names, buffers, strict=True)}
-    return [f"const float {a} = net.{b}[{index[a]}];" for a, b in zip(names, buffers, strict=True) if a in wanted]
+    return [f"const float {a} = net.{b}[{index[a]}];" for a, b in zip(names, buffers, strict=True) if a in used]

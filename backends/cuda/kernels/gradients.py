@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from snnc.backends.cuda.kernels.steps import Steps
-from snnc.backends.cuda.schedule.sequence_calls import Whole
+from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
 from snnc.compiler.ir.step_operations import (
     BiasGradient,
     BufferValue,
@@ -30,7 +30,7 @@ class Gradients:
 
     Attributes
     ----------
-    whole
+    sequence_calls
         Network-independent calls.
     calls
         Statements of the host.
@@ -43,7 +43,7 @@ class Gradients:
     """
 
     steps: Steps
-    whole: Whole
+    sequence_calls: SequenceCalls
     calls: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     layout: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Gradients:
     def add_all(self) -> None:
         """Add the statements of every operation of the backward pass."""
         for op in self.steps.program.backward:
-            made = self.whole.gradient(op)
+            made = self.sequence_calls.gradient(op)
             if made is not None:
                 self.calls.append(made[0])
                 self.layout.append(made[1])
@@ -94,9 +94,9 @@ class Gradients:
         for gradient in op.gradients:
             size = self._size(op.currents[0] if op.currents else op.states[0])
             self.sums[f"{gradient}_sums"] = size
-            whole = self.steps.program.buffers[gradient].shape == ()
-            summed = f"whole_sum(net.{gradient}_sums.data" if whole else f"column_sums(net.{gradient}_sums.matrix()"
-            self._slice(gradient, 1 if whole else -(-size // LANES), "batch")
+            scalar = self.steps.program.buffers[gradient].shape == ()
+            summed = f"whole_sum(net.{gradient}_sums.data" if scalar else f"column_sums(net.{gradient}_sums.matrix()"
+            self._slice(gradient, 1 if scalar else -(-size // LANES), "batch")
             self.lines.append(f"{summed}, {size}, run.batch, {_slices(gradient)}.whole(), warp);")
 
     def _slice(self, gradient: str, items: int, rows: str = "rows") -> None:
@@ -107,7 +107,7 @@ class Gradients:
         return self.steps.storage.size(buffer)
 
     def _past(self, buffer: str) -> int:
-        return self.steps.storage.kept(buffer).past
+        return self.steps.storage.stored(buffer).past
 
     def _lead(self, source: BufferValue) -> str:
         before = self._past(source.buffer) - source.delay

@@ -12,7 +12,7 @@ from snnc.backends.cuda.kernels.neurons import NeuronStruct
 from snnc.backends.cuda.kernels.steps import OutsideSum, StepPhase, Steps
 from snnc.backends.cuda.schedule.launches import Launch, Launches, Way
 from snnc.backends.cuda.schedule.schedule import Component, Feedback, RecurrentLoop, Walk
-from snnc.backends.cuda.schedule.sequence_calls import Whole
+from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
 from snnc.backends.cuda.schedule.wavefront import Wavefront
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.step_operations import Arrival, DenseInputGradient, DenseProduct, InputGradient, NeuronAdjoint, RecordAdjoint
@@ -86,7 +86,7 @@ class LaunchPlan:
     ----------
     steps
         What kernels do.
-    whole
+    sequence_calls
         Network-independent calls.
     trains
         Whether there is a backward pass.
@@ -109,9 +109,9 @@ class LaunchPlan:
         Buffers of the sums: members of ``Net``, and statements that set their addresses.
     """
 
-    def __init__(self, steps: Steps, whole: Whole, trains: bool) -> None:
+    def __init__(self, steps: Steps, sequence_calls: SequenceCalls, trains: bool) -> None:
         self._steps = steps
-        self._whole = whole
+        self._sequence_calls = sequence_calls
         self.neurons: list[NeuronStruct] = []
         self.sums: list[OutsideSum] = []
         self.feedbacks: list[FeedbackKernels] = []
@@ -141,7 +141,7 @@ class LaunchPlan:
             (current,) = currents
             self._sum(self.forward, current, component.population, self._steps.neuron_step(component.population).outputs[0])
             return
-        same = {f"c_{c}": c for p in component.populations if trains for c in self._own_deltas(p)}
+        same = {f"c_{c}": c for p in component.populations if trains for c in self._float_deltas(p)}
         self._place([(f"c_{c}", self._size(c)) for c in currents], same, most, trains)
         for current, population in currents.items():
             self._sum(self.forward, current, population, f"c_{current}")
@@ -200,9 +200,9 @@ class LaunchPlan:
         for number, op in enumerate(coming):
             first = number == 0
             if isinstance(op, Arrival):
-                call = self._whole.arrival(op, to, first=first)
+                call = self._sequence_calls.forward_call(op, to, first=first)
             else:
-                call = None if isinstance(op, RecordAdjoint) else self._whole.returning(op, to, first=first)
+                call = None if isinstance(op, RecordAdjoint) else self._sequence_calls.backward_call(op, to, first=first)
             if call is None:
                 outside = self._steps.outside_sum(f"{port}_sum{number}", population, to, op, first=first)
                 self.sums.append(outside)
@@ -264,7 +264,7 @@ class LaunchPlan:
         op = self._steps.neuron_adjoint(population)
         return self._passes_on(population) and not self._steps.rounds_delta(op.currents[0]) and self._steps.summed_adjoint(op.outputs[0])
 
-    def _own_deltas(self, population: str) -> list[str]:
+    def _float_deltas(self, population: str) -> list[str]:
         """Currents whose deltas have float32 buffers, which their sums may use before."""
         if not self._steps.schedule.learns(population):
             return []

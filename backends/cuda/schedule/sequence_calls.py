@@ -75,7 +75,7 @@ class PreparedWeight:
 
 
 @dataclass
-class Whole:
+class SequenceCalls:
     """Calls under construction.
 
     Attributes
@@ -95,7 +95,7 @@ class Whole:
     prepared: dict[str, PreparedWeight] = field(default_factory=dict)
     work: dict[str, None] = field(default_factory=dict)
 
-    def arrival(self, op: Arrival, to: str, *, first: bool) -> str | None:
+    def forward_call(self, op: Arrival, to: str, *, first: bool) -> str | None:
         """Call that adds the inputs to the rows of `to`; None if only a network-specific kernel can.
 
         Parameters
@@ -130,7 +130,7 @@ class Whole:
         bias = f"net.{op.bias}" if isinstance(op, Rescale) and tables.bias_of is not None else "nullptr"
         return f"gather_wired({ends}, {tables.by_target}, {source}, {tables.weight}, {tables.bias_of or 'nullptr'}, {sums % bias});"
 
-    def returning(self, op: InputGradient, to: str, *, first: bool) -> str | None:
+    def backward_call(self, op: InputGradient, to: str, *, first: bool) -> str | None:
         """Call that adds gradients to the rows of `to`; None if only a network-specific kernel can."""
         short, delay = self.steps.rounds_delta(op.target), op.source.delay
         add = "false" if first else "true"

@@ -115,7 +115,7 @@ def training(folder: Path, data: Path, epochs: int, note: Callable[[Path, Positi
 
     def work():
         os.dup2(os.open(os.devnull, os.O_RDWR), 2)
-        keeping.save_checkpoint = save
+        progress.save_checkpoint = save
         settings = ["--epochs", str(epochs), "--seed", "3", "--checkpoint-every", "0.001ms", "--resume"]
         return run_command(["train", str(folder), "--data", str(data), *settings])
 

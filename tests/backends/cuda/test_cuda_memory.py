@@ -177,7 +177,7 @@ def test_batches_that_are_sent_ahead_are_those_that_are_set(kind):
     with opened(program) as engine:
         wanted, none = losses(engine, ahead=False)
     with opened(program) as engine:
-        assert engine.takes_ahead
+        assert engine.accepts_next
         found, sent = losses(engine, ahead=True)
     assert found == wanted
     assert (none, sent) == (0, 4)
