@@ -29,14 +29,13 @@ from snnc.backends.runtime.prediction import check_labels, prediction_output, sc
 from snnc.backends.runtime.replay import StepReplay
 from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_weights, save_weights
 from snnc.backends.training import loop as training
-from snnc.backends.training.checkpoint import Checkpoints
+from snnc.backends.training.checkpoint import Checkpoints, set_entries
 from snnc.backends.training.fitting import FitArguments, beginning, fit
 from snnc.backends.training.notices import warn_of_differences
 from snnc.backends.training.optimizer_values import optimizer_by_label
 from snnc.backends.training.ranks import ranks_for
 from snnc.backends.training.streams import StreamOptions, check_stream, fit_batches, is_stream
 from snnc.backends.training.updates import Updates
-from snnc.backends.training.weight_entries import set_entries
 from snnc.compiler.ir.graph import FileLayout
 from snnc.compiler.ir.step_program import InputInfo, StepProgram
 
@@ -376,7 +375,7 @@ class BackendSession:
 
     def _paired_inputs(self, inputs: Mapping[str, Input] | Input, events: bool = True) -> Iterator[tuple[InputInfo, Given]]:
         """Pair the program's inputs with checked arrays, or with `events` if the engine accepts them."""
-        batches = events and getattr(self.engine, "takes_events", False)
+        accepts_events = events and getattr(self.engine, "accepts_events", False)
         infos = self.program.inputs
         names = [info.label for info in infos]
         if not isinstance(inputs, Mapping):
@@ -391,7 +390,7 @@ class BackendSession:
             raise UnknownNameError(f"inputs: {'; '.join(parts)}. {self.program.name!r} takes {', '.join(names)}.")
         for info in infos:
             given = inputs[info.label]
-            if isinstance(given, Events) and batches:
+            if isinstance(given, Events) and accepts_events:
                 yield info, given
             else:
                 array = given.dense() if isinstance(given, Events) else given

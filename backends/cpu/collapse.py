@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from snnc.backends.cpu.operations import CollapsedReadout, Statements, gradient_of, to_earlier_step
+from snnc.backends.cpu.operations import Statements
+from snnc.backends.cpu.statements import CollapsedReadout, gradient_of, to_earlier_step
 from snnc.backends.native.row_buffers import ONE, RowBuffer, padded
 from snnc.backends.native.storage import SequenceStorage
 from snnc.compiler.ir.step_operations import (

@@ -13,8 +13,9 @@ from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.backends.cpu.collapse import add_collapsed, add_collapsed_adjoint, collapsed
 from snnc.backends.cpu.needs import needs_of
 from snnc.backends.cpu.neurons import Function, backward_function, forward_function
-from snnc.backends.cpu.operations import BlockStatement, Statements
+from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.stages import Stages, stages_of
+from snnc.backends.cpu.statements import BlockStatement
 from snnc.backends.native.adjoint import GivenAdjoint
 from snnc.backends.native.contexts import Context, training_context
 from snnc.backends.native.memory import Needs

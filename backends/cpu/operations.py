@@ -1,6 +1,5 @@
 """The statements of ``network.cpp`` for each operation of a step program."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 from typing import Final, TypeAlias
@@ -8,18 +7,17 @@ from typing import Final, TypeAlias
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.backends.cpu.stages import Stages
+from snnc.backends.cpu.statements import BlockStatement, CollapsedReadout, earlier_step, gradient_of, to_earlier_step, windows_expression
 from snnc.backends.native.adjoint import GivenAdjoint
 from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Table, wires_of
-from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
     AddReduced,
     AddScaled,
     AddSlice,
     BackwardOp,
     BiasGradient,
-    BufferValue,
     Convolve,
     ConvolveBiasGradient,
     ConvolveInputGradient,
@@ -71,46 +69,6 @@ COPIED: Final = 1 << 20
 """Maximum bytes of a weight for which backward products always read a copy. To save memory they read a larger one in place: samples are
 interleaved at each step."""
 ConvolveGradient: TypeAlias = ConvolveWeightGradient | ConvolveBiasGradient | ConvolveInputGradient
-
-
-@dataclass(frozen=True)
-class BlockStatement:
-    """A statement for all steps of a block, or one that runs for each of its steps."""
-
-    statement: str
-    each_step: bool = False
-
-
-@dataclass(frozen=True)
-class CollapsedReadout:
-    """Values of ``collapsed_loss`` of ``readout.jinja``.
-
-    Attributes
-    ----------
-    population, states, width
-        The readout, the number of its states, and numbers of a padded row of its output.
-    parameters
-        C++ expressions of its parameters.
-    current, output, mean
-        Members of the network: its current, its output and the output's mean.
-    step
-        Statement that runs a step of the readout.
-    biases
-        Parameters that its current begins with.
-    products
-        Its dense connections.
-    """
-
-    population: str
-    states: int
-    width: int
-    parameters: tuple[str, ...]
-    current: str
-    output: str
-    mean: str
-    step: str
-    biases: tuple[str, ...]
-    products: tuple[DenseProduct, ...]
 
 
 @dataclass
@@ -190,7 +148,7 @@ class Statements:
         found = wires_of(op, self.storage)
         first = len(self.tables)
         self.tables += found.tables()
-        source = f"{op.source.buffer}, {_before('t', op.source)}"
+        source = f"{op.source.buffer}, {earlier_step('t', op.source)}"
         if self.storage.reads_lists(op):
             size = self.storage.size(op.source.buffer)
             self.kernels.append(f"const SpikeMaximum {c}{{tables[{first}], tables[{first + 1}], {size}}};")
@@ -214,18 +172,18 @@ class Statements:
     def _convolve(self, op: Convolve) -> None:
         c, windows = op.connection, op.windows
         outputs = self.storage.program.buffers[op.weight].shape[0]
-        arguments = [_windows(windows, windows.output, windows.channels, outputs, op.groups)]
+        arguments = [windows_expression(windows, windows.output, windows.channels, outputs, op.groups)]
         if c in self.storage.pooled:
             pool = self.storage.pooled[c]
             read = replace(pool, size=pool.reach)
             arguments = [
-                _windows(windows, pool.reach, windows.channels, outputs, op.groups),
-                _windows(read, pool.output, outputs, outputs, op.groups),
+                windows_expression(windows, pool.reach, windows.channels, outputs, op.groups),
+                windows_expression(read, pool.output, outputs, outputs, op.groups),
             ]
             self.layout.append(f"{c}.keep(training ? segment : 0, batch);")
         self.kernels.append(f"Convolution {c}{{{', '.join(arguments)}}};")
         bias = f"&{op.bias}" if op.bias is not None else "nullptr"
-        source = f"{op.source.buffer}, {_before('t', op.source)}"
+        source = f"{op.source.buffer}, {earlier_step('t', op.source)}"
         self.forward.append(f"{c}.forward(w, {source}, {op.weight}, {bias}, {op.target}, t, scratch);")
 
     @add.register
@@ -272,13 +230,15 @@ class Statements:
 
     @add.register
     def _record(self, op: Record) -> None:
-        self.forward.append(f"copy_step(w, {op.source.buffer}.rows, {_before('t', op.source)}, {op.target}, t);")
+        self.forward.append(f"copy_step(w, {op.source.buffer}.rows, {earlier_step('t', op.source)}, {op.target}, t);")
 
     # ---- backward ----------------------------------------------------------------------------------------------------
 
     @add.register
     def _record_adjoint(self, op: RecordAdjoint) -> None:
-        self.backward.append(to_earlier_step(op.source, f"add_step(w, d_{op.target}, t, d_{op.source.buffer}, {_before('t', op.source)});"))
+        self.backward.append(
+            to_earlier_step(op.source, f"add_step(w, d_{op.target}, t, d_{op.source.buffer}, {earlier_step('t', op.source)});")
+        )
 
     @add.register
     def _neuron_adjoint(self, op: NeuronAdjoint) -> None:
@@ -414,31 +374,3 @@ class Statements:
 def is_large(storage: SequenceStorage, op: DenseInputGradient) -> bool:
     """Whether products of the adjoint need no copy of the weight if memory is saved."""
     return storage.precision == "float32" and 4 * storage.size(op.weight) > COPIED
-
-
-def to_earlier_step(source: BufferValue, statement: str) -> Statement:
-    """Return a backward statement that adds to the step that was read, under the condition that the sequence has that step."""
-    return Guarded(f"t >= {source.delay}", statement) if source.delay else statement
-
-
-def _before(step: str, source: BufferValue) -> str:
-    """The step that is read."""
-    return f"{step} - {source.delay}" if source.delay else step
-
-
-def _windows(windows: Windows, output: Sequence[int], channels: int, outputs: int, groups: int) -> str:
-    """C++ expression of windows, with their number."""
-    pairs = (windows.size, output, windows.kernel, windows.stride, [before for before, _ in windows.padding], windows.dilation)
-    numbers = [str(channels), str(outputs), str(groups)]
-    numbers += ["{" + ", ".join(map(str, _planar(pair, n))) + "}" for pair, n in zip(pairs, (1, 1, 1, 1, 0, 1), strict=True)]
-    return f"Windows{{{', '.join(numbers)}}}"
-
-
-def _planar(numbers: Sequence[int], missing: int) -> tuple[int, int]:
-    """Two axes; a single one is the second."""
-    return (missing, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
-
-
-def gradient_of(name: str) -> str:
-    """Expression of a worker's own gradient."""
-    return f"{name.removeprefix('d_')}.gradient(w.index)"

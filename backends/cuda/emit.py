@@ -5,15 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from snnc.backends.codegen.constants import Constant, file_names
 from snnc.backends.cuda.build import SOURCES
-from snnc.backends.cuda.constants import CONSTANTS
 from snnc.backends.cuda.network import network_context
-from snnc.backends.native.project_files import initial_values, rendered, session_sizes, write_project_files
+from snnc.backends.cuda.schedule.launches import NARROW, TILE
+from snnc.backends.native.project_files import TABLES, initial_values, rendered, session_sizes, write_project_files
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import table_file
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import StepProgram
 
+CONSTANTS: Final = (
+    *file_names(TABLES),
+    Constant("int", "TILE_COLUMNS", TILE, "Columns of a block's tile of a product."),
+    Constant("int", "FEW_COLUMNS", NARROW, "Its columns where the result has at most so many."),
+)
+"""Numbers and names that the program and snnc share, printed into ``constants.hpp``."""
 FIXED: Final = (
     "cuda_on_host.hpp",
     "device.hpp",

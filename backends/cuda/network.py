@@ -251,10 +251,10 @@ class Buffers:
         """Members of the session."""
         found = []
         for comment, rows in self.groups:
-            lines = [
-                f"Held {row.name}{{{row.size}, {row.past}, Form::{row.form.upper()}, {'true' if _of_full_sequence(row.slots) else 'false'}}};"
-                for row in rows
-            ]
+            lines = []
+            for row in rows:
+                full = "true" if _of_full_sequence(row.slots) else "false"
+                lines.append(f"Held {row.name}{{{row.size}, {row.past}, Form::{row.form.upper()}, {full}}};")
             found.append(_group(comment, lines))
         return found
 

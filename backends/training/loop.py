@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from snnc.backends.runtime.engine import Array, Engine
 from snnc.backends.runtime.errors import BatchSizeError, TrainingOptionError
 from snnc.backends.runtime.history import Epoch, History
-from snnc.backends.runtime.whole_numbers import check_count
 from snnc.backends.training.checkpoint import Position
 from snnc.compiler.ir.arrays.randomness import Stream
 from snnc.compiler.losses.optimizers import Optimizer
@@ -139,3 +138,15 @@ def _batches(plan: BatchSchedule, count: int, parts: Sequence[slice], begin: Pos
     for epoch in range(begin.epoch, begin.until):
         order = generator.permutation(count) if plan.shuffle else np.arange(count)
         yield from (order[part] for part in parts[begin.batch if epoch == begin.epoch else 0 :])
+
+
+def check_count(name: str, value: object, least: int) -> None:
+    """Refuse a count that is not a whole number of `least` or more.
+
+    Raises
+    ------
+    TrainingOptionError
+        It is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise TrainingOptionError(f"{name} is {value!r}; it is a whole number of {least} or more.")

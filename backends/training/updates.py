@@ -9,7 +9,7 @@ import numpy as np
 
 from snnc.backends.runtime.engine import Array, Engine, GatheringEngine, accepts_next
 from snnc.backends.runtime.errors import TrainingOptionError
-from snnc.backends.runtime.whole_numbers import check_count
+from snnc.backends.training.loop import check_count
 from snnc.backends.training.ranks import Ranks
 
 Batch: TypeAlias = tuple[dict[str, Array], Array]
@@ -41,7 +41,7 @@ class Updates:
         self.batch_of = batch_of
         self.accumulate = accumulate
         self.ranks = ranks
-        self.asked: Callable[[], bool] = lambda: False
+        self.stop_requested: Callable[[], bool] = lambda: False
         """Whether this process is to stop."""
         self._agreed = False
         """Whether the processes that train together are to stop."""
@@ -55,7 +55,7 @@ class Updates:
             mine = self.ranks.share(chosen)
             batches = self._batches(mine, None if following is None else self.ranks.share(following))
             loss = self.ranks.engine.gather_parts(batches, len(chosen))
-            loss, self._agreed = self.ranks.update(loss, len(mine) > 0, learning_rate, self.asked())
+            loss, self._agreed = self.ranks.update(loss, len(mine) > 0, learning_rate, self.stop_requested())
             return loss
         batches = self._batches(chosen, following)
         if self._gathering is not None:
@@ -65,7 +65,7 @@ class Updates:
     @property
     def stopping(self) -> bool:
         """Whether training must stop after the last update; all processes that train together agree."""
-        return self.asked() if self.ranks is None else self._agreed
+        return self.stop_requested() if self.ranks is None else self._agreed
 
     def _batches(self, chosen: Array, following: Array | None) -> Iterator[Batch]:
         """Yield the samples `chosen` in the order of execution: in parts, or at once, offering the following ones to the engine."""

@@ -8,8 +8,8 @@ import pytest
 
 from snnc.backends.codegen.constants import file_names
 from snnc.backends.codegen.source_templates import source_of, source_templates
-from snnc.backends.cpu import constants as cpu
-from snnc.backends.cuda import constants as cuda
+from snnc.backends.cpu import emit as cpu
+from snnc.backends.cuda import emit as cuda
 from snnc.backends.cuda.build import HOST_FLAGS
 from snnc.backends.emulator.build import include_dir
 from snnc.backends.native.contexts import training_context

@@ -189,7 +189,7 @@ def test_a_session_sends_batches_ahead_and_learns_the_same(monkeypatch):
     x, y = (rng.random((12, STEPS, 70)) < 0.3).astype(np.float32), rng.integers(0, 4, 12)
     found = []
     for ahead in (True, False):
-        monkeypatch.setattr(CudaEngine, "takes_ahead", ahead)
+        monkeypatch.setattr(CudaEngine, "accepts_next", ahead)
         with opened(program) as engine:
             session = BackendSession(engine, program)
             session.fit(x, y, epochs=2, batch=4)
