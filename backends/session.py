@@ -110,7 +110,7 @@ class BackendSession:
     ) -> tuple[dict[str, Given], dict[tuple[str, str], Array]]:
         """Turn arguments of :meth:`run` into those of an engine: input id -> [T, B, *shape], and initial values, all samples together."""
         if steps is not None and steps < 1:
-            raise StepsError(f"steps is {steps}; a network runs at least 1 step.")
+            raise StepsError(f"steps is {steps}; it must be at least 1.")
         whole = self._aligned({i.id: _sequence(a, i) for i, a in self._paired_inputs(inputs)}, steps)
         return whole, initial_values(self.program, initial or {}, next(iter(whole.values())).shape[1])
 
@@ -151,7 +151,7 @@ class BackendSession:
         if self._stepping is None:
             self.reset(batch)
         if batch != self._stepping:
-            raise BatchSizeError(f"this step has a batch of {batch}, the steps before had {self._stepping}; reset() between them.")
+            raise BatchSizeError(f"this step has a batch of {batch}, earlier steps had {self._stepping}; reset() between them.")
         found = engine.step({id_: self._cast(np.broadcast_to(a, (batch, *a.shape[1:]))) for id_, a in arrays.items()})
         return {o.label: found[o.id] if o.layout.batch_axis is not None or batch > 1 else found[o.id][0] for o in self.program.outputs}
 
@@ -159,7 +159,7 @@ class BackendSession:
         """Set all states to their initial values before the next :meth:`step`; `initial` as in :meth:`run`."""
         engine = self._stepping_engine()
         if batch is not None and batch < 1:
-            raise BatchSizeError(f"the batch is {batch}; it holds at least 1 sample.")
+            raise BatchSizeError(f"the batch is {batch}; it must be at least 1.")
         if batch is None and initial:
             batch = 1
         self._stepping = batch
@@ -214,7 +214,7 @@ class BackendSession:
         shuffle, seed
             Order of the samples: a new permutation each epoch, or as given. An iterable of batches keeps its order.
         accumulate
-            Number of parts in which the samples of an update run, one after the other: gradients are summed, and a step needs the memory
+            Number of parts in which the samples of an update run in sequence: gradients are summed, and a step needs the memory
             of one part. The update is that of the whole batch, up to rounding.
         callback
             Called after each batch.
@@ -361,7 +361,7 @@ class BackendSession:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise ClosedError(f"the session of {self.program.name!r} is closed; make a new one.")
+            raise ClosedError(f"the session of {self.program.name!r} is closed; open a new one.")
 
     def _stepping_engine(self) -> SteppingEngine:
         self._check_open()
@@ -402,7 +402,7 @@ class BackendSession:
         fixed = self.engine.steps or self.program.steps
         total = steps or (next(iter(lengths)) if lengths else fixed)
         if total is None:
-            raise StepsError("no input has a time axis; say how many steps to run with steps=….")
+            raise StepsError("no input has a time axis; give the number of steps with steps=….")
         if len(lengths) > 1 or (lengths and total not in lengths) or (fixed is not None and total != fixed):
             compiled = "" if fixed is None else f"; the network was compiled for {fixed}"
             raise StepsError(f"the inputs have {', '.join(map(str, sorted(lengths))) or 'no'} steps, {total} are to run{compiled}.")
@@ -417,7 +417,7 @@ class BackendSession:
                 raise BatchSizeError(f"the input {info.label!r} has a batch of {own}, another input one of {batch}; they must be equal.")
 
     def _forward(self, batches: Iterator[_Filled]) -> Iterator[dict[str, Array]]:
-        """Run batches one after the other, and remove the padding."""
+        """Run batches in sequence, and remove the padding."""
         now = next(batches, None)
         while now is not None:
             following = next(batches, None)
@@ -488,6 +488,6 @@ def _sequence(given: Given, info: InputInfo) -> Given:
         return to_sequence(given, info)
     if given.shape[2:] != info.shape or info.static:
         raise DataShapeError(
-            f"the events of the input {info.label!r} stand for {list(given.shape)}; it takes [T, B, {', '.join(map(str, info.shape))}]."
+            f"the events of the input {info.label!r} represent {list(given.shape)}; it takes [T, B, {', '.join(map(str, info.shape))}]."
         )
     return given

@@ -29,7 +29,7 @@ from snnc.compiler.ir.step_operations import (
 SPIKING: Final = 0.08
 """Assumed share of neurons that spike in a step, until a sequence has shown it."""
 IN_SUPPORT: Final = 0.25
-"""Share that is taken to be near a threshold, where gradients of those alone are formed."""
+"""Assumed share of neurons inside a surrogate's support, where only those have gradients."""
 LISTED_PART: Final = 4
 SPARSE: Final = 1 / LISTED_PART
 """An input is listed when at most this part (one in so many) of its values is not 0."""

@@ -96,7 +96,7 @@ class Statements:
     shared: dict[str, str] = field(default_factory=dict)
     """Parameters with one gradient shared by all threads, and the code for a worker's part of it after a block of steps."""
     readout: CollapsedReadout | None = None
-    """What comes before the loss of a worker's samples, where that takes more than the record."""
+    """The readout that is computed before the loss of a worker's samples; None: the loss reads the record."""
     scored: dict[str, str] = field(default_factory=dict)
     """Rows that the loss reads in place of the record, and their steps."""
     start: list[str] = field(default_factory=list)

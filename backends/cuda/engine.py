@@ -65,11 +65,11 @@ class CudaEngine(SequenceEngine):
         self.device = device
         self._device_memory = device_memory
         self._offered: Mapping[str, Any] | None = None
-        """What is to be sent while the next batch runs."""
+        """Values to send while the next batch runs."""
         self._sending: tuple[Sent, list[Array]] | None = None
-        """What is sent while a batch runs, and the arrays that it is read from."""
+        """Values that are sent while a batch runs, and their source arrays."""
         self._there: Sent | None = None
-        """What was sent while the last one ran."""
+        """Values that were sent while the last batch ran."""
         self._stream: int | None = None
         """The caller's stream, once one was named."""
         for name, value in (("team_blocks", team_blocks), ("tile", tile)):
@@ -171,7 +171,7 @@ def _check_device_array(name: str, given: DeviceArray, shape: tuple[int, ...]) -
             "Convert it on the device."
         )
     if not given.contiguous:
-        raise DeviceArrayError(f"the device array for input {name} is not contiguous. Make it so first.")
+        raise DeviceArrayError(f"the device array for input {name} is not contiguous. Make it contiguous first.")
 
 
 def open_engine(folder: Path, memory: int | None = None, number: int | None = None) -> CudaEngine:
@@ -188,7 +188,7 @@ def open_engine(folder: Path, memory: int | None = None, number: int | None = No
 
 
 def build_for_device(folder: Path, number: int | None = None) -> Path:
-    """Return the library of the project in `folder` for the device at hand, or for a check on the processor; see :func:`open_engine`."""
+    """Return the library of the project in `folder` for this machine's device, or for a check on the processor; see :func:`open_engine`."""
     if os.environ.get(CHECK_ON_HOST):
         return build_host_check(folder)
     with _named(number):

@@ -213,7 +213,7 @@ class Buffers:
         return self.program.loss.relays if isinstance(self.program.loss, GivenAdjoint) else ()
 
     def ahead(self, current: str) -> int:
-        """Steps of the segment behind whose deltas are read: the longest delay of what comes back from `current`."""
+        """Steps of the next segment whose deltas are read: the longest delay of a gradient from `current`."""
         reading = [op for op in self.program.backward if isinstance(op, InputGradient) and op.target == current]
         return max((op.source.delay for op in reading), default=0)
 
@@ -259,7 +259,7 @@ class Buffers:
         return found
 
     def layout(self, record: str | None) -> list[str]:
-        """Statements that give buffers their sizes; those of inputs follow what is set."""
+        """Statements that give buffers their sizes; those of inputs follow the arrays that are set."""
         lines = [f"{row.name}.resize({row.slots}, batch);" for row in self.rows if row.slots]
         if self.trains and record is not None:
             lines.append(f"scores.resize(static_cast<std::size_t>(loss_rows(steps, batch)) * {self.storage.size(record)});")
@@ -271,7 +271,7 @@ class Buffers:
         return lines
 
     def bytes_per_step(self) -> int:
-        """Bytes that a sequence takes for each step and sample, what has one slot aside."""
+        """Bytes of a sequence for each step and sample, without buffers of one slot."""
         kept = [row.bytes for row in self.rows if not row.slots or "steps" in row.slots or "kept" in row.slots]
         return sum(kept) + 4 * self.plan.scratch.training + self._staged
 
@@ -286,7 +286,7 @@ class Buffers:
 
     @property
     def _staged(self) -> int:
-        """Bytes of a step and sample of an input on its way to where it is packed."""
+        """Bytes of a step and sample of an input before it is packed."""
         return max((4 * self.storage.size(f"{i.id}_in") for i in self.program.inputs if i.kind == "spikes"), default=0)
 
     def forgotten(self) -> list[str]:

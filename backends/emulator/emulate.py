@@ -22,7 +22,7 @@ __all__ = ["BuiltProgram", "Checks", "build_program", "run_program"]
 
 
 FALLBACK_LIBRARIES = ("boost_program_options", "boost_timer", "boost_chrono", "boost_system")
-"""Libraries of whose headers there is a stand-in of headers alone."""
+"""Libraries with a header-only replacement."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def build_program(
     Parameters
     ----------
     sources
-        C++ files, the host program first. Those behind it are codelets where they include ``poplar/Vertex.hpp`` and build no graph
+        C++ files, the host program first. The others are codelets if they include ``poplar/Vertex.hpp`` and build no graph
         (or are ``.gp`` tables), else further host code.
     include, define
         Folders and macros, for host code and codelets.

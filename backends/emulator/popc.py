@@ -1,7 +1,7 @@
 """Compile codelets to shared libraries and a table of their vertex types: the replacement of Graphcore's ``popc``.
 
-``python -m snnc.backends.emulator.popc codelets.cpp -o codelets.gp`` writes the table and, beside it, the libraries; without ``-o`` both
-go to the cache. The usual flags are taken (``-O3 -g -I -D -std=… --target ipu2``). The last line printed is ``table: <path>``.
+``python -m snnc.backends.emulator.popc codelets.cpp -o codelets.gp`` writes the table and the libraries next to it; without ``-o`` both
+go to the cache. It accepts the usual flags (``-O3 -g -I -D -std=… --target ipu2``). The last line printed is ``table: <path>``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
     library
         ``libpoplar.so`` to link against.
     flags
-        Flags of the program (``-D``, ``-I``, …), behind the default ones and ``$SNNC_CODELET_FLAGS``.
+        Flags of the program (``-D``, ``-I``, …), after the default ones and ``$SNNC_CODELET_FLAGS``.
 
     Raises
     ------

@@ -49,7 +49,7 @@ def build_project(
     sources
         Its files.
     library
-        Name of what is built.
+        Name of the built file.
     level
         How hard to optimise its own source, such as ``-O0``.
     flags, link

@@ -15,14 +15,14 @@ from snnc.backends.folders.manifest import TRAINED, digest_of
 
 @dataclass(frozen=True)
 class RetainedFiles:
-    """The carried files, as paths in the new folder.
+    """The files retained from a replaced folder, as paths in the new one.
 
     Attributes
     ----------
     trained
-        The weights of the old project's training, put aside; None: there were none, or they were not requested.
+        The weights of the old project's training, moved; None: there were none, or they were not requested.
     edited
-        Changed files of snnc, put aside.
+        Changed files of snnc, moved.
     dropped
         Whether existing trained weights were dropped.
     """
@@ -33,7 +33,7 @@ class RetainedFiles:
 
 
 def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], keep_trained: bool) -> RetainedFiles:
-    """Carry all contents of `old` that do not belong to snnc into `new`; `old` does not change.
+    """Retain all contents of `old` that do not belong to snnc in `new`; `old` does not change.
 
     A file that snnc did not write keeps its place. If the new project has a file there, and for changed files and
     trained weights, it goes to ``before-1/`` (``before-2/`` …). Links are not followed. Files become hard links if possible.

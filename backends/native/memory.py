@@ -124,7 +124,7 @@ class Needs:
         data = description["memory"]
         if data.keys() != {f.name for f in fields(cls)}:
             raise NativeLibraryError(
-                f"the project of {description['name']!r} tells of its memory as another version of snnc did; emit the project again."
+                f"the project of {description['name']!r} describes its memory as another version of snnc does; emit the project again."
             )
         lists = [ListNeeds(**one) for one in data["lists"]]
         events = [(name, size) for name, size in data["events"]]
@@ -252,7 +252,7 @@ def check_least(description: Mapping[str, Any], steps: int | None, batch: int | 
     if one > most:
         raise MemoryNeededError(
             f"{description['name']!r} is allowed {most:,} bytes (memory=, --memory), and {what} of a single sample with {length} "
-            f"step{'s' if length > 1 else ''} needs {one:,} (predicted). Allow that, or take fewer steps."
+            f"step{'s' if length > 1 else ''} needs {one:,} (predicted). Allow that, or use fewer steps."
         )
     if steps is None or batch is None or not description["training"] or least_bytes(description, steps, batch) <= most:
         return ""
@@ -312,10 +312,10 @@ def segment_for(
     if fitting:
         return max(fitting)
     best = min(needed, key=lambda segment: needed[segment])
-    seen = "with the activity that its sequences showed" if activity.shares else "before any activity was seen"
-    fewer = " fewer threads (each has gradients of its own)," if min(threads, batch) > 1 else ""
+    seen = "with the observed activity" if activity.shares else "before any activity was observed"
+    fewer = " fewer threads (each has its own gradients)," if min(threads, batch) > 1 else ""
     raise MemoryNeededError(
         f"{description['name']!r} with {steps} steps and a batch of {batch} is allowed {most / 2**20:.1f} MiB; with checkpoints every "
         f"{best} steps it needs {needed[best] / 2**20:.1f} MiB (predicted, {seen}). "
-        f"Allow that, take{fewer} a smaller batch or fewer steps, or let accumulate= divide the batch."
+        f"Allow that, use{fewer} a smaller batch or fewer steps, or divide the batch with accumulate=."
     )

@@ -269,8 +269,8 @@ class SequenceEngine(NativeEngine):
         best = least_segment(*sizes, self._threads(), self._activity)
         needed = predicted_bytes(*sizes, best, self._threads(), self._activity)
         warnings.warn(
-            f"{self.description['name']!r} fires more than when its training began: with checkpoints every {best} steps it needs "
-            f"{needed:,} bytes, and {memory:,} are allowed. It goes on like that; a smaller batch or accumulate= takes less.",
+            f"{self.description['name']!r} fires more than at the beginning of its training: with checkpoints every {best} steps it needs "
+            f"{needed:,} bytes, and {memory:,} are allowed. Training continues above the bound; a smaller batch or accumulate= needs less.",
             UserWarning,
             stacklevel=2,
         )
@@ -306,5 +306,5 @@ class SequenceEngine(NativeEngine):
         if needed > available:
             raise MemoryNeededError(
                 f"{self.description['name']!r} with {steps} steps and a batch of {batch} needs {needed / 2**30:.1f} GiB; {owner} has "
-                f"{available / 2**30:.1f} GiB. Take a smaller batch or fewer steps."
+                f"{available / 2**30:.1f} GiB. Use a smaller batch or fewer steps."
             )

@@ -78,7 +78,7 @@ def check_memory(program: StepProgram, steps: int, batch: int, dtype: np.dtype[A
     if needed > available:
         raise MemoryNeededError(
             f"{program.name!r} with {steps} steps and a batch of {batch} needs {needed / 2**30:.1f} GiB; this machine has "
-            f"{available / 2**30:.1f} GiB. Take a smaller batch or fewer steps."
+            f"{available / 2**30:.1f} GiB. Use a smaller batch or fewer steps."
         )
 
 

@@ -1,4 +1,4 @@
-"""An engine that holds populations in parts, presented as the engine of the whole network."""
+"""An engine of a program with populations in parts, presented as the engine of the author's network."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class EngineOfParts:
         self.engine = engine
         self.between = between
         self._offered: deque[tuple[Mapping[str, Array], Mapping[str, Array]]] = deque(maxlen=2)
-        """Inputs that were offered, and those of the parts: of the batch that runs, and of the one behind."""
+        """Offered inputs, and those of the parts: of the current batch and of the next one."""
 
     @property
     def steps(self) -> int | None:

@@ -67,7 +67,7 @@ def _sizes(folder: Path) -> Iterator[int]:
 
 
 def delete_folder(folder: Path) -> None:
-    """Delete a folder, after renaming it, so that nobody finds half of it."""
+    """Delete a folder, after renaming it, so that no process finds an incomplete one."""
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     with suppress(OSError):  # another process was faster
         folder.rename(temporary / "gone")

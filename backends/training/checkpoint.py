@@ -147,7 +147,7 @@ def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise CheckpointError(
-            f"the checkpoint {str(path)!r} cannot be written: {reason}. Training stops {position.text}; what was kept last stays as it is."
+            f"the checkpoint {str(path)!r} cannot be written: {reason}. Training stops {position.text}; the last checkpoint is unchanged."
         ) from None
 
 
@@ -175,7 +175,7 @@ def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str,
         if len(losses) != numbers["batch"] or numbers["batch"] > numbers["batches"] or not np.isfinite(losses).all():
             raise ValueError("losses that do not fit the number of batches")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise WeightFileError(f"what {path} says of its training is damaged ({error}); train anew.") from None
+        raise WeightFileError(f"the training record of {path} is damaged ({error}); start a new training.") from None
     return Position(recipe, **numbers, losses=losses)
 
 
@@ -191,8 +191,8 @@ def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
     texts = [name if name == "labels" else f"{name} {old}, here {new}" for name, old, new in pairs if old != new]
     if texts:
         raise ResumeError(
-            f"the training in {path} cannot be resumed with other settings or data: {'; '.join(texts)}. Give what it began with, or train "
-            "on from its weights without resume."
+            f"the training in {path} cannot be resumed with other settings or data: {'; '.join(texts)}. Give the same as at its start, or "
+            "continue from its weights without resume."
         )
 
 

@@ -25,7 +25,7 @@ from snnc.backends.training.updates import Updates
 from snnc.compiler.ir.step_program import StepProgram
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_NOTICE: Final = b"stopping after this batch; once more stops at once.\n"
+_NOTICE: Final = b"stopping after this batch; a second signal stops immediately.\n"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Posit
     entries, metadata = read_weight_file(path)
     found = position_in(path, entries, metadata)
     if found is None:
-        raise ResumeError(f"{path} holds weights, but not where a training stands; train on from them without resume.")
+        raise ResumeError(f"{path} holds weights, but no position of a training; continue from the weights without resume.")
     check_same(found, start.recipe, path)
     set_entries(program, engine, entries, strict=True, optimizer=True)
     return replace(found, until=start.until)

@@ -61,7 +61,7 @@ def batch_size(engine: Engine, count: int, wanted: int | None) -> int:
     if engine.batch is None:
         return min(count, wanted or 64)
     if wanted not in (None, engine.batch):
-        raise BatchSizeError(f"batch is {wanted}, but the network was compiled for {engine.batch}; leave it out or compile again.")
+        raise BatchSizeError(f"batch is {wanted}, but the network was compiled for {engine.batch}; leave it out, or compile again.")
     if count < engine.batch:
         raise BatchSizeError(f"{count} samples do not fill one batch of {engine.batch}; give more, or compile for a smaller batch.")
     return engine.batch
@@ -74,7 +74,7 @@ def learning_rate(optimizer: Optimizer, wanted: float | Callable[[int], float] |
         given: Any = wanted(epoch) if callable(wanted) else optimizer.lr if wanted is None else wanted
         value = float(given) if not isinstance(given, bool) and isinstance(given, Real) else math.nan
         if not (math.isfinite(value) and value >= 0):
-            raise TrainingOptionError(f"the learning rate of epoch {epoch} is {given!r}; it is a number of 0 or more.")
+            raise TrainingOptionError(f"the learning rate of epoch {epoch} is {given!r}; it must be a number of 0 or more.")
         return value
 
     return rate
@@ -149,4 +149,4 @@ def check_count(name: str, value: object, least: int) -> None:
         It is not.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise TrainingOptionError(f"{name} is {value!r}; it is a whole number of {least} or more.")
+        raise TrainingOptionError(f"{name} is {value!r}; it must be a whole number of {least} or more.")

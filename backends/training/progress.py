@@ -102,8 +102,8 @@ class ProgressGuard:
         self.engine.set_parameters(state.parameters)
         if state.optimizer is not None and isinstance(self.engine, ResumableEngine):
             self.engine.set_optimizer(state.optimizer)
-        kept = "" if self.file is None else f", which are kept in {self.file.path}"
+        kept = "" if self.file is None else f", also saved in {self.file.path}"
         raise DivergedError(
-            f"training diverged: {reason}. The weights are again those {position.text}{kept}. Train on from there with a smaller learning "
-            "rate, or look for inputs and initial weights that are too large."
+            f"training diverged: {reason}. The session has the weights {position.text} again{kept}. Continue from there with a smaller "
+            "learning rate, or look for inputs and initial weights that are too large."
         )

@@ -71,8 +71,8 @@ def fit_batches(session: BackendSession, batches: Iterable[Any], options: Stream
     check_epochs(options.epochs, options.first_epoch)
     if isinstance(batches, Iterator) and options.epochs > 1:
         raise BatchesError(
-            f"epochs is {options.epochs}, and a {type(batches).__name__} gives its batches once; give what can be gone through again, such "
-            "as a DataLoader or a list, or call fit with epochs=1 and a new iterator for each epoch."
+            f"epochs is {options.epochs}, and a {type(batches).__name__} yields its batches once; give an iterable that can be repeated, "
+            "such as a DataLoader or a list, or call fit with epochs=1 and a new iterator for each epoch."
         )
     history = History()
     guard = ProgressGuard(session.engine, session.program, None)
@@ -128,8 +128,8 @@ def _left_out(session: BackendSession, number: int, dropped: int, size: int) -> 
 def _nothing(batches: object, epoch: int, dropped: int, size: int | None) -> str:
     if dropped:
         return f"the only batch has {dropped} samples, and the network was compiled for {size}; compile for a smaller batch."
-    again = "" if epoch == 0 else ", after it gave some in the epoch before: it cannot be gone through again"
-    return f"the {type(batches).__name__} gave no batch in epoch {epoch}{again}. It is empty, or an iterator that was used up."
+    again = "" if epoch == 0 else ", but gave some in the epoch before: it cannot be repeated"
+    return f"the {type(batches).__name__} gave no batch in epoch {epoch}{again}. It is empty, or an exhausted iterator."
 
 
 def _checked(session: BackendSession, batches: Iterable[Any]) -> Iterator[_Batch]:
@@ -165,14 +165,14 @@ def check_stream(session: BackendSession, x: object, y: object, batch: int | Non
             f"y is given, and a {type(x).__name__} gives batches, pairs (x, y), that hold their labels; leave y out, or give x as an array."
         )
     if batch is not None:
-        raise TrainingOptionError(f"batch is {batch}, and x gives batches of its own; leave batch out, or set it where they are made.")
+        raise TrainingOptionError(f"batch is {batch}, and x yields batches already; leave batch out, or set it where the batches are made.")
     if checkpoints is not None:
         raise TrainingOptionError(
-            "checkpoints keep a position among arrays, to which batches cannot return; leave checkpoints out, and save the session after "
+            "checkpoints need a position in arrays, and a stream of batches has none; leave checkpoints out, and save the session after "
             "each epoch: on_epoch=lambda epoch: session.save(path, optimizer=True)."
         )
     if distributed and ranks_for(session.engine, 1) is not None:
         raise UnsharedTargetError(
-            "several processes train together on arrays, of which each runs its share; give arrays, or snnc.torch.Module to "
+            "processes that train together share arrays; give arrays, or pass snnc.torch.Module to "
             "DistributedDataParallel, or distributed=False to train each process by itself."
         )

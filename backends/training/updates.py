@@ -17,7 +17,7 @@ Batch: TypeAlias = tuple[dict[str, Array], Array]
 
 
 class Updates:
-    """Makes updates one after the other.
+    """Makes the updates of a training in sequence.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Updates:
     Raises
     ------
     TrainingOptionError
-        There is no such number of parts, or the engine cannot wait with an update.
+        The number of parts is invalid, or the engine cannot delay an update.
     """
 
     def __init__(self, engine: Engine, batch_of: Callable[[Array], Batch], *, accumulate: int = 1, ranks: Ranks | None = None) -> None:
@@ -42,7 +42,7 @@ class Updates:
         self.accumulate = accumulate
         self.ranks = ranks
         self.stop_requested: Callable[[], bool] = lambda: False
-        """Whether this process is to stop."""
+        """Whether this process must stop."""
         self._agreed = False
         """Whether the processes that train together are to stop."""
         self._gathering = gathering(engine, accumulate)
@@ -93,6 +93,6 @@ def gathering(engine: Engine, accumulate: int) -> GatheringEngine | None:
     if engine.batch is not None or not isinstance(engine, GatheringEngine):
         raise TrainingOptionError(
             f"accumulate is {accumulate}, but this target changes parameters after each step; the targets 'cpu', 'cuda' and 'reference' "
-            "can wait."
+            "support it."
         )
     return engine

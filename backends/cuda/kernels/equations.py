@@ -26,7 +26,7 @@ def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, pas
     Parameters
     ----------
     program, info, op
-        What is written.
+        The population's step.
     past
         States to the buffers of 16 bits a number that keep them for the backward pass, and saved values to themselves where they are
         kept so.

@@ -86,7 +86,7 @@ class _Parts:
         self.read.append(f"found.{name} = {expression};")
 
     def sums(self, names: Sequence[str], sums: Sequence[Sum], used: Collection[str]) -> None:
-        """Define the sums of ports: what comes from outside, and what the recurrence adds."""
+        """Define the sums of ports: inputs from outside, and those of the recurrence."""
         for port, (name, outside) in enumerate(zip(names, sums, strict=True)):
             if name not in used:
                 continue
@@ -133,7 +133,7 @@ def forward_struct(
     Parameters
     ----------
     program, info, op
-        What is written.
+        The population's step.
     past
         States to the buffers of 16 bits a number that keep them for the backward pass, and saved values to themselves where they are
         kept so.
@@ -208,7 +208,7 @@ def backward_struct(
             parts.read_each_step(f"{state}_prev", parts.at(kept, "t - 1", short=short_state))
             parts.step.append(f"const float {state}_prev = given.{state}_prev;")
         if now and before:
-            # What is before this step is what comes after the one that is next on the way back.
+            # The state before this step is the state after the next step of the backward pass.
             parts.declare(f"last_{state}", f"net.{kept}.values(net.length - 1, b)[n]")
             parts.step += [f"const float {state} = last_{state};", f"last_{state} = {state}_prev;"]
         elif now:

@@ -57,7 +57,7 @@ class OutsideSum:
     to
         The buffer that it fills.
     terms
-        What is added for a tile of samples at step ``t``.
+        Terms for a tile of samples at step ``t``.
     """
 
     name: str
@@ -155,7 +155,7 @@ class Steps:
         return Begin(port, " + ".join(f"net.{bias}[item.column]" for bias in self.biases(current)) or "0.0f")
 
     def _inputs(self, port: int, current: str) -> list[Term]:
-        """The current's sum from outside, or its biases, and what comes from within the component."""
+        """The current's sum from outside, or its biases, and the inputs from within the component."""
         begin = self._start(current, port)
         if self.incoming(current, outside=True):
             begin = Begin(port, f"net.c_{current}.row(t, item.sample + least(s, item.samples - 1))[item.column]")
@@ -205,7 +205,7 @@ class Steps:
         return [op for op in coming if (isinstance(op, RecordAdjoint) or self.schedule.returns_from_outside(op)) == outside]
 
     def _outside_adjoint(self, output: str) -> Sum:
-        """How a neuron reads what comes back to its output from outside: a record's adjoint where it is, other sums of a buffer."""
+        """How a neuron reads its output's gradient from outside: a record's adjoint in place, other sums from a buffer."""
         coming = self.gradients(output, outside=True)
         if not coming:
             return Sum()

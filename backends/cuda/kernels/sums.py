@@ -1,4 +1,4 @@
-"""Terms of the sums of a tile of samples: what a port begins with and what connections add; ``sums.jinja`` has their loops."""
+"""Terms of the sums of a tile of samples: initial values of ports and contributions of connections; ``sums.jinja`` has their loops."""
 
 from __future__ import annotations
 

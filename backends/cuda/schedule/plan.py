@@ -52,7 +52,7 @@ class RecurrentCore:
     forward_parts, backward_parts
         Numbers of 16 bits that a weight is split into.
     goes_back
-        Whether gradients come back through the recurrence.
+        Whether gradients flow through the recurrence.
     feedback
         The kernels that run if the weights do not fit.
     """
@@ -73,7 +73,7 @@ class RecurrentCore:
 
 @dataclass(frozen=True)
 class Scratch:
-    """Numbers of a step and sample that components use one after the other, when the session trains and when it does not."""
+    """Temporary numbers of a step and sample, shared by all components: in training and in inference."""
 
     training: int
     inference: int
@@ -85,7 +85,7 @@ class LaunchPlan:
     Parameters
     ----------
     steps
-        What kernels do.
+        Work of the kernels.
     sequence_calls
         Network-independent calls.
     trains
@@ -137,7 +137,7 @@ class LaunchPlan:
             c: p for p in component.populations for c in self._steps.neuron_step(p).currents if self._steps.incoming(c, outside=True)
         }
         if isinstance(component, Walk) and self._passes_on(component.population):
-            # What arrives is what goes on: the sum is written where readers look for it.
+            # The population passes its input on: the sum is written directly to its output.
             (current,) = currents
             self._sum(self.forward, current, component.population, self._steps.neuron_step(component.population).outputs[0])
             return
@@ -172,7 +172,7 @@ class LaunchPlan:
         same = {}
         for population in learning:
             op = self._steps.neuron_adjoint(population)
-            # Where an output is as large as a current, its adjoint lies where the current's delta will be.
+            # The adjoint of an output shares memory with the delta of a current of equal size.
             for output, current in zip(op.outputs, op.currents, strict=False):
                 if not self._steps.rounds_delta(current) and self._size(output) == self._size(current):
                     same[f"a_{output}"] = current
@@ -271,7 +271,7 @@ class LaunchPlan:
         return [c for c in self._steps.neuron_adjoint(population).currents if not self._steps.rounds_delta(c)]
 
     def _place(self, sums: Sequence[tuple[str, int]], same: dict[str, str], most: Counter[str], trains: bool) -> None:
-        """Add buffers: those of `same` lie where a current's deltas will be; the others share room with those of other components."""
+        """Add buffers: those of `same` share memory with a current's deltas; the others share it with other components."""
         used = 0
         own = [s for s in sums if s[0] not in same]
         for number, (name, size) in enumerate([*own, *(s for s in sums if s[0] in same)]):

@@ -1,4 +1,4 @@
-"""Work outside the time loop, as calls of general kernels that take all steps and samples at once."""
+"""Work outside the time loop, as calls of general kernels for all steps and samples at once."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ class SequenceCalls:
     Attributes
     ----------
     steps
-        What kernels do.
+        Work of the kernels.
     precision
         Of factors.
     prepared
         Weights that products read, by name.
     work
-        C++ expressions of the calls' temporary memory in numbers, one after the other; ``rows`` are those of a segment.
+        C++ expressions of the temporary memory of each call, in numbers; ``rows`` are those of a segment.
     """
 
     steps: Steps
@@ -105,7 +105,7 @@ class SequenceCalls:
         to
             Member of ``Net``.
         first
-            Nothing is there yet: biases come on top.
+            The rows hold nothing yet: biases are added.
         """
         biases = self.steps.biases(op.target) if first else ()
         if len(biases) > 1:
@@ -150,7 +150,7 @@ class SequenceCalls:
         forward = self.steps.connections.operation(op.connection)
         ends, tables = self._ends(forward), self.steps.connections.by_target(forward)
         if is_maximum(op):
-            # Which one was the largest is looked up in what was read then.
+            # The values of the forward pass decide which was the largest.
             read, (disjoint, complete) = self._rows(BufferValue(op.source.buffer)), self.steps.connections.windows_partition(forward)
             if disjoint:
                 size = self.steps.storage.size(op.source.buffer)

@@ -44,7 +44,7 @@ def test_training_steps_equal_those_of_the_reference(make):
             assert_same_training(engine, program, updates=2, density=density)
     if make is maxima:
         # No one reads rows of the input: none are kept.
-        assert not SequenceStorage(program).kept("x0_in").rows
+        assert not SequenceStorage(program).stored("x0_in").rows
 
 
 def test_maxima_of_lists_are_those_of_rows_to_the_bit(monkeypatch):
