@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
-from snnc.backends.cuda.kernels.copies import WeightCopy
+from snnc.backends.cuda.kernels.copies import LANES, WeightCopy
 from snnc.backends.cuda.kernels.gradients import Gradients
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.kernels.tables import Table
@@ -45,7 +45,7 @@ class SequenceBuffer(NamedTuple):
     @property
     def bytes(self) -> int:
         """Bytes of a step and sample."""
-        return {"numbers": 4 * self.size, "halves": 4 * -(-self.size // 2), "spikes": 4 * -(-self.size // 32)}[self.form]
+        return {"numbers": 4 * self.size, "halves": 4 * -(-self.size // 2), "spikes": 4 * -(-self.size // LANES)}[self.form]
 
     @property
     def kind(self) -> str:

@@ -29,7 +29,7 @@ class OutputFolderError(SnncError):
 
 
 class DiskFullError(OutputFolderError):
-    """An output folder cannot be written."""
+    """The disk has no space for an output folder."""
 
     code = "SNNC-E413"
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
 from snnc.compiler.ir.step_operations import (
@@ -20,8 +21,6 @@ from snnc.compiler.ir.step_operations import (
     RescaleWeightGradient,
     SparseWeightGradient,
 )
-
-LANES = 32
 
 
 @dataclass

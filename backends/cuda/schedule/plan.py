@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from snnc.backends.codegen.assignments import needed
 from snnc.backends.cuda.kernels.connections import SharedWeight
+from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.neurons import NeuronStruct
 from snnc.backends.cuda.kernels.steps import OutsideSum, StepPhase, Steps
 from snnc.backends.cuda.schedule.launches import Launch, Launches, Way
@@ -330,7 +331,7 @@ class LaunchPlan:
         return {
             "levels": len(feedback.forward.stretches),
             "chunks": sum(
-                -(-self._size(steps.neuron_step(p).states[0] if steps.neuron_step(p).states else steps.neuron_step(p).outputs[0]) // 32)
+                -(-self._size(steps.neuron_step(p).states[0] if steps.neuron_step(p).states else steps.neuron_step(p).outputs[0]) // LANES)
                 for p in feedback.populations
             ),
             "listed": listed,
