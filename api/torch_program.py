@@ -8,7 +8,7 @@ from typing import Any
 
 from snnc.backends.backend import Placed
 from snnc.backends.native.adjoint import GivenAdjoint, with_input_gradients, with_joined_outputs
-from snnc.backends.native.segmented_engine import SegmentedEngine
+from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.registry import BACKENDS
 from snnc.backends.runtime.errors import UnknownNameError
 from snnc.compiler.files.temporary import HeldFolder
@@ -123,7 +123,7 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
     )
 
 
-def opened(program: StepProgram, options: Options, device: int | None) -> tuple[SegmentedEngine, HeldFolder]:
+def opened(program: StepProgram, options: Options, device: int | None) -> tuple[SequenceEngine, HeldFolder]:
     """Build a program in a temporary folder and load it; the folder lives as long as what is returned with it.
 
     Raises
@@ -140,5 +140,5 @@ def opened(program: StepProgram, options: Options, device: int | None) -> tuple[
     # A module takes sequences and batches of any size, so that a bound on memory is checked where one is run.
     backend.emit(placed, replace(own, steps=None, batch=None, memory=None), folder)
     engine = backend.open(placed, own, backend.build(folder, own))
-    assert isinstance(engine, SegmentedEngine), "native back ends have such engines"
+    assert isinstance(engine, SequenceEngine), "native back ends have such engines"
     return engine, held

@@ -33,7 +33,7 @@ TRAINING: Final[Mapping[str, Any]] = {"taken": "with a loss"}
 class TargetOptions:
     """The options that every target takes; a back end adds its own fields.
 
-    ``target`` is what the user named. The others have the names and defaults that :func:`snnc.compile` gives them. Metadata of a field say
+    ``target`` is the user's target name. Other fields have the names and defaults of :func:`snnc.compile`. A field's metadata define
     how the option is taken: :data:`TRAINING`, or ``{"values": {value: taken}}`` where single values differ, others being refused.
     """
 
@@ -96,7 +96,7 @@ class Backend(Generic[Own]):
     name
         What ``--target`` calls it.
     about
-        What it is, in a line of ``snnc targets``; empty where a file describes each target.
+        Its description in a line of ``snnc targets``; empty if a file describes each target.
     options
         The dataclass of the options that it takes.
     heading
@@ -123,7 +123,7 @@ class Backend(Generic[Own]):
 
     @property
     def words(self) -> str:
-        """How messages and tables call it."""
+        """Its name in messages and tables."""
         return self.heading or self.name
 
     def runs(self, target: str) -> bool:
@@ -153,27 +153,27 @@ class Backend(Generic[Own]):
         return graph
 
     def check(self, program: StepProgram, options: Own) -> None:
-        """Refuse, with a coded error, what it cannot run."""
+        """Refuse a program that it cannot run, with a coded error."""
 
     def plan(self, graph: Graph, program: StepProgram, options: Own) -> Placed:
-        """Return what is to be emitted; `graph` is the one that was lowered to `program`."""
+        """Return the program to emit; `graph` was lowered to `program`."""
         del graph, options
         return Placed(program)
 
     def emit(self, placed: Placed, options: Own, folder: Path) -> None:
-        """Write the program into `folder`, which is empty or not there yet."""
+        """Write the program into `folder`, which is empty or does not exist."""
 
     def build(self, folder: Path, options: Own) -> Built:
-        """Build the project in `folder`, where it was never built before."""
+        """Build the project in `folder`, which was never built before."""
         del options
         return Built(folder, folder)
 
     def open(self, placed: Placed, options: Own, built: Built | None) -> Engine:
-        """Load what :meth:`build` returned; None where nothing is emitted."""
-        raise NotImplementedError(f"the back end {self.name!r} opens nothing")
+        """Load what :meth:`build` returned; None if it emits nothing."""
+        raise NotImplementedError(f"the back end {self.name!r} cannot open a program")
 
     def next_step(self, folder: Path, trains: bool) -> str:
-        """Return what a user does next with a project, as a command."""
+        """Return the command that a user runs next on a project."""
         return f"snnc train {folder} --data DATA.npz" if trains else f"snnc run {folder} --inputs x.npz --outputs y.npz"
 
     def threads(self, options: Own) -> int:
@@ -182,7 +182,7 @@ class Backend(Generic[Own]):
         return 1
 
     def launches(self, project: Mapping[str, Any], steps: int, batch: int) -> dict[str, Any] | None:
-        """Return the predicted time of a training step, launch by launch, from ``project.json``; None where nothing predicts it."""
+        """Return the predicted time of a training step, launch by launch, from ``project.json``; None without a prediction."""
         del project, steps, batch
         return None
 

@@ -1,4 +1,4 @@
-"""All back ends. Nothing else knows the names of targets: what depends on the target asks its object."""
+"""All back ends. No other module knows the names of targets: target-dependent code calls the target's object."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ BACKENDS: Final[tuple[AnyBackend, ...]] = (
     POPLAR,  # the last one: it takes every name that is left, as that of a machine or of its file
 )
 DEFAULT: Final = REFERENCE.name
-"""The target where nobody names one."""
+"""The default target."""
 PROCESSOR: Final = CPU.name
-"""The target of a module of PyTorch where nobody names one."""
+"""The default target of a module of PyTorch."""
 
 
 def backend_of(target: str) -> AnyBackend:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.runtime.arrays import array_of, checked, describe, from_sequence, padded, to_sequence
-from snnc.backends.runtime.engine import Array, Engine, Initial, SteppingEngine, samples_at_once, takes_ahead
+from snnc.backends.runtime.engine import Array, Engine, Initial, SteppingEngine, accepts_next, samples_at_once
 from snnc.backends.runtime.errors import (
     BatchSizeError,
     ClosedError,
@@ -29,14 +29,13 @@ from snnc.backends.runtime.prediction import check_labels, prediction_output, sc
 from snnc.backends.runtime.replay import StepReplay
 from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_weights, save_weights
 from snnc.backends.training import loop as training
-from snnc.backends.training.checkpoint import Checkpoints
+from snnc.backends.training.checkpoint import Checkpoints, set_entries
 from snnc.backends.training.fitting import FitArguments, beginning, fit
 from snnc.backends.training.notices import warn_of_differences
 from snnc.backends.training.optimizer_values import optimizer_by_label
 from snnc.backends.training.ranks import ranks_for
 from snnc.backends.training.streams import StreamOptions, check_stream, fit_batches, is_stream
 from snnc.backends.training.updates import Updates
-from snnc.backends.training.weight_entries import set_entries
 from snnc.compiler.ir.graph import FileLayout
 from snnc.compiler.ir.step_program import InputInfo, StepProgram
 
@@ -111,8 +110,8 @@ class BackendSession:
     ) -> tuple[dict[str, Given], dict[tuple[str, str], Array]]:
         """Turn arguments of :meth:`run` into those of an engine: input id -> [T, B, *shape], and initial values, all samples together."""
         if steps is not None and steps < 1:
-            raise StepsError(f"steps is {steps}; a network runs at least 1 step.")
-        whole = self._aligned({i.id: _sequence(a, i) for i, a in self._given(inputs)}, steps)
+            raise StepsError(f"steps is {steps}; it must be at least 1.")
+        whole = self._aligned({i.id: _sequence(a, i) for i, a in self._paired_inputs(inputs)}, steps)
         return whole, initial_values(self.program, initial or {}, next(iter(whole.values())).shape[1])
 
     def step(self, inputs: Mapping[str, Input] | Input) -> dict[str, Array]:
@@ -138,7 +137,7 @@ class BackendSession:
         """
         engine = self._stepping_engine()
         arrays = {}
-        for info, array in self._given(inputs, events=False):
+        for info, array in self._paired_inputs(inputs, events=False):
             assert not isinstance(array, Events)
             layout = FileLayout(None, None if info.layout.batch_axis is None else 0)
             single = to_sequence(array, InputInfo(info.id, info.label, info.shape, info.kind, layout))
@@ -152,7 +151,7 @@ class BackendSession:
         if self._stepping is None:
             self.reset(batch)
         if batch != self._stepping:
-            raise BatchSizeError(f"this step has a batch of {batch}, the steps before had {self._stepping}; reset() between them.")
+            raise BatchSizeError(f"this step has a batch of {batch}, earlier steps had {self._stepping}; reset() between them.")
         found = engine.step({id_: self._cast(np.broadcast_to(a, (batch, *a.shape[1:]))) for id_, a in arrays.items()})
         return {o.label: found[o.id] if o.layout.batch_axis is not None or batch > 1 else found[o.id][0] for o in self.program.outputs}
 
@@ -160,7 +159,7 @@ class BackendSession:
         """Set all states to their initial values before the next :meth:`step`; `initial` as in :meth:`run`."""
         engine = self._stepping_engine()
         if batch is not None and batch < 1:
-            raise BatchSizeError(f"the batch is {batch}; it holds at least 1 sample.")
+            raise BatchSizeError(f"the batch is {batch}; it must be at least 1.")
         if batch is None and initial:
             batch = 1
         self._stepping = batch
@@ -215,7 +214,7 @@ class BackendSession:
         shuffle, seed
             Order of the samples: a new permutation each epoch, or as given. An iterable of batches keeps its order.
         accumulate
-            Number of parts in which the samples of an update run, one after the other: gradients are summed, and a step needs the memory
+            Number of parts in which the samples of an update run in sequence: gradients are summed, and a step needs the memory
             of one part. The update is that of the whole batch, up to rounding.
         callback
             Called after each batch.
@@ -362,7 +361,7 @@ class BackendSession:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise ClosedError(f"the session of {self.program.name!r} is closed; make a new one.")
+            raise ClosedError(f"the session of {self.program.name!r} is closed; open a new one.")
 
     def _stepping_engine(self) -> SteppingEngine:
         self._check_open()
@@ -374,9 +373,9 @@ class BackendSession:
             self._replay = StepReplay(self.engine, self.engine.steps)
         return self._replay
 
-    def _given(self, inputs: Mapping[str, Input] | Input, events: bool = True) -> Iterator[tuple[InputInfo, Given]]:
+    def _paired_inputs(self, inputs: Mapping[str, Input] | Input, events: bool = True) -> Iterator[tuple[InputInfo, Given]]:
         """Pair the program's inputs with checked arrays, or with `events` if the engine accepts them."""
-        taken = events and getattr(self.engine, "takes_events", False)
+        accepts_events = events and getattr(self.engine, "accepts_events", False)
         infos = self.program.inputs
         names = [info.label for info in infos]
         if not isinstance(inputs, Mapping):
@@ -391,7 +390,7 @@ class BackendSession:
             raise UnknownNameError(f"inputs: {'; '.join(parts)}. {self.program.name!r} takes {', '.join(names)}.")
         for info in infos:
             given = inputs[info.label]
-            if isinstance(given, Events) and taken:
+            if isinstance(given, Events) and accepts_events:
                 yield info, given
             else:
                 array = given.dense() if isinstance(given, Events) else given
@@ -403,10 +402,10 @@ class BackendSession:
         fixed = self.engine.steps or self.program.steps
         total = steps or (next(iter(lengths)) if lengths else fixed)
         if total is None:
-            raise StepsError("no input has a time axis; say how many steps to run with steps=….")
+            raise StepsError("no input has a time axis; give the number of steps with steps=….")
         if len(lengths) > 1 or (lengths and total not in lengths) or (fixed is not None and total != fixed):
-            asked = "" if fixed is None else f"; the network was compiled for {fixed}"
-            raise StepsError(f"the inputs have {', '.join(map(str, sorted(lengths))) or 'no'} steps, {total} are to run{asked}.")
+            compiled = "" if fixed is None else f"; the network was compiled for {fixed}"
+            raise StepsError(f"the inputs have {', '.join(map(str, sorted(lengths))) or 'no'} steps, {total} are to run{compiled}.")
         batch = max(a.shape[1] for a in sequences.values())
         self._check_batch(sequences, batch)
         return {id_: a if isinstance(a, Events) else np.broadcast_to(a, (total, batch, *a.shape[2:])) for id_, a in sequences.items()}
@@ -418,11 +417,11 @@ class BackendSession:
                 raise BatchSizeError(f"the input {info.label!r} has a batch of {own}, another input one of {batch}; they must be equal.")
 
     def _forward(self, batches: Iterator[_Filled]) -> Iterator[dict[str, Array]]:
-        """Run batches one after the other, and remove the padding."""
+        """Run batches in sequence, and remove the padding."""
         now = next(batches, None)
         while now is not None:
             following = next(batches, None)
-            if following is not None and takes_ahead(self.engine):
+            if following is not None and accepts_next(self.engine):
                 self.engine.offer(following.inputs)
             records = self.engine.forward(now.inputs, now.initial)
             yield {id_: record[:, : now.count] for id_, record in records.items()}
@@ -442,7 +441,7 @@ class BackendSession:
     def _samples(self, x: Mapping[str, Input] | Input) -> dict[str, Given]:
         """Check arrays of samples against the inputs: id -> [samples, T, *shape] (static inputs without T)."""
         found = {}
-        for info, array in self._given(x):
+        for info, array in self._paired_inputs(x):
             layout = FileLayout(None if info.static else 1, 0)
             lead = 1 if info.static and array.ndim == len(info.shape) + 1 else 2
             if array.ndim != len(info.shape) + lead or array.shape[lead:] != info.shape or 0 in array.shape:
@@ -457,13 +456,13 @@ class BackendSession:
     def batch_of(self, data: Mapping[str, Given], chosen: Array) -> dict[str, Array]:
         """Take samples: id -> [T, B, *shape]."""
         shapes = {info.id: len(info.shape) for info in self.program.inputs}
-        taken: dict[str, Given] = {}
+        batches: dict[str, Given] = {}
         for id_, a in data.items():
             if isinstance(a, Events):
-                taken[id_] = a.of_samples(chosen)
+                batches[id_] = a.of_samples(chosen)
             else:
-                taken[id_] = a[chosen][None] if a.ndim == shapes[id_] + 1 else a[chosen].swapaxes(0, 1)
-        return {id_: self._cast(a) for id_, a in self._aligned(taken, None).items()}
+                batches[id_] = a[chosen][None] if a.ndim == shapes[id_] + 1 else a[chosen].swapaxes(0, 1)
+        return {id_: self._cast(a) for id_, a in self._aligned(batches, None).items()}
 
     def _cast(self, array: Given) -> Array:
         """Return the engine's input; only engines that support events get any."""
@@ -489,6 +488,6 @@ def _sequence(given: Given, info: InputInfo) -> Given:
         return to_sequence(given, info)
     if given.shape[2:] != info.shape or info.static:
         raise DataShapeError(
-            f"the events of the input {info.label!r} stand for {list(given.shape)}; it takes [T, B, {', '.join(map(str, info.shape))}]."
+            f"the events of the input {info.label!r} represent {list(given.shape)}; it takes [T, B, {', '.join(map(str, info.shape))}]."
         )
     return given

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from snnc.backends.reference.forward import run_forward
-from snnc.backends.reference.gradient_support import taking_gradient
+from snnc.backends.reference.gradient_support import neurons_in_support
 from snnc.backends.reference.memory import SequenceArrays
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import NeuronStep
@@ -47,7 +47,7 @@ def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: 
         for op in program.forward:
             run_forward(op, memory, t)
             if isinstance(op, NeuronStep):
-                for name, taking in taking_gradient(op, memory, t).items():
+                for name, taking in neurons_in_support(op, memory, t).items():
                     near.setdefault(name, []).append(taking.sum(axis=-1))
     counts = {name: _counted(memory[name].reshape(steps, batch, -1)) for name in sending}
     entries = {name: np.array(rows, dtype=np.int32) for name, rows in near.items() if name in sending}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from snnc.backends.codegen.safetensors_file import mapped
-from snnc.backends.native.sized_project import initial_values
+from snnc.backends.native.project_files import initial_values
 from snnc.compiler.ir.graph import Array, Graph
 from snnc.errors import ProjectFolderError
 from snnc.project.compiled import Compiled

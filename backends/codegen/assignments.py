@@ -9,12 +9,12 @@ from snnc.compiler.neurons.expression import Assignment, symbols
 
 def needed(assignments: Sequence[Assignment], results: Iterable[str]) -> tuple[Assignment, ...]:
     """Return the assignments that `results` depend on, in order."""
-    wanted, kept = set(results), []
+    required, chosen = set(results), []
     for assignment in reversed(assignments):
-        if assignment.target in wanted:
-            wanted.update(symbols(assignment.value))
-            kept.append(assignment)
-    return tuple(reversed(kept))
+        if assignment.target in required:
+            required.update(symbols(assignment.value))
+            chosen.append(assignment)
+    return tuple(reversed(chosen))
 
 
 def reads(assignments: Sequence[Assignment], results: Iterable[str]) -> set[str]:

@@ -24,7 +24,7 @@ class Constant:
     value
         Its value; a text is a C++ literal where `kind` is a number.
     meaning
-        What its comment says.
+        Text of its comment.
     """
 
     kind: Kind

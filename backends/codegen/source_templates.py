@@ -33,9 +33,9 @@ def source_of(environment: jinja2.Environment, path: str, context: Mapping[str, 
     environment
         Of :func:`source_templates`.
     path
-        ``<target>/<file>``: a plain file lies under ``<target>/runtime`` and is copied as it is; else ``<file>.jinja`` is a template.
+        ``<target>/<file>``: a plain file is in ``<target>/runtime`` and is copied unchanged; else ``<file>.jinja`` is a template.
     context
-        What the template prints.
+        Values that the template prints.
     """
     folder, _, name = path.partition("/")
     assert environment.loader is not None

@@ -1,4 +1,4 @@
-"""The processor at hand as a target."""
+"""The processor of this machine as a target."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CpuOptions(TargetOptions):
-    """What the processor takes."""
+    """Options of the processor."""
 
     seed: int = field(default=0, metadata=TRAINING)
     truncate: int | None = field(default=None, metadata=TRAINING)

@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, kept, machine_id, run_compiler
+from snnc.backends.toolchain.cache import cached_file
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, machine_id, run_compiler
 from snnc.backends.toolchain.objects import all_of, compiled, headers_of, precompiled, source_key
 
 HOT: Final = (
@@ -27,6 +28,7 @@ HOT: Final = (
 PLAIN: Final = (
     "session_tensors.cpp",
     "cpu_session.cpp",
+    "native_session.cpp",
     "session_inputs.cpp",
     "session_starts.cpp",
     "checkpoints.cpp",
@@ -90,4 +92,4 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL) -> Pa
         objects = all_of([partial(compile_one, name) for name in SOURCES])
         run_compiler([*command, *every, LEVEL, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
-    return kept(f"cpu-{digest([*identity, *keys.values()])}", LIBRARY, build)
+    return cached_file(f"cpu-{digest([*identity, *keys.values()])}", LIBRARY, build)

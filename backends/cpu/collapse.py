@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from snnc.backends.cpu.operations import Statements, gradient_of
-from snnc.backends.native.held_rows import ONE, HeldRows, padded
+from snnc.backends.cpu.operations import Statements
+from snnc.backends.cpu.statements import CollapsedReadout, gradient_of, to_earlier_step
+from snnc.backends.native.row_buffers import ONE, RowBuffer, padded
 from snnc.backends.native.storage import SequenceStorage
 from snnc.compiler.ir.step_operations import (
     BackwardOp,
@@ -51,7 +52,7 @@ class Collapse:
         """Buffer of its current."""
         return self.fill.target
 
-    def holds(self, op: ForwardOp | BackwardOp) -> bool:
+    def contains(self, op: ForwardOp | BackwardOp) -> bool:
         """Whether `op` is one of its operations, forward or backward."""
         match op:
             case Fill() | DenseProduct() | BiasGradient() | DenseInputGradient() | DenseWeightGradient():
@@ -80,7 +81,7 @@ def collapsed(storage: SequenceStorage) -> Collapse | None:
         return None
     into = [op for op in program.forward if not isinstance(op, NeuronStep | Record) and op.target == step.currents[0]]
     fills, arrivals = [op for op in into if isinstance(op, Fill)], [op for op in into if isinstance(op, DenseProduct)]
-    counted = all(program.buffers[op.source.buffer].kind == "spikes" and storage.kept(op.source.buffer).listed for op in arrivals)
+    counted = all(program.buffers[op.source.buffer].kind == "spikes" and storage.stored(op.source.buffer).listed for op in arrivals)
     if len(fills) != 1 or not arrivals or len(fills) + len(arrivals) != len(into) or not counted:
         return None
     return Collapse(fills[0], tuple(arrivals), step, record)
@@ -93,42 +94,25 @@ def add_collapsed(found: Collapse, made: Statements) -> None:
     answers, mean = f"{step.population}_answers", f"{step.population}_mean"
     made.kernels += [f"std::vector<Answers> {answers};", f"Rows {mean}{{{storage.size(output)}, 0}};"]
     made.layout.append(f"{answers}.resize(workers.size());")
-    made.held.append(HeldRows(mean, storage.size(output), ONE, ONE))
-    made.loss += [
-        *_answers(found, f"{answers}[mine]", padded(storage.size(output))),
-        f"{current}.clear(w, 0);",
-        f"{mean}.clear(w, 0);",
-        "for (int t = 0; t < steps; ++t) {",
-        f"  {made.neuron_call(step)}",
-        f"  add_step(w, {output}.rows, t, {mean}, 0);",
-        "}",
-        f"fill(w, {current}, 0, {{{', '.join(f'&{b}' for b in found.fill.biases)}}});",
-        f"scale(w, {current}, 0, {answers}[mine].total);",
-    ]
+    made.row_buffers.append(RowBuffer(mean, storage.size(output), ONE, ONE))
+    made.readout = CollapsedReadout(
+        step.population,
+        len(step.states),
+        padded(storage.size(output)),
+        tuple(f"{a}.value.data()" for a in step.parameters),
+        current,
+        output,
+        mean,
+        made.neuron_call(step),
+        found.fill.biases,
+        found.arrivals,
+    )
     for op in found.arrivals:
         counts = f"{op.connection}_counts"
         made.kernels.append(f"Source {counts}{{{storage.size(op.source.buffer)}, 0}};")
-        made.held.append(HeldRows(f"{counts}.rows", storage.size(op.source.buffer), ONE, ONE))
-        made.loss.append(f"count(w, {op.source.buffer}, {op.source.delay}, {answers}[mine], {counts}.rows);")
-        made.loss.append(f"{op.connection}.forward(w, {counts}, 0, 0, 1, {op.weight}, {current}, scratch);")
-    made.loss += [
-        f"add_step(w, {current}, 0, {mean}, 0);",
-        f"scale(w, {mean}, 0, 1.0f / static_cast<float>(steps));",
-    ]
+        made.row_buffers.append(RowBuffer(f"{counts}.rows", storage.size(op.source.buffer), ONE, ONE))
     made.scored = {"rows": mean, "steps": "1"}
     made.start.append(f"scale(w, d_{record}, 0, 1.0f / static_cast<float>(steps));")
-
-
-def _answers(found: Collapse, target: str, width: int) -> list[str]:
-    """Statements that compute the responses to a single current."""
-    step = found.step
-    states = [f"states[{n}]" for n in range(len(step.states))]
-    arguments = ("1", *(f"{a}.value.data()" for a in step.parameters), "current", *states, *states, "output")
-    return [
-        f"{target} = Answers(steps, {width}, {len(states)}, [&](const float *current, float *const *states, float *output) {{",
-        f"  {step.population}_forward({', '.join(arguments)});",
-        "});",
-    ]
 
 
 def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> None:
@@ -148,14 +132,13 @@ def add_collapsed_adjoint(found: Collapse, op: BackwardOp, made: Statements) -> 
         case DenseInputGradient():
             source, counts = op.source, f"{op.connection}_counts"
             made.kernels.append(f"Rows d_{counts}{{{made.storage.size(source.buffer)}, 0}};")
-            made.held.append(HeldRows(f"d_{counts}", made.storage.size(source.buffer), ONE, ONE))
-            made.keep_packed(op)
+            made.row_buffers.append(RowBuffer(f"d_{counts}", made.storage.size(source.buffer), ONE, ONE))
+            made.store_packed(op)
             made.start.append(f"d_{counts}.clear(w, 0);")
             made.start.append(f"{op.connection}.input_gradient(w, {adjoint}, 0, 1, d_{counts}, 0, {op.weight}, scratch);")
-            condition = f"if (t >= {source.delay}) " if source.delay else ""
             then = f"t - {source.delay}" if source.delay else "t"
             weight = f"{answers}.sums[static_cast<std::size_t>(steps - 1 - t)]"
-            made.backward.append(f"{condition}add_scaled(w, d_{counts}, {weight}, d_{source.buffer}, {then});")
+            made.backward.append(to_earlier_step(source, f"add_scaled(w, d_{counts}, {weight}, d_{source.buffer}, {then});"))
 
 
 def is_linear(kernel: Kernel) -> bool:

@@ -5,16 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+from snnc.backends.codegen.constants import Constant, file_names
 from snnc.backends.cpu.build import EQUATION_FLAGS, FLAGS, LEVEL, SOURCES
-from snnc.backends.cpu.constants import CONSTANTS
+from snnc.backends.cpu.needs import CHUNK, LISTED_PART, PACKED, PANEL
 from snnc.backends.cpu.network import network_context
 from snnc.backends.cpu.pooled import with_pooled_convolutions
-from snnc.backends.native.sized_project import MemoryNeeds, initial_values, rendered, session_sizes, write_sized_project
+from snnc.backends.native.memory import BLOCK_ROWS, FEW_STEPS, ROOM_PART
+from snnc.backends.native.project_files import TABLES, MemoryNeeds, initial_values, rendered, session_sizes, write_project_files
+from snnc.backends.native.row_buffers import LINE
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import table_file
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import StepProgram
 
+CONSTANTS: Final = (
+    *file_names(TABLES),
+    Constant("std::size_t", "LINE", LINE, "Numbers of a cache line."),
+    Constant("std::size_t", "PANEL", PANEL, "Outputs of a panel of a dense weight at most."),
+    Constant("std::size_t", "MOST_PACKED", PACKED, "Columns of a packed matrix at most."),
+    Constant("std::size_t", "MOST_CHUNK", CHUNK, "Numbers of a chunk of bfloat16 at most."),
+    Constant("std::size_t", "LISTED_PART", LISTED_PART, "Inputs are listed up to this part (one in so many) of numbers that are not 0."),
+    Constant("std::size_t", "ROOM_PART", ROOM_PART, "Growing lists make this part (one in so many) more room than they need."),
+    Constant("int", "BLOCK_ROWS", BLOCK_ROWS, "Rows of deltas of a block: those of a panel of neurons should stay in the second cache."),
+    Constant("int", "FEW_STEPS", FEW_STEPS, "Steps of a block all the same where threads share gradients."),
+)
+"""Numbers and names that the program and snnc share, printed into ``constants.hpp``."""
 FIXED: Final = (
     "bfloat16.hpp",
     "vectors.hpp",
@@ -76,7 +91,7 @@ def emit_cpu(
     values, sizes = initial_values(program), session_sizes(program, steps, batch)
     context, tables, needs = network_context(storage, values, sizes)
     memory = MemoryNeeds(storage.bytes_per_step(), needs.to_data())
-    return write_sized_project(folder, program, "cpu", sizes, render(context), table_file(tables), values, memory)
+    return write_project_files(folder, program, "cpu", sizes, render(context), table_file(tables), values, memory)
 
 
 def render(context: dict[str, Any]) -> dict[str, str]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from snnc.backends.cpu.build import build_cpu
 from snnc.backends.native.processors import processors
-from snnc.backends.native.segmented_engine import SegmentedEngine
+from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.runtime.events import Events, Given
 
 
-class CpuEngine(SegmentedEngine):
+class CpuEngine(SequenceEngine):
     """Runs the shared library of a project; any number of steps and samples. See :class:`snnc.backends.runtime.engine.Engine`.
 
     Parameters
@@ -38,7 +38,7 @@ class CpuEngine(SegmentedEngine):
         listed: dict[str, float] = profile["listed"]
         return listed if profile["forward_runs"] + profile["train_runs"] else {}
 
-    def _memory_there(self) -> tuple[int, str]:
+    def _available_memory(self) -> tuple[int, str]:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine"
 
     def _set_arrays(self, inputs: Mapping[str, Given]) -> None:

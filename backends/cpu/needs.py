@@ -9,8 +9,8 @@ from typing import Final
 
 from snnc.backends.cpu.operations import Statements, is_large
 from snnc.backends.cpu.stages import Stages
-from snnc.backends.native.held_rows import LINE, HeldRows, padded, pitch
-from snnc.backends.native.memory import ListNeeds, Needs, Spared
+from snnc.backends.native.memory import ListNeeds, Needs, OmittedCopies
+from snnc.backends.native.row_buffers import LINE, RowBuffer, padded, pitch
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.graph import Array
@@ -28,8 +28,8 @@ from snnc.compiler.ir.step_operations import (
 
 SPIKING: Final = 0.08
 """Assumed share of neurons that spike in a step, until a sequence has shown it."""
-NEAR: Final = 0.25
-"""Share that is taken to be near a threshold, where gradients of those alone are formed."""
+IN_SUPPORT: Final = 0.25
+"""Assumed share of neurons inside a surrogate's support, where only those have gradients."""
 LISTED_PART: Final = 4
 SPARSE: Final = 1 / LISTED_PART
 """An input is listed when at most this part (one in so many) of its values is not 0."""
@@ -44,22 +44,22 @@ PLANE: Final = 2
 """Axes of windows in the program."""
 
 
-def needs_of(made: Statements, held: Sequence[HeldRows]) -> Needs:
+def needs_of(made: Statements, row_buffers: Sequence[RowBuffer]) -> Needs:
     """Return the memory needs of a session: of a training step if it trains, else of a run.
 
     Parameters
     ----------
     made
         The program.
-    held
+    row_buffers
         Rows.
     """
     storage, stages, trains = made.storage, made.stages, made.trains
     program = storage.program
     rows = dict.fromkeys(("number", "steps", "segment", "block"), 0)
     rows["number"] += 8  # a label and a loss
-    for one in held:
-        slots = one.trained if trains else one.running
+    for one in row_buffers:
+        slots = one.in_training if trains else one.in_inference
         if slots is not None:
             rows["number"] += slots.number * one.row_bytes
             for length in slots.lengths:
@@ -67,7 +67,7 @@ def needs_of(made: Statements, held: Sequence[HeldRows]) -> Needs:
     rows["segment"] += _choices(storage) if trains else 0
     for info in program.inputs:
         name = f"{info.id}_in"
-        kept, spikes = storage.kept(name), program.buffers[name].kind == "spikes"
+        kept, spikes = storage.stored(name), program.buffers[name].kind == "spikes"
         if kept.rows or (spikes and not kept.listed):
             rows["steps"] += 4 * pitch(storage.size(name))
             rows["number"] += 4 * pitch(storage.size(name)) * kept.past
@@ -78,7 +78,7 @@ def needs_of(made: Statements, held: Sequence[HeldRows]) -> Needs:
     learned = [u.parameter for u in program.update] if trains else []
     states = sum(storage.size(n) for op in program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs))
     fixed = SESSION + 4 * sum(values.values()) + 4 * len(moments(program.optimizer)) * sum(values[name] for name in learned)
-    fixed += sum(_turned(storage, op) for op in program.forward if isinstance(op, Pooling) and storage.takes_lists(op))
+    fixed += sum(_spike_maximum_bytes(storage, op) for op in program.forward if isinstance(op, Pooling) and storage.reads_lists(op))
     fixed += _copies(storage, trains) + 4 * sum(2 * t.size if t.shape[1:] == (1,) else t.size for t in made.tables) + 4 * states
     fixed += 4 * sum(values[name] for name in made.shared)
     own = sum(values[name] for name in learned if name not in made.shared)
@@ -86,7 +86,7 @@ def needs_of(made: Statements, held: Sequence[HeldRows]) -> Needs:
     lists = _lists(storage, trains)
     checkpoint = storage.checkpoint_bytes if trains else 0
     in_blocks = trains or bool(stages.forward)
-    events, spared = _events(storage, {one.name: one for one in lists}), _spared(storage, stages, trains)
+    events, spared = _events(storage, {one.name: one for one in lists}), _omitted_copies(storage, stages, trains)
     return Needs(fixed, rows, checkpoint, thread, lists, events, in_blocks, bool(made.shared), spared)
 
 
@@ -97,12 +97,14 @@ def _shape(storage: SequenceStorage, op: DenseProduct | DenseInputGradient | Den
     return outputs, inputs
 
 
-def _spared(storage: SequenceStorage, stages: Stages, trains: bool) -> Spared:
+def _omitted_copies(storage: SequenceStorage, stages: Stages, trains: bool) -> OmittedCopies:
     """Copies that are not made with checkpoints, and the memory needed instead."""
     backward = [op for op in storage.program.backward if trains and isinstance(op, DenseInputGradient) and is_large(storage, op)]
     shapes = [_shape(storage, op) for op in backward]
     copies = sum(4 * (-(-inputs // PACKED) * PACKED) * outputs for outputs, inputs in shapes)
-    return Spared(copies, max((4 * (PANEL + padded(inputs)) for _, inputs in shapes), default=0), "block" if stages.backward else "number")
+    return OmittedCopies(
+        copies, max((4 * (PANEL + padded(inputs)) for _, inputs in shapes), default=0), "block" if stages.backward else "number"
+    )
 
 
 def _numbers(storage: SequenceStorage, parameter: str) -> int:
@@ -121,7 +123,7 @@ def _choices(storage: SequenceStorage) -> int:
     """Bytes per step and sample of the choices of maxima."""
     found = 0
     for op in storage.program.backward:
-        if isinstance(op, PoolingGradient | ReductionGradient) and is_maximum(op) and not storage.takes_lists(op):
+        if isinstance(op, PoolingGradient | ReductionGradient) and is_maximum(op) and not storage.reads_lists(op):
             found += 4 * storage.size(op.target)
     for forward in storage.program.forward:
         if isinstance(forward, Convolve) and forward.connection in storage.pooled:
@@ -130,7 +132,7 @@ def _choices(storage: SequenceStorage) -> int:
     return found
 
 
-def _turned(storage: SequenceStorage, op: Pooling) -> int:
+def _spike_maximum_bytes(storage: SequenceStorage, op: Pooling) -> int:
     """Bytes of the tables of a maximum of spikes, by source and by target."""
     targets = op.windows.channels * math.prod(op.windows.output)
     return 4 * (storage.size(op.source.buffer) + 1 + targets * (1 + math.prod(op.windows.kernel)))
@@ -157,15 +159,17 @@ def _lists(storage: SequenceStorage, trains: bool) -> tuple[ListNeeds, ...]:
     program, found = storage.program, []
     for info in program.inputs:
         name = f"{info.id}_in"
-        kept, size = storage.kept(name), storage.size(name)
+        kept, size = storage.stored(name), storage.size(name)
         if program.buffers[name].kind != "spikes":
             found.append(ListNeeds(info.id, size, kept.past, SPARSE, 8, 0 if kept.rows else 4 * pitch(size)))
         elif kept.listed:
             found.append(ListNeeds(info.id, size, kept.past, SPIKING))
     for op in program.forward:
         if isinstance(op, NeuronStep):
-            found += [ListNeeds(n, storage.size(n), storage.kept(n).past, SPIKING) for n in op.outputs if storage.kept(n).listed]
-            found += [ListNeeds(f"{n}_near", storage.size(n), 0, NEAR) for n in op.outputs if trains and n in storage.near]
+            found += [ListNeeds(n, storage.size(n), storage.stored(n).past, SPIKING) for n in op.outputs if storage.stored(n).listed]
+            found += [
+                ListNeeds(f"{n}_near", storage.size(n), 0, IN_SUPPORT) for n in op.outputs if trains and n in storage.outputs_with_support
+            ]
     return tuple(found)
 
 
@@ -201,14 +205,14 @@ class _Room:
         made += [c.outer for c in convolutions]
         rooms = sum(max((c.rooms[n] for c in convolutions), default=0) for n in range(3))
         starts = 8 * max((c.values for c in convolutions), default=0)
-        maxima = [op for op in program.forward if isinstance(op, Pooling) and self.storage.takes_lists(op)]
+        maxima = [op for op in program.forward if isinstance(op, Pooling) and self.storage.reads_lists(op)]
         starts += 8 * max((self.storage.size(op.target) for op in maxima), default=0)
         return columns + sums + 8 * (LINE + max(made, default=0)) + 4 * rooms + starts
 
     def _made(self, buffer: str) -> bool:
         """Whether lists of a buffer may be created where they are read."""
         info = self.storage.program.buffers[buffer]
-        return info.lifetime == "sequence" and info.role in ("input", "output") and not self.storage.kept(buffer).listed
+        return info.lifetime == "sequence" and info.role in ("input", "output") and not self.storage.stored(buffer).listed
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,17 @@ from typing import Any
 
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
+from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.backends.cpu.collapse import add_collapsed, add_collapsed_adjoint, collapsed
 from snnc.backends.cpu.needs import needs_of
 from snnc.backends.cpu.neurons import Function, backward_function, forward_function
 from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.stages import Stages, stages_of
+from snnc.backends.cpu.statements import BlockStatement
 from snnc.backends.native.adjoint import GivenAdjoint
 from snnc.backends.native.contexts import Context, training_context
-from snnc.backends.native.held_rows import ONE, HeldRows, Slots
 from snnc.backends.native.memory import Needs
+from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import Table
 from snnc.backends.training.moments import moments
@@ -32,25 +34,24 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
     program = storage.program
     trains = program.optimizer is not None
     readout = collapsed(storage)
-    stages = stages_of(storage, lambda op: readout is not None and readout.holds(op))
+    stages = stages_of(storage, lambda op: readout is not None and readout.contains(op))
     made = Statements(storage, trains, stages)
     blocks = [_Block() for _ in range(stages.count)]
     for op in program.forward:
         made.add(op)
-        only = "if (recording) " if readout is not None and readout.holds(op) else ""
-        blocks[stages.of(op)].take_forward(made, only)
+        blocks[stages.of(op)].add_forward(made, "recording" if readout is not None and readout.contains(op) else None)
     if readout is not None:
         made.setup.append("records_training = false;")
         add_collapsed(readout, made)
     for adjoint in program.backward if trains else ():
-        if readout is not None and readout.holds(adjoint):
+        if readout is not None and readout.contains(adjoint):
             add_collapsed_adjoint(readout, adjoint, made)
-            blocks[_sender_stage(adjoint, stages)].take_backward(made)
+            blocks[_sender_stage(adjoint, stages)].add_backward(made)
         else:
             made.add(adjoint)
-            blocks[stages.of(adjoint)].take_backward(made)
+            blocks[stages.of(adjoint)].add_backward(made)
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
-    held = [*_held(storage, stages, trains), *made.held]
+    row_buffers = [*_row_buffers(storage, stages, trains), *made.row_buffers]
     context: Context = {
         "title": comment_text(program.name),
         **sizes,
@@ -60,7 +61,11 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "functions": functions(storage, trains),
         "members": _members(made),
         "setup": [*_setup(storage, trains), *made.setup],
-        "layout": [*(["block = block_length();"] if trains or stages.forward else []), *(h.statement(trains) for h in held), *made.layout],
+        "layout": [
+            *(["block = block_length();"] if trains or stages.forward else []),
+            *(h.statement(trains) for h in row_buffers),
+            *made.layout,
+        ],
         "rounded": made.rounded,
         "prepare": made.prepare,
         "enter": made.enter,
@@ -74,34 +79,35 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "finish": made.finish,
         "update": [f"change({u.parameter}, part({u.parameter}.numbers, worker, workers), learning_rate, updates);" for u in program.update],
         "tables": len(made.tables),
-        "find_loss": made.loss,
+        "readout": made.readout,
         "scored": {"rows": record, "adjoint": f"d_{record}", "steps": "steps"} | made.scored,
         **training_context(program.loss, program.optimizer),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
-    return context, made.tables, needs_of(made, held)
+    return context, made.tables, needs_of(made, row_buffers)
 
 
 @dataclass
 class _Block:
     """Statements of a stage: before a block of steps, of each step, and after a block in the backward pass."""
 
-    ahead: list[str] = field(default_factory=list)
-    forward: list[str] = field(default_factory=list)
-    backward: list[str] = field(default_factory=list)
-    behind: list[str] = field(default_factory=list)
+    before: list[BlockStatement] = field(default_factory=list)
+    forward: list[Statement] = field(default_factory=list)
+    backward: list[Statement] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
 
-    def take_forward(self, made: Statements, only: str) -> None:
-        """Move the new statements to this stage, under the condition `only`."""
-        self.ahead += [only + line for line in made.ahead]
-        self.forward += [only + line for line in made.forward]
-        made.ahead, made.forward = [], []
+    def add_forward(self, made: Statements, condition: str | None) -> None:
+        """Move the new statements to this stage, under a condition if there is one."""
+        assert condition is None or not made.before_block, "a readout that runs where it is recorded has no products of blocks"
+        self.before += made.before_block
+        self.forward += made.forward if condition is None else [Guarded(condition, line) for line in made.forward]
+        made.before_block, made.forward = [], []
 
-    def take_backward(self, made: Statements) -> None:
+    def add_backward(self, made: Statements) -> None:
         """Move the new statements to this stage."""
         self.backward += made.backward
-        self.behind += made.behind
-        made.backward, made.behind = [], []
+        self.after += made.after_block
+        made.backward, made.after_block = [], []
 
 
 def _sender_stage(op: BackwardOp, stages: Stages) -> int:
@@ -125,7 +131,7 @@ def functions(storage: SequenceStorage, trains: bool) -> list[Function]:
             info = next(p for p in program.populations if p.id == op.population)
             size = math.prod(info.shape)
             scalars = {a: program.buffers[n].shape == () for a, n in zip(info.kernel.parameters, op.parameters, strict=True)}
-            near = [o for o, n in zip(info.kernel.outputs, op.outputs, strict=True) if trains and n in storage.near]
+            near = [o for o, n in zip(info.kernel.outputs, op.outputs, strict=True) if trains and n in storage.outputs_with_support]
             rounded = storage.rounded[info.id]
             found.append(forward_function(info, size, scalars, near, rounded))
             if trains and info.id in adjoints:
@@ -148,14 +154,14 @@ def _members(made: Statements) -> list[dict[str, Any]]:
     groups: list[dict[str, Any]] = [{"comment": "Connections.", "lines": made.kernels}]
     parameters = []
     for p in program.parameters.values():
-        parameters.append(f"Parameter {p.name} = {_made(program, p)}; // {comment_text(p.label)}")
+        parameters.append(f"Parameter {p.name} = {_parameter_expression(program, p)}; // {comment_text(p.label)}")
     groups.append({"comment": "Parameters.", "lines": parameters})
     for i in program.inputs:
         name = f"{i.id}_in"
         groups.append(
             {
                 "comment": f"Input {comment_text(i.label)}.",
-                "lines": [f"Source {name}{{{storage.size(name)}, {storage.kept(name).past}}};"],
+                "lines": [f"Source {name}{{{storage.size(name)}, {storage.stored(name).past}}};"],
             }
         )
     adjoints = {op.population: op for op in program.backward if isinstance(op, NeuronAdjoint)} if trains else {}
@@ -164,8 +170,8 @@ def _members(made: Statements) -> list[dict[str, Any]]:
             info = next(p for p in program.populations if p.id == op.population)
             label, rounded = info.label, storage.rounded[op.population]
             lines = [f"Rows {n}{{{storage.size(n)}, 0}};" for n in op.currents] + [f"Rows {n}{{{storage.size(n)}, 1}};" for n in op.states]
-            lines += [f"Source {n}{{{storage.size(n)}, {storage.kept(n).past}}};" for n in op.outputs]
-            lines += [f"Source {n}_near{{{storage.size(n)}, 0}};" for n in op.outputs if trains and n in storage.near]
+            lines += [f"Source {n}{{{storage.size(n)}, {storage.stored(n).past}}};" for n in op.outputs]
+            lines += [f"Source {n}_near{{{storage.size(n)}, 0}};" for n in op.outputs if trains and n in storage.outputs_with_support]
             saved = dict(zip(info.kernel.saved, op.saved, strict=True))
             lines += [f"{'History' if k in rounded else 'Rows'} {n}{{{storage.size(n)}, 0}};" for k, n in saved.items()]
             states = zip(info.kernel.states, op.states, strict=True)
@@ -184,7 +190,7 @@ def _members(made: Statements) -> list[dict[str, Any]]:
     return groups
 
 
-def _made(program: StepProgram, parameter: Parameter) -> str:
+def _parameter_expression(program: StepProgram, parameter: Parameter) -> str:
     """Expression that makes a parameter in the order in which its connection reads it."""
     name = parameter.name
     match [(c.id, c.kind) for c in program.connections if c.weight == name]:
@@ -206,7 +212,7 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
         lines.append(f"add_learned({p.name}, {shape}, {number});" if p.name in learned else f"add_parameter({p.name}, {shape});")
     for i in program.inputs:
         name = f"{i.id}_in"
-        kept, spikes = storage.kept(name), program.buffers[name].kind == "spikes"
+        kept, spikes = storage.stored(name), program.buffers[name].kind == "spikes"
         readers = ", ".join("true" if b else "false" for b in (spikes, kept.rows, kept.listed or not spikes))
         lines.append(f'add_input("{i.id}", {name}, {readers});')
     delayed = {buffer for p in program.populations for buffer in p.output_buffers.values()}
@@ -214,11 +220,11 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
         if isinstance(op, NeuronStep):
             lines += [f'add_state("{s}_initial", {s});' for s in op.states]
             for o in op.outputs:
-                name = f'"{o}_initial"' if o in delayed and storage.kept(o).past else "nullptr"
+                name = f'"{o}_initial"' if o in delayed and storage.stored(o).past else "nullptr"
                 lines.append(f'add_source("{o}", {name}, {o});')
-                if storage.kept(o).listed:
+                if storage.stored(o).listed:
                     lines.append(f"{o}.listed = true;")
-                if trains and o in storage.near:
+                if trains and o in storage.outputs_with_support:
                     lines += [f'add_source("{o}_near", nullptr, {o}_near);', f"{o}_near.listed = true;"]
     lines += [f'add_record("{o.record}", {o.record});' for o in program.outputs]
     if trains:
@@ -230,7 +236,7 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
     return lines
 
 
-def _held(storage: SequenceStorage, stages: Stages, trains: bool) -> list[HeldRows]:
+def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list[RowBuffer]:
     """Rows of populations and records."""
     program, found = storage.program, []
     filled, adjoint_slots = stages.filled(program), _adjoint_slots(storage, stages, trains)
@@ -241,29 +247,31 @@ def _held(storage: SequenceStorage, stages: Stages, trains: bool) -> list[HeldRo
             continue
         kernel = next(p.kernel for p in program.populations if p.id == op.population)
         block = Slots(0, ("block",))
-        found += [HeldRows(n, storage.size(n), *2 * (block if n in filled else ONE,)) for n in op.currents]
+        found += [RowBuffer(n, storage.size(n), *2 * (block if n in filled else ONE,)) for n in op.currents]
         for state, n in zip(kernel.states, op.states, strict=True):
             kept = trains and state in kernel.history and op.population in adjoints
             rounded = state in storage.rounded[op.population]
-            found.append(HeldRows(n, storage.size(n), past if kept and not rounded else ONE, ONE))
-            found += [HeldRows(f"{n}_history", storage.size(n), past, ONE, 2)] if rounded else []
+            found.append(RowBuffer(n, storage.size(n), past if kept and not rounded else ONE, ONE))
+            found += [RowBuffer(f"{n}_history", storage.size(n), past, ONE, 2)] if rounded else []
         for n in op.outputs:
-            kept_rows, width = storage.kept(n), storage.size(n)
-            found.append(HeldRows(f"{n}.rows", width, kept_rows.slots(trains), kept_rows.slots(False)))
-        found += [HeldRows(f"{n}_near.rows", storage.size(n), ONE, ONE) for n in op.outputs if trains and n in storage.near]
+            kept_rows, width = storage.stored(n), storage.size(n)
+            found.append(RowBuffer(f"{n}.rows", width, kept_rows.slots(trains), kept_rows.slots(False)))
+        found += [
+            RowBuffer(f"{n}_near.rows", storage.size(n), ONE, ONE) for n in op.outputs if trains and n in storage.outputs_with_support
+        ]
         for name, n in zip(kernel.saved, op.saved, strict=True):
             width = 2 if name in storage.rounded[op.population] else 4
-            found.append(HeldRows(n, storage.size(n), Slots(0, ("segment",)) if trains else ONE, ONE, width))
+            found.append(RowBuffer(n, storage.size(n), Slots(0, ("segment",)) if trains else ONE, ONE, width))
         if op.population in adjoints:
-            found += [HeldRows(f"d_{n}", storage.size(n), block, None) for n in op.currents if n not in filled]
-            found += [HeldRows(f"d_{n}", storage.size(n), ONE, None) for n in op.states]
-            found += [HeldRows(f"d_{n}", storage.size(n), adjoint_slots[n], None) for n in op.outputs]
+            found += [RowBuffer(f"d_{n}", storage.size(n), block, None) for n in op.currents if n not in filled]
+            found += [RowBuffer(f"d_{n}", storage.size(n), ONE, None) for n in op.states]
+            found += [RowBuffer(f"d_{n}", storage.size(n), adjoint_slots[n], None) for n in op.outputs]
     for o in program.outputs:
         every = Slots(0, ("steps",))
-        found.append(HeldRows(o.record, storage.size(o.record), every, every))
+        found.append(RowBuffer(o.record, storage.size(o.record), every, every))
         if trains and o.id == program.loss_output:
             whole = program.loss is not None and reads_every_step(program.loss)
-            found.append(HeldRows(f"d_{o.record}", storage.size(o.record), every if whole else ONE, ONE))
+            found.append(RowBuffer(f"d_{o.record}", storage.size(o.record), every if whole else ONE, ONE))
     return found
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from snnc.backends.codegen.assignments import needed, reads
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.printing import c_assignments, c_expression
-from snnc.backends.native.held_rows import padded, pitch
+from snnc.backends.native.row_buffers import padded, pitch
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name, near_bounds, with_arguments
 from snnc.compiler.neurons.expression import Assignment, Expression, Number, Symbol, call, symbols
@@ -58,28 +58,28 @@ def forward_function(
     inside = {o: _inside(info, o) for o in near}
     code = (*with_arguments(kernel, near), *inside.values())
     stores += [(a.target, f"{o}_near") for o, a in inside.items()]
-    brief = {n: f"{n}_kept" for n in rounded}
-    results = [*(n for n, _ in stores), *brief]
+    short = {n: f"{n}_kept" for n in rounded}
+    results = [*(n for n, _ in stores), *short]
     body = needed(code, results)
-    wanted = reads(body, results) | {n for centre in rounded.values() for n in symbols(centre)}
+    used = reads(body, results) | {n for centre in rounded.values() for n in symbols(centre)}
     places = {i: f"{i}_row" for i in kernel.inputs} | {f"{s}_prev": f"{s}_before" for s in kernel.states}
     arguments = [f"const float *{a}_row" for a in kernel.parameters]
     arguments += [f"const float *{p}" for p in places.values()]
-    arguments += [f"float *{p}" for _, p in stores] + [f"BFloat16 *{p}" for p in brief.values()]
-    unused = [f"{p}" for n, p in places.items() if n not in wanted]
+    arguments += [f"float *{p}" for _, p in stores] + [f"BFloat16 *{p}" for p in short.values()]
+    unused = [f"{p}" for n, p in places.items() if n not in used]
     return Function(
         f"{info.id}_forward",
         tuple(arguments),
         comment_text(f"{info.label}: {info.model.name}, forward"),
         padded(size),
         pitch(size),
-        (*_scalars(kernel.parameters, scalars, wanted), *_unused(unused)),
+        (*_scalars(kernel.parameters, scalars, used), *_unused(unused)),
         (
-            *_loads(places, wanted),
-            *_parameter_loads(kernel.parameters, scalars, wanted),
+            *_loads(places, used),
+            *_parameter_loads(kernel.parameters, scalars, used),
             *_statements(body),
             *(f"{p}[first + n] = {n};" for n, p in stores),
-            *(f"{p}[first + n] = rounded({_centred(n, '-', rounded[n])});" for n, p in brief.items()),
+            *(f"{p}[first + n] = rounded({_centred(n, '-', rounded[n])});" for n, p in short.items()),
         ),
     )
 
@@ -110,32 +110,32 @@ def backward_function(
     kernel, rounded = info.kernel, rounded or {}
     results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
     body = needed(kernel.backward, results)
-    wanted = reads(body, results)
+    used = reads(body, results)
     places: dict[str, str] = {}
-    brief: dict[str, Expression] = {}
+    short: dict[str, Expression] = {}
     for s in kernel.history:
         places |= {f"{s}_prev": f"{s}_before", s: f"{s}_after"}
-        brief |= {f"{s}_prev": rounded[s], s: rounded[s]} if s in rounded else {}
+        short |= {f"{s}_prev": rounded[s], s: rounded[s]} if s in rounded else {}
     places |= {k: f"{k}_kept" for k in kernel.saved} | {f"d_{o}": f"d_{o}_row" for o in kernel.outputs}
-    brief |= {k: rounded[k] for k in kernel.saved if k in rounded}
+    short |= {k: rounded[k] for k in kernel.saved if k in rounded}
     arguments = [f"const float *{a}_row" for a in kernel.parameters]
-    arguments += [f"const {'BFloat16' if n in brief else 'float'} *{p}" for n, p in places.items()]
-    wanted |= {a for n, centre in brief.items() if n in wanted for a in symbols(centre)}
+    arguments += [f"const {'BFloat16' if n in short else 'float'} *{p}" for n, p in places.items()]
+    used |= {a for n, centre in short.items() if n in used for a in symbols(centre)}
     arguments += [f"float *d_{s}_row" for s in kernel.states] + [f"float *d_{i}_row" for i in kernel.inputs]
     arguments += [f"float *d_{a}_sum" for a in kernel.learnable]
-    carried = {f"d_{s}": f"d_{s}_row" for s in kernel.states}
-    unused = [p for n, p in places.items() if n not in wanted]
+    adjoints = {f"d_{s}": f"d_{s}_row" for s in kernel.states}
+    unused = [p for n, p in places.items() if n not in used]
     return Function(
         f"{info.id}_backward",
         tuple(arguments),
         comment_text(f"{info.label}: {info.model.name}, adjoint"),
         padded(size),
         pitch(size),
-        (*_scalars(kernel.parameters, scalars, wanted), *_unused(unused)),
+        (*_scalars(kernel.parameters, scalars, used), *_unused(unused)),
         (
-            *_parameter_loads(kernel.parameters, scalars, wanted),
-            *_loads({n: p for n, p in (places | carried).items() if n not in brief}, wanted),
-            *(f"const float {n} = {_centred(f'widened({places[n]}[first + n])', '+', c)};" for n, c in brief.items() if n in wanted),
+            *_parameter_loads(kernel.parameters, scalars, used),
+            *_loads({n: p for n, p in (places | adjoints).items() if n not in short}, used),
+            *(f"const float {n} = {_centred(f'widened({places[n]}[first + n])', '+', c)};" for n, c in short.items() if n in used),
             *_statements(body),
             *(f"d_{s}_row[first + n] = d_{s}_prev;" for s in kernel.states),
             *(f"d_{i}_row[first + n] = d_{i};" for i in kernel.inputs),
@@ -148,18 +148,18 @@ def _statements(body: Sequence[Assignment]) -> list[str]:
     return c_assignments(body)
 
 
-def _loads(places: Mapping[str, str], wanted: set[str]) -> list[str]:
-    return [f"const float {n} = {p}[first + n];" for n, p in places.items() if n in wanted]
+def _loads(places: Mapping[str, str], used: set[str]) -> list[str]:
+    return [f"const float {n} = {p}[first + n];" for n, p in places.items() if n in used]
 
 
-def _scalars(parameters: Sequence[str], scalars: Mapping[str, bool], wanted: set[str]) -> list[str]:
-    return [f"const float {a} = {a}_row[0];" for a in parameters if scalars[a] and a in wanted] + [
-        f"static_cast<void>({a}_row);" for a in parameters if a not in wanted
+def _scalars(parameters: Sequence[str], scalars: Mapping[str, bool], used: set[str]) -> list[str]:
+    return [f"const float {a} = {a}_row[0];" for a in parameters if scalars[a] and a in used] + [
+        f"static_cast<void>({a}_row);" for a in parameters if a not in used
     ]
 
 
-def _parameter_loads(parameters: Sequence[str], scalars: Mapping[str, bool], wanted: set[str]) -> list[str]:
-    return [f"const float {a} = {a}_row[n];" for a in parameters if not scalars[a] and a in wanted]
+def _parameter_loads(parameters: Sequence[str], scalars: Mapping[str, bool], used: set[str]) -> list[str]:
+    return [f"const float {a} = {a}_row[n];" for a in parameters if not scalars[a] and a in used]
 
 
 def _unused(names: Sequence[str]) -> list[str]:

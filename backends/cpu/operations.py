@@ -1,24 +1,23 @@
 """The statements of ``network.cpp`` for each operation of a step program."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 from typing import Final, TypeAlias
 
 from snnc.backends.codegen.printing import c_literal
+from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.backends.cpu.stages import Stages
+from snnc.backends.cpu.statements import BlockStatement, CollapsedReadout, earlier_step, gradient_of, to_earlier_step, windows_expression
 from snnc.backends.native.adjoint import GivenAdjoint
-from snnc.backends.native.held_rows import ONE, HeldRows, Slots
+from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Table, wires_of
-from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
     AddReduced,
     AddScaled,
     AddSlice,
     BackwardOp,
     BiasGradient,
-    BufferValue,
     Convolve,
     ConvolveBiasGradient,
     ConvolveInputGradient,
@@ -83,26 +82,26 @@ class Statements:
     """Members that compute connections."""
     setup: list[str] = field(default_factory=list)
     layout: list[str] = field(default_factory=list)
-    prepare: list[str] = field(default_factory=list)
+    prepare: list[Statement] = field(default_factory=list)
     enter: list[str] = field(default_factory=list)
     """Statements before the steps of a forward pass."""
     rounded: list[str] = field(default_factory=list)
     """Copies of parameters that each pass reads."""
-    forward: list[str] = field(default_factory=list)
-    ahead: list[str] = field(default_factory=list)
+    forward: list[Statement] = field(default_factory=list)
+    before_block: list[BlockStatement] = field(default_factory=list)
     """Statements before a block of steps forward, and after one backward: products of all its steps."""
-    backward: list[str] = field(default_factory=list)
-    behind: list[str] = field(default_factory=list)
+    backward: list[Statement] = field(default_factory=list)
+    after_block: list[str] = field(default_factory=list)
     gradients: list[str] = field(default_factory=list)
     shared: dict[str, str] = field(default_factory=dict)
     """Parameters with one gradient shared by all threads, and the code for a worker's part of it after a block of steps."""
-    loss: list[str] = field(default_factory=list)
-    """What comes before the loss of a worker's samples, where that takes more than the record."""
+    readout: CollapsedReadout | None = None
+    """The readout that is computed before the loss of a worker's samples; None: the loss reads the record."""
     scored: dict[str, str] = field(default_factory=dict)
     """Rows that the loss reads in place of the record, and their steps."""
     start: list[str] = field(default_factory=list)
     finish: list[str] = field(default_factory=list)
-    held: list[HeldRows] = field(default_factory=list)
+    row_buffers: list[RowBuffer] = field(default_factory=list)
     """Rows in addition to those of populations and records."""
     sums: dict[str, int] = field(default_factory=dict)
     """Sums that each thread keeps separately, and their sizes."""
@@ -123,7 +122,7 @@ class Statements:
     def _fill(self, op: Fill) -> None:
         call = f"fill(w, {op.target}, t, {{{', '.join(f'&{b}' for b in op.biases)}}});"
         if op.target in self.stages.filled(self.storage.program):
-            self.ahead.append(f"for (int t = from; t < to; ++t) {call}")
+            self.before_block.append(BlockStatement(call, each_step=True))
         else:
             self.forward.append(call)
 
@@ -135,9 +134,13 @@ class Statements:
         if self.storage.precision == "bfloat16":
             self.setup.append(f"{c}.keep_rounded();")
             self.rounded.append(f"{c}.round({weight}, worker, workers);")
-        steps = "from, to" if c in self.stages.forward else "t, t + 1"
+        in_block = c in self.stages.forward
+        steps = "from, to" if in_block else "t, t + 1"
         call = f"{c}.forward(w, {op.source.buffer}, {op.source.delay}, {steps}, {weight}, {op.target}, scratch);"
-        (self.ahead if c in self.stages.forward else self.forward).append(call)
+        if in_block:
+            self.before_block.append(BlockStatement(call))
+        else:
+            self.forward.append(call)
 
     @add.register
     def _wired(self, op: Wired) -> None:
@@ -145,8 +148,8 @@ class Statements:
         found = wires_of(op, self.storage)
         first = len(self.tables)
         self.tables += found.tables()
-        source = f"{op.source.buffer}, {_before('t', op.source)}"
-        if self.storage.takes_lists(op):
+        source = f"{op.source.buffer}, {earlier_step('t', op.source)}"
+        if self.storage.reads_lists(op):
             size = self.storage.size(op.source.buffer)
             self.kernels.append(f"const SpikeMaximum {c}{{tables[{first}], tables[{first + 1}], {size}}};")
             self.forward.append(f"{c}.forward(w, {source}, {op.target}, t, scratch);")
@@ -169,26 +172,26 @@ class Statements:
     def _convolve(self, op: Convolve) -> None:
         c, windows = op.connection, op.windows
         outputs = self.storage.program.buffers[op.weight].shape[0]
-        arguments = [_windows(windows, windows.output, windows.channels, outputs, op.groups)]
+        arguments = [windows_expression(windows, windows.output, windows.channels, outputs, op.groups)]
         if c in self.storage.pooled:
             pool = self.storage.pooled[c]
             read = replace(pool, size=pool.reach)
             arguments = [
-                _windows(windows, pool.reach, windows.channels, outputs, op.groups),
-                _windows(read, pool.output, outputs, outputs, op.groups),
+                windows_expression(windows, pool.reach, windows.channels, outputs, op.groups),
+                windows_expression(read, pool.output, outputs, outputs, op.groups),
             ]
             self.layout.append(f"{c}.keep(training ? segment : 0, batch);")
         self.kernels.append(f"Convolution {c}{{{', '.join(arguments)}}};")
         bias = f"&{op.bias}" if op.bias is not None else "nullptr"
-        source = f"{op.source.buffer}, {_before('t', op.source)}"
+        source = f"{op.source.buffer}, {earlier_step('t', op.source)}"
         self.forward.append(f"{c}.forward(w, {source}, {op.weight}, {bias}, {op.target}, t, scratch);")
 
     @add.register
     def _neuron_step(self, op: NeuronStep) -> None:
         self.forward.append(self.neuron_call(op))
         self.enter += self._first_history(op)
-        self.forward += [f"if (!again) {o}.list_rows(w, t);" for o in op.outputs if self.storage.kept(o).listed]
-        self.forward += [f"if (training && !again) {o}_near.list_rows(w, t);" for o in self._near(op)]
+        self.forward += [Guarded("!again", f"{o}.list_rows(w, t);") for o in op.outputs if self.storage.stored(o).listed]
+        self.forward += [Guarded("training && !again", f"{o}_near.list_rows(w, t);") for o in self._outputs_with_support(op)]
 
     def _kernel(self, op: NeuronStep | NeuronAdjoint) -> Kernel:
         return next(p.kernel for p in self.storage.program.populations if p.id == op.population)
@@ -218,23 +221,24 @@ class Statements:
         kept = {s: f"{n}_history" for s, n in zip(kernel.states, op.states, strict=True)} | saved
         arguments += [f"{o}.rows.row(t, w.first)" for o in op.outputs]
         arguments += [f"{n}.row(t, w.first)" for k, n in saved.items() if k not in rounded]
-        arguments += [f"{o}_near.rows.row(t, w.first)" for o in self._near(op)]
+        arguments += [f"{o}_near.rows.row(t, w.first)" for o in self._outputs_with_support(op)]
         arguments += [f"{kept[n]}.row(t, w.first)" for n in rounded]
         return f"{op.population}_forward({', '.join(('rows', *arguments))});"
 
-    def _near(self, op: NeuronStep) -> list[str]:
-        return [o for o in op.outputs if self.trains and o in self.storage.near]
+    def _outputs_with_support(self, op: NeuronStep) -> list[str]:
+        return [o for o in op.outputs if self.trains and o in self.storage.outputs_with_support]
 
     @add.register
     def _record(self, op: Record) -> None:
-        self.forward.append(f"copy_step(w, {op.source.buffer}.rows, {_before('t', op.source)}, {op.target}, t);")
+        self.forward.append(f"copy_step(w, {op.source.buffer}.rows, {earlier_step('t', op.source)}, {op.target}, t);")
 
     # ---- backward ----------------------------------------------------------------------------------------------------
 
     @add.register
     def _record_adjoint(self, op: RecordAdjoint) -> None:
-        condition = f"if (t >= {op.source.delay}) " if op.source.delay else ""
-        self.backward.append(f"{condition}add_step(w, d_{op.target}, t, d_{op.source.buffer}, {_before('t', op.source)});")
+        self.backward.append(
+            to_earlier_step(op.source, f"add_step(w, d_{op.target}, t, d_{op.source.buffer}, {earlier_step('t', op.source)});")
+        )
 
     @add.register
     def _neuron_adjoint(self, op: NeuronAdjoint) -> None:
@@ -265,12 +269,12 @@ class Statements:
             isinstance(loss, GivenAdjoint)
             and next(p.label for p in self.storage.program.populations if p.id == op.population) in loss.relays
         ):
-            self._keep_adjoint(f"d_{op.population}", op.currents[0])
+            self._store_adjoint(f"d_{op.population}", op.currents[0])
 
-    def _keep_adjoint(self, name: str, current: str) -> None:
+    def _store_adjoint(self, name: str, current: str) -> None:
         """Keep the adjoint of a current at all steps under a name of the ABI."""
         self.kernels.append(f"Rows {name}{{{self.storage.size(current)}, 0}};")
-        self.held.append(HeldRows(name, self.storage.size(current), Slots(0, ("steps",)), ONE))
+        self.row_buffers.append(RowBuffer(name, self.storage.size(current), Slots(0, ("steps",)), ONE))
         self.setup.append(f'add_adjoint("{name}", {name}, false);')
         self.backward.append(f"copy_step(w, d_{current}, t, {name}, t);")
 
@@ -303,14 +307,17 @@ class Statements:
     @add.register
     def _dense_input(self, op: DenseInputGradient) -> None:
         c = op.connection
-        self.keep_packed(op)
+        self.store_packed(op)
         steps = "first, last" if c in self.stages.backward else "t, t + 1"
         given = f"w, d_{op.target}, {steps}, d_{op.source.buffer}, {op.source.delay}, {op.weight}"
-        near = op.source.buffer in self.storage.near
+        near = op.source.buffer in self.storage.outputs_with_support
         call = f"{c}.near_gradient({given}, {op.source.buffer}_near, scratch);" if near else f"{c}.input_gradient({given}, scratch);"
-        (self.behind if c in self.stages.backward else self.backward).append(call)
+        if c in self.stages.backward:
+            self.after_block.append(call)
+        else:
+            self.backward.append(call)
 
-    def keep_packed(self, op: DenseInputGradient | ConvolveInputGradient) -> None:
+    def store_packed(self, op: DenseInputGradient | ConvolveInputGradient) -> None:
         """Keep a copy of a weight for the backward pass."""
         if isinstance(op, ConvolveInputGradient):
             self.setup.append(f"{op.connection}.keep_packed();")
@@ -318,8 +325,8 @@ class Statements:
             return
         large = is_large(self.storage, op)
         self.layout.append(f"{op.connection}.keep_packed(training{' && !spares()' if large else ''});")
-        unless = "if (!alone() && !spares())" if large else "if (!alone())"
-        self.prepare.append(f"{unless} {op.connection}.pack({op.weight}, worker, workers);")
+        condition = "!alone() && !spares()" if large else "!alone()"
+        self.prepare.append(Guarded(condition, f"{op.connection}.pack({op.weight}, worker, workers);"))
 
     @add.register
     def _convolve_gradient(self, op: ConvolveGradient) -> None:
@@ -335,9 +342,9 @@ class Statements:
                 case ConvolveBiasGradient():
                     found["bias"] = gradient_of(gradient.gradient)
                 case ConvolveInputGradient():
-                    self.keep_packed(gradient)
+                    self.store_packed(gradient)
                     found["adjoint"] = f"&d_{gradient.source.buffer}"
-                    if gradient.source.buffer in self.storage.near and c not in self.storage.pooled:
+                    if gradient.source.buffer in self.storage.outputs_with_support and c not in self.storage.pooled:
                         found["near"] = f"&{gradient.source.buffer}_near"
         forward = next(o for o in self.storage.program.forward if isinstance(o, Convolve) and o.connection == c)
         given = f"w, {forward.source.buffer}, {forward.source.delay}, d_{op.target}, t, {forward.weight}"
@@ -355,7 +362,7 @@ class Statements:
     @add.register
     def _wired_input_gradient(self, op: WiredInputGradient) -> None:
         c, adjoint = op.connection, f"d_{op.source.buffer}, {op.source.delay}"
-        if self.storage.takes_lists(op):
+        if self.storage.reads_lists(op):
             self.backward.append(f"{c}.input_gradient(w, {op.source.buffer}, d_{op.target}, t, {adjoint}, scratch);")
         elif is_maximum(op):
             self.layout.append(f"{c}.keep(training ? segment : 0, batch);")
@@ -367,26 +374,3 @@ class Statements:
 def is_large(storage: SequenceStorage, op: DenseInputGradient) -> bool:
     """Whether products of the adjoint need no copy of the weight if memory is saved."""
     return storage.precision == "float32" and 4 * storage.size(op.weight) > COPIED
-
-
-def _before(step: str, source: BufferValue) -> str:
-    """The step that is read."""
-    return f"{step} - {source.delay}" if source.delay else step
-
-
-def _windows(windows: Windows, output: Sequence[int], channels: int, outputs: int, groups: int) -> str:
-    """C++ expression of windows, with their number."""
-    pairs = (windows.size, output, windows.kernel, windows.stride, [before for before, _ in windows.padding], windows.dilation)
-    numbers = [str(channels), str(outputs), str(groups)]
-    numbers += ["{" + ", ".join(map(str, _planar(pair, n))) + "}" for pair, n in zip(pairs, (1, 1, 1, 1, 0, 1), strict=True)]
-    return f"Windows{{{', '.join(numbers)}}}"
-
-
-def _planar(numbers: Sequence[int], missing: int) -> tuple[int, int]:
-    """Two axes; a single one is the second."""
-    return (missing, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
-
-
-def gradient_of(name: str) -> str:
-    """Expression of a worker's own gradient."""
-    return f"{name.removeprefix('d_')}.gradient(w.index)"

@@ -1,4 +1,4 @@
-"""Convolutions of which only maxima over windows are read: the maxima are taken as soon as results exist.
+"""Convolutions whose only reader is a maximum over windows: the maxima are computed as soon as results exist.
 
 Lowering puts a relay between the two. Here the convolution (and its adjoint) writes directly to the maximum's target, without the relay:
 its values, their adjoint and the choices of its individual neurons are never stored.

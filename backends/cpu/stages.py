@@ -79,7 +79,7 @@ def stages_of(storage: SequenceStorage, apart: Callable[[ForwardOp], bool]) -> S
     level = _levels(program, owner, arrivals, heavy)
     between = [op for op in arrivals if op.source.buffer in owner and level[owner[op.source.buffer]] < level[owner[op.target]]]
     # Lists are kept of all steps, rows of few; what is forgotten where a gradient is cut stands in the buffers of one step.
-    if program.truncate or any(is_maximum(op) or not storage.kept(op.source.buffer).listed for op in between):
+    if program.truncate or any(is_maximum(op) or not storage.stored(op.source.buffer).listed for op in between):
         return Stages(owner, dict.fromkeys(level, 0), given, frozenset())
     ahead = frozenset(op.connection for op in between if op.connection in heavy)
     return Stages(owner, level, given | ahead, ahead)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CudaOptions(TargetOptions):
-    """What a GPU takes.
+    """Options of a GPU.
 
     Attributes
     ----------
     device
-        Number of the one to open on; None: that of the environment. No user's option: a module of PyTorch says where its tensors are.
+        Number of the device; None: that of the environment. Not a user's option: a module of PyTorch sets it to its tensors' device.
     """
 
     seed: int = field(default=0, metadata=TRAINING)
@@ -44,7 +44,7 @@ class CudaBackend(Backend[CudaOptions]):
         check_bound(folder, options.batch, options.memory)
 
     def build(self, folder: Path, options: CudaOptions) -> Built:
-        """Compile the program for the device at hand."""
+        """Compile the program for the device of this machine."""
         from snnc.backends.cuda.engine import build_for_device
 
         return Built(folder, build_for_device(folder, options.device))

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from snnc.backends.cuda.errors import CHECK_ON_HOST, NvccMissingError
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, first_errors, kept, machine_id, run_compiler
+from snnc.backends.toolchain.cache import cached_file
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, first_errors, machine_id, run_compiler
 from snnc.backends.toolchain.objects import all_of, compiled, headers_of, precompiled, source_key
 from snnc.compiler.errors import BuildError
 
@@ -25,6 +26,7 @@ SOURCES: Final = (
     "whole_convolutions.cu",
     "whole_tables.cu",
     "cuda_session.cpp",
+    "native_session.cpp",
     "snnc_abi.cpp",
     "snnc_files.cpp",
 )
@@ -98,7 +100,7 @@ def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Pa
         (to / RESOURCES).write_text("".join((one.parent / RESOURCES).read_text() for one in objects))
         _run([*command, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
-    return kept(f"cuda-{digest([*identity, *keys.values()])}", LIBRARY, build)
+    return cached_file(f"cuda-{digest([*identity, *keys.values()])}", LIBRARY, build)
 
 
 def _object(source: Path, key: str, command: Sequence[str]) -> Path:
@@ -108,7 +110,7 @@ def _object(source: Path, key: str, command: Sequence[str]) -> Path:
     def build(to: Path) -> None:
         (to / RESOURCES).write_text(_run([*command, "-c", str(source), "-o", str(to / name)], source.name))
 
-    return kept(f"cuda-object-{key}", name, build)
+    return cached_file(f"cuda-object-{key}", name, build)
 
 
 def _quickly(version: str) -> list[str]:
@@ -150,7 +152,7 @@ def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
         objects = all_of([partial(compile_one, name) for name in SOURCES])
         run_compiler([*every, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
-    return kept(f"cuda-host-{digest([*identity, *keys.values()])}", LIBRARY, build)
+    return cached_file(f"cuda-host-{digest([*identity, *keys.values()])}", LIBRARY, build)
 
 
 def resources(library: Path) -> list[KernelResources]:

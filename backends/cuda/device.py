@@ -1,4 +1,4 @@
-"""The search for a CUDA device: asks the driver and needs no toolkit."""
+"""The search for a CUDA device, through the driver, without the toolkit."""
 
 from __future__ import annotations
 

@@ -5,15 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from snnc.backends.codegen.constants import Constant, file_names
 from snnc.backends.cuda.build import SOURCES
-from snnc.backends.cuda.constants import CONSTANTS
 from snnc.backends.cuda.network import network_context
-from snnc.backends.native.sized_project import initial_values, rendered, session_sizes, write_sized_project
+from snnc.backends.cuda.schedule.launches import NARROW, TILE
+from snnc.backends.native.project_files import TABLES, initial_values, rendered, session_sizes, write_project_files
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import table_file
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import StepProgram
 
+CONSTANTS: Final = (
+    *file_names(TABLES),
+    Constant("int", "TILE_COLUMNS", TILE, "Columns of a block's tile of a product."),
+    Constant("int", "FEW_COLUMNS", NARROW, "Its columns where the result has at most so many."),
+)
+"""Numbers and names that the program and snnc share, printed into ``constants.hpp``."""
 FIXED: Final = (
     "cuda_on_host.hpp",
     "device.hpp",
@@ -101,4 +108,4 @@ def emit_cuda(
     context, tables = network_context(storage, values, sizes, precision)
     texts = rendered(context | {"sources": SOURCES}, "cuda", (*FIXED, *OWN), CONSTANTS)
     more = {"launches": context["launches"]}
-    return write_sized_project(folder, program, "cuda", sizes, texts, table_file(tables), values, context["memory"], more)
+    return write_project_files(folder, program, "cuda", sizes, texts, table_file(tables), values, context["memory"], more)

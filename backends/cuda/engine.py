@@ -16,7 +16,7 @@ from snnc.backends.cuda.build import build_cuda, build_host_check
 from snnc.backends.cuda.device import DEVICE, first_device
 from snnc.backends.cuda.errors import CHECK_ON_HOST, DeviceArrayError
 from snnc.backends.native.device_arrays import DeviceArray, device_array
-from snnc.backends.native.segmented_engine import SegmentedEngine
+from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.backends.runtime.events import Events
 
@@ -29,7 +29,7 @@ class Sent:
     shapes: Mapping[str, tuple[int, ...]]
 
 
-class CudaEngine(SegmentedEngine):
+class CudaEngine(SequenceEngine):
     """Runs the shared library of a project; any number of steps and samples. See :class:`snnc.backends.runtime.engine.Engine`.
 
     Inputs may already be in device memory: arrays of torch, CuPy or JAX (DLPack, or ``__cuda_array_interface__``), float32,
@@ -65,24 +65,24 @@ class CudaEngine(SegmentedEngine):
         self.device = device
         self._device_memory = device_memory
         self._offered: Mapping[str, Any] | None = None
-        """What is to be sent while the next batch runs."""
+        """Values to send while the next batch runs."""
         self._sending: tuple[Sent, list[Array]] | None = None
-        """What is sent while a batch runs, and the arrays that it is read from."""
+        """Values that are sent while a batch runs, and their source arrays."""
         self._there: Sent | None = None
-        """What was sent while the last one ran."""
+        """Values that were sent while the last batch ran."""
         self._stream: int | None = None
         """The caller's stream, once one was named."""
         for name, value in (("team_blocks", team_blocks), ("tile", tile)):
             if value is not None:
                 self._setting(name, value)
 
-    def _memory_there(self) -> tuple[int, str]:
+    def _available_memory(self) -> tuple[int, str]:
         if self._device_memory is not None:
             return self._device_memory, "the device"
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine"
 
     @property
-    def takes_ahead(self) -> bool:
+    def accepts_next(self) -> bool:
         """See :class:`~snnc.backends.runtime.engine.AheadEngine`; bounded memory is not spent on a waiting batch."""
         return self.memory is None
 
@@ -139,7 +139,7 @@ class CudaEngine(SegmentedEngine):
             return None
         steps, batch = next(iter(shapes.values()))[:2]
         ahead = sum(4 * a.size for a in given.values())
-        if steps * batch * int(self.description["bytes_per_step"]) + ahead > self._memory_there()[0]:
+        if steps * batch * int(self.description["bytes_per_step"]) + ahead > self._available_memory()[0]:
             return None
         arrays = [np.ascontiguousarray(a, dtype=np.float32) for a in given.values()]
         for name, array in zip(given, arrays, strict=True):
@@ -171,7 +171,7 @@ def _check_device_array(name: str, given: DeviceArray, shape: tuple[int, ...]) -
             "Convert it on the device."
         )
     if not given.contiguous:
-        raise DeviceArrayError(f"the device array for input {name} is not contiguous. Make it so first.")
+        raise DeviceArrayError(f"the device array for input {name} is not contiguous. Make it contiguous first.")
 
 
 def open_engine(folder: Path, memory: int | None = None, number: int | None = None) -> CudaEngine:
@@ -188,7 +188,7 @@ def open_engine(folder: Path, memory: int | None = None, number: int | None = No
 
 
 def build_for_device(folder: Path, number: int | None = None) -> Path:
-    """Return the library of the project in `folder` for the device at hand, or for a check on the processor; see :func:`open_engine`."""
+    """Return the library of the project in `folder` for this machine's device, or for a check on the processor; see :func:`open_engine`."""
     if os.environ.get(CHECK_ON_HOST):
         return build_host_check(folder)
     with _named(number):

@@ -8,17 +8,17 @@ from typing import Any, Literal, NamedTuple
 
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
-from snnc.backends.cuda.kernels.copies import WeightCopy
+from snnc.backends.cuda.kernels.copies import LANES, WeightCopy
 from snnc.backends.cuda.kernels.gradients import Gradients
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.cuda.kernels.tables import Table
 from snnc.backends.cuda.schedule.launches import Launch, Launches
 from snnc.backends.cuda.schedule.plan import LaunchPlan
-from snnc.backends.cuda.schedule.whole import Whole
+from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
 from snnc.backends.native.adjoint import GivenAdjoint
 from snnc.backends.native.contexts import training_context
 from snnc.backends.native.memory import Needs
-from snnc.backends.native.sized_project import MemoryNeeds
+from snnc.backends.native.project_files import MemoryNeeds
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.arrays.sizes import FLOAT
@@ -45,7 +45,7 @@ class SequenceBuffer(NamedTuple):
     @property
     def bytes(self) -> int:
         """Bytes of a step and sample."""
-        return {"numbers": 4 * self.size, "halves": 4 * -(-self.size // 2), "spikes": 4 * -(-self.size // 32)}[self.form]
+        return {"numbers": 4 * self.size, "halves": 4 * -(-self.size // 2), "spikes": 4 * -(-self.size // LANES)}[self.form]
 
     @property
     def kind(self) -> str:
@@ -60,15 +60,15 @@ def network_context(
     program = storage.program
     trains = program.optimizer is not None
     steps = Steps(storage, precision)
-    whole = Whole(steps, precision)
-    plan = LaunchPlan(steps, whole, trains)
-    gradients = Gradients(steps, whole)
+    sequence_calls = SequenceCalls(steps, precision)
+    plan = LaunchPlan(steps, sequence_calls, trains)
+    gradients = Gradients(steps, sequence_calls)
     if trains:
         gradients.add_all()
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
     buffers = Buffers(steps, gradients, trains, plan)
     learned = [u.parameter for u in program.update] if trains else []
-    copies = list(steps.bound.copies.values())
+    copies = list(steps.connections.copies.values())
     context: Context = {
         "title": comment_text(program.name),
         **sizes,
@@ -87,40 +87,40 @@ def network_context(
         "fields": [
             *buffers.fields(),
             {"comment": "Parameters.", "lines": _pointers(steps, learned)},
-            _group("Connections.", steps.bound.fields),
+            _group("Connections.", steps.connections.fields),
             _group("Sums over all steps of what comes from outside of a recurrence.", plan.fields),
         ],
         "members": [
             *buffers.members(),
             _group("Parameters.", _parameters(program)),
-            _group("Weights as products read them.", [p.member for p in whole.prepared.values()]),
+            _group("Weights as products read them.", [p.member for p in sequence_calls.prepared.values()]),
         ],
         "setup": _setup(storage, buffers, learned),
         "layout": [
             *buffers.layout(record),
             *(copy.layout for copy in copies),
             *gradients.layout,
-            *(p.layout for p in whole.prepared.values()),
+            *(p.layout for p in sequence_calls.prepared.values()),
         ],
-        "binding": [*buffers.binding(), *_parameter_binding(steps), *steps.bound.binding, *plan.binding],
+        "binding": [*buffers.binding(), *_parameter_binding(steps), *steps.connections.binding, *plan.binding],
         "gradient_calls": gradients.calls,
-        "work": list(whole.work),
+        "work": list(sequence_calls.work),
         "gradients": gradients.lines,
         "copies": [copy.statement for copy in copies],
-        "prepared": list(whole.prepared.values()),
+        "prepared": list(sequence_calls.prepared.values()),
         "half": steps.half,
         "start": buffers.start(),
         "forgotten": buffers.forgotten(),
         "truncate": program.truncate or 0,
         "updates": [{"name": p, "learned": f"{p}_learned", "numbers": max(1, program.parameters[p].value.size)} for p in learned],
-        "tables": len(steps.tables.tables),
+        "tables": len(steps.connections.tables.tables),
         "record": record,
         "classes": storage.size(record) if record is not None else 0,
         **training_context(program.loss, program.optimizer),
         "memory": MemoryNeeds(buffers.bytes_per_step(), buffers.needs(_fixed_bytes(program, learned, copies)).to_data()),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
-    return context, steps.tables.tables
+    return context, steps.connections.tables.tables
 
 
 def _all_launches(steps: Steps, plan: LaunchPlan, trains: bool) -> list[Launch]:
@@ -190,7 +190,7 @@ class Buffers:
                 rows.append(SequenceBuffer(past[n], self.storage.size(n), 1, "halves", history))
         for n in op.outputs:
             spikes = self.program.buffers[n].kind == "spikes"
-            rows.append(self._source(n, f"{'steps' if spikes else 'kept'} + {self.storage.kept(n).past}"))
+            rows.append(self._source(n, f"{'steps' if spikes else 'kept'} + {self.storage.stored(n).past}"))
         for n in op.saved:
             slots = "training ? kept : 1" if self.trains else "1"
             rows.append(SequenceBuffer(n, self.storage.size(n), 0, "halves" if n in past else "numbers", slots))
@@ -213,7 +213,7 @@ class Buffers:
         return self.program.loss.relays if isinstance(self.program.loss, GivenAdjoint) else ()
 
     def ahead(self, current: str) -> int:
-        """Steps of the segment behind whose deltas are read: the longest delay of what comes back from `current`."""
+        """Steps of the next segment whose deltas are read: the longest delay of a gradient from `current`."""
         reading = [op for op in self.program.backward if isinstance(op, InputGradient) and op.target == current]
         return max((op.source.delay for op in reading), default=0)
 
@@ -234,7 +234,7 @@ class Buffers:
 
     def _source(self, name: str, slots: str) -> SequenceBuffer:
         spikes = self.program.buffers[name].kind == "spikes"
-        return SequenceBuffer(name, self.storage.size(name), self.storage.kept(name).past, "spikes" if spikes else "numbers", slots)
+        return SequenceBuffer(name, self.storage.size(name), self.storage.stored(name).past, "spikes" if spikes else "numbers", slots)
 
     def _numbers(self, name: str, slots: str, past: int = 0) -> SequenceBuffer:
         return SequenceBuffer(name, self.storage.size(name.removeprefix("d_")), past, "numbers", slots)
@@ -251,15 +251,15 @@ class Buffers:
         """Members of the session."""
         found = []
         for comment, rows in self.groups:
-            lines = [
-                f"Held {row.name}{{{row.size}, {row.past}, Form::{row.form.upper()}, {'true' if _whole(row.slots) else 'false'}}};"
-                for row in rows
-            ]
+            lines = []
+            for row in rows:
+                full = "true" if _of_full_sequence(row.slots) else "false"
+                lines.append(f"Held {row.name}{{{row.size}, {row.past}, Form::{row.form.upper()}, {full}}};")
             found.append(_group(comment, lines))
         return found
 
     def layout(self, record: str | None) -> list[str]:
-        """Statements that give buffers their sizes; those of inputs follow what is set."""
+        """Statements that give buffers their sizes; those of inputs follow the arrays that are set."""
         lines = [f"{row.name}.resize({row.slots}, batch);" for row in self.rows if row.slots]
         if self.trains and record is not None:
             lines.append(f"scores.resize(static_cast<std::size_t>(loss_rows(steps, batch)) * {self.storage.size(record)});")
@@ -271,7 +271,7 @@ class Buffers:
         return lines
 
     def bytes_per_step(self) -> int:
-        """Bytes that a sequence takes for each step and sample, what has one slot aside."""
+        """Bytes of a sequence for each step and sample, without buffers of one slot."""
         kept = [row.bytes for row in self.rows if not row.slots or "steps" in row.slots or "kept" in row.slots]
         return sum(kept) + 4 * self.plan.scratch.training + self._staged
 
@@ -279,14 +279,14 @@ class Buffers:
         """Memory of a session in addition to `fixed` bytes; spikes need one bit each, independent of activity."""
         history = sum(row.bytes for row in self.rows if "kept" in row.slots) + 4 * self.plan.scratch.training
         begun = {n for op in self.program.forward if isinstance(op, NeuronStep) for n in (*op.states, *op.outputs)}
-        named = [row for row in self.rows if row.name in begun and not _whole(row.slots)]
+        named = [row for row in self.rows if row.name in begun and not _of_full_sequence(row.slots)]
         checkpoint = sum(4 * row.size * (row.past if "kept" in row.slots else 1) for row in named)
-        whole = sum(row.bytes for row in self.rows if _whole(row.slots))
-        return Needs(fixed, {"number": history, "steps": whole + self._staged, "segment": history, "block": 0}, checkpoint)
+        full = sum(row.bytes for row in self.rows if _of_full_sequence(row.slots))
+        return Needs(fixed, {"number": history, "steps": full + self._staged, "segment": history, "block": 0}, checkpoint)
 
     @property
     def _staged(self) -> int:
-        """Bytes of a step and sample of an input on its way to where it is packed."""
+        """Bytes of a step and sample of an input before it is packed."""
         return max((4 * self.storage.size(f"{i.id}_in") for i in self.program.inputs if i.kind == "spikes"), default=0)
 
     def forgotten(self) -> list[str]:
@@ -323,12 +323,12 @@ def _parameters(program: StepProgram) -> list[str]:
 
 def _pointers(steps: Steps, learned: list[str]) -> list[str]:
     lines = [f"const float *{p};" for p in steps.program.parameters]
-    lines += [copy.field for copy in steps.bound.copies.values()]
+    lines += [copy.field for copy in steps.connections.copies.values()]
     return lines + [f"Learned {p}_learned;" for p in learned]
 
 
 def _parameter_binding(steps: Steps) -> list[str]:
-    return [f"net.{p} = {p}.value.data();" for p in steps.program.parameters] + [copy.binding for copy in steps.bound.copies.values()]
+    return [f"net.{p} = {p}.value.data();" for p in steps.program.parameters] + [copy.binding for copy in steps.connections.copies.values()]
 
 
 def _fixed_bytes(program: StepProgram, learned: Collection[str], copies: Iterable[WeightCopy]) -> int:
@@ -338,7 +338,7 @@ def _fixed_bytes(program: StepProgram, learned: Collection[str], copies: Iterabl
     return 4 * numbers + sum(copy.bytes for copy in copies)
 
 
-def _whole(slots: str) -> bool:
+def _of_full_sequence(slots: str) -> bool:
     """Whether a buffer has slots for the whole sequence, or for all that is ever read of it."""
     return not slots or "steps" in slots
 
@@ -357,7 +357,7 @@ def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> li
         if isinstance(op, NeuronStep):
             lines += [f'add_begun("{s}_initial", {s});' for s in op.states]
             for o in op.outputs:
-                name = f'"{o}_initial"' if o in named and storage.kept(o).past else "nullptr"
+                name = f'"{o}_initial"' if o in named and storage.stored(o).past else "nullptr"
                 lines.append(f"add_begun({name}, {o});")
     lines += [f'add_record("{o.record}", {o.record});' for o in program.outputs]
     lines += [f"add_deltas({name}, {ahead});" for name, ahead in buffers.deltas()]

@@ -12,7 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from snnc.backends.emulator.sources import EMULATOR
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, kept, machine_id, run_compiler
+from snnc.backends.toolchain.cache import cached_file
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, machine_id, run_compiler
 from snnc.compiler.files.cache import cache_dir
 
 __all__ = ["compile_program", "compiler", "complete_prefix", "include_dir", "library", "prefix"]
@@ -92,7 +93,7 @@ def prefix() -> Path:
 def _prefix(command: tuple[str, ...], chosen: tuple[str, ...], _cache: str) -> Path:
     flags = [*common_flags(command), *chosen]
     key = digest([*_contents(*PREFIX), *command, compiler_version(command), *flags, machine_id(), sys.executable, str(EMULATOR)])
-    return _kept(f"emulator-{key}", "libpoplar.so", lambda scratch: _build(scratch, command, flags))
+    return _cached_library(f"emulator-{key}", "libpoplar.so", lambda scratch: _build(scratch, command, flags))
 
 
 def complete_prefix() -> Path:
@@ -120,12 +121,12 @@ def _complete_prefix(command: tuple[str, ...], chosen: tuple[str, ...], cache: s
             str(base),
         ]
     )
-    return _kept(f"emulator-poplibs-{key}", "libpoplibs.so", lambda scratch: _build_libraries(scratch, base, command, flags))
+    return _cached_library(f"emulator-poplibs-{key}", "libpoplibs.so", lambda scratch: _build_libraries(scratch, base, command, flags))
 
 
-def _kept(name: str, library: str, build: Callable[[Path], None]) -> Path:
+def _cached_library(name: str, library: str, build: Callable[[Path], None]) -> Path:
     """Return the prefix `name`, which holds `library` when it is whole."""
-    return kept(name, f"lib/{library}", build).parents[1]
+    return cached_file(name, f"lib/{library}", build).parents[1]
 
 
 def _build_libraries(folder: Path, base: Path, command: Sequence[str], flags: Sequence[str]) -> None:

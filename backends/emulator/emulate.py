@@ -14,14 +14,15 @@ from pathlib import Path
 from snnc.backends.emulator.build import compile_program, complete_prefix, fallback_dir, include_dir, library
 from snnc.backends.emulator.popc import compile_codelets
 from snnc.backends.emulator.sources import NOT_LOCAL, is_codelet, without_capture_defaults
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, kept, machine_id, run_compiler
+from snnc.backends.toolchain.cache import cached_file
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, machine_id, run_compiler
 from snnc.compiler.errors import BuildError
 
 __all__ = ["BuiltProgram", "Checks", "build_program", "run_program"]
 
 
 FALLBACK_LIBRARIES = ("boost_program_options", "boost_timer", "boost_chrono", "boost_system")
-"""Libraries of whose headers there is a stand-in of headers alone."""
+"""Libraries with a header-only replacement."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def build_program(
     Parameters
     ----------
     sources
-        C++ files, the host program first. Those behind it are codelets where they include ``poplar/Vertex.hpp`` and build no graph
+        C++ files, the host program first. The others are codelets if they include ``poplar/Vertex.hpp`` and build no graph
         (or are ``.gp`` tables), else further host code.
     include, define
         Folders and macros, for host code and codelets.
@@ -112,11 +113,11 @@ def build_program(
         "SNNC_CODELET_PATH": str(host[0].resolve().parent),
         "SNNC_CODELET_EXTRA_FLAGS": shlex.join(both),
     }
-    libraries = [f for f in flags if f.startswith("-l") and not _stands_in_headers(f)]
+    libraries = [f for f in flags if f.startswith("-l") and not _is_in_headers(f)]
     return BuiltProgram(_built(host, [*both, *(f for f in flags if not f.startswith("-l"))], libraries), environment)
 
 
-def _stands_in_headers(flag: str) -> bool:
+def _is_in_headers(flag: str) -> bool:
     """Return whether a library is missing on this machine and the fallback headers need none."""
     name = f"lib{flag[2:]}.so"
     if flag[2:] not in FALLBACK_LIBRARIES:
@@ -153,7 +154,7 @@ def _built(sources: Sequence[Path], flags: Sequence[str], libraries: Sequence[st
             changed = [_accepted(s, text, to, [*command, *options]) for s, text in zip(resolved, texts, strict=True)]
             compile_program(changed, to / "program", flags=["-O2", *flags], libraries=libraries, complete=True)
 
-    return kept(f"programs/{digest(parts)}", "program", build)
+    return cached_file(f"programs/{digest(parts)}", "program", build)
 
 
 def _accepted(source: Path, preprocessed: str, folder: Path, command: Sequence[str]) -> Path:

@@ -1,7 +1,7 @@
 """Compile codelets to shared libraries and a table of their vertex types: the replacement of Graphcore's ``popc``.
 
-``python -m snnc.backends.emulator.popc codelets.cpp -o codelets.gp`` writes the table and, beside it, the libraries; without ``-o`` both
-go to the cache. The usual flags are taken (``-O3 -g -I -D -std=… --target ipu2``). The last line printed is ``table: <path>``.
+``python -m snnc.backends.emulator.popc codelets.cpp -o codelets.gp`` writes the table and the libraries next to it; without ``-o`` both
+go to the cache. It accepts the usual flags (``-O3 -g -I -D -std=… --target ipu2``). The last line printed is ``table: <path>``.
 """
 
 from __future__ import annotations
@@ -16,16 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from snnc.backends.emulator.sources import EMULATOR, portable_copy
-from snnc.backends.toolchain.compilers import (
-    common_flags,
-    compiler,
-    compiler_version,
-    digest,
-    is_clang,
-    kept,
-    machine_id,
-    run_compiler,
-)
+from snnc.backends.toolchain.cache import cached_file
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, is_clang, machine_id, run_compiler
 from snnc.compiler.files.temporary import temporary_folder
 
 # Products and sums are rounded one by one, as the instructions that the cost model counts do, whatever the host fuses.
@@ -51,7 +43,7 @@ def compile_codelets(source: Path, library: Path, flags: Sequence[str] = ()) -> 
     library
         ``libpoplar.so`` to link against.
     flags
-        Flags of the program (``-D``, ``-I``, …), behind the default ones and ``$SNNC_CODELET_FLAGS``.
+        Flags of the program (``-D``, ``-I``, …), after the default ones and ``$SNNC_CODELET_FLAGS``.
 
     Raises
     ------
@@ -68,11 +60,11 @@ def _compile(source: Path, copy: Path, library: Path, command: Sequence[str], ch
     meant = [*common_flags(command), *chosen, "-D__POPC__", KEEP_COMPUTE, *flags]
     options = [*meant, "-isystem", str(EMULATOR / "include"), "-I", str(source.resolve().parent)]
     text = run_compiler([*command, *options, "-E", "-P", str(copy)], source.name)
-    key = digest([text, *command, compiler_version(command), *meant, machine_id(), str(library), _own_text()])
-    return kept(f"codelets/{key}", "codelets.gp", lambda to: _build(copy, to, [*command, *options], library, is_clang(command)))
+    key = digest([text, *command, compiler_version(command), *meant, machine_id(), str(library), _text_of_file()])
+    return cached_file(f"codelets/{key}", "codelets.gp", lambda to: _build(copy, to, [*command, *options], library, is_clang(command)))
 
 
-def _own_text() -> bytes:
+def _text_of_file() -> bytes:
     """Return the text of the discovery, a change of which makes cached tables stale."""
     return b"".join((EMULATOR / name).read_bytes() for name in ("popc.py", "dwarf.py", "sources.py"))
 

@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from snnc.backends.emulator.build import include_dir, link_flags, prefix
-from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, kept, machine_id, run_compiler
+from snnc.backends.toolchain.cache import cached_file
+from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, machine_id, run_compiler
 from snnc.backends.toolchain.objects import FIXED_LEVEL, all_of, compiled, headers_of, precompiled, source_key
 
 
@@ -48,7 +49,7 @@ def build_project(
     sources
         Its files.
     library
-        Name of what is built.
+        Name of the built file.
     level
         How hard to optimise its own source, such as ``-O0``.
     flags, link
@@ -77,4 +78,4 @@ def build_project(
         objects = map(str, all_of([own, *fixed]))
         run_compiler([*command, *common_flags(command), "-shared", *objects, "-o", str(to / library), *link, *link_flags()], library)
 
-    return kept(f"project-{digest([*identity, *keys.values(), library, *link])}", library, build)
+    return cached_file(f"project-{digest([*identity, *keys.values(), library, *link])}", library, build)

@@ -95,7 +95,7 @@ def without_capture_defaults(preprocessed: str, errors: str) -> str:
 
 
 def is_codelet(text: str) -> bool:
-    """Tell codelets from host code: they include ``poplar/Vertex.hpp`` and nothing that builds graphs.
+    """Distinguish codelets from host code: they include ``poplar/Vertex.hpp`` and nothing that builds graphs.
 
     Examples
     --------

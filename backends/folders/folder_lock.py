@@ -96,7 +96,7 @@ def _lock(folder: Path, handle: int) -> None:
         if error.errno not in _UNSUPPORTED:
             raise
         warnings.warn(
-            f"the file system of {str(folder)!r} has no locks: see to it that one process works there.", UserWarning, stacklevel=2
+            f"the file system of {str(folder)!r} has no locks: make sure that only one process works there.", UserWarning, stacklevel=2
         )
 
 

@@ -50,7 +50,7 @@ def write_manifest(folder: Path) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, str] | None:
-    """Return the files that snnc wrote into `folder`, relative to it, with their digests; None if there is no such list."""
+    """Return the files that snnc wrote into `folder`, relative to it, with their digests; None if it has no such list."""
     return _files(_json(folder / MANIFEST), FORMAT)
 
 

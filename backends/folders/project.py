@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from snnc.backends.folders.carrying import KeptFiles, carry_over, remove
 from snnc.backends.folders.folder_lock import check_free, locked
+from snnc.backends.folders.foreign_files import RetainedFiles, remove, retain_foreign_files
 from snnc.backends.folders.manifest import TRAINED, own_files, write_manifest
 from snnc.compiler.errors import SnncError
 from snnc.compiler.files.exchange import exchange
@@ -29,7 +29,7 @@ class OutputFolderError(SnncError):
 
 
 class DiskFullError(OutputFolderError):
-    """There is no room for an output folder."""
+    """The disk has no space for an output folder."""
 
     code = "SNNC-E413"
 
@@ -56,7 +56,7 @@ def whole_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
     """Yield an empty folder to fill; it becomes `folder` only if the block ends without an error, and replaces an older project there.
 
     ``snnc.json`` lists the files that the block wrote. Files of an older project that snnc did not write stay in place. Changed files
-    and trained weights are put aside, with a warning; see :func:`snnc.backends.folders.carrying.carry_over`.
+    and trained weights are moved, with a warning; see :func:`snnc.backends.folders.foreign_files.retain_foreign_files`.
 
     Parameters
     ----------
@@ -136,28 +136,26 @@ def _put_in_place(beside: Path, target: Path, keep_trained: bool) -> None:
     with locked(target, "compiles"):
         own = own_files(target)
         if own is None:
-            raise ForeignFolderError(f"the folder {str(target)!r} has become something other than a project of snnc; nothing was written.")
-        carried = carry_over(target, beside, own, keep_trained)
+            raise ForeignFolderError(f"the folder {str(target)!r} is no longer a project of snnc; nothing was written.")
+        carried = retain_foreign_files(target, beside, own, keep_trained)
         exchange(beside, target)
     _say(carried, beside, target)
 
 
-def _say(carried: KeptFiles, beside: Path, target: Path) -> None:
-    """Warn about files that were put aside."""
+def _say(carried: RetainedFiles, beside: Path, target: Path) -> None:
+    """Warn about files that were moved or deleted."""
 
     def place(path: Path) -> str:
         return str(target / path.relative_to(beside))
 
     if carried.trained is not None:
-        text = f"the trained weights of the project that was here lie in {place(carried.trained)}; to go on from them, copy them to"
-        warnings.warn(f"{text} {target / TRAINED} (where the network is the same).", UserWarning, stacklevel=2)
+        text = f"the trained weights of the older project are now in {place(carried.trained)}; to continue from them, copy them to"
+        warnings.warn(f"{text} {target / TRAINED} (if the network is the same).", UserWarning, stacklevel=2)
     if carried.dropped:
         warnings.warn(f"the trained weights of the project that was in {target} are deleted.", UserWarning, stacklevel=2)
     if carried.edited:
         files = ", ".join(map(place, carried.edited[:5])) + (" …" if len(carried.edited) > 5 else "")
-        warnings.warn(
-            f"{len(carried.edited)} files of the older project had been changed and were put aside: {files}", UserWarning, stacklevel=2
-        )
+        warnings.warn(f"{len(carried.edited)} changed files of the older project were moved: {files}", UserWarning, stacklevel=2)
 
 
 def umask() -> int:
@@ -171,4 +169,4 @@ def _explain(folder: Path, error: OSError) -> OutputFolderError:
     reason = (error.strerror or str(error)).lower()
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFullError(f"the folder {str(folder)!r} cannot be written: {reason}; free some space or choose another place.")
-    return OutputFolderError(f"the folder {str(folder)!r} cannot be written: {reason}; choose a place that you may write to.")
+    return OutputFolderError(f"the folder {str(folder)!r} cannot be written: {reason}; choose a folder that you may write to.")

@@ -32,7 +32,7 @@ class GivenAdjoint:
     def value_and_gradient(
         self, output: npt.NDArray[np.floating], target: npt.NDArray[np.integer]
     ) -> tuple[float, npt.NDArray[np.floating]]:
-        """There is no value; `target` is the adjoint."""
+        """Return 0 as value; `target` is the adjoint."""
         return 0.0, target.astype(output.dtype)
 
     def scores(self, output: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
@@ -44,7 +44,7 @@ class GivenAdjoint:
 def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
     """Return `graph` with a relay after each input, and the relay of each input, whose current has the input's gradient.
 
-    A relay is only differentiated after a learnable connection: the link before it has a weight of 1, which nobody changes.
+    A relay is only differentiated after a learnable connection: the link before it has a constant weight of 1.
     """
     made = Graph(graph.name, graph.steps)
     made.state_inputs, made.idle_inputs, made.assumptions = dict(graph.state_inputs), dict(graph.idle_inputs), list(graph.assumptions)
@@ -63,7 +63,7 @@ def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
 
 
 def with_joined_outputs(graph: Graph, names: Sequence[str]) -> tuple[Graph, str]:
-    """Return `graph` with one output instead of those called `names`: their values at a step one after the other, each as a vector."""
+    """Return `graph` with one output instead of those called `names`: a step's values of all of them, concatenated as vectors."""
     made = graph.copy()
     whole = made.add(fresh_name(made, "outputs"), Concat())
     for number, name in enumerate(names):

@@ -11,8 +11,8 @@ from math import isqrt
 from pathlib import Path
 from typing import Any, Final
 
-from snnc.backends.native.held_rows import padded
 from snnc.backends.native.library import NativeLibraryError
+from snnc.backends.native.row_buffers import padded
 from snnc.backends.runtime.errors import MemoryNeededError
 
 ROOM_PART: Final = 8
@@ -54,7 +54,7 @@ class ListNeeds:
 
 
 @dataclass(frozen=True)
-class Spared:
+class OmittedCopies:
     """Copies of weights that a training step with checkpoints does not need, in bytes.
 
     Attributes
@@ -106,7 +106,7 @@ class Needs:
     events: Sequence[tuple[str, int]] = ()
     blocks: bool = False
     shares: bool = False
-    spared: Spared = field(default_factory=Spared)
+    spared: OmittedCopies = field(default_factory=OmittedCopies)
 
     def to_data(self) -> dict[str, Any]:
         """Return it as JSON types."""
@@ -124,11 +124,11 @@ class Needs:
         data = description["memory"]
         if data.keys() != {f.name for f in fields(cls)}:
             raise NativeLibraryError(
-                f"the project of {description['name']!r} tells of its memory as another version of snnc did; emit the project again."
+                f"the project of {description['name']!r} describes its memory as another version of snnc does; emit the project again."
             )
         lists = [ListNeeds(**one) for one in data["lists"]]
         events = [(name, size) for name, size in data["events"]]
-        return cls(**(dict(data) | {"lists": lists, "events": events, "spared": Spared(**data["spared"])}))
+        return cls(**(dict(data) | {"lists": lists, "events": events, "spared": OmittedCopies(**data["spared"])}))
 
 
 @dataclass(frozen=True)
@@ -153,11 +153,11 @@ class ObservedActivity:
         return ObservedActivity({**self.shares, **found}, {*self.dense, *dense} if shares else self.dense)
 
 
-UNSEEN: Final = ObservedActivity()
+UNOBSERVED: Final = ObservedActivity()
 
 
 def predicted_bytes(
-    description: Mapping[str, Any], steps: int, batch: int, segment: int, threads: int = 1, activity: ObservedActivity = UNSEEN
+    description: Mapping[str, Any], steps: int, batch: int, segment: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED
 ) -> int:
     """Return the predicted bytes of a training step in segments of so many steps; for a project without training, of a run.
 
@@ -177,12 +177,12 @@ def predicted_bytes(
     return _predicted(Needs.of(description), steps, batch, segment, threads, activity)
 
 
-def least_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNSEEN) -> int:
+def least_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED) -> int:
     """Return the bytes of a training step in the segments that need least."""
     return _predicted(Needs.of(description), steps, batch, least_segment(description, steps, batch, threads, activity), threads, activity)
 
 
-def least_segment(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNSEEN) -> int:
+def least_segment(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED) -> int:
     """Return the steps between two checkpoints with which a training step needs least memory."""
     needs = Needs.of(description)
     # Of all segments with as many checkpoints, the shortest takes least.
@@ -192,15 +192,15 @@ def least_segment(description: Mapping[str, Any], steps: int, batch: int, thread
     return best
 
 
-def run_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNSEEN) -> int:
+def run_bytes(description: Mapping[str, Any], steps: int, batch: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED) -> int:
     """Return the maximum bytes of a run without a backward pass, in addition to gradients and moments of a training."""
     needs, training = Needs.of(description), bool(description["training"])
-    alone = replace(needs, checkpoint=0, spared=Spared()) if training else needs
+    alone = replace(needs, checkpoint=0, spared=OmittedCopies()) if training else needs
     return _predicted(alone, steps, batch, 1 if training else steps, threads, activity)
 
 
-def most_samples(
-    description: Mapping[str, Any], steps: int, batch: int, most: int, threads: int = 1, activity: ObservedActivity = UNSEEN
+def max_samples(
+    description: Mapping[str, Any], steps: int, batch: int, most: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED
 ) -> int:
     """Return how many of `batch` samples may run at once within `most` bytes; 1 if not even that fits."""
     fitting = bisect_right(range(1, batch + 1), most, key=lambda size: run_bytes(description, steps, size, threads, activity))
@@ -252,7 +252,7 @@ def check_least(description: Mapping[str, Any], steps: int | None, batch: int | 
     if one > most:
         raise MemoryNeededError(
             f"{description['name']!r} is allowed {most:,} bytes (memory=, --memory), and {what} of a single sample with {length} "
-            f"step{'s' if length > 1 else ''} needs {one:,} (predicted). Allow that, or take fewer steps."
+            f"step{'s' if length > 1 else ''} needs {one:,} (predicted). Allow that, or use fewer steps."
         )
     if steps is None or batch is None or not description["training"] or least_bytes(description, steps, batch) <= most:
         return ""
@@ -270,7 +270,7 @@ def _predicted(needs: Needs, steps: int, batch: int, segment: int, threads: int,
     lengths = {"number": 1, "steps": steps, "segment": segment, "block": block}
     checkpoints = -(-steps // segment) if segment < steps else 0
     sample = sum(size * lengths[name] for name, size in needs.rows.items()) + checkpoints * needs.checkpoint
-    held = [_held(one, steps, batch, workers, activity) for one in needs.lists]
+    held = [_list_bytes(one, steps, batch, workers, activity) for one in needs.lists]
     # A list that outgrows its room is copied: its old room is there until then.
     lists = sum(size for size, _ in held) + max((entries for _, entries in held), default=0)
     shares = {one.name: min(1.0, BUSY * activity.shares.get(one.name, one.share)) * one.neurons for one in needs.lists}
@@ -285,7 +285,7 @@ def _block(needs: Needs, batch: int, own: int, segment: int) -> int:
     return min(segment, max(BLOCK_ROWS // batch, min(FEW_STEPS, most)) if needs.shares else most)
 
 
-def _held(one: ListNeeds, steps: int, batch: int, workers: int, activity: ObservedActivity) -> tuple[int, int]:
+def _list_bytes(one: ListNeeds, steps: int, batch: int, workers: int, activity: ObservedActivity) -> tuple[int, int]:
     """Return the bytes of an input's rows and of lists, and those of their entries alone."""
     rows = (steps + one.past) * batch
     known = one.name in activity.shares
@@ -297,7 +297,7 @@ def _held(one: ListNeeds, steps: int, batch: int, workers: int, activity: Observ
 
 
 def segment_for(
-    description: Mapping[str, Any], steps: int, batch: int, most: int, threads: int = 1, activity: ObservedActivity = UNSEEN
+    description: Mapping[str, Any], steps: int, batch: int, most: int, threads: int = 1, activity: ObservedActivity = UNOBSERVED
 ) -> int:
     """Return the longest segment with which a training step is predicted to stay within `most` bytes.
 
@@ -312,10 +312,10 @@ def segment_for(
     if fitting:
         return max(fitting)
     best = min(needed, key=lambda segment: needed[segment])
-    seen = "with the activity that its sequences showed" if activity.shares else "before any activity was seen"
-    fewer = " fewer threads (each has gradients of its own)," if min(threads, batch) > 1 else ""
+    seen = "with the observed activity" if activity.shares else "before any activity was observed"
+    fewer = " fewer threads (each has its own gradients)," if min(threads, batch) > 1 else ""
     raise MemoryNeededError(
         f"{description['name']!r} with {steps} steps and a batch of {batch} is allowed {most / 2**20:.1f} MiB; with checkpoints every "
         f"{best} steps it needs {needed[best] / 2**20:.1f} MiB (predicted, {seen}). "
-        f"Allow that, take{fewer} a smaller batch or fewer steps, or let accumulate= divide the batch."
+        f"Allow that, use{fewer} a smaller batch or fewer steps, or divide the batch with accumulate=."
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from snnc.backends.native.bfloat16 import rounded_values
-from snnc.backends.native.held_rows import Slots, pitch
+from snnc.backends.native.row_buffers import Slots, pitch
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import (
@@ -84,22 +84,22 @@ class SequenceStorage:
         """Values of a buffer at a step, for one sample."""
         return math.prod(self.program.buffers[buffer].shape)
 
-    def kept(self, buffer: str) -> StoredBuffer:
+    def stored(self, buffer: str) -> StoredBuffer:
         """Storage of an input or output."""
         readers = [op for op in self.program.forward if not isinstance(op, Fill | NeuronStep) and op.source.buffer == buffer]
-        by_rows = [op for op in readers if isinstance(op, Record) or (is_maximum(op) and not self.takes_lists(op))]
+        by_rows = [op for op in readers if isinstance(op, Record) or (is_maximum(op) and not self.reads_lists(op))]
         listed = self.program.buffers[buffer].kind == "spikes" and len(by_rows) < len(readers)
         delays = [op.source.delay for op in readers]
         row_delays = [op.source.delay for op in (by_rows if listed else readers)]
         history = not listed and any(isinstance(op, WeightGradient) and op.source.buffer == buffer for op in self.program.backward)
         return StoredBuffer(max(delays, default=0), listed, max(row_delays, default=0) + 1, history, bool(by_rows))
 
-    def takes_lists(self, op: ForwardOp | BackwardOp) -> bool:
+    def reads_lists(self, op: ForwardOp | BackwardOp) -> bool:
         """Whether `op` is the maximum of windows over spikes, or its adjoint: it is 1 if one of them fired."""
         return isinstance(op, Pooling | PoolingGradient) and op.kind == "max" and self.program.buffers[op.source.buffer].kind == "spikes"
 
     @cached_property
-    def near(self) -> dict[str, tuple[str, str]]:
+    def outputs_with_support(self) -> dict[str, tuple[str, str]]:
         """Outputs read by products in which few neurons take gradient: buffer to population and canonical output."""
         found = {}
         reading = [op for op in self.program.backward if isinstance(op, DenseInputGradient | ConvolveInputGradient)]
@@ -126,7 +126,7 @@ class SequenceStorage:
         for op in self.program.forward:
             if isinstance(op, NeuronStep):
                 found += sum(map(self._stored, op.states))
-                kept = {o: self.kept(o) for o in op.outputs}
+                kept = {o: self.stored(o) for o in op.outputs}
                 found += sum(self._stored(o) * (k.past if k.history else min(k.past, k.ring - 1)) for o, k in kept.items())
         return 4 * found
 
@@ -137,7 +137,7 @@ class SequenceStorage:
         """Maximum bytes of a sequence per step and sample, except for full lists; includes the adjoint of a record."""
         program = self.program
         whole = [b.name for b in program.buffers.values() if b.lifetime == "sequence" and b.role in ("state", "saved", "record", "input")]
-        whole += [o for op in program.forward if isinstance(op, NeuronStep) for o in op.outputs if self.kept(o).history]
+        whole += [o for op in program.forward if isinstance(op, NeuronStep) for o in op.outputs if self.stored(o).history]
         whole += [f"d_{o.record}" for o in program.outputs if o.id == program.loss_output]
         return 4 * sum(self.size(name) for name in whole)
 

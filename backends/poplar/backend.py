@@ -138,11 +138,11 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         """Load the program; populations in parts or other orders are handed on as their author wrote them."""
         del options
         from snnc.backends.poplar.engine import PoplarEngine
-        from snnc.backends.runtime.parted import PartedEngine
+        from snnc.backends.runtime.engine_of_parts import EngineOfParts
 
         assert built is not None, "a program is emitted"
         engine = PoplarEngine(built.library, built.folder)
-        return engine if placed.parts is None else PartedEngine(engine, placed.parts.between)
+        return engine if placed.parts is None else EngineOfParts(engine, placed.parts.between)
 
 
 POPLAR: Final = PoplarBackend("machine", "", PoplarOptions, "machines (gc200, pod4, …)", has_tiles=True)

@@ -44,7 +44,7 @@ class PoplarEngine(NativeEngine):
         """What was sent while the last one ran."""
 
     @property
-    def takes_ahead(self) -> bool:
+    def accepts_next(self) -> bool:
         """See :class:`~snnc.backends.runtime.engine.AheadEngine`."""
         return bool(self.session.with_role(Role.NEXT))
 
@@ -72,7 +72,7 @@ class PoplarEngine(NativeEngine):
         there, self._there, offered, self._offered = self._there, None, self._offered, None
         if there is None or there[0] is not inputs or there[1] is not target:
             self._set(inputs, target, "")
-        if offered is not None and self.takes_ahead:
+        if offered is not None and self.accepts_next:
             self._set(*offered, "_next")
             self._there = offered
 

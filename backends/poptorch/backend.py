@@ -18,10 +18,10 @@ USUAL: Final = "gc200"
 
 
 class PopTorchOptions(TileOptions):
-    """What a package takes."""
+    """Options of a package."""
 
     def for_plan(self) -> PlanOptions:
-        """Return those of a plan that stands in another program."""
+        """Return the options of a plan that is part of another program."""
         return replace(super().for_plan(), embedded=True)
 
 

@@ -8,7 +8,8 @@ from typing import Final
 from snnc.backends.emulator.build import compile_program, compiler, library
 from snnc.backends.emulator.projects import Sources, build_project
 from snnc.backends.poplar.build import own_level
-from snnc.backends.toolchain.compilers import compiler_version, digest, kept, machine_id
+from snnc.backends.toolchain.cache import cached_file
+from snnc.backends.toolchain.compilers import compiler_version, digest, machine_id
 
 POPART: Final = Path(__file__).resolve().parent / "popart"
 """The PopART substitute: headers and sources."""
@@ -49,7 +50,7 @@ def popart_library() -> Path:
     parts = [path.read_bytes() for path in [*sources, *_headers()]]
     key = digest([*parts, *command, compiler_version(command), *RUNTIME_FLAGS, machine_id(), str(library())])
     flags = (*RUNTIME_FLAGS, f"-I{include_dir()}")
-    return kept(f"popart-{key}", RUNTIME, lambda to: compile_program(sources, to / RUNTIME, shared=True, flags=flags))
+    return cached_file(f"popart-{key}", RUNTIME, lambda to: compile_program(sources, to / RUNTIME, shared=True, flags=flags))
 
 
 def build_operation(folder: Path) -> Path:

@@ -55,7 +55,7 @@ def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
     Raises
     ------
     PlanMismatchError, UnsupportedOnPoplarError, UnsupportedOnPopTorchError
-        The two do not fit each other, or hold what a custom operation cannot do.
+        The two do not match, or a custom operation does not support them.
     ProjectFolderError
         The folder cannot be written.
     """

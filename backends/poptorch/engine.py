@@ -27,7 +27,7 @@ class PopTorchEngine:
     Parameters
     ----------
     program, plan
-        What was emitted.
+        The emitted program.
     folder, library
         Where the package is, and its custom operation, which was built.
     """
@@ -64,7 +64,7 @@ class PopTorchEngine:
         """See :class:`~snnc.backends.runtime.engine.Engine`; `initial` is empty, as the operation takes no states of single samples."""
         if initial:
             raise UnsupportedOnPopTorchError(
-                "the custom operation starts every sample with the same states; give none, or take another target."
+                "the custom operation starts every sample with the same states; give none, or use another target."
             )
         operation = self._operation
         given = {i.id: inputs[i.id][0] if i.static else np.swapaxes(inputs[i.id], 0, 1) for i in operation.inputs}

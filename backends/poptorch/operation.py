@@ -43,7 +43,7 @@ class PopartOperation:
     Parameters
     ----------
     program, plan
-        What is emitted.
+        The emitted program.
 
     Raises
     ------
@@ -58,18 +58,18 @@ class PopartOperation:
         target = self.plan.target
         if target.chips != 1:
             raise UnsupportedOnPopTorchError(
-                f"the plan spreads the network over {target.chips} IPUs of {target.name}, and a custom operation lies on one; compile for "
+                f"the plan spreads the network over {target.chips} IPUs of {target.name}, and a custom operation runs on one; compile for "
                 "one IPU (--target poptorch, or poptorch:bow): train.py replicates the whole model over several."
             )
         if self.plan.streamed != "off":
             raise UnsupportedOnPopTorchError(
-                f"the plan keeps {self.plan.streamed} outside the tiles, and a custom operation has its tiles alone; compile with "
+                f"the plan keeps {self.plan.streamed} outside the tiles, and a custom operation has only its tiles; compile with "
                 "--streaming off, or with a smaller --batch."
             )
 
     @cached_property
     def net(self) -> PoplarNetwork:
-        """What is printed; parameters are updated by PyTorch, so no optimiser keeps anything on the tiles."""
+        """Values to print; PyTorch updates the parameters, so tiles hold no optimiser state."""
         return PoplarNetwork(replace(self.program, optimizer=SGD() if self.plan.training else None), self.plan)
 
     @cached_property

@@ -145,7 +145,7 @@ def load_operation(library: Path) -> None:
 
 
 def _runtime() -> ctypes.CDLL:
-    """Load the stand-in for all: operations find their registration in it."""
+    """Load the stand-in globally: operations find their registration in it."""
     found = ctypes.CDLL(str(popart_library()), mode=ctypes.RTLD_GLOBAL)
     pointer = ctypes.c_void_p
     found.snnc_popart_error.restype = ctypes.c_char_p

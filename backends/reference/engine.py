@@ -111,7 +111,7 @@ class ReferenceEngine:
         if state is None:
             return OptimizerValues(0, {})
         learned = {op.parameter: self._parameters[op.parameter] for op in self.program.update}
-        kept = {moment: state.kept(moment) for moment in moments(state.optimizer)}
+        kept = {moment: state.moments_of(moment) for moment in moments(state.optimizer)}
         copies = {m: {name: found.get(name, np.zeros_like(value)).copy() for name, value in learned.items()} for m, found in kept.items()}
         return OptimizerValues(state.count, copies)
 
@@ -120,7 +120,7 @@ class ReferenceEngine:
         assert self._optimizer is not None
         self._optimizer.count = values.updates
         for moment, found in values.moments.items():
-            self._optimizer.kept(moment).update({name: value.astype(self.dtype) for name, value in found.items()})
+            self._optimizer.moments_of(moment).update({name: value.astype(self.dtype) for name, value in found.items()})
 
     def reset(self, batch: int, initial: Initial) -> None:
         """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""

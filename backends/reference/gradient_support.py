@@ -12,7 +12,7 @@ from snnc.compiler.lowering.gradient_support import argument_name, near_bounds, 
 from snnc.compiler.neurons.interpret import evaluate
 
 
-def taking_gradient(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[str, Array]:
+def neurons_in_support(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[str, Array]:
     """Return [B, n] truth values by output buffer, for the outputs of bounded support, right after step `t`."""
     info = population_of(memory, op.population)
     bounds = {o: b for o in info.kernel.outputs if (b := near_bounds(info, o)) is not None}
@@ -20,8 +20,8 @@ def taking_gradient(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[str,
         return {}
     found = evaluate(with_arguments(info.kernel, tuple(bounds)), environment_of(op, memory, t))
     buffers = dict(zip(info.kernel.outputs, op.outputs, strict=True))
-    taking = {}
+    in_support = {}
     for output, (low, high) in bounds.items():
         x = found[argument_name(output)]
-        taking[buffers[output]] = np.broadcast_to((x >= low) & (x <= high) | (found[output] != 0), memory[buffers[output]][t].shape)
-    return taking
+        in_support[buffers[output]] = np.broadcast_to((x >= low) & (x <= high) | (found[output] != 0), memory[buffers[output]][t].shape)
+    return in_support

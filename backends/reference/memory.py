@@ -74,11 +74,11 @@ def check_memory(program: StepProgram, steps: int, batch: int, dtype: np.dtype[A
         With the needed and the available bytes.
     """
     needed = sum(math.prod(_shape(program, b, steps, batch)) for b in program.buffers.values()) * dtype.itemsize
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > there:
+    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > available:
         raise MemoryNeededError(
             f"{program.name!r} with {steps} steps and a batch of {batch} needs {needed / 2**30:.1f} GiB; this machine has "
-            f"{there / 2**30:.1f} GiB. Take a smaller batch or fewer steps."
+            f"{available / 2**30:.1f} GiB. Use a smaller batch or fewer steps."
         )
 
 

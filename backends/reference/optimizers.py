@@ -19,7 +19,7 @@ class OptimizerState:
     first: dict[str, Array] = field(default_factory=dict)
     second: dict[str, Array] = field(default_factory=dict)
 
-    def kept(self, moment: str) -> dict[str, Array]:
+    def moments_of(self, moment: str) -> dict[str, Array]:
         """The values under a name of :func:`~snnc.backends.training.moments.moments`, by parameter."""
         return {"moment1": self.first, "moment2": self.second}[moment]
 

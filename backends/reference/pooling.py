@@ -57,24 +57,24 @@ def _first_maximum(values: Array) -> Array:
 
 def reduce(x: Array, shape: Shape, axes: tuple[int, ...], kind: ReduceKind) -> Array:
     """Sum, mean or maximum of [B, *shape], flattened, over `axes`; the result is [B, rest]."""
-    values = _rest_and_reduced(x, shape, axes)
+    values = _outer_and_reduced(x, shape, axes)
     reduced: Array = values.max(axis=-1) if kind == "max" else _summed(values)
     return reduced / values.shape[-1] if kind == "mean" else reduced
 
 
 def reduce_gradient(d_y: Array, x: Array, shape: Shape, axes: tuple[int, ...], kind: ReduceKind) -> Array:
     """The adjoint of :func:`reduce` at `x`; that of a maximum goes to the first of equals."""
-    values = _rest_and_reduced(x, shape, axes)
+    values = _outer_and_reduced(x, shape, axes)
     shares = _first_maximum(values) if kind == "max" else np.ones(values.shape[-1], bool)
     given = d_y[..., None] * shares / (values.shape[-1] if kind == "mean" else 1)
-    rest = [i for i in range(len(shape)) if i not in axes]
-    order = np.argsort([*rest, *axes])
-    unfolded = given.reshape(len(x), *(shape[i] for i in (*rest, *axes)))
+    outer = [i for i in range(len(shape)) if i not in axes]
+    order = np.argsort([*outer, *axes])
+    unfolded = given.reshape(len(x), *(shape[i] for i in (*outer, *axes)))
     return unfolded.transpose(0, *(order + 1)).reshape(len(x), -1)
 
 
-def _rest_and_reduced(x: Array, shape: Shape, axes: tuple[int, ...]) -> Array:
+def _outer_and_reduced(x: Array, shape: Shape, axes: tuple[int, ...]) -> Array:
     """[B, rest, reduced]: the values to be reduced are along the last axis."""
-    rest = [i for i in range(len(shape)) if i not in axes]
-    turned = x.reshape(len(x), *shape).transpose(0, *(i + 1 for i in (*rest, *axes)))
+    outer = [i for i in range(len(shape)) if i not in axes]
+    turned = x.reshape(len(x), *shape).transpose(0, *(i + 1 for i in (*outer, *axes)))
     return turned.reshape(len(x), -1, math.prod(shape[i] for i in axes))

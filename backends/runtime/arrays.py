@@ -31,14 +31,14 @@ def checked(values: object, kind: Kind, where: str) -> Array:
         if wrong.any():
             first = tuple(np.argwhere(wrong)[0])
             raise NotBinaryError(
-                f"{where} takes spikes, 0 or 1, and is {array[first]} at index {[int(i) for i in first]} "
+                f"{where} takes spikes, 0 or 1, but is {array[first]} at index {[int(i) for i in first]} "
                 f"({int(wrong.sum())} of {array.size} values); declare the input as values, or encode it."
             )
     return array
 
 
 def array_of(values: object, where: str) -> Array:
-    """Return `values` as an array; a tensor of PyTorch is taken from its device.
+    """Return `values` as an array; a tensor of PyTorch is copied from its device.
 
     Raises
     ------

@@ -107,11 +107,11 @@ class GradientEngine(Protocol):
 
 
 @runtime_checkable
-class AheadEngine(Protocol):
+class PrefetchingEngine(Protocol):
     """An engine that receives the inputs of a batch while it runs the previous one."""
 
     @property
-    def takes_ahead(self) -> bool:
+    def accepts_next(self) -> bool:
         """Whether this is an advantage."""
         ...
 
@@ -121,16 +121,16 @@ class AheadEngine(Protocol):
         ...
 
 
-def takes_ahead(engine: Engine) -> TypeGuard[AheadEngine]:
+def accepts_next(engine: Engine) -> TypeGuard[PrefetchingEngine]:
     """Return whether an engine benefits from batches offered before they run."""
-    return isinstance(engine, AheadEngine) and engine.takes_ahead
+    return isinstance(engine, PrefetchingEngine) and engine.accepts_next
 
 
 @runtime_checkable
 class BoundedEngine(Protocol):
     """An engine that accepts any batch, but runs only as many samples at once as fit its memory."""
 
-    def most_samples(self, steps: int, batch: int) -> int:
+    def max_samples(self, steps: int, batch: int) -> int:
         """Return how many of `batch` samples to run at once, 1 or more."""
         ...
 
@@ -139,7 +139,7 @@ def samples_at_once(engine: Engine, steps: int, batch: int) -> int:
     """Return how many of `batch` samples an engine runs at once."""
     if engine.batch is not None:
         return engine.batch
-    return engine.most_samples(steps, batch) if isinstance(engine, BoundedEngine) else batch
+    return engine.max_samples(steps, batch) if isinstance(engine, BoundedEngine) else batch
 
 
 @runtime_checkable

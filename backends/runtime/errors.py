@@ -162,7 +162,7 @@ class DivergedError(SessionError):
 
 
 class UnfinishedTrainingError(SessionError):
-    """A project's training was stopped, and no option says whether to resume it or to begin another one."""
+    """A project's training was stopped, and no option chooses between resuming it and starting another one."""
 
     code = "SNNC-E536"
 

@@ -50,7 +50,9 @@ class Events:
 
     def __post_init__(self) -> None:
         if len(self.shape) < 3 or min(self.shape) < 1:
-            raise EventsError(f"events stand for an array of shape {self.shape}; it needs two axes of rows and one of neurons, none empty.")
+            raise EventsError(
+                f"the events represent an array of shape {self.shape}; it needs two axes of rows and one of neurons, none empty."
+            )
         begin, ids = (_whole(a, name) for a, name in ((self.begin, "begin"), (self.ids, "ids")))
         rows, size = self.shape[0] * self.shape[1], prod(self.shape[2:])
         if len(begin) != rows + 1 or begin[0] != 0 or begin[-1] != len(ids) or (begin[1:] < begin[:-1]).any():
@@ -124,7 +126,7 @@ class Events:
         return made
 
     def rows(self, wanted: npt.NDArray[np.integer[Any]]) -> Self:
-        """Return the rows of numbers `wanted` [n, m], in that order."""
+        """Return the rows with the numbers `wanted` [n, m], in that order."""
         begin, chosen = self.begin.astype(np.int64), np.asarray(wanted).reshape(-1)
         counts = (begin[1:] - begin[:-1])[chosen]
         begins = _begins(counts)
@@ -145,7 +147,7 @@ class Events:
 
 def _whole(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     if np.ndim(array) != 1 or np.asarray(array).dtype.kind not in "iu":
-        raise EventsError(f"the {name} of events are one row of whole numbers, not {np.asarray(array).dtype} {list(np.shape(array))}.")
+        raise EventsError(f"the {name} of events must be one row of whole numbers, not {np.asarray(array).dtype} {list(np.shape(array))}.")
     found: npt.NDArray[Any] = np.asarray(array).astype(np.int64)
     return found
 

@@ -23,7 +23,7 @@ class Epoch:
     """A finished epoch."""
 
     number: int
-    """Counted from 0, with the epochs of earlier runs that ``first_epoch`` says."""
+    """Counted from 0, including the ``first_epoch`` epochs of earlier runs."""
     until: int
     """The number at which the training ends."""
     loss: float

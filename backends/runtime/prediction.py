@@ -28,7 +28,7 @@ def prediction_output(program: StepProgram, wanted: str | None = None) -> Output
     if wanted is not None:
         raise UnknownNameError(f"there is no output {wanted!r}; {program.name!r} has {names}.")
     if len(program.outputs) > 1:
-        raise AmbiguousOutputError(f"{program.name!r} has the outputs {names}; name the one that tells the classes with output=….")
+        raise AmbiguousOutputError(f"{program.name!r} has the outputs {names}; name the one that gives the classes with output=….")
     return program.outputs[0]
 
 

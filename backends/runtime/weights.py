@@ -128,8 +128,8 @@ def read_weight_file(path: str | os.PathLike[str]) -> tuple[dict[str, Array], di
     except OSError as error:
         raise WeightFileError(f"the weights cannot be read from {path}: {error.strerror}.") from None
     except (safetensors.SafetensorError, KeyError, ValueError) as error:
-        raise WeightFileError(f"{path} is no safetensors file of weights: {error}.") from None
+        raise WeightFileError(f"{path} is not a safetensors file of weights: {error}.") from None
     digest = metadata.pop(_DIGEST, None)
     if digest is not None and digest != _digest(arrays, metadata):
-        raise WeightFileError(f"{path} is damaged: its numbers are not those that snnc wrote.")
+        raise WeightFileError(f"{path} is damaged: its numbers differ from those that snnc wrote.")
     return arrays, metadata

@@ -1,8 +1,7 @@
-"""The C++ compiler and the cache folder, and builds with the one into the other."""
+"""The C++ compiler of this machine, and calls of it."""
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import importlib.util
 import os
@@ -10,15 +9,9 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-
-from snnc.backends.toolchain.sealed import is_sealed, seal
-from snnc.backends.toolchain.trim import put_away, trim
-from snnc.compiler.files.cache import cache_dir, keeping
 
 
 def compiler() -> list[str]:
@@ -114,70 +107,3 @@ def first_errors(output: str, limit: int = 20) -> str:
     signs = ("error:", "undefined reference", "cannot find")
     start = next((i for i, line in enumerate(lines) if any(sign in line for sign in signs)), 0)
     return "\n".join(lines[start : start + limit])
-
-
-def publish(scratch: Path, target: Path) -> None:
-    """Rename a finished folder to its place; if another process was first, drop this one."""
-    try:
-        scratch.rename(target)
-    except OSError:
-        if not target.exists():
-            raise
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-@contextmanager
-def alone(target: Path) -> Iterator[None]:
-    """Hold the lock of `target`: of processes that need the same result at the same time, one builds it and the others wait."""
-    target.parent.mkdir(mode=0o700, exist_ok=True)
-    path = target.parent / f".{target.name}.lock"
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)  # whoever waits for it finds what was built
-
-
-def kept(name: str, file: str, build: Callable[[Path], None]) -> Path:
-    """Return `file` of the folder `name` in the cache, which `build` fills if it is missing, or differs from what was built.
-
-    Parameters
-    ----------
-    name
-        Holds a digest of everything that the file depends on.
-    file
-        Path of the wanted file in that folder; `build` may leave other files there too.
-    build
-        Gets an empty folder.
-    """
-    cache = cache_dir()
-    target = cache / name
-    if (target / file).exists() and is_sealed(target):
-        with suppress(OSError):  # the cache may be one that is only read
-            os.utime(target)
-        return target / file
-    with keeping(cache), alone(target):
-        if not ((target / file).exists() and is_sealed(target)):
-            if os.path.lexists(target):
-                put_away(target)
-            _fill(target, build)
-    trim(cache)
-    return target / file
-
-
-def _fill(target: Path, build: Callable[[Path], None]) -> None:
-    scratch = scratch_beside(target)
-    try:
-        build(scratch)
-        seal(scratch)
-        publish(scratch, target)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def scratch_beside(target: Path) -> Path:
-    """Return a new folder from which `publish` can rename to `target`."""
-    with keeping(target.parent):
-        target.parent.mkdir(mode=0o700, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))

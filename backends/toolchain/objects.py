@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from snnc.backends.toolchain.compilers import digest, is_clang, kept, run_compiler
+from snnc.backends.toolchain.cache import cached_file
+from snnc.backends.toolchain.compilers import digest, is_clang, run_compiler
 
 FIXED_LEVEL: Final = "-O1"
 """Optimisation level of sources that are compiled once for all projects."""
@@ -56,7 +57,7 @@ def compiled(source: Path, key: str, command: Sequence[str]) -> Path:
     def build(to: Path) -> None:
         run_compiler([*command, "-c", str(source), "-o", str(to / name)], source.name)
 
-    return kept(f"object-{key}", name, build)
+    return cached_file(f"object-{key}", name, build)
 
 
 def all_of(calls: Sequence[Callable[[], Path]]) -> list[Path]:
@@ -85,14 +86,14 @@ def precompiled(folder: Path, names: Sequence[str], identity: Sequence[str], com
         return []
     headers = headers_of(folder)
     text = "".join(f'#include "{name}"\n' for name in names)
-    taken = included(text.encode(), headers)
+    chosen = included(text.encode(), headers)
 
     def build(to: Path) -> None:
-        for name, content in taken.items():
+        for name, content in chosen.items():
             (to / name).write_bytes(content)
         first = to / FIRST
         first.write_text(text)
         run_compiler([*command, "-x", "c++-header", str(first), "-o", f"{first}.gch"], ", ".join(names))
 
-    key = digest([*identity, text, *_parts(taken)])
-    return ["-include", str(kept(f"precompiled-{key}", f"{FIRST}.gch", build).with_suffix(""))]
+    key = digest([*identity, text, *_parts(chosen)])
+    return ["-include", str(cached_file(f"precompiled-{key}", f"{FIRST}.gch", build).with_suffix(""))]

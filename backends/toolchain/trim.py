@@ -25,11 +25,11 @@ def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
     Parameters
     ----------
     cache
-        The folder; a folder in it was last used when it was last changed (see `toolchain.kept`).
+        The folder; a folder in it was last used when it was last changed (see `toolchain.cache`).
     limit
         Bytes.
     grace
-        Seconds for which an entry is kept after its use.
+        Seconds for which an entry is kept after its last use.
     """
     stamp, now = cache / _STAMP, time.time()
     if stamp.exists() and now - stamp.stat().st_mtime < grace:
@@ -45,7 +45,7 @@ def trim(cache: Path, *, limit: int = LIMIT, grace: float = GRACE) -> list[str]:
         excess -= size
         gone.append(path)
     for path in gone:
-        put_away(path)
+        delete_folder(path)
     return [path.name for path in gone]
 
 
@@ -66,9 +66,9 @@ def _sizes(folder: Path) -> Iterator[int]:
             yield path.lstat().st_size
 
 
-def put_away(folder: Path) -> None:
-    """Rename the folder away first, so that nobody finds half of it; then delete it."""
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+def delete_folder(folder: Path) -> None:
+    """Delete a folder, after renaming it, so that no process finds an incomplete one."""
+    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     with suppress(OSError):  # another process was faster
-        folder.rename(aside / "gone")
-    shutil.rmtree(aside, ignore_errors=True)
+        folder.rename(temporary / "gone")
+    shutil.rmtree(temporary, ignore_errors=True)

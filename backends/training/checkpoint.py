@@ -14,10 +14,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from snnc.backends.runtime.engine import Array
+from snnc.backends.runtime.engine import Array, Engine
 from snnc.backends.runtime.errors import CheckpointError, CheckpointIntervalError, ResumeError, WeightFileError
-from snnc.backends.runtime.weights import packed, read_weight_file
+from snnc.backends.runtime.weights import by_name, packed, read_weight_file
+from snnc.backends.training import optimizer_values
 from snnc.compiler.files.durable import write_durably
+from snnc.compiler.ir.step_program import StepProgram
 
 PREFIX: Final = "training:"
 """Prefix of a training's entries in a file of weights."""
@@ -145,7 +147,7 @@ def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise CheckpointError(
-            f"the checkpoint {str(path)!r} cannot be written: {reason}. Training stops {position.text}; what was kept last stays as it is."
+            f"the checkpoint {str(path)!r} cannot be written: {reason}. Training stops {position.text}; the last checkpoint is unchanged."
         ) from None
 
 
@@ -173,7 +175,7 @@ def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str,
         if len(losses) != numbers["batch"] or numbers["batch"] > numbers["batches"] or not np.isfinite(losses).all():
             raise ValueError("losses that do not fit the number of batches")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise WeightFileError(f"what {path} says of its training is damaged ({error}); train anew.") from None
+        raise WeightFileError(f"the training record of {path} is damaged ({error}); start a new training.") from None
     return Position(recipe, **numbers, losses=losses)
 
 
@@ -189,8 +191,8 @@ def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
     texts = [name if name == "labels" else f"{name} {old}, here {new}" for name, old, new in pairs if old != new]
     if texts:
         raise ResumeError(
-            f"the training in {path} cannot be resumed with other settings or data: {'; '.join(texts)}. Give what it began with, or train "
-            "on from its weights without resume."
+            f"the training in {path} cannot be resumed with other settings or data: {'; '.join(texts)}. Give the same as at its start, or "
+            "continue from its weights without resume."
         )
 
 
@@ -206,3 +208,22 @@ def _typed(value: Any, kind: str) -> Any:
     if not good[kind]:
         raise ValueError(f"{value!r} in place of {kind}")
     return value
+
+
+def set_entries(program: StepProgram, engine: Engine, entries: Mapping[str, Array], strict: bool, optimizer: bool | None) -> None:
+    """Set parameters and the optimiser's values; if anything is wrong, nothing changes.
+
+    `strict` and `optimizer` are those of :meth:`snnc.backends.session.BackendSession.load`.
+
+    Raises
+    ------
+    WeightsError, WeightShapeError, WeightNotFiniteError, OptimizerValuesError
+        They do not fit.
+    """
+    optimizer_entries = {name: value for name, value in entries.items() if name.startswith(optimizer_values.PREFIX)}
+    others = (*optimizer_entries, *(name for name in entries if name.startswith(PREFIX)))
+    parameters = by_name(program, {name: value for name, value in entries.items() if name not in others}, strict)
+    restores_optimizer = bool(optimizer_entries) and program.optimizer is not None if optimizer is None else optimizer
+    if restores_optimizer:
+        optimizer_values.set_optimizer_by_label(program, engine, optimizer_entries)
+    engine.set_parameters(parameters)

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import math
+import os
 import signal
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
+from typing import Any, Final
 
 from snnc.backends.runtime.engine import Array, Engine
 from snnc.backends.runtime.errors import ResumeError
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.runtime.weights import read_weight_file
 from snnc.backends.training import loop as training
-from snnc.backends.training.checkpoint import Checkpoints, Position, TrainingRecipe, check_same, digest_of_labels, position_in
-from snnc.backends.training.keeping import Keeper, KeptIn
+from snnc.backends.training.checkpoint import Checkpoints, Position, TrainingRecipe, check_same, digest_of_labels, position_in, set_entries
+from snnc.backends.training.progress import ProgressFile, ProgressGuard
 from snnc.backends.training.ranks import leads
-from snnc.backends.training.stopping import stoppable
 from snnc.backends.training.updates import Updates
-from snnc.backends.training.weight_entries import set_entries
 from snnc.compiler.ir.step_program import StepProgram
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NOTICE: Final = b"stopping after this batch; a second signal stops immediately.\n"
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Posit
     entries, metadata = read_weight_file(path)
     found = position_in(path, entries, metadata)
     if found is None:
-        raise ResumeError(f"{path} holds weights, but not where a training stands; train on from them without resume.")
+        raise ResumeError(f"{path} holds weights, but no position of a training; continue from the weights without resume.")
     check_same(found, start.recipe, path)
     set_entries(program, engine, entries, strict=True, optimizer=True)
     return replace(found, until=start.until)
@@ -78,41 +84,41 @@ class _Watch:
     ----------
     call, begin
         The training, and its starting position.
-    keeper
+    guard
         Saves the progress.
     stop
         Whether training must stop after this batch.
     """
 
-    def __init__(self, call: FitArguments, begin: Position, keeper: Keeper, stop: Callable[[], bool]) -> None:
+    def __init__(self, call: FitArguments, begin: Position, guard: ProgressGuard, stop: Callable[[], bool]) -> None:
         self.call = call
         self.begin = begin
-        self.keeper = keeper
+        self.guard = guard
         self.stop = stop
 
     def after_batch(self, epoch: int, losses: Sequence[float]) -> bool:
         """See :class:`~snnc.backends.training.loop.Watch`."""
         if not math.isfinite(losses[-1]):
-            self.keeper.check_loss(replace(self.begin, epoch=epoch, batch=len(losses)), losses[-1])
+            self.guard.check_loss(replace(self.begin, epoch=epoch, batch=len(losses)), losses[-1])
         if self.call.callback is not None:
             first, epochs = self.call.schedule.first_epoch, self.call.schedule.epochs
             self.call.callback(TrainingProgress(epoch - first, epochs, len(losses) - 1, self.begin.batches, losses[-1]))
-        if self.keeper.due and len(losses) < self.begin.batches:
-            self._keep(epoch, losses)
+        if self.guard.due and len(losses) < self.begin.batches:
+            self._save(epoch, losses)
         return self.stop()
 
     def stopped(self, epoch: int, losses: Sequence[float]) -> None:
         """See :class:`~snnc.backends.training.loop.Watch`."""
-        self._keep(epoch, losses)
+        self._save(epoch, losses)
 
     def after_epoch(self, epoch: Epoch) -> None:
         """See :class:`~snnc.backends.training.loop.Watch`."""
-        self._keep(epoch.number + 1, ())
+        self._save(epoch.number + 1, ())
         if self.call.on_epoch is not None:
             self.call.on_epoch(epoch)
 
-    def _keep(self, epoch: int, losses: Sequence[float]) -> None:
-        self.keeper.keep(replace(self.begin, epoch=epoch, batch=len(losses), losses=tuple(losses)))
+    def _save(self, epoch: int, losses: Sequence[float]) -> None:
+        self.guard.save(replace(self.begin, epoch=epoch, batch=len(losses), losses=tuple(losses)))
 
 
 def fit(call: FitArguments, begin: Position, program: StepProgram, engine: Engine, updates: Updates) -> History:
@@ -127,17 +133,61 @@ def fit(call: FitArguments, begin: Position, program: StepProgram, engine: Engin
     """
     assert program.optimizer is not None, "checked by the caller"
     rate = training.learning_rate(program.optimizer, call.learning_rate)
-    wanted = call.checkpoints
-    file = None if wanted is None or not leads() else KeptIn(Path(wanted.path), wanted.seconds)
-    keeper = Keeper(engine, program, file)
-    with stoppable(wanted is not None) as stop:
-        updates.asked = lambda: stop.asked is not None
-        keeper.keep(begin)
+    saved = call.checkpoints
+    file = None if saved is None or not leads() else ProgressFile(Path(saved.path), saved.seconds)
+    guard = ProgressGuard(engine, program, file)
+    with stoppable(saved is not None) as stop:
+        updates.stop_requested = lambda: stop.requested is not None
+        guard.save(begin)
 
         def step(chosen: Array, epoch: int, following: Array | None) -> float:
             return updates.make(chosen, following, rate(epoch))
 
-        history = training.train(call.schedule, call.samples, begin, step, _Watch(call, begin, keeper, lambda: updates.stopping))
-        if updates.stopping and stop.asked is None:
-            stop.asked = signal.SIGTERM  # another process of those that train together was asked
+        history = training.train(call.schedule, call.samples, begin, step, _Watch(call, begin, guard, lambda: updates.stopping))
+        if updates.stopping and stop.requested is None:
+            stop.requested = signal.SIGTERM  # another process of this training received a signal
     return history
+
+
+class Stop:
+    """A request to stop, if any.
+
+    Attributes
+    ----------
+    requested
+        The signal; None: no request.
+    """
+
+    def __init__(self) -> None:
+        self.requested: int | None = None
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Record the first signal; stop at once on the second one."""
+        if self.requested is not None:
+            raise KeyboardInterrupt
+        self.requested = number
+        os.write(2, _NOTICE)
+
+
+@contextmanager
+def stoppable(enabled: bool) -> Iterator[Stop]:
+    """Record signals while the block runs; after it has ended normally, let the recorded one have its usual effect.
+
+    Nothing is recorded unless `enabled`, nor outside the main thread, where Python receives no signals. An ignored signal
+    stays ignored.
+    """
+    stop = Stop()
+    if not enabled or threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
+    for number in before:
+        signal.signal(number, stop.on_signal)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if stop.requested is not None:
+        signal.raise_signal(stop.requested)

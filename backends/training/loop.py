@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from snnc.backends.runtime.engine import Array, Engine
 from snnc.backends.runtime.errors import BatchSizeError, TrainingOptionError
 from snnc.backends.runtime.history import Epoch, History
-from snnc.backends.runtime.whole_numbers import check_whole
 from snnc.backends.training.checkpoint import Position
 from snnc.compiler.ir.arrays.randomness import Stream
 from snnc.compiler.losses.optimizers import Optimizer
@@ -34,7 +33,7 @@ class BatchSchedule:
 
     def __post_init__(self) -> None:
         check_epochs(self.epochs, self.first_epoch)
-        check_whole("seed", self.seed, 0)
+        check_count("seed", self.seed, 0)
 
 
 def check_epochs(epochs: int, first_epoch: int) -> None:
@@ -45,8 +44,8 @@ def check_epochs(epochs: int, first_epoch: int) -> None:
     TrainingOptionError
         They are not whole numbers, or too small.
     """
-    check_whole("first_epoch", first_epoch, 0)
-    check_whole("epochs", epochs, 1)
+    check_count("first_epoch", first_epoch, 0)
+    check_count("epochs", epochs, 1)
 
 
 def batch_size(engine: Engine, count: int, wanted: int | None) -> int:
@@ -58,11 +57,11 @@ def batch_size(engine: Engine, count: int, wanted: int | None) -> int:
         The engine needs another number, or there are fewer samples.
     """
     if wanted is not None:
-        check_whole("batch", wanted, 1)
+        check_count("batch", wanted, 1)
     if engine.batch is None:
         return min(count, wanted or 64)
     if wanted not in (None, engine.batch):
-        raise BatchSizeError(f"batch is {wanted}, but the network was compiled for {engine.batch}; leave it out or compile again.")
+        raise BatchSizeError(f"batch is {wanted}, but the network was compiled for {engine.batch}; leave it out, or compile again.")
     if count < engine.batch:
         raise BatchSizeError(f"{count} samples do not fill one batch of {engine.batch}; give more, or compile for a smaller batch.")
     return engine.batch
@@ -75,7 +74,7 @@ def learning_rate(optimizer: Optimizer, wanted: float | Callable[[int], float] |
         given: Any = wanted(epoch) if callable(wanted) else optimizer.lr if wanted is None else wanted
         value = float(given) if not isinstance(given, bool) and isinstance(given, Real) else math.nan
         if not (math.isfinite(value) and value >= 0):
-            raise TrainingOptionError(f"the learning rate of epoch {epoch} is {given!r}; it is a number of 0 or more.")
+            raise TrainingOptionError(f"the learning rate of epoch {epoch} is {given!r}; it must be a number of 0 or more.")
         return value
 
     return rate
@@ -139,3 +138,15 @@ def _batches(plan: BatchSchedule, count: int, parts: Sequence[slice], begin: Pos
     for epoch in range(begin.epoch, begin.until):
         order = generator.permutation(count) if plan.shuffle else np.arange(count)
         yield from (order[part] for part in parts[begin.batch if epoch == begin.epoch else 0 :])
+
+
+def check_count(name: str, value: object, least: int) -> None:
+    """Refuse a count that is not a whole number of `least` or more.
+
+    Raises
+    ------
+    TrainingOptionError
+        It is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise TrainingOptionError(f"{name} is {value!r}; it must be a whole number of {least} or more.")

@@ -25,7 +25,7 @@ def optimizer_by_label(program: StepProgram, engine: Engine) -> dict[str, Array]
     Raises
     ------
     OptimizerValuesError
-        There is no optimiser, or the backend does not expose it.
+        The program has no optimiser, or the backend does not expose it.
     """
     return entries_of(program, _resumable(program, engine).get_optimizer())
 
@@ -65,7 +65,7 @@ def checked(program: StepProgram, entries: Mapping[str, object]) -> OptimizerVal
         parts = [f"{what} {', '.join(names)}" for what, names in (("missing:", missing), ("unexpected:", unexpected)) if names]
         optimizer = program.optimizer.name if program.optimizer else "none"
         raise OptimizerValuesError(
-            f"the optimiser's values are not of {program.name!r} trained by {optimizer}; {'; '.join(parts)}. "
+            f"the optimiser's values do not belong to {program.name!r} trained by {optimizer}; {'; '.join(parts)}. "
             "Compile with the optimiser that they come from, or give optimizer=False to load the weights alone."
         )
     found: dict[str, dict[str, Array]] = {moment: {} for moment in moments(program.optimizer)}
@@ -87,7 +87,7 @@ def _updates(count: Array) -> int:
 
 def _resumable(program: StepProgram, engine: Engine) -> ResumableEngine:
     if program.optimizer is None:
-        raise OptimizerValuesError(f"{program.name!r} was compiled without an optimizer; there is nothing of it to keep.")
+        raise OptimizerValuesError(f"{program.name!r} was compiled without an optimizer; it has no optimiser state to save.")
     if not isinstance(engine, ResumableEngine):
-        raise OptimizerValuesError("this target does not show its optimiser; give optimizer=False for the weights alone.")
+        raise OptimizerValuesError("this target does not expose its optimiser state; give optimizer=False for the weights alone.")
     return engine

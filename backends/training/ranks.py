@@ -42,7 +42,7 @@ class Ranks:
         self.size: int = self._group.get_world_size()
         self._place = _place(self._group.get_backend_config(), engine.device)
         self._flat = self._torch.zeros(engine.gradient_elements + 2, dtype=self._torch.float32, device=self._place)
-        """All gradients one after the other, the loss, and how many processes are to stop."""
+        """All gradients, the loss, and the number of processes that must stop."""
         self._wait()
 
     def share(self, samples: Array) -> Array:
@@ -70,7 +70,7 @@ class Ranks:
         settings = "the number of epochs, the batch, the seed, the parts of an update, the samples' shape or the checkpoint"
         self._compare(settings, repr(schedule).encode())
         self._compare("the labels (each is given all samples, and takes its share of every batch)", _bytes(labels.astype(np.int64)))
-        self._take_over()
+        self._accept_leader()
 
     def update(self, loss: float, some: bool, learning_rate: float, stop: bool) -> tuple[float, bool]:
         """Sum the gradients and the losses of all processes, make the update; return the loss, and whether any process must stop.
@@ -119,7 +119,7 @@ class Ranks:
             self._group.all_reduce(self._flat)
         self._wait()
 
-    def _take_over(self) -> None:
+    def _accept_leader(self) -> None:
         """Set the parameters and the optimiser's state to those of rank 0."""
         self.engine.set_parameters(self._of_first(self.engine.get_parameters()))
         kept = self.engine.get_optimizer()
@@ -149,7 +149,7 @@ class Ranks:
         if others:
             raise RanksDifferError(
                 f"of {self.size} processes that train together, rank {', '.join(map(str, others))} and rank 0 differ in {what}. Give all "
-                f"the same, {_HELP}."
+                f"processes the same, {_HELP}."
             )
 
     @contextmanager
@@ -190,11 +190,11 @@ def ranks_for(engine: Engine, batch: int) -> Ranks | None:
         return None
     if engine.batch is not None or not isinstance(engine, SharingEngine):
         raise UnsharedTargetError(
-            f"{size} processes were started to train together, and only the targets 'cpu' and 'cuda' sum gradients over processes. Take "
+            f"{size} processes were started to train together, and only the targets 'cpu' and 'cuda' sum gradients over processes. Use "
             f"one of these, {_HELP}."
         )
     if batch < size:
-        raise ShareError(f"a batch of {batch} samples cannot be shared by {size} processes; take a larger batch or fewer processes.")
+        raise ShareError(f"a batch of {batch} samples cannot be shared by {size} processes; use a larger batch or fewer processes.")
     return Ranks(engine)
 
 
@@ -232,7 +232,7 @@ def _joined(device: int | None) -> tuple[Any, Any]:
             f"pip install torch (or snnc[torch]), {_HELP}."
         ) from None
     if not distributed.is_available():
-        raise RanksGroupError(f"this PyTorch ({torch.__version__}) is built without torch.distributed; install another, {_HELP}.")
+        raise RanksGroupError(f"this PyTorch ({torch.__version__}) has no torch.distributed; install another build, {_HELP}.")
     if device is not None and torch.cuda.is_available():
         torch.cuda.set_device(device)
     if not distributed.is_initialized():
@@ -268,7 +268,7 @@ def _place(backends: str, device: int | None) -> str:
     if "cpu" in known:
         return "cpu"
     raise RanksGroupError(
-        f"torch's process group sends {backends}, and gradients of this session lie in the processor's memory; make it with "
+        f"torch's process group sends {backends}, and gradients of this session are in the processor's memory; make it with "
         f"init_process_group('cpu:gloo,cuda:nccl'), leave it to snnc, {_HELP}."
     )
 

@@ -14,8 +14,8 @@ from snnc.backends.runtime.errors import BatchesError, BatchSizeError, LabelsMis
 from snnc.backends.runtime.events import Events
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.training.checkpoint import Position, TrainingRecipe
-from snnc.backends.training.keeping import Keeper
 from snnc.backends.training.loop import check_epochs
+from snnc.backends.training.progress import ProgressGuard
 from snnc.backends.training.ranks import ranks_for
 from snnc.backends.training.updates import Updates
 
@@ -71,16 +71,16 @@ def fit_batches(session: BackendSession, batches: Iterable[Any], options: Stream
     check_epochs(options.epochs, options.first_epoch)
     if isinstance(batches, Iterator) and options.epochs > 1:
         raise BatchesError(
-            f"epochs is {options.epochs}, and a {type(batches).__name__} gives its batches once; give what can be gone through again, such "
-            "as a DataLoader or a list, or call fit with epochs=1 and a new iterator for each epoch."
+            f"epochs is {options.epochs}, and a {type(batches).__name__} yields its batches once; give an iterable that can be repeated, "
+            "such as a DataLoader or a list, or call fit with epochs=1 and a new iterator for each epoch."
         )
     history = History()
-    keeper = Keeper(session.engine, session.program, None)
-    keeper.keep(options.position(0))
+    guard = ProgressGuard(session.engine, session.program, None)
+    guard.save(options.position(0))
     for epoch in range(options.epochs):
         began = time.perf_counter()
-        losses, sizes, history.dropped = _epoch(session, batches, epoch, options, keeper)
-        keeper.keep(options.position(epoch + 1))
+        losses, sizes, history.dropped = _epoch(session, batches, epoch, options, guard)
+        guard.save(options.position(epoch + 1))
         number, until = options.first_epoch + epoch, options.first_epoch + options.epochs
         done = Epoch(number, until, float(np.average(losses, weights=sizes)), time.perf_counter() - began)
         history.batch_losses.append(losses)
@@ -92,7 +92,7 @@ def fit_batches(session: BackendSession, batches: Iterable[Any], options: Stream
 
 
 def _epoch(
-    session: BackendSession, batches: Iterable[Any], epoch: int, options: StreamOptions, keeper: Keeper
+    session: BackendSession, batches: Iterable[Any], epoch: int, options: StreamOptions, guard: ProgressGuard
 ) -> tuple[list[float], list[int], int]:
     """Return the losses and sizes of all batches, and the number of skipped samples."""
     known = len(batches) if isinstance(batches, Sized) else 0
@@ -106,7 +106,7 @@ def _epoch(
             continue
         losses.append(_update(session, batch, options.rate(options.first_epoch + epoch), options.accumulate))
         sizes.append(size)
-        keeper.check_loss(options.position(epoch, number + 1, known), losses[-1])
+        guard.check_loss(options.position(epoch, number + 1, known), losses[-1])
         if options.callback is not None:
             options.callback(TrainingProgress(epoch, options.epochs, number, max(known, number + 1), losses[-1]))
     if not losses:
@@ -128,8 +128,8 @@ def _left_out(session: BackendSession, number: int, dropped: int, size: int) -> 
 def _nothing(batches: object, epoch: int, dropped: int, size: int | None) -> str:
     if dropped:
         return f"the only batch has {dropped} samples, and the network was compiled for {size}; compile for a smaller batch."
-    again = "" if epoch == 0 else ", after it gave some in the epoch before: it cannot be gone through again"
-    return f"the {type(batches).__name__} gave no batch in epoch {epoch}{again}. It is empty, or an iterator that was used up."
+    again = "" if epoch == 0 else ", but gave some in the epoch before: it cannot be repeated"
+    return f"the {type(batches).__name__} gave no batch in epoch {epoch}{again}. It is empty, or an exhausted iterator."
 
 
 def _checked(session: BackendSession, batches: Iterable[Any]) -> Iterator[_Batch]:
@@ -165,14 +165,14 @@ def check_stream(session: BackendSession, x: object, y: object, batch: int | Non
             f"y is given, and a {type(x).__name__} gives batches, pairs (x, y), that hold their labels; leave y out, or give x as an array."
         )
     if batch is not None:
-        raise TrainingOptionError(f"batch is {batch}, and x gives batches of its own; leave batch out, or set it where they are made.")
+        raise TrainingOptionError(f"batch is {batch}, and x yields batches already; leave batch out, or set it where the batches are made.")
     if checkpoints is not None:
         raise TrainingOptionError(
-            "checkpoints keep a position among arrays, to which batches cannot return; leave checkpoints out, and save the session after "
+            "checkpoints need a position in arrays, and a stream of batches has none; leave checkpoints out, and save the session after "
             "each epoch: on_epoch=lambda epoch: session.save(path, optimizer=True)."
         )
     if distributed and ranks_for(session.engine, 1) is not None:
         raise UnsharedTargetError(
-            "several processes train together on arrays, of which each runs its share; give arrays, or snnc.torch.Module to "
+            "processes that train together share arrays; give arrays, or pass snnc.torch.Module to "
             "DistributedDataParallel, or distributed=False to train each process by itself."
         )

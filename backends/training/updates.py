@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from snnc.backends.runtime.engine import Array, Engine, GatheringEngine, takes_ahead
+from snnc.backends.runtime.engine import Array, Engine, GatheringEngine, accepts_next
 from snnc.backends.runtime.errors import TrainingOptionError
-from snnc.backends.runtime.whole_numbers import check_whole
+from snnc.backends.training.loop import check_count
 from snnc.backends.training.ranks import Ranks
 
 Batch: TypeAlias = tuple[dict[str, Array], Array]
@@ -17,7 +17,7 @@ Batch: TypeAlias = tuple[dict[str, Array], Array]
 
 
 class Updates:
-    """Makes updates one after the other.
+    """Makes the updates of a training in sequence.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Updates:
     Raises
     ------
     TrainingOptionError
-        There is no such number of parts, or the engine cannot wait with an update.
+        The number of parts is invalid, or the engine cannot delay an update.
     """
 
     def __init__(self, engine: Engine, batch_of: Callable[[Array], Batch], *, accumulate: int = 1, ranks: Ranks | None = None) -> None:
@@ -41,8 +41,8 @@ class Updates:
         self.batch_of = batch_of
         self.accumulate = accumulate
         self.ranks = ranks
-        self.asked: Callable[[], bool] = lambda: False
-        """Whether this process is to stop."""
+        self.stop_requested: Callable[[], bool] = lambda: False
+        """Whether this process must stop."""
         self._agreed = False
         """Whether the processes that train together are to stop."""
         self._gathering = gathering(engine, accumulate)
@@ -55,7 +55,7 @@ class Updates:
             mine = self.ranks.share(chosen)
             batches = self._batches(mine, None if following is None else self.ranks.share(following))
             loss = self.ranks.engine.gather_parts(batches, len(chosen))
-            loss, self._agreed = self.ranks.update(loss, len(mine) > 0, learning_rate, self.asked())
+            loss, self._agreed = self.ranks.update(loss, len(mine) > 0, learning_rate, self.stop_requested())
             return loss
         batches = self._batches(chosen, following)
         if self._gathering is not None:
@@ -65,7 +65,7 @@ class Updates:
     @property
     def stopping(self) -> bool:
         """Whether training must stop after the last update; all processes that train together agree."""
-        return self.asked() if self.ranks is None else self._agreed
+        return self.stop_requested() if self.ranks is None else self._agreed
 
     def _batches(self, chosen: Array, following: Array | None) -> Iterator[Batch]:
         """Yield the samples `chosen` in the order of execution: in parts, or at once, offering the following ones to the engine."""
@@ -73,7 +73,7 @@ class Updates:
             yield from map(self.batch_of, np.array_split(chosen, min(self.accumulate, len(chosen))) if len(chosen) else ())
         elif len(chosen):
             now = self._ahead.pop() if self._ahead else self.batch_of(chosen)
-            if following is not None and len(following) and takes_ahead(self.engine):
+            if following is not None and len(following) and accepts_next(self.engine):
                 self._ahead.append(self.batch_of(following))
                 self.engine.offer(*self._ahead[0])
             yield now
@@ -87,12 +87,12 @@ def gathering(engine: Engine, accumulate: int) -> GatheringEngine | None:
     TrainingOptionError
         It cannot, or the number of parts is invalid.
     """
-    check_whole("accumulate", accumulate, 1)
+    check_count("accumulate", accumulate, 1)
     if accumulate == 1:
         return None
     if engine.batch is not None or not isinstance(engine, GatheringEngine):
         raise TrainingOptionError(
             f"accumulate is {accumulate}, but this target changes parameters after each step; the targets 'cpu', 'cuda' and 'reference' "
-            "can wait."
+            "support it."
         )
     return engine

@@ -11,7 +11,8 @@ Kind = Literal["back", "rows16", "forward16", "backward16"]
 
 HALVES: Final[dict[Precision, str | None]] = {"float32": None, "bfloat16": "BFloat16", "float16": "Float16"}
 """C++ type of the 16-bit numbers of a precision."""
-_LANES: Final = 32
+LANES: Final = 32
+"""Lanes of a warp (``device.hpp``)."""
 _DEPTH: Final = 16
 """Fragments are padded to whole ones: rows to a warp's neurons, their depth to that of a product (``tensor_cores.hpp``)."""
 
@@ -48,7 +49,7 @@ class WeightCopy:
         if self.kind == "rows16":
             return -(-self.inputs * self.outputs // 2)
         rows, depth = (self.outputs, self.inputs) if self.kind == "forward16" else (self.inputs, self.outputs)
-        return -(-rows // _LANES) * _LANES * -(-depth // _DEPTH) * _DEPTH // 2
+        return -(-rows // LANES) * LANES * -(-depth // _DEPTH) * _DEPTH // 2
 
     @property
     def bytes(self) -> int:

@@ -1,22 +1,32 @@
-"""Kernels of populations as the body of a lane: one neuron of one sample, forward and backward."""
+"""Equations of populations as the body of a lane: one neuron of one sample, forward and backward."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from snnc.backends.codegen.assignments import needed, reads
 from snnc.backends.codegen.printing import c_assignments
+from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
 
 
-def forward_lines(program: StepProgram, info: PopulationInfo, op: NeuronStep, past: Mapping[str, str]) -> list[str]:
+@dataclass(frozen=True)
+class Body:
+    """Statements of every lane, and those of lanes that have a neuron."""
+
+    lines: tuple[str, ...]
+    stores: tuple[Statement, ...]
+
+
+def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, past: Mapping[str, str]) -> Body:
     """Statements of a step of ``info``: currents are the sums of its ports, states and outputs are stored.
 
     Parameters
     ----------
     program, info, op
-        What is written.
+        The population's step.
     past
         States to the buffers of 16 bits a number that keep them for the backward pass, and saved values to themselves where they are
         kept so.
@@ -24,46 +34,37 @@ def forward_lines(program: StepProgram, info: PopulationInfo, op: NeuronStep, pa
     kernel = info.kernel
     results = [*kernel.states, *kernel.outputs, *kernel.saved]
     body = needed(kernel.forward, results)
-    wanted = reads(body, results) | {f"{s}_prev" for s, buffer in zip(kernel.states, op.states, strict=True) if buffer in past}
+    used = reads(body, results) | {f"{s}_prev" for s, buffer in zip(kernel.states, op.states, strict=True) if buffer in past}
     places = {name: f"item.sum({port}, s)" for port, name in enumerate(kernel.inputs)}
     places |= {f"{s}_prev": f"net.{buffer}.row(t - 1, b)[n]" for s, buffer in zip(kernel.states, op.states, strict=True)}
-    lines = [*_loads(places, wanted), *_parameters(program, kernel.parameters, op.parameters, wanted), *c_assignments(body)]
-    stores = [_store(buffer, s) for s, buffer in zip(kernel.states, op.states, strict=True)]
+    lines = [*_loads(places, used), *_parameters(program, kernel.parameters, op.parameters, used), *c_assignments(body)]
+    stores: list[Statement] = [_store(buffer, s) for s, buffer in zip(kernel.states, op.states, strict=True)]
     for s, buffer in zip(kernel.states, op.states, strict=True):
         if buffer in past:
-            stores += [f"if (t == 0) {_put(past[buffer], f'{s}_prev', '-1')}", _put(past[buffer], s)]
+            stores += [Guarded("t == 0", _put(past[buffer], f"{s}_prev", "-1")), _put(past[buffer], s)]
     stores += [_put(buffer, k) if buffer in past else _store(buffer, k) for k, buffer in zip(kernel.saved, op.saved, strict=True)]
     for name, buffer in zip(kernel.outputs, op.outputs, strict=True):
         if program.buffers[buffer].kind == "spikes":
             lines.append(f"net.{buffer}.store(t, b, item.neuron, item.lane, item.live && {name} != 0.0f);")
         else:
             stores.append(_store(buffer, name))
-    return [*lines, *_stored(stores)]
+    return Body(tuple(lines), tuple(stores))
 
 
-def backward_lines(
-    program: StepProgram,
-    info: PopulationInfo,
-    op: NeuronAdjoint,
-    past: Mapping[str, str],
-    short: Collection[str],
-    sums: Callable[[str], str],
-) -> list[str]:
-    """Statements of the adjoint of a step: adjoints of outputs are the sums of their ports; gradients of parameters add to `sums`.
+def backward_body(program: StepProgram, info: PopulationInfo, op: NeuronAdjoint, past: Mapping[str, str], rounded: Collection[str]) -> Body:
+    """Statements of the adjoint of a step: adjoints of outputs are the sums of their ports; gradients of parameters are summed over time.
 
     Parameters
     ----------
     program, info, op, past
-        As for :func:`forward_lines`.
-    short
-        Currents whose deltas are kept in 16 bits.
-    sums
-        Gradient to the buffer of its sums over time.
+        As for :func:`forward_body`.
+    rounded
+        Currents whose deltas are stored in 16 bits.
     """
     kernel = info.kernel
     results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
     body = needed(kernel.backward, results)
-    wanted = reads(body, results)
+    used = reads(body, results)
     states = dict(zip(kernel.states, op.states, strict=True))
     places: dict[str, str] = {}
     for s in kernel.history:
@@ -72,12 +73,12 @@ def backward_lines(
     places |= {k: f"net.{buffer}.values(t, b)[n]" for k, buffer in zip(kernel.saved, op.saved, strict=True)}
     places |= {f"d_{o}": f"item.sum({port}, s)" for port, o in enumerate(kernel.outputs)}
     places |= {f"d_{s}": f"net.d_{buffer}.row(0, b)[n]" for s, buffer in states.items()}
-    lines = [*_loads(places, wanted), *_parameters(program, kernel.parameters, op.parameters, wanted), *c_assignments(body)]
+    lines = [*_loads(places, used), *_parameters(program, kernel.parameters, op.parameters, used), *c_assignments(body)]
     stores = [f"net.d_{buffer}.row(0, b)[n] = d_{s}_prev;" for s, buffer in states.items()]
     for i, buffer in zip(kernel.inputs, op.currents, strict=True):
-        stores.append((_put if buffer in short else _store)(f"d_{buffer}", f"d_{i}"))
-    stores += [f"net.{sums(gradient)}.row(0, b)[n] += d_{a};" for a, gradient in zip(kernel.learnable, op.gradients, strict=True)]
-    return [*lines, *_stored(stores)]
+        stores.append((_put if buffer in rounded else _store)(f"d_{buffer}", f"d_{i}"))
+    stores += [f"net.{gradient}_sums.row(0, b)[n] += d_{a};" for a, gradient in zip(kernel.learnable, op.gradients, strict=True)]
+    return Body(tuple(lines), tuple(stores))
 
 
 def _store(buffer: str, value: str) -> str:
@@ -88,14 +89,10 @@ def _put(buffer: str, value: str, step: str = "t") -> str:
     return f"net.{buffer}.put({step}, b, n, {value});"
 
 
-def _stored(stores: list[str]) -> list[str]:
-    return ["if (item.live) {", *(f"  {line}" for line in stores), "}"] if stores else []
+def _loads(places: Mapping[str, str], used: set[str]) -> list[str]:
+    return [f"const float {name} = {place};" for name, place in places.items() if name in used]
 
 
-def _loads(places: Mapping[str, str], wanted: set[str]) -> list[str]:
-    return [f"const float {name} = {place};" for name, place in places.items() if name in wanted]
-
-
-def _parameters(program: StepProgram, names: tuple[str, ...], buffers: tuple[str, ...], wanted: set[str]) -> list[str]:
+def _parameters(program: StepProgram, names: tuple[str, ...], buffers: tuple[str, ...], used: set[str]) -> list[str]:
     index = {a: "0" if program.buffers[b].shape == () else "n" for a, b in zip(names, buffers, strict=True)}
-    return [f"const float {a} = net.{b}[{index[a]}];" for a, b in zip(names, buffers, strict=True) if a in wanted]
+    return [f"const float {a} = net.{b}[{index[a]}];" for a, b in zip(names, buffers, strict=True) if a in used]

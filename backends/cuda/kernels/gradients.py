@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from snnc.backends.cuda.kernels.steps import Steps, windows_expression
-from snnc.backends.cuda.schedule.whole import Whole
-from snnc.compiler.ir.arrays.windows import Windows
+from snnc.backends.cuda.kernels.copies import LANES
+from snnc.backends.cuda.kernels.steps import Steps
+from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
 from snnc.compiler.ir.step_operations import (
     BiasGradient,
     BufferValue,
+    Convolve,
     ConvolveBiasGradient,
     ConvolveWeightGradient,
     NeuronAdjoint,
@@ -21,8 +22,6 @@ from snnc.compiler.ir.step_operations import (
     SparseWeightGradient,
 )
 
-LANES = 32
-
 
 @dataclass
 class Gradients:
@@ -30,7 +29,7 @@ class Gradients:
 
     Attributes
     ----------
-    whole
+    sequence_calls
         Network-independent calls.
     calls
         Statements of the host.
@@ -43,7 +42,7 @@ class Gradients:
     """
 
     steps: Steps
-    whole: Whole
+    sequence_calls: SequenceCalls
     calls: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     layout: list[str] = field(default_factory=list)
@@ -52,7 +51,7 @@ class Gradients:
     def add_all(self) -> None:
         """Add the statements of every operation of the backward pass."""
         for op in self.steps.program.backward:
-            made = self.whole.gradient(op)
+            made = self.sequence_calls.gradient(op)
             if made is not None:
                 self.calls.append(made[0])
                 self.layout.append(made[1])
@@ -70,11 +69,10 @@ class Gradients:
                     self._neurons(op)
 
     def _convolution(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> None:
-        arrival = self.steps.arrival(op.connection)
-        windows, groups, weight = (getattr(arrival, name) for name in ("windows", "groups", "weight"))
-        assert isinstance(windows, Windows)
-        shape = self.steps.program.buffers[weight].shape
-        expression = windows_expression(windows, groups, shape[0])
+        forward = self.steps.connections.operation(op.connection)
+        assert isinstance(forward, Convolve)
+        shape = self.steps.program.buffers[forward.weight].shape
+        expression = self.steps.connections.windows(forward)
         if isinstance(op, ConvolveBiasGradient):
             self._slice(op.gradient, shape[0])
             self.lines.append(f"window_bias_gradient({expression}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp);")
@@ -85,7 +83,7 @@ class Gradients:
 
     def _wired(self, op: SparseWeightGradient | OneToOneWeightGradient | RescaleWeightGradient | RescaleBiasGradient) -> None:
         numbers = max(1, self._size(op.gradient))
-        table, few = self.steps.by_parameter(op)
+        table, few = self.steps.connections.by_parameter(op)
         source, lead = ("Ones()", "0") if isinstance(op, RescaleBiasGradient) else (f"net.{op.source.buffer}", self._lead(op.source))
         self._slice(op.gradient, -(-numbers // LANES) if few else numbers)
         given = f"{table}, {source}, {lead}, net.d_{op.target}.matrix(), rows, {_slices(op.gradient)}, warp"
@@ -95,9 +93,9 @@ class Gradients:
         for gradient in op.gradients:
             size = self._size(op.currents[0] if op.currents else op.states[0])
             self.sums[f"{gradient}_sums"] = size
-            whole = self.steps.program.buffers[gradient].shape == ()
-            summed = f"whole_sum(net.{gradient}_sums.data" if whole else f"column_sums(net.{gradient}_sums.matrix()"
-            self._slice(gradient, 1 if whole else -(-size // LANES), "batch")
+            scalar = self.steps.program.buffers[gradient].shape == ()
+            summed = f"whole_sum(net.{gradient}_sums.data" if scalar else f"column_sums(net.{gradient}_sums.matrix()"
+            self._slice(gradient, 1 if scalar else -(-size // LANES), "batch")
             self.lines.append(f"{summed}, {size}, run.batch, {_slices(gradient)}.whole(), warp);")
 
     def _slice(self, gradient: str, items: int, rows: str = "rows") -> None:
@@ -108,7 +106,7 @@ class Gradients:
         return self.steps.storage.size(buffer)
 
     def _past(self, buffer: str) -> int:
-        return self.steps.storage.kept(buffer).past
+        return self.steps.storage.stored(buffer).past
 
     def _lead(self, source: BufferValue) -> str:
         before = self._past(source.buffer) - source.delay

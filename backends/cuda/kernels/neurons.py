@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from snnc.backends.codegen.assignments import needed, reads
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.printing import c_assignments
+from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
 
@@ -46,8 +47,8 @@ class NeuronStruct:
     """Declarations of the held values."""
     begin: tuple[str, ...]
     read: tuple[str, ...]
-    step: tuple[str, ...]
-    end: tuple[str, ...]
+    step: tuple[Statement, ...]
+    end: tuple[Statement, ...]
     words: tuple[tuple[int, str], ...] = ()
     """Outputs that are spikes, by their place, and their buffers."""
 
@@ -63,10 +64,10 @@ class _Parts:
     members: list[str] = field(default_factory=list)
     begin: list[str] = field(default_factory=list)
     read: list[str] = field(default_factory=list)
-    step: list[str] = field(default_factory=list)
-    end: list[str] = field(default_factory=list)
+    step: list[Statement] = field(default_factory=list)
+    end: list[Statement] = field(default_factory=list)
 
-    def hold(self, name: str, first: str) -> None:
+    def declare(self, name: str, first: str) -> None:
         """Keep a number through time that begins with an expression."""
         self.members.append(f"float {name};")
         self.begin.append(f"{name} = {first};")
@@ -79,32 +80,32 @@ class _Parts:
             self.begin.append(f"{offset} = b * {'((SIZE + 1) / 2 * 2)' if short else 'SIZE'} + n;")
         return f"net.{buffer}.at({step}, {offset})"
 
-    def give(self, name: str, expression: str) -> None:
+    def read_each_step(self, name: str, expression: str) -> None:
         """Read a number at every step."""
         self.given.append(name)
         self.read.append(f"found.{name} = {expression};")
 
-    def sums(self, names: Sequence[str], sums: Sequence[Sum], wanted: Collection[str]) -> None:
-        """Define the sums of ports: what comes from outside, and what the recurrence adds."""
+    def sums(self, names: Sequence[str], sums: Sequence[Sum], used: Collection[str]) -> None:
+        """Define the sums of ports: inputs from outside, and those of the recurrence."""
         for port, (name, outside) in enumerate(zip(names, sums, strict=True)):
-            if name not in wanted:
+            if name not in used:
                 continue
             terms = [f"more[{port}]"]
             if outside.constant is not None:
-                self.hold(f"start{port}", outside.constant)
+                self.declare(f"start{port}", outside.constant)
                 terms.insert(0, f"start{port}")
             if outside.buffer is not None:
                 value = self.at(outside.buffer, f"t + {outside.delay}" if outside.delay else "t")
-                self.give(f"sum{port}", f"t + {outside.delay} < net.left ? {value} : 0.0f" if outside.delay else value)
+                self.read_each_step(f"sum{port}", f"t + {outside.delay} < net.left ? {value} : 0.0f" if outside.delay else value)
                 terms.insert(0, f"given.sum{port}")
             self.step.append(f"const float {name} = {' + '.join(terms)};")
 
-    def parameters(self, program: StepProgram, names: Sequence[str], buffers: Sequence[str], wanted: Collection[str]) -> None:
+    def parameters(self, program: StepProgram, names: Sequence[str], buffers: Sequence[str], used: Collection[str]) -> None:
         for name, buffer in zip(names, buffers, strict=True):
-            if name in wanted:
-                self.hold(name, f"net.{buffer}[{'0' if program.buffers[buffer].shape == () else 'n'}]")
+            if name in used:
+                self.declare(name, f"net.{buffer}[{'0' if program.buffers[buffer].shape == () else 'n'}]")
 
-    def made(
+    def struct(
         self, name: str, info: PopulationInfo, size: int, ports: int, outputs: int, words: Sequence[tuple[int, str]] = ()
     ) -> NeuronStruct:
         comment = f"Population {comment_text(info.label)}: {comment_text(info.model.name)}"
@@ -132,7 +133,7 @@ def forward_struct(
     Parameters
     ----------
     program, info, op
-        What is written.
+        The population's step.
     past
         States to the buffers of 16 bits a number that keep them for the backward pass, and saved values to themselves where they are
         kept so.
@@ -143,14 +144,14 @@ def forward_struct(
     """
     kernel, parts = info.kernel, _Parts()
     body = needed(kernel.forward, [*kernel.states, *kernel.outputs, *kernel.saved])
-    wanted = reads(body, [*kernel.states, *kernel.outputs, *kernel.saved])
-    parts.sums(kernel.inputs, sums, wanted)
-    parts.parameters(program, kernel.parameters, op.parameters, wanted)
+    used = reads(body, [*kernel.states, *kernel.outputs, *kernel.saved])
+    parts.sums(kernel.inputs, sums, used)
+    parts.parameters(program, kernel.parameters, op.parameters, used)
     for state, buffer in zip(kernel.states, op.states, strict=True):
-        parts.hold(f"held_{state}", f"net.{buffer}.row(-1, b)[n]")
+        parts.declare(f"held_{state}", f"net.{buffer}.row(-1, b)[n]")
         if buffer in past:
             parts.begin.append(f"net.{past[buffer]}.put(-1, b, n, held_{state});")
-        if f"{state}_prev" in wanted:
+        if f"{state}_prev" in used:
             parts.step.append(f"const float {state}_prev = held_{state};")
     parts.step += c_assignments(body)
     for state, buffer in zip(kernel.states, op.states, strict=True):
@@ -159,11 +160,11 @@ def forward_struct(
             parts.step.append(f"{parts.at(past[buffer], short=True)}.put({state});")
             parts.end.append(f"net.{buffer}.row(-1, b)[n] = held_{state};")
         else:
-            parts.step.append(f"if (net.{buffer}.slots.slots > 1) {parts.at(buffer)} = {state};")
-            parts.end.append(f"if (net.{buffer}.slots.slots == 1) net.{buffer}.row(-1, b)[n] = held_{state};")
+            parts.step.append(Guarded(f"net.{buffer}.slots.slots > 1", f"{parts.at(buffer)} = {state};"))
+            parts.end.append(Guarded(f"net.{buffer}.slots.slots == 1", f"net.{buffer}.row(-1, b)[n] = held_{state};"))
     for name, buffer in zip(kernel.saved, op.saved, strict=True):
         put = f"{parts.at(buffer, short=True)}.put({name});" if buffer in past else f"{parts.at(buffer)} = {name};"
-        parts.step.append(f"if (net.{buffer}.slots.slots > 1 || net.length == 1) {put}")
+        parts.step.append(Guarded(f"net.{buffer}.slots.slots > 1 || net.length == 1", put))
     words: list[tuple[int, str]] = []
     for place, (name, buffer) in enumerate(zip(kernel.outputs, op.outputs, strict=True)):
         parts.step.append(f"outputs[{place}] = {name};")
@@ -171,7 +172,7 @@ def forward_struct(
             words.append((place, buffer))
         else:
             parts.step.append(f"{parts.at(buffer)} = {name};")
-    return parts.made(f"{info.id}_forward", info, size, len(op.currents), len(op.outputs), words)
+    return parts.struct(f"{info.id}_forward", info, size, len(op.currents), len(op.outputs), words)
 
 
 def backward_struct(
@@ -195,32 +196,32 @@ def backward_struct(
     kernel, parts = info.kernel, _Parts()
     results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
     body = needed(kernel.backward, results)
-    wanted = reads(body, results)
+    used = reads(body, results)
     states = dict(zip(kernel.states, op.states, strict=True))
-    parts.sums([f"d_{o}" for o in kernel.outputs], sums, wanted)
-    parts.parameters(program, kernel.parameters, op.parameters, wanted)
+    parts.sums([f"d_{o}" for o in kernel.outputs], sums, used)
+    parts.parameters(program, kernel.parameters, op.parameters, used)
     for state in kernel.history:
         kept = past.get(states[state], states[state])
         short_state = states[state] in past
-        now, before = state in wanted, f"{state}_prev" in wanted
+        now, before = state in used, f"{state}_prev" in used
         if before:
-            parts.give(f"{state}_prev", parts.at(kept, "t - 1", short=short_state))
+            parts.read_each_step(f"{state}_prev", parts.at(kept, "t - 1", short=short_state))
             parts.step.append(f"const float {state}_prev = given.{state}_prev;")
         if now and before:
-            # What is before this step is what comes after the one that is next on the way back.
-            parts.hold(f"last_{state}", f"net.{kept}.values(net.length - 1, b)[n]")
+            # The state before this step is the state after the next step of the backward pass.
+            parts.declare(f"last_{state}", f"net.{kept}.values(net.length - 1, b)[n]")
             parts.step += [f"const float {state} = last_{state};", f"last_{state} = {state}_prev;"]
         elif now:
-            parts.give(state, parts.at(kept, short=short_state))
+            parts.read_each_step(state, parts.at(kept, short=short_state))
             parts.step.append(f"const float {state} = given.{state};")
     for name, buffer in zip(kernel.saved, op.saved, strict=True):
-        if name in wanted:
-            parts.give(name, parts.at(buffer, short=buffer in past))
+        if name in used:
+            parts.read_each_step(name, parts.at(buffer, short=buffer in past))
             parts.step.append(f"const float {name} = given.{name};")
     for state, buffer in states.items():
-        parts.hold(f"held_d_{state}", f"net.d_{buffer}.row(0, b)[n]")
+        parts.declare(f"held_d_{state}", f"net.d_{buffer}.row(0, b)[n]")
         parts.end.append(f"net.d_{buffer}.row(0, b)[n] = held_d_{state};")
-        if f"d_{state}" in wanted:
+        if f"d_{state}" in used:
             parts.step.append(f"const float d_{state} = held_d_{state};")
     parts.step += c_assignments(body)
     parts.step += [f"held_d_{state} = d_{state}_prev;" for state in states]
@@ -229,7 +230,7 @@ def backward_struct(
         delta = f"d_{buffer}"
         parts.step.append(f"{parts.at(delta, short=True)}.put(d_{name});" if buffer in short else f"{parts.at(delta)} = d_{name};")
     for name, gradient in zip(kernel.learnable, op.gradients, strict=True):
-        parts.hold(f"sum_{name}", f"net.{gradient}_sums.row(0, b)[n]")
+        parts.declare(f"sum_{name}", f"net.{gradient}_sums.row(0, b)[n]")
         parts.step.append(f"sum_{name} += d_{name};")
         parts.end.append(f"net.{gradient}_sums.row(0, b)[n] = sum_{name};")
-    return parts.made(f"{info.id}_back", info, size, len(op.outputs), len(op.currents))
+    return parts.struct(f"{info.id}_back", info, size, len(op.outputs), len(op.currents))

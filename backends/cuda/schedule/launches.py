@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, Literal, get_args
 
+from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.native.storage import is_maximum
 from snnc.compiler.ir.arrays.sizes import FLOAT
@@ -162,9 +163,9 @@ class Launches:
         row: int,
         parts: int,
     ) -> Launch:
-        arrival = self._steps.arrival(op.connection)
-        assert isinstance(arrival, Convolve)
-        outputs = self._steps.program.buffers[arrival.weight].shape[0]
+        forward = self._steps.connections.operation(op.connection)
+        assert isinstance(forward, Convolve)
+        outputs = self._steps.program.buffers[forward.weight].shape[0]
         taps, inputs = math.prod(windows.kernel), windows.channels // groups
         if way == "backward":
             depth, width, positions = outputs // groups * taps, inputs, math.prod(windows.size)
@@ -176,7 +177,7 @@ class Launches:
 
     def _row_bytes(self, buffer: str) -> int:
         size = self._steps.storage.size(buffer)
-        return FLOAT * (-(-size // 32) if self._steps.spikes(buffer) else size)
+        return FLOAT * (-(-size // LANES) if self._steps.spikes(buffer) else size)
 
     def _connection(self, name: str) -> str:
         return next((c.label for c in self._steps.program.connections if c.id == name), name)

@@ -7,17 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snnc.backends.codegen.assignments import needed
+from snnc.backends.cuda.kernels.connections import SharedWeight
+from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.neurons import NeuronStruct
-from snnc.backends.cuda.kernels.steps import NearWeight, StepPhase, Steps, WholeSum
+from snnc.backends.cuda.kernels.steps import OutsideSum, StepPhase, Steps
 from snnc.backends.cuda.schedule.launches import Launch, Launches, Way
 from snnc.backends.cuda.schedule.schedule import Component, Feedback, RecurrentLoop, Walk
+from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
 from snnc.backends.cuda.schedule.wavefront import Wavefront
-from snnc.backends.cuda.schedule.whole import Whole
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.step_operations import Arrival, DenseInputGradient, DenseProduct, InputGradient, NeuronAdjoint, RecordAdjoint
 from snnc.compiler.neurons.expression import Symbol
 
-Near = dict[str, list[str]]
+SharedWeights = dict[str, list[str]]
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class FeedbackKernels:
     forward_turns: Wavefront
     backward_turns: Wavefront
     sizes: dict[str, int]
-    near: Near
+    near: SharedWeights
     work: dict[str, int]
     forward_sums: int
     backward_sums: int
@@ -51,7 +53,7 @@ class RecurrentCore:
     forward_parts, backward_parts
         Numbers of 16 bits that a weight is split into.
     goes_back
-        Whether gradients come back through the recurrence.
+        Whether gradients flow through the recurrence.
     feedback
         The kernels that run if the weights do not fit.
     """
@@ -72,7 +74,7 @@ class RecurrentCore:
 
 @dataclass(frozen=True)
 class Scratch:
-    """Numbers of a step and sample that components use one after the other, when the session trains and when it does not."""
+    """Temporary numbers of a step and sample, shared by all components: in training and in inference."""
 
     training: int
     inference: int
@@ -84,8 +86,8 @@ class LaunchPlan:
     Parameters
     ----------
     steps
-        What kernels do.
-    whole
+        Work of the kernels.
+    sequence_calls
         Network-independent calls.
     trains
         Whether there is a backward pass.
@@ -108,11 +110,11 @@ class LaunchPlan:
         Buffers of the sums: members of ``Net``, and statements that set their addresses.
     """
 
-    def __init__(self, steps: Steps, whole: Whole, trains: bool) -> None:
+    def __init__(self, steps: Steps, sequence_calls: SequenceCalls, trains: bool) -> None:
         self._steps = steps
-        self._whole = whole
+        self._sequence_calls = sequence_calls
         self.neurons: list[NeuronStruct] = []
-        self.sums: list[WholeSum] = []
+        self.sums: list[OutsideSum] = []
         self.feedbacks: list[FeedbackKernels] = []
         self.cores: list[RecurrentCore] = []
         self.forward: list[str] = []
@@ -133,14 +135,14 @@ class LaunchPlan:
 
     def _forward(self, component: Component, most: Counter[str], trains: bool) -> None:
         currents = {
-            c: p for p in component.populations for c in self._steps.neuron_step(p).currents if self._steps.arrivals(c, outside=True)
+            c: p for p in component.populations for c in self._steps.neuron_step(p).currents if self._steps.incoming(c, outside=True)
         }
         if isinstance(component, Walk) and self._passes_on(component.population):
-            # What arrives is what goes on: the sum is written where readers look for it.
+            # The population passes its input on: the sum is written directly to its output.
             (current,) = currents
             self._sum(self.forward, current, component.population, self._steps.neuron_step(component.population).outputs[0])
             return
-        same = {f"c_{c}": c for p in component.populations if trains for c in self._own_deltas(p)}
+        same = {f"c_{c}": c for p in component.populations if trains for c in self._float_deltas(p)}
         self._place([(f"c_{c}", self._size(c)) for c in currents], same, most, trains)
         for current, population in currents.items():
             self._sum(self.forward, current, population, f"c_{current}")
@@ -171,7 +173,7 @@ class LaunchPlan:
         same = {}
         for population in learning:
             op = self._steps.neuron_adjoint(population)
-            # Where an output is as large as a current, its adjoint lies where the current's delta will be.
+            # The adjoint of an output shares memory with the delta of a current of equal size.
             for output, current in zip(op.outputs, op.currents, strict=False):
                 if not self._steps.rounds_delta(current) and self._size(output) == self._size(current):
                     same[f"a_{output}"] = current
@@ -195,17 +197,17 @@ class LaunchPlan:
     def _sum(self, way: list[str], port: str, population: str, to: str) -> None:
         """Add the launches that sum inputs from outside to a current or, in the backward pass, to an output."""
         coming: Sequence[Arrival | RecordAdjoint | InputGradient]
-        coming = self._steps.arrivals(port, outside=True) if way is self.forward else self._steps.returns(port, outside=True)
+        coming = self._steps.incoming(port, outside=True) if way is self.forward else self._steps.gradients(port, outside=True)
         for number, op in enumerate(coming):
             first = number == 0
             if isinstance(op, Arrival):
-                call = self._whole.arrival(op, to, first=first)
+                call = self._sequence_calls.forward_call(op, to, first=first)
             else:
-                call = None if isinstance(op, RecordAdjoint) else self._whole.returning(op, to, first=first)
+                call = None if isinstance(op, RecordAdjoint) else self._sequence_calls.backward_call(op, to, first=first)
             if call is None:
-                own = self._steps.own_sum(f"{port}_sum{number}", population, to, [op], first=first)
-                self.sums.append(own)
-                call = f"launch({own.name}, at_once, shared_bytes(WIDE), false, net, run_of);"
+                outside = self._steps.outside_sum(f"{port}_sum{number}", population, to, op, first=first)
+                self.sums.append(outside)
+                call = f"launch({outside.name}, at_once, shared_bytes(WIDE), false, net, run_of);"
             way.append(call)
             self.launches.append(self._described.coming(op, self._steps.population(population).label))
 
@@ -256,21 +258,21 @@ class LaunchPlan:
             return False
         body = needed(kernel.forward, kernel.outputs)
         same = len(body) == 1 and body[0].value == Symbol(kernel.inputs[0])
-        return same and bool(self._steps.arrivals(op.currents[0], outside=True))
+        return same and bool(self._steps.incoming(op.currents[0], outside=True))
 
     def _passes_back(self, population: str) -> bool:
         """Whether its current's adjoint is the sum of its output's gradients."""
         op = self._steps.neuron_adjoint(population)
         return self._passes_on(population) and not self._steps.rounds_delta(op.currents[0]) and self._steps.summed_adjoint(op.outputs[0])
 
-    def _own_deltas(self, population: str) -> list[str]:
+    def _float_deltas(self, population: str) -> list[str]:
         """Currents whose deltas have float32 buffers, which their sums may use before."""
         if not self._steps.schedule.learns(population):
             return []
         return [c for c in self._steps.neuron_adjoint(population).currents if not self._steps.rounds_delta(c)]
 
     def _place(self, sums: Sequence[tuple[str, int]], same: dict[str, str], most: Counter[str], trains: bool) -> None:
-        """Add buffers: those of `same` lie where a current's deltas will be; the others share room with those of other components."""
+        """Add buffers: those of `same` share memory with a current's deltas; the others share it with other components."""
         used = 0
         own = [s for s in sums if s[0] not in same]
         for number, (name, size) in enumerate([*own, *(s for s in sums if s[0] in same)]):
@@ -293,7 +295,7 @@ class LaunchPlan:
         sizes = {phase.name: phase.size for phase in forward}
         ops = [steps.neuron_step(p) for p in feedback.populations]
         adjoints = [op for op in steps.program.backward if isinstance(op, NeuronAdjoint) and op.population in feedback.populations]
-        near = [one for one in steps.bound.near if one.phase in feedback.populations]
+        shared = [one for one in steps.connections.shared_weights if one.phase in feedback.populations]
         return FeedbackKernels(
             feedback.name,
             tuple(forward),
@@ -301,7 +303,7 @@ class LaunchPlan:
             feedback.forward,
             feedback.backward,
             sizes,
-            _near(near, sizes, feedback),
+            _shared_weights(shared, sizes, feedback),
             self._work(feedback),
             max((len(op.currents) for op in ops), default=1) or 1,
             max((len(op.outputs) for op in adjoints), default=1) or 1,
@@ -329,7 +331,7 @@ class LaunchPlan:
         return {
             "levels": len(feedback.forward.stretches),
             "chunks": sum(
-                -(-self._size(steps.neuron_step(p).states[0] if steps.neuron_step(p).states else steps.neuron_step(p).outputs[0]) // 32)
+                -(-self._size(steps.neuron_step(p).states[0] if steps.neuron_step(p).states else steps.neuron_step(p).outputs[0]) // LANES)
                 for p in feedback.populations
             ),
             "listed": listed,
@@ -340,14 +342,14 @@ class LaunchPlan:
         }
 
 
-def _near(weights: Sequence[NearWeight], sizes: dict[str, int], feedback: Feedback) -> Near:
-    """Statements that fetch the weights which a block keeps near, and their places: those with most rows first."""
-    found: Near = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
-    for near in sorted(weights, key=lambda one: -one.rows):
-        way, turns = ("backward", feedback.backward) if near.back else ("forward", feedback.forward)
-        stretch = next(s for s in turns.stretches if any(turn.name == near.phase for turn in s))
-        before = [turn.name for turn in stretch][: [turn.name for turn in stretch].index(near.phase)]
-        taken = " + ".join(f"Items<TILE, {sizes[name]}>::all(team)" for name in before) or "0"
-        found[way].append(f"{near.fetched}, team, {taken});")
-        found[f"{way}_places"].append(near.place)
+def _shared_weights(weights: Sequence[SharedWeight], sizes: dict[str, int], feedback: Feedback) -> SharedWeights:
+    """Statements that fetch the weights that a block loads into shared memory, and their places: those with most rows first."""
+    found: SharedWeights = {"forward": [], "backward": [], "forward_places": [], "backward_places": []}
+    for weight in sorted(weights, key=lambda one: -one.rows):
+        way, turns = ("backward", feedback.backward) if weight.back else ("forward", feedback.forward)
+        stretch = next(s for s in turns.stretches if any(turn.name == weight.phase for turn in s))
+        before = [turn.name for turn in stretch][: [turn.name for turn in stretch].index(weight.phase)]
+        items = " + ".join(f"Items<TILE, {sizes[name]}>::all(team)" for name in before) or "0"
+        found[way].append(f"{weight.fetch}, team, {items});")
+        found[f"{way}_places"].append(weight.place)
     return found

@@ -1,4 +1,4 @@
 """A substitute for the module ``poptorch``: models run in PyTorch on the processor, custom operations on the emulator.
 
-The names and signatures are those of the PopTorch user guide (SDK 3.4); what is not there is an AttributeError.
+The names and signatures are those of the PopTorch user guide (SDK 3.4); missing names raise an AttributeError.
 """

@@ -37,7 +37,7 @@ class PoplarExecutor:
         self._emulator, self._model, self._optimizer = emulator, model, optimizer
         self._options = options or Options()
         if self._options.ipu_model and self._options.replication_factor > 1:
-            raise Error("the IPU model knows no replicas; leave replicationFactor at 1")
+            raise Error("the IPU model has no replicas; leave replicationFactor at 1")
         if optimizer is None and self._options.Training.gradient_accumulation > 1:
             raise Error("an inference model accumulates no gradients; leave gradientAccumulation at 1")
 
@@ -63,7 +63,7 @@ class PoplarExecutor:
 
     def _split(self, tensor: torch.Tensor, number: int) -> tuple[torch.Tensor, ...]:
         if tensor.ndim == 0 or tensor.shape[0] % number:
-            raise Error(f"a tensor of shape {tuple(tensor.shape)} cannot be dealt to {number} micro-batches of one size")
+            raise Error(f"a tensor of shape {tuple(tensor.shape)} cannot be divided into {number} micro-batches of equal size")
         parts: tuple[torch.Tensor, ...] = torch.chunk(tensor, number)
         return parts
 
@@ -74,7 +74,7 @@ class PoplarExecutor:
         for batch in batches:
             results.append(self._run(batch))
             if not self._emulator.losses:
-                raise Error("the model marks no loss; give it to poptorch.identity_loss, or use a loss of torch.nn through it")
+                raise Error("the model marks no loss; pass it to poptorch.identity_loss, or use a loss of torch.nn through it")
             (self._emulator.losses[-1].sum() / len(batches)).backward()
         self._optimizer.step()
         return [_detached(result) for result in results]
@@ -113,7 +113,7 @@ def _detached(result: Any) -> Any:
 
 
 def _joined(results: list[Any]) -> Any:
-    """Put the results of micro-batches behind each other."""
+    """Concatenate the results of micro-batches."""
     first = results[0]
     if isinstance(first, tuple | list):
         return type(first)(_joined([r[i] for r in results]) for i in range(len(first)))

@@ -47,7 +47,7 @@ class Emulator:
             self.operations[wanted] = open_operation(domain, name, domain_version, given, shapes, machine=self.machine, tiles=self.tiles)
         operation = self.operations[wanted]
         if operation.shapes != tuple(tuple(t.shape) for t in example_outputs):
-            raise Error(f"example_outputs of {name} do not have the shapes {operation.shapes} that its setup() says")
+            raise Error(f"example_outputs of {name} do not have the shapes {operation.shapes} that its setup() reports")
         return list(_Custom.apply(self, operation, *inputs))
 
     def gradient(self, operation: RunningOperation) -> GradientOperation:
@@ -57,10 +57,10 @@ class Emulator:
         return self.gradients[id(operation)]
 
     def identity_loss(self, x: torch.Tensor, reduction: str) -> torch.Tensor:
-        """See ``poptorch.identity_loss``: marks what is differentiated."""
+        """See ``poptorch.identity_loss``: marks the differentiated value."""
         reduced = {"none": lambda: x, "sum": x.sum, "mean": x.mean}
         if reduction not in reduced:
-            raise Error(f"the reduction {reduction!r} is not known; it is 'none', 'sum' or 'mean'")
+            raise Error(f"the reduction {reduction!r} is unknown; use 'none', 'sum' or 'mean'")
         loss: torch.Tensor = reduced[reduction]()
         self.losses.append(loss)
         return loss
@@ -103,7 +103,7 @@ class _Custom(torch.autograd.Function):  # type: ignore[misc]  # torch is an ext
 
 
 class EmulatedBlock:
-    """See ``poptorch.Block``: what is inside lies on one IPU.
+    """See ``poptorch.Block``: operations inside run on one IPU.
 
     Parameters
     ----------

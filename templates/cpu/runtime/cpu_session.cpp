@@ -1,14 +1,11 @@
 #include "cpu_session.hpp"
 
-#include <chrono>
 #include <cstdlib>
 #include <sstream>
 
 namespace snnc {
 
 namespace {
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 int usual_threads() {
   for (const char *name : {"SNNC_THREADS", "OMP_NUM_THREADS"})
@@ -21,15 +18,15 @@ int usual_threads() {
 } // namespace
 
 CpuSession::CpuSession(const std::string &project, int first_steps, int first_batch, bool trains)
-    : folder(project), trainable(trains), steps(first_steps), batch(first_batch), threads(usual_threads()) {
-  add_setting("steps", steps, true);
-  add_setting("batch", batch, true);
-  add_setting("threads", threads, true);
-  add_setting("segment", wanted_segment, true, 0);
-  add_setting("resume", resume, false);
-  add_setting("autograd", autograd, false);
-  add_setting("gather", gather, false);
-  add_setting("whole", whole, false);
+    : NativeSession(project, first_steps, first_batch, trains), threads(usual_threads()) {
+  add_setting("steps", steps, 1, true);
+  add_setting("batch", batch, 1, true);
+  add_setting("threads", threads, 1, true);
+  add_setting("segment", wanted_segment, 0, true);
+  add_setting("resume", resume, 0, false);
+  add_setting("autograd", autograd, 0, false);
+  add_setting("gather", gather, 0, false);
+  add_setting("whole", samples_of_update, 0, false);
   resized();
 }
 
@@ -46,41 +43,10 @@ void CpuSession::resized() {
     const int first = static_cast<int>(static_cast<long long>(batch) * i / count);
     workers[static_cast<std::size_t>(i)] = {i, first, static_cast<int>(static_cast<long long>(batch) * (i + 1) / count) - first};
   }
-  for (std::size_t i = 0; i < infos.size(); ++i)
-    for (std::size_t axis = 0; axis < shapes[i].size(); ++axis)
-      if (shapes[i][axis] == STEPS || shapes[i][axis] == BATCH)
-        infos[i].shape[axis] = static_cast<std::size_t>(shapes[i][axis] == STEPS ? steps : batch);
-  for (Initial &initial : initials)
-    initial.given.clear();
+  resize_tensors();
   for (Input &input : inputs)
     input.filled = false;
   labels.assign(static_cast<std::size_t>(batch), 0);
-  laid_out = training = ran = false;
-}
-
-void CpuSession::load(const std::vector<Stored> &places) {
-  stored = places;
-  const std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
-  for (const Stored &place : stored) {
-    if (place.offset + place.elements * sizeof(float) > bytes.size())
-      throw std::runtime_error(std::string(WEIGHTS_FILE) + " is cut short");
-    const char *from = bytes.data() + place.offset;
-    for (Initial &initial : initials)
-      if (initial.name == place.name)
-        std::memcpy(initial.usual.data(), from, initial.usual.size() * sizeof(float));
-    for (std::size_t i = 0; i < infos.size(); ++i)
-      if (infos[i].name == place.name && infos[i].role != SNNC_STATE)
-        set(i, from);
-  }
-}
-
-void CpuSession::save(const std::string &path) {
-  std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
-  for (const Stored &place : stored)
-    for (std::size_t i = 0; i < infos.size(); ++i)
-      if (infos[i].name == place.name && infos[i].role != SNNC_STATE)
-        get(i, bytes.data() + place.offset);
-  write_file(path, bytes);
 }
 
 void CpuSession::ready(bool trains) {
@@ -183,8 +149,7 @@ void CpuSession::backward_in_blocks(std::size_t kept) {
 }
 
 float CpuSession::train_step() {
-  if (!trainable)
-    throw std::runtime_error("this project was compiled for inference; it cannot be trained");
+  check_trainable();
   const double start = now();
   if (gather == CHANGES) {
     change_parameters();
@@ -220,10 +185,7 @@ float CpuSession::train_step() {
   if (autograd == 0 && gather == ALONE)
     change_parameters();
   ran = false;
-  double sum = 0;
-  for (const float share : losses)
-    sum += static_cast<double>(share);
-  loss = static_cast<float>(sum);
+  sum_losses(losses);
   ++train_runs;
   seconds += now() - start;
   return loss;

@@ -3,33 +3,25 @@
 #define SNNC_CPU_SESSION_HPP
 
 #include "checkpoints.hpp"
+#include "native_session.hpp"
 #include "parameters.hpp"
-#include "snnc_files.hpp"
-#include "snnc_session.hpp"
 #include "threads.hpp"
 #include "values.hpp"
 
-#include <functional>
-
 namespace snnc {
 
-class CpuSession : public Session {
+class CpuSession : public NativeSession {
 public:
   /// Not in the class: every network.cpp would compile what all these members end with.
   ~CpuSession() override;
-  const std::vector<TensorInfo> &tensors() const override { return infos; }
   void set(std::size_t index, const void *data) override { accesses.at(index).set(data); }
   void get(std::size_t index, void *data) override { accesses.at(index).get(data); }
   void set_events(std::size_t index, const std::uint64_t *begin, const std::uint32_t *ids) override;
   void run() override;
   float train_step() override;
   std::string profile() override;
-  void save(const std::string &path) override;
 
 protected:
-  /// Sizes of axes that settings change.
-  enum : std::size_t { STEPS = ~std::size_t(0), BATCH = STEPS - 1 };
-
   CpuSession(const std::string &project, int first_steps, int first_batch, bool trains);
 
   // What the network is made of; called while it is constructed.
@@ -44,8 +36,6 @@ protected:
   void add_labels(int classes);
   /// The adjoint of a record: set by whoever knows it, or read where it is that of an input.
   void add_adjoint(const char *name, Rows &rows, bool given);
-  /// Reads initial values and parameters.
-  void load(const std::vector<Stored> &places);
 
   // What the network does.
   virtual void lay_out() = 0;
@@ -67,9 +57,6 @@ protected:
   /// The part of `numbers` that a worker changes, in whole lines.
   static std::pair<std::size_t, std::size_t> part(std::size_t numbers, int worker, int workers);
 
-  /// Number of samples over which a loss is averaged.
-  int averaged() const { return whole == 0 ? batch : whole; }
-
   /// Whether no worker has more than one sample: then no product of matrices is formed.
   bool alone() const { return static_cast<std::size_t>(batch) <= workers.size(); }
 
@@ -79,9 +66,6 @@ protected:
   /// Steps whose deltas stay near the processor until weight gradients are gathered.
   int block_length() const;
 
-  std::string folder;
-  const bool trainable;
-  int steps, batch;
   /// Steps whose histories are kept: all, or those between two checkpoints.
   int segment = 1;
   /// Whether training steps leave records of all steps; a readout of which only a mean is read is not run step by step.
@@ -90,26 +74,16 @@ protected:
   bool recording = true;
   /// Whether some gradients are one for all threads.
   bool shares = false;
-  /// Whether the layout keeps what a backward pass reads.
-  bool training = false;
   std::vector<Worker> workers;
   /// One for each worker.
   std::vector<Scratch> scratches;
   std::vector<std::int32_t> labels;
-  float learning_rate = 0;
-  std::int32_t updates = 0;
 
 private:
-  struct Access {
-    std::function<void(const void *)> set;
-    std::function<void(void *)> get;
-  };
   struct Initial {
-    std::string name;
     Rows *rows;
     Source *source;
-    std::size_t size;
-    std::vector<float> usual, given;
+    const InitialValues *values;
   };
   struct Input {
     std::string name;
@@ -117,35 +91,17 @@ private:
     bool spikes, dense, lists, filled;
   };
 
-  std::vector<TensorInfo> infos;
-  std::vector<std::vector<std::size_t>> shapes;
-  std::vector<Access> accesses;
-  std::vector<Stored> stored;
   std::vector<Parameter *> parameters;
   std::vector<Initial> initials;
   std::vector<std::pair<std::string, Source *>> sources;
   std::vector<Input> inputs;
   std::vector<float> losses;
-  std::int32_t threads, resume = 0, wanted_segment = 0;
-  /// A run keeps what the backward pass reads; a training step goes back from the last run and changes no parameter.
-  std::int32_t autograd = 0;
-  bool ran = false;
-  /// What a training step does of an update: all of it, a part whose gradients are summed with those of the parts before, or the
-  /// change of the parameters alone, by gradients that were summed or set.
-  enum : std::int32_t { ALONE, BEGINS, GOES_ON, CHANGES };
-  std::int32_t gather = ALONE;
-  /// Samples of an update, of which a step may see a part; 0: the batch.
-  std::int32_t whole = 0;
+  std::int32_t threads;
   Checkpoints checkpoints;
-  bool laid_out = false, stale = true;
-  float loss = 0;
-  unsigned forward_runs = 0, train_runs = 0;
-  double seconds = 0;
-
   Pool pool;
 
   template <class Work> void in_parallel(int count, const Work &work) { pool.run(count, work); }
-  void resized();
+  void resized() override;
   void ready(bool trains);
   void lay_out_checkpoints();
   /// Makes room for the gradients of all workers; returns how many have such of steps before.
@@ -157,8 +113,6 @@ private:
   void change_parameters();
 
   // session_tensors.cpp
-  void add(TensorInfo info, std::function<void(const void *)> set, std::function<void(void *)> get);
-  void add_setting(const char *name, std::int32_t &setting, bool resizes, std::int32_t least = 1);
   void add_initial(const char *name, Rows *rows, Source *source, std::size_t size);
   /// Copies the rows of all steps.
   void get_rows(const Rows &rows, float *to) const;

@@ -9,8 +9,8 @@ void CpuSession::begin_rows(const Worker &w, Rows &rows, const Initial *initial)
   for (int t = -std::min(rows.past, rows.slots); t < 0; ++t) {
     rows.clear(w, t);
     for (int b = w.first; initial != nullptr && b < w.first + w.count; ++b) {
-      const float *own = initial->given.data() + static_cast<std::size_t>(b) * initial->size;
-      std::memcpy(rows.row(t, b), initial->given.empty() ? initial->usual.data() : own, initial->size * sizeof(float));
+      const InitialValues &values = *initial->values;
+      std::memcpy(rows.row(t, b), values.of_sample(static_cast<std::size_t>(b)), values.size * sizeof(float));
     }
   }
 }
@@ -46,9 +46,7 @@ void CpuSession::begin_lists(const Worker &w, Source &source, const Initial *ini
       else if (initial == nullptr)
         lists.append(List{});
       else
-        lists.append(initial->given.empty() ? initial->usual.data()
-                                            : initial->given.data() + static_cast<std::size_t>(w.first + b) * initial->size,
-                     initial->size);
+        lists.append(initial->values->of_sample(static_cast<std::size_t>(w.first + b)), initial->values->size);
     }
 }
 

@@ -1,18 +1,9 @@
 #include "cuda_session.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <sstream>
 
 namespace snnc {
-
-namespace {
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-[[noreturn]] void cannot_set(const std::string &what) { throw std::invalid_argument(what + " cannot be set"); }
-
-} // namespace
 
 void Parameter::slice(std::size_t items, std::size_t rows, std::size_t warps) {
   // A slice shorter than this is not worth its partial sum.
@@ -30,7 +21,7 @@ void Parameter::slice_by(int rows_of_slice, std::size_t rows) {
 }
 
 CudaSession::CudaSession(const std::string &project, int first_steps, int first_batch, bool trains)
-    : folder(project), device_number(device::check_ready()), trainable(trains), steps(first_steps), batch(first_batch) {
+    : NativeSession(project, first_steps, first_batch, trains), device_number(device::check_ready()) {
   add_setting("steps", steps, 1, true);
   add_setting("batch", batch, 1, true);
   add_setting("team_blocks", team_blocks, 0, true);
@@ -42,7 +33,7 @@ CudaSession::CudaSession(const std::string &project, int first_steps, int first_
   add_setting("autograd", autograd, 0, false);
   add_stream();
   add_setting("gather", gather, 0, false);
-  add_setting("whole", whole, 0, false);
+  add_setting("whole", samples_of_update, 0, false);
   resized();
 }
 
@@ -91,41 +82,8 @@ void CudaSession::add_stream() {
       [this](void *data) { std::memcpy(data, &stream, sizeof stream); });
 }
 
-void CudaSession::add(TensorInfo info, std::function<void(const void *)> set, std::function<void(void *)> get) {
-  shapes.push_back(info.shape);
-  for (std::size_t &n : info.shape)
-    n = n == STEPS ? static_cast<std::size_t>(steps) : n == BATCH ? static_cast<std::size_t>(batch) : n;
-  infos.push_back(std::move(info));
-  accesses.push_back({std::move(set), std::move(get)});
-}
-
-void CudaSession::add_setting(const char *name, std::int32_t &setting, std::int32_t least, bool resizes) {
-  const std::string text = name;
-  add(
-      {text, SNNC_INT32, SNNC_SETTING, {1}},
-      [this, text, &setting, least, resizes](const void *data) {
-        std::int32_t value;
-        std::memcpy(&value, data, sizeof value);
-        if (value < least || value > (1 << 24))
-          throw std::invalid_argument(text + " is " + std::to_string(value) + "; it has to be " + std::to_string(least) +
-                                      " or more, and less than 2^24");
-        const bool changed = value != setting;
-        setting = value;
-        if (resizes && changed)
-          resized();
-      },
-      [&setting](void *data) { std::memcpy(data, &setting, sizeof setting); });
-}
-
 void CudaSession::resized() {
-  for (std::size_t i = 0; i < infos.size(); ++i)
-    for (std::size_t axis = 0; axis < shapes[i].size(); ++axis)
-      if (shapes[i][axis] == STEPS || shapes[i][axis] == BATCH)
-        infos[i].shape[axis] = static_cast<std::size_t>(shapes[i][axis] == STEPS ? steps : batch);
-  for (const std::unique_ptr<Initial> &initial : initials) {
-    initial->given.clear();
-    initial->ready = false;
-  }
+  resize_tensors();
   for (Input &input : inputs) {
     input.filled = false;
     input.forget_next();
@@ -133,7 +91,6 @@ void CudaSession::resized() {
   labels.resize(static_cast<std::size_t>(batch));
   labels_next.clear();
   labels_there.clear();
-  laid_out = training = ran = false;
 }
 
 void CudaSession::add_array(const std::string &name, snnc_role role, std::vector<std::size_t> shape, Parameter &of,
@@ -313,27 +270,7 @@ void CudaSession::set_events(std::size_t index, const std::uint64_t *begin, cons
 }
 
 void CudaSession::add_begun(const char *name, Held &held) {
-  initials.push_back(std::make_unique<Initial>());
-  Initial &initial = *initials.back();
-  initial.held = &held;
-  initial.ready = false;
-  initial.usual.resize(held.size);
-  if (name == nullptr)
-    return;
-  initial.name = name;
-  add(
-      {name, SNNC_FLOAT32, SNNC_STATE, {BATCH, held.size}},
-      [this, &initial](const void *data) {
-        initial.given.resize(static_cast<std::size_t>(batch) * initial.held->size);
-        std::memcpy(initial.given.data(), data, initial.given.size() * sizeof(float));
-        initial.ready = false;
-      },
-      [this, &initial](void *data) {
-        const std::size_t size = initial.held->size;
-        for (std::size_t b = 0; b < static_cast<std::size_t>(batch); ++b)
-          std::memcpy(static_cast<float *>(data) + b * size, initial.given.empty() ? initial.usual.data() : initial.given.data() + b * size,
-                      size * sizeof(float));
-      });
+  initials.push_back(std::unique_ptr<Initial>(new Initial{&held, &add_initial_values(name, held.size)}));
 }
 
 void CudaSession::fill(Initial &initial) {
@@ -341,7 +278,7 @@ void CudaSession::fill(Initial &initial) {
   const std::size_t samples = static_cast<std::size_t>(batch);
   std::vector<std::uint32_t> rows(samples * held.words);
   for (std::size_t b = 0; b < samples; ++b) {
-    const float *from = initial.given.empty() ? initial.usual.data() : initial.given.data() + b * held.size;
+    const float *from = initial.values->of_sample(b);
     for (std::size_t i = 0; i < held.size; ++i)
       if (held.bits)
         rows[b * held.words + i / 32] |= static_cast<std::uint32_t>(from[i] != 0.0f) << (i % 32);
@@ -350,7 +287,7 @@ void CudaSession::fill(Initial &initial) {
   }
   initial.rows.resize(rows.size());
   initial.rows.set(rows.data(), rows.size());
-  initial.ready = true;
+  initial.values->changed = false;
 }
 
 void CudaSession::begin_rows(Held &held, Initial *initial, kernels::Moves &moves) {
@@ -370,53 +307,30 @@ void CudaSession::begin_rows(Held &held, Initial *initial, kernels::Moves &moves
 void CudaSession::add_record(const char *name, Held &held) {
   records.push_back(&held);
   add(
-      {name, SNNC_FLOAT32, SNNC_RECORD, {STEPS, BATCH, held.size}}, [](const void *) { cannot_set("records"); },
+      {name, SNNC_FLOAT32, SNNC_RECORD, {STEPS, BATCH, held.size}},
+      [](const void *) { throw std::invalid_argument("records cannot be set"); },
       [&held](void *data) { device::download(data, held.data.data(), held.data.size() * sizeof(float)); });
 }
 
 void CudaSession::add_adjoint(const char *name, Held &held, bool given) {
-  const std::string text = name;
-  add(
-      {name, SNNC_FLOAT32, SNNC_RESULT, {STEPS, BATCH, held.size}},
-      [this, text, given, &held](const void *data) {
-        if (!given || !ran)
-          throw std::invalid_argument(text + (given ? " is set after a run with autograd" : " cannot be set"));
-        device::upload(held.data.data(), data, held.data.size() * sizeof(float));
-      },
-      [this, text, &held](void *data) {
-        if (!training)
-          throw std::runtime_error(text + " is there after a training step");
-        device::download(data, held.data.data(), held.data.size() * sizeof(float));
-      });
+  add_adjoint_tensor(
+      name, held.size, given, [&held](const void *data) { device::upload(held.data.data(), data, held.data.size() * sizeof(float)); },
+      [&held](void *data) { device::download(data, held.data.data(), held.data.size() * sizeof(float)); });
 }
 
 void CudaSession::add_labels(int classes) {
-  const auto checked = [this, classes](const void *data) {
-    std::vector<std::int32_t> given(static_cast<std::size_t>(batch));
-    std::memcpy(given.data(), data, given.size() * sizeof(std::int32_t));
-    for (const std::int32_t label : given)
-      if (label < 0 || label >= classes)
-        throw std::invalid_argument("label " + std::to_string(label) + " is not one of the " + std::to_string(classes) + " classes");
-    return given;
-  };
   add(
       {"labels", SNNC_INT32, SNNC_LABEL, {BATCH}},
-      [this, checked](const void *data) {
+      [this, classes](const void *data) {
         labels_next.clear();
         labels_there.clear();
-        labels.set(checked(data).data(), static_cast<std::size_t>(batch));
+        labels.set(checked_labels(data, classes).data(), static_cast<std::size_t>(batch));
       },
       [this](void *data) { labels.get(static_cast<std::int32_t *>(data), static_cast<std::size_t>(batch)); });
   add(
-      {"labels_next", SNNC_INT32, SNNC_NEXT, {BATCH}}, [this, checked](const void *data) { labels_next = checked(data); },
+      {"labels_next", SNNC_INT32, SNNC_NEXT, {BATCH}}, [this, classes](const void *data) { labels_next = checked_labels(data, classes); },
       [](void *) { throw std::invalid_argument("labels_next cannot be read back"); });
-  add(
-      {"loss", SNNC_FLOAT32, SNNC_RESULT, {1}}, [](const void *) { cannot_set("the loss"); },
-      [this](void *data) { std::memcpy(data, &loss, sizeof loss); });
-  add(
-      {"lr", SNNC_FLOAT32, SNNC_SETTING, {1}}, [this](const void *data) { std::memcpy(&learning_rate, data, sizeof learning_rate); },
-      [this](void *data) { std::memcpy(data, &learning_rate, sizeof learning_rate); });
-  add_setting("optimizer_step", updates, 0, false);
+  add_loss_tensors();
 }
 
 void CudaSession::upload_tables(std::size_t count) {
@@ -425,31 +339,6 @@ void CudaSession::upload_tables(std::size_t count) {
     tables.back().resize(std::max<std::size_t>(1, table.numbers.size()));
     tables.back().set(table.numbers.data(), table.numbers.size());
   }
-}
-
-void CudaSession::load(const std::vector<Stored> &places) {
-  stored = places;
-  const std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
-  for (const Stored &place : stored) {
-    if (place.offset + place.elements * sizeof(float) > bytes.size())
-      throw std::runtime_error(std::string(WEIGHTS_FILE) + " is cut short");
-    const char *from = bytes.data() + place.offset;
-    for (const std::unique_ptr<Initial> &initial : initials)
-      if (initial->name == place.name)
-        std::memcpy(initial->usual.data(), from, initial->usual.size() * sizeof(float));
-    for (std::size_t i = 0; i < infos.size(); ++i)
-      if (infos[i].name == place.name && infos[i].role != SNNC_STATE)
-        set(i, from);
-  }
-}
-
-void CudaSession::save(const std::string &path) {
-  std::vector<char> bytes = read_file(folder + "/" + WEIGHTS_FILE);
-  for (const Stored &place : stored)
-    for (std::size_t i = 0; i < infos.size(); ++i)
-      if (infos[i].name == place.name && infos[i].role != SNNC_STATE)
-        get(i, bytes.data() + place.offset);
-  write_file(path, bytes);
 }
 
 void CudaSession::ready(bool trains) {
@@ -475,7 +364,7 @@ void CudaSession::ready(bool trains) {
   }
   kernels::Moves moves;
   for (const std::unique_ptr<Initial> &initial : initials) {
-    if (!initial->ready)
+    if (initial->values->changed)
       fill(*initial);
     begin_rows(*initial->held, initial.get(), moves);
   }
@@ -565,8 +454,7 @@ void CudaSession::run() {
 }
 
 float CudaSession::train_step() {
-  if (!trainable)
-    throw std::runtime_error("this project was compiled for inference; it cannot be trained");
+  check_trainable();
   const double start = now();
   const device::Place here(device_number, stream);
   if (autograd != 0) {
@@ -613,10 +501,7 @@ float CudaSession::train_step() {
     updates -= gather == ALONE ? 1 : 0;
     throw;
   }
-  double sum = 0;
-  for (const float share : shares)
-    sum += static_cast<double>(share);
-  loss = static_cast<float>(sum);
+  sum_losses(shares);
   ++train_runs;
   seconds += now() - start;
   return loss;

@@ -3,14 +3,12 @@
 #define SNNC_CUDA_SESSION_HPP
 
 #include "constants.hpp"
-#include "snnc_files.hpp"
-#include "session_kernels.hpp"
-#include "snnc_session.hpp"
+#include "native_session.hpp"
 #include "replay.hpp"
+#include "session_kernels.hpp"
 #include "uploads.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 
 namespace snnc {
@@ -76,21 +74,16 @@ struct Parameter {
   void slice_by(int rows_of_slice, std::size_t rows);
 };
 
-class CudaSession : public Session {
+class CudaSession : public NativeSession {
 public:
-  const std::vector<TensorInfo> &tensors() const override { return infos; }
   void set(std::size_t index, const void *data) override;
   void set_events(std::size_t index, const std::uint64_t *begin, const std::uint32_t *ids) override;
   void get(std::size_t index, void *data) override;
   void run() override;
   float train_step() override;
   std::string profile() override;
-  void save(const std::string &path) override;
 
 protected:
-  /// Sizes of axes that settings change.
-  enum : std::size_t { STEPS = ~std::size_t(0), BATCH = STEPS - 1 };
-
   CudaSession(const std::string &project, int first_steps, int first_batch, bool trains);
   /// Waits for all that was started: memory is given back behind it.
   void leave();
@@ -107,8 +100,6 @@ protected:
   /// Deltas of a segment, of which the first `ahead` steps are read by the segment before.
   void add_deltas(Held &held, int ahead) { deltas.push_back({&held, ahead}); }
   void add_labels(int classes);
-  /// Reads initial values and parameters.
-  void load(const std::vector<Stored> &places);
   void upload_tables(std::size_t count);
 
   // What the network does.
@@ -143,10 +134,8 @@ protected:
                                                   std::max<std::size_t>(1, SCRATCH_FLOATS / (numbers * static_cast<std::size_t>(batch)))));
   }
 
-  std::string folder;
   const int device_number;
-  const bool trainable;
-  std::int32_t steps, batch, team_blocks = 0, tile = 0, clusters = 1;
+  std::int32_t team_blocks = 0, tile = 0, clusters = 1;
   /// KiB of weights that a block keeps in its shared memory, at most.
   std::int32_t near = 1 << 20;
   /// Steps of a segment in this layout; the segment at hand.
@@ -159,30 +148,18 @@ protected:
     const int end = first + length, every = cut_every();
     return (every > 0 ? std::min(steps, (end + every - 1) / every * every) : steps) - end;
   }
-  /// Number of samples over which a loss is averaged.
-  int averaged() const { return whole == 0 ? batch : whole; }
-  /// Whether the layout keeps what a backward pass reads.
-  bool training = false;
   device::Array<std::int32_t> labels;
   device::Array<float> losses;
   /// Of each input, whether it holds what is no spike: for kernels, and for the host.
   device::Array<int> flags;
   std::vector<device::Array<std::uint32_t>> tables;
-  float learning_rate = 0;
-  std::int32_t updates = 0;
 
 private:
-  struct Access {
-    std::function<void(const void *)> set;
-    std::function<void(void *)> get;
-  };
   struct Initial {
-    std::string name;
     Held *held;
-    std::vector<float> usual, given;
+    InitialValues *values;
     /// Rows of all samples, as the buffer keeps them; those in front of each segment.
-    device::Array<std::uint32_t> rows, checkpoints;
-    bool ready;
+    device::Array<std::uint32_t> rows{}, checkpoints{};
   };
   struct Deltas {
     Held *held;
@@ -203,10 +180,6 @@ private:
     }
   };
 
-  std::vector<TensorInfo> infos;
-  std::vector<std::vector<std::size_t>> shapes;
-  std::vector<Access> accesses;
-  std::vector<Stored> stored;
   std::vector<Parameter *> parameters, learned;
   std::vector<std::unique_ptr<Initial>> initials;
   std::vector<Input> inputs;
@@ -224,29 +197,15 @@ private:
   device::Event so_far;
   device::Upload uploads;
   device::Ahead copies;
-  std::int32_t resume = 0, wanted_segment = 0, autograd = 0;
-  /// What a training step does of an update: all of it, a part whose gradients are summed with those of the parts before, or the
-  /// change of the parameters alone, by gradients that were summed or set.
-  enum : std::int32_t { ALONE, BEGINS, GOES_ON, CHANGES };
-  std::int32_t gather = ALONE;
-  /// Samples of an update, of which a step may see a part; 0: the batch.
-  std::int32_t whole = 0;
-  bool laid_out = false, stale = true;
   /// Layouts so far: what is started for one of them is the same every time.
   std::size_t layouts = 0;
   device::Replay replay;
-  /// A run with autograd waits for its adjoint.
-  bool ran = false;
-  float loss = 0;
-  unsigned forward_runs = 0, train_runs = 0, sent_ahead = 0;
-  double seconds = 0;
+  unsigned sent_ahead = 0;
 
-  void add(TensorInfo info, std::function<void(const void *)> set, std::function<void(void *)> get);
-  void add_setting(const char *name, std::int32_t &setting, std::int32_t least, bool resizes);
   void add_array(const std::string &name, snnc_role role, std::vector<std::size_t> shape, Parameter &of, device::Array<float> &numbers);
   void add_stream();
   void put_numbers(const Parameter &of, device::Array<float> &numbers, const void *data);
-  void resized();
+  void resized() override;
   /// Refuses to go on where an input was found to hold what is no spike.
   void check_spikes();
   void begin_input(Held &held);

@@ -36,7 +36,7 @@ def session():
 
 @pytest.mark.parametrize("epochs", [1.5, 2.0, 0, -1, True, "2", None, float("nan"), float("inf")])
 def test_epochs_are_whole_numbers(session, epochs):
-    with pytest.raises(SnncError, match=r"SNNC-E519: epochs is .*; it is a whole number of 1 or more"):
+    with pytest.raises(SnncError, match=r"SNNC-E519: epochs is .*; it must be a whole number of 1 or more"):
         session.fit(X, Y, epochs=epochs)
 
 

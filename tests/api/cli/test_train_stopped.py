@@ -93,7 +93,7 @@ def test_a_signal_keeps_what_was_reached_and_the_same_command_resumes_it(tmp_pat
     assert run("train", whole, "--data", data, "--epochs", 3, "--seed", 4, "--lr", 0.02) == 0
     process = start(8, folder, "--data", data, "--epochs", 3, "--seed", 4, "--lr", 0.02)
     process.send_signal(number)
-    assert "once more stops at once" in process.stderr.readline()
+    assert "a second signal stops immediately" in process.stderr.readline()
     _, err = process.communicate("on\n", timeout=60)
     assert process.returncode == code
     assert f"training is kept after 1 of 3 epochs and 3 of 5 batches; go on with: snnc train {folder} --data {data} --resume" in err

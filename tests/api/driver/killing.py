@@ -24,7 +24,7 @@ import numpy as np
 import snnc
 from snnc.backends.folders.manifest import PROFILE, TRAINED
 from snnc.backends.runtime.weights import read_weight_file
-from snnc.backends.training import keeping
+from snnc.backends.training import progress
 from snnc.backends.training.checkpoint import Position, position_in, save_checkpoint
 from snnc.cli.main import run_command
 
@@ -115,7 +115,7 @@ def training(folder: Path, data: Path, epochs: int, note: Callable[[Path, Positi
 
     def work():
         os.dup2(os.open(os.devnull, os.O_RDWR), 2)
-        keeping.save_checkpoint = save
+        progress.save_checkpoint = save
         settings = ["--epochs", str(epochs), "--seed", "3", "--checkpoint-every", "0.001ms", "--resume"]
         return run_command(["train", str(folder), "--data", str(data), *settings])
 

@@ -68,9 +68,9 @@ def test_fitting_in_parts_learns_what_fitting_at_once_does_and_wrong_numbers_are
         found.append(session.state_dict())
     for name, value in found[0].items():
         np.testing.assert_allclose(found[1][name], value, atol=1e-9)
-    with pytest.raises(TrainingOptionError, match="accumulate is 0; it is a whole number of 1 or more"):
+    with pytest.raises(TrainingOptionError, match="accumulate is 0; it must be a whole number of 1 or more"):
         session.fit(x, labels, accumulate=0)
     fixed = BackendSession(type("Fixed", (ReferenceEngine,), {"batch": 8})(program), program)
     fixed.engine.batch = 8
-    with pytest.raises(TrainingOptionError, match="can wait"):
+    with pytest.raises(TrainingOptionError, match="support it"):
         fixed.fit(x, labels, accumulate=2)

@@ -124,7 +124,7 @@ def test_segments_are_of_the_activity_that_the_first_batch_shows_before_anything
     with opened(program, memory=least - 1) as engine:
         before = engine.get_parameters()
         for _ in range(2):
-            with pytest.raises(MemoryNeededError, match="the activity that its sequences showed"):
+            with pytest.raises(MemoryNeededError, match="with the observed activity"):
                 engine.train_batch(inputs, labels, 1e-2)
         for name, value in engine.get_parameters().items():
             np.testing.assert_array_equal(value, before[name])

@@ -44,7 +44,7 @@ def test_training_steps_equal_those_of_the_reference(make):
             assert_same_training(engine, program, updates=2, density=density)
     if make is maxima:
         # No one reads rows of the input: none are kept.
-        assert not SequenceStorage(program).kept("x0_in").rows
+        assert not SequenceStorage(program).stored("x0_in").rows
 
 
 def test_maxima_of_lists_are_those_of_rows_to_the_bit(monkeypatch):
@@ -52,7 +52,7 @@ def test_maxima_of_lists_are_those_of_rows_to_the_bit(monkeypatch):
     inputs, labels = data(program, 11, 5, density=0.2)
     for usual in (True, False):
         if not usual:
-            monkeypatch.setattr(SequenceStorage, "takes_lists", lambda storage, op: False)
+            monkeypatch.setattr(SequenceStorage, "reads_lists", lambda storage, op: False)
         with opened(program) as engine:
             engine._segment = lambda steps, batch, usual=usual: 4 if usual else 0
             found.append((engine.train_batch(inputs, labels, 0.0), engine.gradients(), engine.forward(inputs, {})))

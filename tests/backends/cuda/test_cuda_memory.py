@@ -179,7 +179,7 @@ def test_batches_that_are_sent_ahead_are_those_that_are_set(kind):
     with opened(program) as engine:
         wanted, none = losses(engine, ahead=False)
     with opened(program) as engine:
-        assert engine.takes_ahead
+        assert engine.accepts_next
         found, sent = losses(engine, ahead=True)
     assert found == wanted
     assert (none, sent) == (0, 4)
@@ -191,7 +191,7 @@ def test_a_session_sends_batches_ahead_and_learns_the_same(monkeypatch):
     x, y = (rng.random((12, STEPS, 70)) < 0.3).astype(np.float32), rng.integers(0, 4, 12)
     found = []
     for ahead in (True, False):
-        monkeypatch.setattr(CudaEngine, "takes_ahead", ahead)
+        monkeypatch.setattr(CudaEngine, "accepts_next", ahead)
         with opened(program) as engine:
             session = BackendSession(engine, program)
             session.fit(x, y, epochs=2, batch=4)

@@ -7,7 +7,7 @@ import pytest
 
 from snnc.backends.codegen.source_templates import source_of, source_templates
 from snnc.backends.cuda.build import HOST_FLAGS
-from snnc.backends.cuda.constants import CONSTANTS
+from snnc.backends.cuda.emit import CONSTANTS
 from snnc.backends.toolchain.compilers import compiler
 
 RUNTIME = Path(__file__).parents[3] / "templates" / "cuda" / "runtime"

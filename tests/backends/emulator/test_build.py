@@ -13,6 +13,7 @@ from wide import sampled
 
 from snnc.backends.emulator import build, popc
 from snnc.backends.toolchain import compilers
+from snnc.backends.toolchain.cache import cached_file
 from snnc.compiler.errors import BuildError, ToolMissingError
 
 CASES = Path(__file__).parent / "cases"
@@ -186,6 +187,6 @@ def test_of_several_that_want_the_same_library_one_builds_it(tmp_path, monkeypat
         (scratch / "lib" / "libx.so").touch()
 
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: compilers.kept("x", "lib/libx.so", fill), range(4)))
+        found = list(pool.map(lambda _: cached_file("x", "lib/libx.so", fill), range(4)))
     assert found == [tmp_path / "x" / "lib" / "libx.so"] * 4
     assert len(built) == 1

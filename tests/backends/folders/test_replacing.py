@@ -141,7 +141,7 @@ def test_files_that_somebody_has_changed_are_put_aside_and_named(tmp_path):
     (folder / "host.cpp").write_text("int main() { return 1; }")
     (folder / "model" / "graph.json").unlink()
     (folder / "model" / "graph.json").symlink_to("/etc/hostname")
-    with pytest.warns(UserWarning, match=r"2 files .*before-1/host\.cpp"):
+    with pytest.warns(UserWarning, match=r"2 changed files .*before-1/host\.cpp"):
         write(folder)
     aside = {"before-1/host.cpp": "int main() { return 1; }", "before-1/model/graph.json": "-> /etc/hostname"}
     assert texts(folder) == {**FILES, **aside}
@@ -169,7 +169,10 @@ def test_trained_weights_are_deleted_only_when_that_is_asked_for_and_then_said(t
     folder = write(tmp_path / "p")
     (folder / TRAINED).write_text("weights")
     (folder / "host.cpp").write_text("mine")
-    with pytest.warns(UserWarning, match="put aside"), pytest.warns(UserWarning, match="trained weights .* are deleted"):
+    with (
+        pytest.warns(UserWarning, match="changed files of the older project were moved"),
+        pytest.warns(UserWarning, match="trained weights .* are deleted"),
+    ):
         write(folder, keep_trained=False)
     assert texts(folder) == {**FILES, "before-1/host.cpp": "mine"}
 

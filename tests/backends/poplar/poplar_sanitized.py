@@ -25,7 +25,7 @@ for folder in map(Path, sys.argv[2:]):
 
     batches = [draw() for _ in range(3)]
     for index, (inputs, target) in enumerate(batches):
-        if engine.takes_ahead and index + 1 < len(batches):
+        if engine.accepts_next and index + 1 < len(batches):
             engine.offer(*batches[index + 1])
         engine.train_batch(inputs, target, 1e-2)
     engine.forward(batches[0][0], {})

@@ -14,7 +14,7 @@ from wide import examples, sampled
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.runtime.parted import PartedEngine
+from snnc.backends.runtime.engine_of_parts import EngineOfParts
 from snnc.backends.session import BackendSession
 from snnc.compiler.ir.graph import Graph, Input, Population
 from snnc.compiler.losses import parse_loss
@@ -70,7 +70,7 @@ def test_parts_compute_what_the_whole_does(parts, seed, make):
     graph = make(np.random.default_rng(3))
     sizes = {"hidden": 40, "second": 15} if make is sparse_recurrent else {"first": 40, "second": 30}
     case, found = parted(graph, sizes, parts, seed, Adam(1e-2))
-    assert_trains_alike(case, PartedEngine(ReferenceEngine(found.split), found))
+    assert_trains_alike(case, EngineOfParts(ReferenceEngine(found.split), found))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_parts_on_the_emulator_train_as_the_reference_does(tmp_path, make, chips
     surrogate = {name: parse_surrogate(text) for name, text in options.items()}
     case, found = parted(graph, sizes, parts, 5, optimizer, **surrogate)
     plan = make_plan(found.split, machine(60 // chips, chips), steps=STEPS, batch=BATCH, chips=chips)
-    engine = PartedEngine(open_engine(emit_poplar(found.split, plan, tmp_path / "project")), found)
+    engine = EngineOfParts(open_engine(emit_poplar(found.split, plan, tmp_path / "project")), found)
     assert plan.chips_used == chips
     assert_trains_alike(case, engine)
     engine.close()
@@ -100,7 +100,7 @@ def test_parts_on_the_emulator_train_as_the_reference_does(tmp_path, make, chips
 class TakesAhead(ReferenceEngine):
     """Tells for each batch whether it was offered before."""
 
-    takes_ahead = True
+    accepts_next = True
 
     def __init__(self, program):
         super().__init__(program)
@@ -122,7 +122,7 @@ def test_batches_offered_ahead_reach_the_parts_as_the_objects_that_are_trained_w
     x, y = (random.random((3 * BATCH, STEPS, 24)) < 0.4).astype(np.float32), random.integers(0, 2, 3 * BATCH)
     ahead = TakesAhead(found.split)
     losses = [
-        BackendSession(PartedEngine(engine, found), case.program).fit(x, y, epochs=2, batch=BATCH).batch_losses
+        BackendSession(EngineOfParts(engine, found), case.program).fit(x, y, epochs=2, batch=BATCH).batch_losses
         for engine in (ahead, ReferenceEngine(found.split))
     ]
     assert losses[0] == losses[1]

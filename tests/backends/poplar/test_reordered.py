@@ -13,7 +13,7 @@ from wide import examples, sampled
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
-from snnc.backends.runtime.parted import PartedEngine
+from snnc.backends.runtime.engine_of_parts import EngineOfParts
 from snnc.compiler.ir.arrays.channel_order import ChannelOrder
 from snnc.compiler.ir.graph import Flatten, Graph, Input, Pool, Population
 from snnc.compiler.losses import parse_loss
@@ -141,7 +141,7 @@ def test_other_orders_on_shared_tiles_train_as_the_reference_does(tmp_path, make
     plan = make_plan(between.split, machine(60 // chips, chips), steps=STEPS, batch=BATCH, chips=chips, **placer)
     shared = [b.tile for p in plan.populations for b in p.blocks]
     assert not shares or len(set(shared)) < sum(len({b.tile for b in p.blocks}) for p in plan.populations)
-    engine = PartedEngine(open_engine(emit_poplar(between.split, plan, tmp_path / "project")), between)
+    engine = EngineOfParts(open_engine(emit_poplar(between.split, plan, tmp_path / "project")), between)
     assert_trains_alike(Project(program, None, None), engine)
     engine.close()
 
@@ -188,7 +188,7 @@ def test_random_convolutions_on_the_emulator_train_as_the_reference_does(tmp_pat
     program = program_of(make, Adam(1e-2))
     between = reorder(program, orders(program, grain))
     plan = make_plan(between.split, machine(tiles), steps=STEPS, batch=BATCH)
-    engine = PartedEngine(open_engine(emit_poplar(between.split, plan, tmp_path_factory.mktemp("net") / "project")), between)
+    engine = EngineOfParts(open_engine(emit_poplar(between.split, plan, tmp_path_factory.mktemp("net") / "project")), between)
     case = Project(program, None, None)
     reference, (inputs, target) = case.reference(), case.data()
     assert_same_records(engine.forward(inputs, {}), reference.forward(inputs, {}))

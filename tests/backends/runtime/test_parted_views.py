@@ -6,7 +6,7 @@ import pytest
 
 import snnc
 from snnc.backends.reference.engine import ReferenceEngine
-from snnc.backends.runtime.parted import PartedEngine
+from snnc.backends.runtime.engine_of_parts import EngineOfParts
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.tiles.partition import prepare
@@ -71,7 +71,7 @@ def test_parts_of_networks_with_views_compute_the_same(seed):
     wanted = ReferenceEngine(whole).forward(inputs, {})
     assert all(record.any() for record in wanted.values())
     for found in parts_of(graph, whole):
-        cpu_projects.assert_same_records(PartedEngine(ReferenceEngine(found.split), found).forward(inputs, {}), wanted)
+        cpu_projects.assert_same_records(EngineOfParts(ReferenceEngine(found.split), found).forward(inputs, {}), wanted)
 
 
 def test_most_of_these_networks_have_parts_and_relays_among_them():

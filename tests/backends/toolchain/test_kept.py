@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from snnc.backends.toolchain.compilers import kept
+from snnc.backends.toolchain.cache import cached_file
 from snnc.compiler.errors import UnsafeCacheError
 from snnc.compiler.files import cache as cache_module
 from snnc.compiler.files.cache import cache_dir
@@ -33,7 +33,7 @@ def asked():
         built.append(folder)
         build(folder)
 
-    return kept("project-a", "lib/x.so", fill), len(built)
+    return cached_file("project-a", "lib/x.so", fill), len(built)
 
 
 def flip(path):

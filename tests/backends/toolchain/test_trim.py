@@ -7,8 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from snnc.backends.toolchain.compilers import kept
-from snnc.backends.toolchain.sealed import seal
+from snnc.backends.toolchain.cache import cached_file, record_digest
 from snnc.backends.toolchain.trim import GRACE, trim
 
 
@@ -60,11 +59,11 @@ def test_asking_for_something_makes_it_the_last_that_goes(tmp_path, monkeypatch)
     monkeypatch.setenv("SNNC_CACHE", str(tmp_path))
     for name, age in (("precompiled-a", 3 * GRACE), ("precompiled-b", 2 * GRACE)):
         entry(tmp_path, name, 100, age)
-        seal(tmp_path / name)
+        record_digest(tmp_path / name)
         os.utime(tmp_path / name, (time.time() - age,) * 2)
-    kept("precompiled-a", "file", lambda folder: pytest.fail("it is there"))
+    cached_file("precompiled-a", "file", lambda folder: pytest.fail("it is there"))
     assert trim(tmp_path, limit=100) == ["precompiled-b"]
-    built = kept("precompiled-b", "file", lambda folder: (folder / "file").write_text("again"))
+    built = cached_file("precompiled-b", "file", lambda folder: (folder / "file").write_text("again"))
     assert built.read_text() == "again"
 
 
@@ -73,7 +72,7 @@ def test_building_looks_at_what_the_cache_holds_and_clears_what_ended_builds_lef
     for name in (".project-a-12345678", "codelets/.b-12345678"):
         entry(tmp_path, name, 1, 2 * GRACE)
     entry(tmp_path, ".project-c-12345678", 1, 0)
-    kept("object-d", "file", lambda folder: (folder / "file").write_text("new"))
+    cached_file("object-d", "file", lambda folder: (folder / "file").write_text("new"))
     assert left(tmp_path) == {".project-c-12345678", "object-d"}
 
 

@@ -85,19 +85,19 @@ def test_batches_train_as_the_arrays_that_they_are_of(session, data, source):
 
 def test_a_generator_trains_one_epoch_and_more_are_refused_before_anything_changes(session, data):
     before = session.state_dict()
-    with pytest.raises(SnncError, match=r"SNNC-E570: epochs is 2, and a generator gives its batches once.*epochs=1"):
+    with pytest.raises(SnncError, match=r"SNNC-E570: epochs is 2, and a generator yields its batches once.*epochs=1"):
         session.fit((b for b in cut(*data)), epochs=2)
     assert all((before[name] == value).all() for name, value in session.state_dict().items())
     batches = iter(cut(*data))
     assert len(session.fit(batches).batch_losses[0]) == 3
-    with pytest.raises(SnncError, match=r"SNNC-E570.*gave no batch in epoch 0.*used up"):
+    with pytest.raises(SnncError, match=r"SNNC-E570.*gave no batch in epoch 0.*exhausted"):
         session.fit(batches)
     with pytest.raises(SnncError, match="SNNC-E570"):
         session.fit([])
 
 
 class Once:
-    """Looks as if it could be gone through again, and cannot."""
+    """Looks as if it could be repeated, and cannot."""
 
     def __init__(self, batches):
         self.batches = iter(batches)
@@ -107,7 +107,7 @@ class Once:
 
 
 def test_what_gives_nothing_in_a_later_epoch_is_refused_there(session, data):
-    with pytest.raises(SnncError, match=r"SNNC-E570: the Once gave no batch in epoch 1, after it gave some"):
+    with pytest.raises(SnncError, match=r"SNNC-E570: the Once gave no batch in epoch 1, but gave some"):
         session.fit(Once(cut(*data)), epochs=2)
 
 
@@ -137,7 +137,7 @@ def test_what_contradicts_batches_is_refused(session, data):
         (lambda: session.fit(loader(x, y), y), "SNNC-E571: y is given, and a DataLoader"),
         (lambda: session.fit(x), "SNNC-E571: y is missing"),
         (lambda: session.fit({"input": x}), "SNNC-E571: y is missing"),
-        (lambda: session.fit(loader(x, y), batch=2), "SNNC-E519: batch is 2, and x gives batches of its own"),
+        (lambda: session.fit(loader(x, y), batch=2), "SNNC-E519: batch is 2, and x yields batches already"),
         (lambda: session.fit(loader(x, y), epochs=1.5), "SNNC-E519"),
     ):
         with pytest.raises(SnncError, match=says):

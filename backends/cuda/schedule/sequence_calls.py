@@ -1,11 +1,12 @@
-"""Work outside the time loop, as calls of general kernels that take all steps and samples at once."""
+"""Work outside the time loop, as calls of general kernels for all steps and samples at once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from snnc.backends.cuda.kernels.steps import Steps, WiredGradient
+from snnc.backends.cuda.kernels.connections import WiredGradient
+from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.native.storage import is_maximum
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import (
@@ -74,19 +75,19 @@ class PreparedWeight:
 
 
 @dataclass
-class Whole:
+class SequenceCalls:
     """Calls under construction.
 
     Attributes
     ----------
     steps
-        What kernels do.
+        Work of the kernels.
     precision
         Of factors.
     prepared
         Weights that products read, by name.
     work
-        C++ expressions of the calls' temporary memory in numbers, one after the other; ``rows`` are those of a segment.
+        C++ expressions of the temporary memory of each call, in numbers; ``rows`` are those of a segment.
     """
 
     steps: Steps
@@ -94,7 +95,7 @@ class Whole:
     prepared: dict[str, PreparedWeight] = field(default_factory=dict)
     work: dict[str, None] = field(default_factory=dict)
 
-    def arrival(self, op: Arrival, to: str, *, first: bool) -> str | None:
+    def forward_call(self, op: Arrival, to: str, *, first: bool) -> str | None:
         """Call that adds the inputs to the rows of `to`; None if only a network-specific kernel can.
 
         Parameters
@@ -104,7 +105,7 @@ class Whole:
         to
             Member of ``Net``.
         first
-            Nothing is there yet: biases come on top.
+            The rows hold nothing yet: biases are added.
         """
         biases = self.steps.biases(op.target) if first else ()
         if len(biases) > 1:
@@ -119,17 +120,17 @@ class Whole:
         source = self._rows(op.source)
         sums = f"{{net.{to}.row(0, 0), rows, {add}, %s, {start}}}"
         if isinstance(op, Convolve):
-            windows = self.steps.windows(op)
+            windows = self.steps.connections.windows(op)
             self.work[f"convolution_scratch({windows}, rows)"] = None
             bias = f"net.{op.bias}" if op.bias is not None else "nullptr"
             return f"convolve({windows}, {source}, net.{op.weight}, {sums % bias}, work.data());"
-        ends, tables = self._ends(op), self.steps.connection(op)
+        ends, tables = self._ends(op), self.steps.connections.by_target(op)
         if is_maximum(op):
             return f"gather_largest({ends}, {tables.by_target}, {source}, {sums % 'nullptr'});"
         bias = f"net.{op.bias}" if isinstance(op, Rescale) and tables.bias_of is not None else "nullptr"
         return f"gather_wired({ends}, {tables.by_target}, {source}, {tables.weight}, {tables.bias_of or 'nullptr'}, {sums % bias});"
 
-    def returning(self, op: InputGradient, to: str, *, first: bool) -> str | None:
+    def backward_call(self, op: InputGradient, to: str, *, first: bool) -> str | None:
         """Call that adds gradients to the rows of `to`; None if only a network-specific kernel can."""
         short, delay = self.steps.rounds_delta(op.target), op.source.delay
         add = "false" if first else "true"
@@ -143,22 +144,22 @@ class Whole:
             return None
         sums = f"{{net.{to}.row(0, 0), rows, {add}, nullptr, nullptr}}"
         if isinstance(op, ConvolveInputGradient):
-            windows = self.steps.windows(op)
+            windows = self.steps.connections.windows(op)
             self.work[f"convolution_scratch({windows}, rows)"] = None
             return f"convolve_back({windows}, {deltas}, {reach}, net.{op.weight}, {sums}, work.data());"
-        arrival = self.steps.arrival(op.connection)
-        ends, tables = self._ends(arrival), self.steps.connection(arrival)
+        forward = self.steps.connections.operation(op.connection)
+        ends, tables = self._ends(forward), self.steps.connections.by_target(forward)
         if is_maximum(op):
-            # Which one was the largest is looked up in what was read then.
-            read, (apart, all_of_them) = self._rows(BufferValue(op.source.buffer)), self.steps.windows_apart(arrival)
-            if apart:
+            # The values of the forward pass decide which was the largest.
+            read, (disjoint, complete) = self._rows(BufferValue(op.source.buffer)), self.steps.connections.windows_partition(forward)
+            if disjoint:
                 size = self.steps.storage.size(op.source.buffer)
                 clear = f"device::clear(net.{to}.row(0, 0), sizeof(float) * {size} * static_cast<std::size_t>(rows)); "
                 spread = f"spread_largest({ends}, {tables.by_target}, {read}, {deltas}, {reach}, {sums});"
-                return spread if all_of_them or not first else clear + spread
-            by_source = self.steps.by_source(arrival)
+                return spread if complete or not first else clear + spread
+            by_source = self.steps.connections.by_source(forward)
             return f"gather_largest_back({ends}, {tables.by_target}, {by_source}, {read}, {deltas}, {reach}, {sums});"
-        by_source = self.steps.by_source(arrival)
+        by_source = self.steps.connections.by_source(forward)
         return f"gather_wired_back({ends}, {by_source}, {deltas}, {reach}, {tables.weight}, {sums});"
 
     def gradient(self, op: object) -> tuple[str, str] | None:
@@ -178,9 +179,9 @@ class Whole:
         return None
 
     def _convolution_gradient(self, op: ConvolveWeightGradient | ConvolveBiasGradient) -> tuple[str, str]:
-        arrival = self.steps.arrival(op.connection)
-        assert isinstance(arrival, Convolve)
-        windows = self.steps.windows(arrival)
+        forward = self.steps.connections.operation(op.connection)
+        assert isinstance(forward, Convolve)
+        windows = self.steps.connections.windows(forward)
         self.work[f"convolution_scratch({windows}, rows)"] = None
         layout = f"{op.gradient.removeprefix('d_')}.slice_by(0, rows);"
         deltas = f"net.d_{op.target}.row(0, 0)"
@@ -191,10 +192,10 @@ class Whole:
 
     def _wired_gradient(self, op: WiredGradient) -> tuple[str, str]:
         numbers = max(1, self.steps.storage.size(op.gradient))
-        table, few = self.steps.by_parameter(op)
+        table, few = self.steps.connections.by_parameter(op)
         source = "{nullptr, nullptr, 0}" if isinstance(op, RescaleBiasGradient) else self._rows(op.source)
         self.work[f"wired_scratch({numbers}, rows)"] = None
-        ends = self._ends(self.steps.arrival(op.connection))
+        ends = self._ends(self.steps.connections.operation(op.connection))
         given = f"{source}, net.d_{op.target}.row(0, 0), rows, {_slices(op.gradient)}, work.data()"
         layout = f"{op.gradient.removeprefix('d_')}.slice_by(0, rows);"
         return f"wired_gradients({ends}, {table}, {'true' if few else 'false'}, {given});", layout

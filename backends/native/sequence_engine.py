@@ -1,20 +1,22 @@
-"""Base of engines whose native program supports checkpoints, summed gradients and a given adjoint."""
+"""Base of engines whose native program takes sequences of any size, with checkpoints, summed gradients and an external loss."""
 
 from __future__ import annotations
 
 import json
 import math
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from snnc.backends.codegen.constants import WEIGHTS
+from snnc.backends.native.engine import NativeEngine
 from snnc.backends.native.library import Role
-from snnc.backends.native.memory import UNSEEN, Needs, busiest, least_bytes, least_segment, most_samples, predicted_bytes, segment_for
-from snnc.backends.native.sized_engine import SizedEngine
+from snnc.backends.native.memory import UNOBSERVED, Needs, busiest, least_bytes, least_segment, max_samples, predicted_bytes, segment_for
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.backends.runtime.errors import MemoryNeededError
 from snnc.backends.runtime.events import Given
@@ -29,8 +31,10 @@ class Gather(IntEnum):
     CHANGES = 3
 
 
-class SegmentedEngine(SizedEngine):
-    """A sized engine with a bound on memory; a project whose loss is a ``GivenAdjoint`` runs under autograd.
+class SequenceEngine(NativeEngine):
+    """Runs the shared library of a project with any number of steps and samples, within a bound on memory.
+
+    See :class:`snnc.backends.runtime.engine.Engine`. A project whose loss is a ``GivenAdjoint`` runs under autograd.
 
     Attributes
     ----------
@@ -45,23 +49,53 @@ class SegmentedEngine(SizedEngine):
         Maximum bytes of a training step; if it needs more, histories are kept between checkpoints only.
     """
 
-    takes_events = True
+    accepts_events = True
     """Inputs may be :class:`~snnc.backends.runtime.events.Events`."""
     _shapeless: tuple[str, ...] = ("resume", "autograd", "gather", "whole")
+    """Settings that change no shape."""
+    batch: int | None = None
     device: int | None = None
 
     def __init__(self, library: Path, folder: Path, memory: int | None = None) -> None:
         super().__init__(library, folder)
+        self.steps: int | None = self.description["fixed_steps"]
         self.memory = memory
+        self._sizes: dict[str, int] = {}
+        self._stepped = True
         self._segments: dict[tuple[int, int, int], int] = {}
-        self._activity = UNSEEN
+        self._activity = UNOBSERVED
         self._training = False
         """Whether the sequence that is set is one that runs backward."""
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
         self._setting("autograd", 0)
-        return super().forward(inputs, initial)
+        self._set_inputs(inputs)
+        self._set_initial(initial)
+        self.session.run()
+        return self._records()
+
+    def reset(self, batch: int, initial: Initial) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
+        self._setting("steps", 1)
+        self._setting("batch", batch)
+        self._setting("resume", 0)
+        self._set_initial(initial)
+        self._stepped = False
+
+    def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
+        if not self._stepped:
+            self._setting("resume", 0)
+        self._set_arrays({id_: array[None] for id_, array in inputs.items()})
+        self.session.run()
+        self._setting("resume", 1)
+        self._stepped = True
+        return {id_: record[0] for id_, record in self._records().items()}
+
+    def counters(self) -> dict[str, int]:
+        """Nothing is ever dropped here."""
+        return {"dropped_spikes": 0}
 
     def run_forward(self, inputs: Mapping[str, Given]) -> None:
         """Run a sequence and keep the values that :meth:`run_backward` reads, in a project whose loss is a ``GivenAdjoint``."""
@@ -74,6 +108,37 @@ class SegmentedEngine(SizedEngine):
         """Run backward from the last :meth:`run_forward`, whose output's adjoint was set."""
         self.session.train_step()
 
+    # ---- sequences ----------------------------------------------------------------------------------------------------
+
+    def _setting(self, name: str, value: int) -> None:
+        """Change a setting; sizes of tensors follow, and tensors with a new size have the file's initial values again."""
+        if self._sizes.get(name) == value:
+            return
+        self.session.set(name, np.array([value], dtype=np.int32))
+        self._sizes[name] = value
+        if name not in self._shapeless:
+            self.session.refresh()
+            self._defaults = {}
+
+    def _set_inputs(self, inputs: Mapping[str, Any]) -> None:
+        steps, batch = next(iter(inputs.values())).shape[:2]
+        self._check_memory(steps, batch)
+        for name, value in (*self._settings_of(steps, batch).items(), ("resume", 0)):
+            self._setting(name, value)
+        self._set_arrays(inputs)
+
+    def _set_arrays(self, inputs: Mapping[str, Any]) -> None:
+        """Set all inputs: arrays, or other types that the engine accepts."""
+        for info in self.description["inputs"]:
+            self.session.set(info["tensor"], inputs[info["tensor"]])
+
+    def _records(self) -> dict[str, Array]:
+        found = {}
+        for o in self.description["outputs"]:
+            record = self.session.get(o["tensor"])
+            found[o["id"]] = record.reshape(*record.shape[:2], *o["shape"])
+        return found
+
     def _set_batch(self, inputs: Mapping[str, Array], target: Array) -> None:
         self._begin_training(inputs)
         self.session.set("labels", target)
@@ -83,38 +148,38 @@ class SegmentedEngine(SizedEngine):
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._training = True
         try:
-            if self._is_open(steps, batch):
-                self._run_to_see(inputs, steps, batch)
-            super()._set_inputs(inputs)
+            if self._depends_on_activity(steps, batch):
+                self._observe_sequence(inputs, steps, batch)
+            self._set_inputs(inputs)
         finally:
             self._training = False
 
-    def _run_to_see(self, inputs: Mapping[str, Given], steps: int, batch: int) -> None:
+    def _observe_sequence(self, inputs: Mapping[str, Given], steps: int, batch: int) -> None:
         """Run forward, with histories in the segments that need least, to find the sizes of the lists."""
         self._check_memory(steps, batch)
         self._segments = {(steps, batch, self.memory or 0): least_segment(self.description, steps, batch, self._threads())}
-        super()._set_inputs(inputs)
+        self._set_inputs(inputs)
         self._setting("autograd", 1)
         self.session.run()
         self._setting("autograd", 0)
-        self._look()
+        self._observe_activity()
         self._segments = {}
 
-    def _is_open(self, steps: int, batch: int) -> bool:
+    def _depends_on_activity(self, steps: int, batch: int) -> bool:
         """Whether meeting the bound depends on the activity, which has not been observed yet."""
         if self.memory is None or not self.description["training"] or self._segments or self._activity.shares:
             return False
         most = busiest(Needs.of(self.description))
         return least_bytes(self.description, steps, batch, self._threads(), most) > self.memory
 
-    def most_samples(self, steps: int, batch: int) -> int:
+    def max_samples(self, steps: int, batch: int) -> int:
         """See :class:`~snnc.backends.runtime.engine.BoundedEngine`."""
-        there = self._memory_there()[0] // max(1, steps * int(self.description["bytes_per_step"]))
-        size = max(1, min(batch, there))
+        available = self._available_memory()[0] // max(1, steps * int(self.description["bytes_per_step"]))
+        size = max(1, min(batch, available))
         if self.memory is None:
             return size
-        self._look()
-        return most_samples(self.description, steps, size, self.memory, self._threads(), self._activity)
+        self._observe_activity()
+        return max_samples(self.description, steps, size, self.memory, self._threads(), self._activity)
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.GatheringEngine`."""
@@ -171,7 +236,8 @@ class SegmentedEngine(SizedEngine):
             address += elements * info.dtype.itemsize
 
     def _settings_of(self, steps: int, batch: int) -> dict[str, int]:
-        return super()._settings_of(steps, batch) | {"segment": self._segment(steps, batch)}
+        """Settings before a sequence of that size."""
+        return {"steps": steps, "batch": batch, "segment": self._segment(steps, batch)}
 
     def _segment(self, steps: int, batch: int) -> int:
         """Steps between two checkpoints; 0: no checkpoints.
@@ -186,7 +252,7 @@ class SegmentedEngine(SizedEngine):
         if not self._training:
             # A run keeps no histories; the segments of a training step of that size stay, so that nothing is laid out anew.
             return 0 if chosen in (None, steps) else chosen
-        self._look()
+        self._observe_activity()
         sizes = (self.description, steps, batch)
         if chosen is None or predicted_bytes(*sizes, chosen, threads, self._activity) > self.memory:
             chosen = self._segments[key] = self._fitting(steps, batch, self.memory)
@@ -203,8 +269,8 @@ class SegmentedEngine(SizedEngine):
         best = least_segment(*sizes, self._threads(), self._activity)
         needed = predicted_bytes(*sizes, best, self._threads(), self._activity)
         warnings.warn(
-            f"{self.description['name']!r} fires more than when its training began: with checkpoints every {best} steps it needs "
-            f"{needed:,} bytes, and {memory:,} are allowed. It goes on like that; a smaller batch or accumulate= takes less.",
+            f"{self.description['name']!r} fires more than at the beginning of its training: with checkpoints every {best} steps it needs "
+            f"{needed:,} bytes, and {memory:,} are allowed. Training continues above the bound; a smaller batch or accumulate= needs less.",
             UserWarning,
             stacklevel=2,
         )
@@ -212,10 +278,10 @@ class SegmentedEngine(SizedEngine):
 
     def least_memory(self, steps: int, batch: int) -> int:
         """Return the bytes of a training step in the segments that need least, with the activity observed so far."""
-        self._look()
+        self._observe_activity()
         return least_bytes(self.description, steps, batch, self._threads(), self._activity)
 
-    def _look(self) -> None:
+    def _observe_activity(self) -> None:
         """Remember the list sizes of the last sequence."""
         self._activity = self._activity.with_sequence(Needs.of(self.description), self._listed())
 
@@ -227,6 +293,18 @@ class SegmentedEngine(SizedEngine):
         """Fraction of the numbers of each list that the last sequence listed."""
         return {}
 
+    @abstractmethod
+    def _available_memory(self) -> tuple[int, str]:
+        """Maximum bytes of a sequence, and the owner of that memory."""
+
     def _check_memory(self, steps: int, batch: int) -> None:
-        if not self._segment(steps, batch):
-            super()._check_memory(steps, batch)
+        """Refuse a sequence without checkpoints that does not fit the memory, before allocating any."""
+        if self._segment(steps, batch):
+            return
+        needed = steps * batch * int(self.description["bytes_per_step"])
+        available, owner = self._available_memory()
+        if needed > available:
+            raise MemoryNeededError(
+                f"{self.description['name']!r} with {steps} steps and a batch of {batch} needs {needed / 2**30:.1f} GiB; {owner} has "
+                f"{available / 2**30:.1f} GiB. Use a smaller batch or fewer steps."
+            )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from snnc.backends.codegen.statements import Guarded, Statement
+
 LINE = 16
 """Numbers of a cache line: rows are filled up to whole ones."""
 LENGTHS = ("steps", "segment", "block")
@@ -17,8 +19,8 @@ def padded(numbers: int) -> int:
 
 def pitch(numbers: int) -> int:
     """Numbers from one row to the next, as in ``vectors.hpp``."""
-    whole = padded(numbers)
-    return whole + LINE if whole % (8 * LINE) == 0 else whole
+    lines = padded(numbers)
+    return lines + LINE if lines % (8 * LINE) == 0 else lines
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ ONE = Slots(1)
 
 
 @dataclass(frozen=True)
-class HeldRows:
+class RowBuffer:
     """Rows of a buffer.
 
     Attributes
@@ -46,16 +48,16 @@ class HeldRows:
         Of the rows in the program.
     size
         Numbers of a row, which is padded to whole lines.
-    trained, running
-        Slots with and without a following backward pass; `running` None: the rows belong to a backward pass.
+    in_training, in_inference
+        Slots with and without a following backward pass; `in_inference` None: the rows belong to a backward pass.
     width
         Bytes of a number.
     """
 
     name: str
     size: int
-    trained: Slots
-    running: Slots | None
+    in_training: Slots
+    in_inference: Slots | None
     width: int = 4
 
     @property
@@ -63,10 +65,10 @@ class HeldRows:
         """Bytes of a row."""
         return self.width * pitch(self.size)
 
-    def statement(self, trains: bool) -> str:
+    def statement(self, trains: bool) -> Statement:
         """Statement that gives the rows their size."""
-        if self.running is None:
-            return f"if (training) {self.name}.resize({self.trained}, batch);"
-        if not trains or self.trained == self.running:
-            return f"{self.name}.resize({self.running}, batch);"
-        return f"{self.name}.resize(training ? {self.trained} : {self.running}, batch);"
+        if self.in_inference is None:
+            return Guarded("training", f"{self.name}.resize({self.in_training}, batch);")
+        if not trains or self.in_training == self.in_inference:
+            return f"{self.name}.resize({self.in_inference}, batch);"
+        return f"{self.name}.resize(training ? {self.in_training} : {self.in_inference}, batch);"

@@ -27,14 +27,14 @@ class _State:
 
 
 @dataclass(frozen=True)
-class KeptIn:
+class ProgressFile:
     """A file for the progress, and the time between two writes within an epoch."""
 
     path: Path
     every: float
 
 
-class Keeper:
+class ProgressGuard:
     """Remembers the last good state of a session that trains.
 
     Parameters
@@ -45,7 +45,7 @@ class Keeper:
         File for the state; None: memory only.
     """
 
-    def __init__(self, engine: Engine, program: StepProgram, file: KeptIn | None) -> None:
+    def __init__(self, engine: Engine, program: StepProgram, file: ProgressFile | None) -> None:
         self.engine = engine
         self.program = program
         self.file = file
@@ -63,7 +63,7 @@ class Keeper:
         if not math.isfinite(loss):
             self._go_back(f"the loss of batch {position.batch} of {position.batches} in epoch {position.epoch + 1} is {loss}")
 
-    def keep(self, position: Position) -> None:
+    def save(self, position: Position) -> None:
         """Check the state that the engine is in, remember it and write it.
 
         Raises
@@ -102,8 +102,8 @@ class Keeper:
         self.engine.set_parameters(state.parameters)
         if state.optimizer is not None and isinstance(self.engine, ResumableEngine):
             self.engine.set_optimizer(state.optimizer)
-        kept = "" if self.file is None else f", which are kept in {self.file.path}"
+        kept = "" if self.file is None else f", also saved in {self.file.path}"
         raise DivergedError(
-            f"training diverged: {reason}. The weights are again those {position.text}{kept}. Train on from there with a smaller learning "
-            "rate, or look for inputs and initial weights that are too large."
+            f"training diverged: {reason}. The session has the weights {position.text} again{kept}. Continue from there with a smaller "
+            "learning rate, or look for inputs and initial weights that are too large."
         )

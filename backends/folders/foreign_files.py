@@ -14,15 +14,15 @@ from snnc.backends.folders.manifest import TRAINED, digest_of
 
 
 @dataclass(frozen=True)
-class KeptFiles:
-    """The carried files, as paths in the new folder.
+class RetainedFiles:
+    """The files retained from a replaced folder, as paths in the new one.
 
     Attributes
     ----------
     trained
-        The weights of the old project's training, put aside; None: there were none, or they were not requested.
+        The weights of the old project's training, moved; None: there were none, or they were not requested.
     edited
-        Changed files of snnc, put aside.
+        Changed files of snnc, moved.
     dropped
         Whether existing trained weights were dropped.
     """
@@ -32,8 +32,8 @@ class KeptFiles:
     dropped: bool = False
 
 
-def carry_over(old: Path, new: Path, own: Mapping[str, str | None], keep_trained: bool) -> KeptFiles:
-    """Carry all contents of `old` that do not belong to snnc into `new`; `old` does not change.
+def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], keep_trained: bool) -> RetainedFiles:
+    """Retain all contents of `old` that do not belong to snnc in `new`; `old` does not change.
 
     A file that snnc did not write keeps its place. If the new project has a file there, and for changed files and
     trained weights, it goes to ``before-1/`` (``before-2/`` …). Links are not followed. Files become hard links if possible.
@@ -66,7 +66,7 @@ def carry_over(old: Path, new: Path, own: Mapping[str, str | None], keep_trained
             _put(path, new / name if _is_free(new, name) else aside / name)
         elif not _is_as_written(path, own[name]):
             edited.append(_put(path, aside / name))
-    return KeptFiles(trained, tuple(edited), dropped)
+    return RetainedFiles(trained, tuple(edited), dropped)
 
 
 def remove(folder: Path) -> None:

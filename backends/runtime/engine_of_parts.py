@@ -1,4 +1,4 @@
-"""An engine that holds populations in parts, presented as the engine of the whole network."""
+"""An engine of a program with populations in parts, presented as the engine of the author's network."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from snnc.backends.runtime.engine import AheadEngine, Array, Engine, GradientEngine, Initial, OptimizerValues, ResumableEngine, takes_ahead
+from snnc.backends.runtime.engine import (
+    Array,
+    Engine,
+    GradientEngine,
+    Initial,
+    OptimizerValues,
+    PrefetchingEngine,
+    ResumableEngine,
+    accepts_next,
+)
 from snnc.compiler.tiles.partition import Correspondence
 
 
-class PartedEngine:
+class EngineOfParts:
     """Forwards all calls in the author's order; see :class:`snnc.backends.runtime.engine.Engine`.
 
     Parameters
@@ -25,7 +34,7 @@ class PartedEngine:
         self.engine = engine
         self.between = between
         self._offered: deque[tuple[Mapping[str, Array], Mapping[str, Array]]] = deque(maxlen=2)
-        """Inputs that were offered, and those of the parts: of the batch that runs, and of the one behind."""
+        """Offered inputs, and those of the parts: of the current batch and of the next one."""
 
     @property
     def steps(self) -> int | None:
@@ -46,13 +55,13 @@ class PartedEngine:
         return self.engine.train_batch(self._of_parts(inputs), target, learning_rate)
 
     @property
-    def takes_ahead(self) -> bool:
+    def accepts_next(self) -> bool:
         """See :class:`~snnc.backends.runtime.engine.AheadEngine`."""
-        return takes_ahead(self.engine)
+        return accepts_next(self.engine)
 
     def offer(self, inputs: Mapping[str, Array], target: Array | None = None) -> None:
         """See :class:`~snnc.backends.runtime.engine.AheadEngine`."""
-        assert isinstance(self.engine, AheadEngine)
+        assert isinstance(self.engine, PrefetchingEngine)
         self._offered.append((inputs, self.between.inputs_of_parts(inputs)))
         self.engine.offer(self._offered[-1][1], target)
 

@@ -23,6 +23,8 @@ from snnc.compiler.ir.step_program import StepProgram
 
 TABLES: Final = "tables.bin"
 """File with the tables of connections that are not dense."""
+SESSION_SOURCES: Final = ("native_session.hpp", "native_session.cpp")
+"""Sources of the base of both sessions."""
 _STEPS: Final = 100
 _BATCH: Final = 32
 """Default size of a session; it accepts any other."""
@@ -69,7 +71,8 @@ def initial_values(program: StepProgram) -> dict[str, Array]:
 def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], constants: Sequence[Constant]) -> dict[str, str]:
     """Return the text files of a target: those called `names`, constants, and the files of the ABI, the loss and the optimizer."""
     environment = source_templates()
-    paths = {**{n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}, **{n: f"{target}/{n}" for n in names}}
+    paths = {n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}
+    paths |= {n: f"native/{n}" for n in SESSION_SOURCES} | {n: f"{target}/{n}" for n in names}
     if context["training"]:
         paths |= {
             "settings.hpp": "common/settings.hpp",
@@ -80,7 +83,7 @@ def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], cons
     return {name: source_of(environment, path, {**context, "constants": constants}) for name, path in paths.items()}
 
 
-def write_sized_project(
+def write_project_files(
     folder: Path,
     program: StepProgram,
     target: str,
@@ -113,10 +116,10 @@ def write_sized_project(
     """
     files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in texts.items()}
     files |= {TABLES: tables, WEIGHTS: safetensors(values)}
-    with whole_folder(folder) as beside:
-        digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
+    with whole_folder(folder) as unfinished:
+        digests = {name: write_file(unfinished / name, chunks) for name, chunks in sorted(files.items())}
         description = _description(program, target, sizes, memory) | dict(more or {}) | {"files": digests}
-        write_file(beside / "project.json", (json.dumps(description, indent=1).encode(),))
+        write_file(unfinished / "project.json", (json.dumps(description, indent=1).encode(),))
     return folder
 
 

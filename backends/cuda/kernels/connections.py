@@ -1,0 +1,217 @@
+"""Data of connections that kernels read: their tables, their constant weights, and copies of dense weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from snnc.backends.cuda.kernels.copies import Kind, WeightCopy
+from snnc.backends.cuda.kernels.tables import FEW, ProgramTables, Table, by, choices_by_source, columns
+from snnc.backends.native.storage import SequenceStorage, is_maximum
+from snnc.backends.native.tables import Wires, wires_of
+from snnc.compiler.ir.step_operations import (
+    AddScaled,
+    Arrival,
+    Convolve,
+    ConvolveInputGradient,
+    OneToOneWeightGradient,
+    Rescale,
+    RescaleBiasGradient,
+    RescaleWeightGradient,
+    SparseProduct,
+    SparseWeightGradient,
+)
+
+WiredGradient: TypeAlias = OneToOneWeightGradient | SparseWeightGradient | RescaleWeightGradient | RescaleBiasGradient
+
+
+@dataclass(frozen=True)
+class SharedWeight:
+    """A matrix [rows][columns]; a block may keep its own neurons' columns in shared memory.
+
+    Attributes
+    ----------
+    name
+        Of the ``Near`` in ``Net``.
+    matrix
+        C++ expression of the matrix in the device's memory.
+    phase
+        The population whose warps read it, a column for each neuron.
+    rows, columns
+        Its size.
+    back
+        Whether they do so in the backward pass.
+    fragments
+        Whether it is a copy of 16 bits, a row of pairs for each neuron.
+    """
+
+    name: str
+    matrix: str
+    phase: str
+    rows: int
+    columns: int
+    back: bool
+    fragments: bool = False
+
+    @property
+    def fetch(self) -> str:
+        """Beginning of the call that loads it into shared memory."""
+        if self.fragments:
+            return f"fetch_fragments(net.{self.name}, {self.matrix}, half_pairs({self.rows})"
+        return f"fetch<{self.columns}>(net.{self.name}, {self.matrix}, {self.rows}"
+
+    @property
+    def place(self) -> str:
+        """Its allocation: its neurons, and words of a chunk of them."""
+        words = f"LANES * (half_pairs({self.rows}) + APART)" if self.fragments else f"LANES * {self.rows}"
+        return f"{{&net.{self.name}, {self.columns}, {words}}}"
+
+    @property
+    def expression(self) -> str:
+        """Expression with which a warp reads it."""
+        if self.fragments:
+            return f"fragments_of(net.{self.name}, {self.matrix}, half_pairs({self.rows}), item)"
+        return f"columns_of(net.{self.name}, {self.matrix}, {self.columns}, item)"
+
+
+@dataclass(frozen=True)
+class ConnectionCode:
+    """C++ of the tables of a connection: entries by target, weights ("": it has none), and each target's bias where biases are shared."""
+
+    by_target: str
+    weight: str = ""
+    bias_of: str | None = None
+
+
+class Connections:
+    """Binds the data of a program's connections at their first use.
+
+    Parameters
+    ----------
+    storage
+        Storage of the program's buffers.
+
+    Attributes
+    ----------
+    tables
+        The program's tables.
+    fields, binding
+        Members of ``Net``, and the statements that initialise them.
+    copies
+        Copies of dense weights, by name.
+    shared_weights
+        Weights that blocks may keep in shared memory.
+    """
+
+    def __init__(self, storage: SequenceStorage) -> None:
+        self.storage = storage
+        self.program = storage.program
+        self.tables = ProgramTables()
+        self.fields: list[str] = []
+        self.binding: list[str] = []
+        self.copies: dict[str, WeightCopy] = {}
+        self.shared_weights: list[SharedWeight] = []
+        self._wires: dict[str, Wires] = {}
+        self._constants: set[str] = set()
+
+    def operation(self, connection: str) -> Arrival:
+        """The forward operation of a connection."""
+        return next(op for op in self.program.forward if isinstance(op, Arrival) and op.connection == connection)
+
+    def wires(self, op: Arrival) -> Wires:
+        """The entries of a connection."""
+        if op.connection not in self._wires:
+            self._wires[op.connection] = wires_of(op, self.storage)
+        return self._wires[op.connection]
+
+    def by_target(self, op: Arrival) -> ConnectionCode:
+        """The tables of a connection that has some."""
+        wires, name = self.wires(op), f"{op.connection}_by_target"
+        if is_maximum(op):
+            self._bind_wires(name, lambda: f"{{{self.tables.add(wires.begin.reshape(-1, 1))}, {self.tables.add(wires.entries)}}}")
+            return ConnectionCode(f"net.{name}")
+        source, target, weight = columns(wires)
+        self._bind_wires(name, lambda: self.tables.wires(by(target, self.storage.size(op.target), source, weight)))
+        bias_of = None
+        if isinstance(op, Rescale) and op.bias is not None and wires.bias is not None:
+            bias_of = f"net.{op.connection}_bias_of"
+            self._bind_table(f"{op.connection}_bias_of", wires.bias)
+        return ConnectionCode(f"net.{name}", self._weight(op), bias_of)
+
+    def by_source(self, op: Arrival) -> str:
+        """The entries of a connection sorted by source; of a maximum the targets of each."""
+        wires, sources = self.wires(op), self.storage.size(op.source.buffer)
+        if is_maximum(op):
+            return self._bind_wires(f"{op.connection}_by_source", lambda: self.tables.wires(choices_by_source(wires, sources)))
+        source, target, weight = columns(wires)
+        return self._bind_wires(f"{op.connection}_by_source", lambda: self.tables.wires(by(source, sources, target, weight)))
+
+    def windows_partition(self, op: Arrival) -> tuple[bool, bool]:
+        """Whether no two windows of a maximum share a source, and whether all sources are in one."""
+        entries = self.wires(op).entries.ravel()
+        return len(np.unique(entries)) == len(entries), len(np.unique(entries)) == self.storage.size(op.source.buffer)
+
+    def by_parameter(self, op: WiredGradient) -> tuple[str, bool]:
+        """The entries of a connection sorted by the weight (or bias) that learns, and whether each has few."""
+        wires, numbers = self.wires(self.operation(op.connection)), max(1, self.storage.size(op.gradient))
+        if isinstance(op, RescaleBiasGradient):
+            assert wires.bias is not None, "a bias has a table"
+            targets = np.arange(len(wires.bias), dtype=np.uint32)
+            found, name = by(wires.bias, numbers, targets, targets), f"{op.connection}_by_bias"
+        else:
+            ends = columns(wires)
+            found, name = by(ends[2], numbers, ends[0], ends[1]), f"{op.connection}_by_weight"
+        return self._bind_wires(name, lambda: self.tables.wires(found)), found.most <= FEW
+
+    def windows(self, op: Convolve | ConvolveInputGradient) -> str:
+        """``Windows{…}`` of a convolution; a single axis is the second."""
+        windows, outputs = op.windows, self.program.buffers[op.weight].shape[0]
+        pairs = (windows.size, windows.output, windows.kernel, windows.stride, [before for before, _ in windows.padding], windows.dilation)
+        numbers = [str(windows.channels), str(outputs), str(op.groups)]
+        for pair, missing in zip(pairs, (1, 1, 1, 1, 0, 1), strict=True):
+            first, second = (missing, pair[0]) if len(pair) == 1 else (pair[0], pair[1])
+            numbers.append(f"{{{first}, {second}}}")
+        return f"Windows{{{', '.join(numbers)}}}"
+
+    def copy(self, weight: str, kind: Kind) -> str:
+        """C++ expression of a copy of a dense weight, which is made at its first use."""
+        outputs, inputs = self.program.buffers[weight].shape
+        copy = WeightCopy(weight, kind, inputs, outputs)
+        self.copies[copy.name] = copy
+        return f"net.{copy.name}"
+
+    def _weight(self, op: Arrival) -> str:
+        weight = op.weight if isinstance(op, SparseProduct | AddScaled | Rescale) else None
+        if weight is not None:
+            return f"net.{weight}"
+        constants = self.wires(op).constants
+        assert constants is not None, "a connection without a parameter has constants"
+        name = f"{op.connection}_constants"
+        if name not in self._constants:
+            self._constants.add(name)
+            self.fields.append(f"const float *{name};")
+            table = self.tables.add(constants.astype("<f4").view("<u4").reshape(-1, 1))
+            self.binding.append(f"net.{name} = reinterpret_cast<const float *>({table});")
+        return f"net.{name}"
+
+    def shared(self, weight: SharedWeight) -> str:
+        """C++ expression of the columns of a weight, in shared memory or not."""
+        if weight not in self.shared_weights:
+            self.shared_weights.append(weight)
+            self.fields.append(f"Near {weight.name};")
+        return weight.expression
+
+    def _bind_wires(self, name: str, made: Callable[[], str]) -> str:
+        """C++ expression of wires, which are bound at their first use."""
+        if f"Wires {name};" not in self.fields:
+            self.fields.append(f"Wires {name};")
+            self.binding.append(f"net.{name} = {made()};")
+        return f"net.{name}"
+
+    def _bind_table(self, name: str, table: Table) -> None:
+        if f"const std::uint32_t *{name};" not in self.fields:
+            self.fields.append(f"const std::uint32_t *{name};")
+            self.binding.append(f"net.{name} = {self.tables.add(table.reshape(-1, 1))};")

@@ -1,0 +1,73 @@
+"""Terms of the sums of a tile of samples: initial values of ports and contributions of connections; ``sums.jinja`` has their loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from snnc.compiler.ir.step_operations import BufferValue
+
+
+@dataclass(frozen=True)
+class Begin:
+    """A port's sums begin with an expression of sample ``s``: of all samples of a tile, or of those that exist."""
+
+    port: int
+    value: str
+    existing: bool = False
+    kind: ClassVar = "begin"
+
+
+@dataclass(frozen=True)
+class AddEach:
+    """Adds an expression of sample ``s``."""
+
+    port: int
+    value: str
+    kind: ClassVar = "add each"
+
+
+@dataclass(frozen=True)
+class AddLargest:
+    """Adds the largest value of a window: `values` of sample ``s``, and the windows by target."""
+
+    port: int
+    values: str
+    windows: str
+    kind: ClassVar = "add largest"
+
+
+@dataclass(frozen=True)
+class AddProduct:
+    """Adds a product in float32: `left` of `depth` numbers times the columns of a matrix."""
+
+    port: int
+    left: str
+    depth: int
+    columns: str
+    kind: ClassVar = "add product"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that adds to the sums by itself."""
+
+    statement: str
+    kind: ClassVar = "call"
+
+
+@dataclass(frozen=True)
+class FromLater:
+    """A gradient from `delay` steps later; none comes from after the sequence."""
+
+    delay: int
+    term: Term
+    kind: ClassVar = "from later"
+
+
+Term: TypeAlias = Begin | AddEach | AddLargest | AddProduct | Call | FromLater
+
+
+def step_expression(source: BufferValue, *, back: bool) -> str:
+    """C++ expression of the step that is read: an earlier one of a source, a later one of an adjoint."""
+    return f"t {'+' if back else '-'} {source.delay}" if source.delay else "t"

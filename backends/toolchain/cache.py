@@ -1,0 +1,129 @@
+"""Built files in the cache folder, each with a digest of all that was built with it, which is checked at every use."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from snnc.backends.toolchain.trim import delete_folder, trim
+from snnc.compiler.files.cache import cache_dir, keeping
+from snnc.compiler.files.ownership import fault_of
+
+DIGEST_FILE: Final = ".digest"
+"""Name of the file that holds the digest."""
+
+
+def cached_file(name: str, file: str, build: Callable[[Path], None]) -> Path:
+    """Return `file` of the folder `name` in the cache; `build` fills the folder if it is missing or was changed after it was built.
+
+    Parameters
+    ----------
+    name
+        Holds a digest of everything that the file depends on.
+    file
+        Path of the file in that folder; `build` may leave other files there too.
+    build
+        Gets an empty folder.
+    """
+    cache = cache_dir()
+    target = cache / name
+    if (target / file).exists() and is_unchanged(target):
+        with suppress(OSError):  # the cache may be read-only
+            os.utime(target)
+        return target / file
+    with keeping(cache), build_lock(target):
+        if not ((target / file).exists() and is_unchanged(target)):
+            if os.path.lexists(target):
+                delete_folder(target)
+            _fill(target, build)
+    trim(cache)
+    return target / file
+
+
+def _fill(target: Path, build: Callable[[Path], None]) -> None:
+    scratch = _scratch_folder(target)
+    try:
+        build(scratch)
+        record_digest(scratch)
+        _publish(scratch, target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _scratch_folder(target: Path) -> Path:
+    """Return a new folder from which `_publish` can rename to `target`."""
+    with keeping(target.parent):
+        target.parent.mkdir(mode=0o700, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+
+
+def _publish(scratch: Path, target: Path) -> None:
+    """Rename a finished folder to its place; if another process was first, drop this one."""
+    try:
+        scratch.rename(target)
+    except OSError:
+        if not target.exists():
+            raise
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def build_lock(target: Path) -> Iterator[None]:
+    """Hold the lock of `target`: of processes that need the same result at the same time, one builds it and the others wait."""
+    target.parent.mkdir(mode=0o700, exist_ok=True)
+    path = target.parent / f".{target.name}.lock"
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)  # the others find what was built
+
+
+def record_digest(folder: Path) -> None:
+    """Make a folder private, whatever the umask, and record a digest of its contents."""
+    for path in (folder, *_paths(folder)):
+        if not path.is_symlink():
+            path.chmod(0o700 if path.is_dir() or path.stat().st_mode & stat.S_IXUSR else 0o600)
+    content = f"{_digest(folder)}\n"
+    handle = os.open(folder / DIGEST_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as stream:
+        stream.write(content)
+
+
+def is_unchanged(folder: Path) -> bool:
+    """Return whether a folder's contents are unchanged since :func:`record_digest`, and no other user could have written them."""
+    try:
+        if any(fault_of(path) is not None for path in (folder, *_paths(folder))):
+            return False
+        return (folder / DIGEST_FILE).read_bytes() == f"{_digest(folder)}\n".encode()
+    except OSError:
+        return False
+
+
+def _digest(folder: Path) -> str:
+    total = hashlib.blake2b(digest_size=32)
+    for path in _paths(folder):
+        name = path.relative_to(folder).as_posix()
+        if name == DIGEST_FILE or (path.is_dir() and not path.is_symlink()):
+            continue
+        content = os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
+        total.update(f"{len(name)} {name} {path.is_symlink()} {len(content)}\n".encode())
+        total.update(content)
+    return total.hexdigest()
+
+
+def _paths(folder: Path) -> Iterator[Path]:
+    """All entries of a folder, always in the same order; links are not followed."""
+    for entry in sorted(os.scandir(folder), key=lambda e: e.name):
+        yield Path(entry.path)
+        if entry.is_dir(follow_symlinks=False):
+            yield from _paths(Path(entry.path))

@@ -1,0 +1,108 @@
+// What a session on the processor and one on a device share: named tensors, settings, values before the first step, weights in files.
+#ifndef SNNC_NATIVE_SESSION_HPP
+#define SNNC_NATIVE_SESSION_HPP
+
+#include "snnc_files.hpp"
+#include "snnc_session.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace snnc {
+
+/// Values of a state or an output before the first step: those of the weights file for every sample, or those that were set.
+struct InitialValues {
+  std::string name;
+  std::size_t size;
+  std::vector<float> usual, given;
+  /// Whether they changed since a session last copied them.
+  bool changed;
+  const float *of_sample(std::size_t sample) const { return given.empty() ? usual.data() : given.data() + sample * size; }
+};
+
+class NativeSession : public Session {
+public:
+  /// Not in the class: every network's source would compile what all these members end with.
+  ~NativeSession() override;
+  const std::vector<TensorInfo> &tensors() const override { return infos; }
+  void save(const std::string &path) override;
+
+protected:
+  /// Sizes of axes that settings change.
+  enum : std::size_t { STEPS = ~std::size_t(0), BATCH = STEPS - 1 };
+  using Setter = std::function<void(const void *)>;
+  using Getter = std::function<void(void *)>;
+  struct Access {
+    Setter set;
+    Getter get;
+  };
+
+  NativeSession(const std::string &project, int first_steps, int first_batch, bool trains);
+
+  void add(TensorInfo info, Setter set, Getter get);
+  /// A setting of one integer; `resizes`: a change of it calls resized().
+  void add_setting(const char *name, std::int32_t &setting, std::int32_t least, bool resizes, std::int32_t most = 1 << 24);
+  /// Values before the first step; they have no tensor where `name` is null.
+  InitialValues &add_initial_values(const char *name, std::size_t size);
+  /// The adjoint of a record or of a current at every step; `given`: it is set after a run with autograd.
+  void add_adjoint_tensor(const char *name, std::size_t size, bool given, Setter set, Getter get);
+  /// The loss, the learning rate and the number of updates.
+  void add_loss_tensors();
+  /// A label of each sample.
+  std::vector<std::int32_t> checked_labels(const void *data, int classes) const;
+  /// Reads initial values and parameters.
+  void load(const std::vector<Stored> &places);
+
+  /// Is called where a setting changes sizes.
+  virtual void resized() = 0;
+  /// Gives tensors the sizes of the settings; what was set or run with others is forgotten.
+  void resize_tensors();
+  /// Refuses a training step of a project without one.
+  void check_trainable() const;
+  /// Makes the sum of a step's losses its loss.
+  void sum_losses(const std::vector<float> &losses);
+  /// Number of samples over which a loss is averaged.
+  int averaged() const { return samples_of_update == 0 ? batch : samples_of_update; }
+  /// Seconds of a clock.
+  static double now();
+
+  std::string folder;
+  const bool trainable;
+  std::int32_t steps, batch;
+  float learning_rate = 0;
+  std::int32_t updates = 0;
+  std::vector<TensorInfo> infos;
+  std::vector<Access> accesses;
+  std::int32_t resume = 0, wanted_segment = 0;
+  /// A run keeps what the backward pass reads; a training step goes back from the last run and changes no parameter.
+  std::int32_t autograd = 0;
+  /// What a training step does of an update: all of it, a part whose gradients are summed with those of the parts before, or the
+  /// change of the parameters alone, by gradients that were summed or set.
+  enum : std::int32_t { ALONE, BEGINS, GOES_ON, CHANGES };
+  std::int32_t gather = ALONE;
+  /// Samples of an update, of which a step may see a part; 0: the batch.
+  std::int32_t samples_of_update = 0;
+  /// Whether buffers have their sizes, and keep what a backward pass reads; whether a run with autograd waits for its adjoint.
+  bool laid_out = false, training = false, ran = false;
+  /// Whether parameters changed since they were last prepared for passes.
+  bool stale = true;
+  float loss = 0;
+  unsigned forward_runs = 0, train_runs = 0;
+  double seconds = 0;
+
+private:
+  std::vector<std::vector<std::size_t>> shapes;
+  std::vector<Stored> stored;
+  /// Never moved: tensors and sessions refer to them.
+  std::deque<InitialValues> initial_values;
+
+  std::size_t sized(std::size_t axis) const;
+};
+
+} // namespace snnc
+
+#endif
