@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -36,6 +36,13 @@ SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed of what
 RecordOption: TypeAlias = Annotated[
     int | None, typer.Option("--record", help="Keep the spikes of that many samples in the project, for snnc inspect.", min=1)
 ]
+
+
+def chosen_options(context: typer.Context) -> dict[str, Any]:
+    """Return those values of a command that are keywords of :func:`snnc.compile` of the same name."""
+    from snnc.options.keywords import CompileKeywords
+
+    return {name: context.params[name] for name in CompileKeywords.__annotations__ if name in context.params}
 
 
 def refuse_beside(context: typer.Context, alone: str, idle: Collection[str]) -> None:

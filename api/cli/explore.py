@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from snnc.cli.common import DetachOption, DialectOption, DtOption, ModelArgument
+from snnc.cli.common import DetachOption, DialectOption, DtOption, ModelArgument, chosen_options
 from snnc.cli.console import note, result, working
 from snnc.options.table import LOSS_OUTPUT, help_of
 
@@ -16,6 +16,7 @@ Number = TypeVar("Number", int, float)
 
 
 def explore(
+    context: typer.Context,
     model: ModelArgument,
     targets: Annotated[
         str, typer.Option("--targets", help="Machines of: snnc targets, or TOML files, with commas.")
@@ -63,9 +64,7 @@ def explore(
     _check_plot(plot)
     for output in (json_file, plot):
         check_output(output, model)
-    chosen = options(
-        machines[0] if machines else "gc200", steps, None, loss, optimizer, surrogate, 0, capacity, mode, loss_output=loss_output
-    )
+    chosen = options(machines[0] if machines else "gc200", **chosen_options(context) | {"batch": None})
     with working("reading"):
         graph = graph_for(
             model, ConversionRequest(False, None, None, None), dt=dt, dialect=dialect, detach=detach, input_kind=input_kind, steps=steps

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 import numpy.typing as npt
 
@@ -14,10 +14,6 @@ from snnc.backends.folders.project import whole_folder
 from snnc.backends.registry import DEFAULT
 from snnc.compiler.files.temporary import HeldFolder
 from snnc.compiler.ir.graph import Graph, Input, Kind
-from snnc.compiler.ir.plan import Mode, Overlap, Precision, Recompute, Streaming
-from snnc.compiler.losses import Loss
-from snnc.compiler.losses.optimizers import Optimizer
-from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.driver.folder import read_project
 from snnc.driver.learnable import with_learnable
 from snnc.driver.loading import Model, as_graph, load_project
@@ -26,6 +22,7 @@ from snnc.driver.stages import emit_project, open_engine, planned
 from snnc.driver.trusting import vouch
 from snnc.errors import OptionConflictError
 from snnc.options.compile_options import Options, options
+from snnc.options.keywords import CompileKeywords, check_keywords, with_keywords
 from snnc.project.compiled import Compiled
 from snnc.project.known_projects import remember
 from snnc.project.releasing import released
@@ -36,36 +33,17 @@ MOST_SAMPLES: Final = 64
 """Samples that one run of a machine takes when nobody says how many."""
 
 
+@with_keywords(CompileKeywords, Options)
 def compile(
     model: Model,
     target: str = DEFAULT,
     *,
-    steps: int | None = None,
-    batch: int | None = None,
-    loss: str | Loss | None = None,
-    optimizer: str | Optimizer | None = None,
-    surrogate: str | Surrogate | None = None,
-    seed: int = 0,
-    capacity: int | None = None,
-    mode: Mode = "exact",
-    calibrate: Data | None = None,
     output: str | Path | None = None,
     dt: float | None = None,
     input_kind: Kind | None = None,
-    gradient_window: str | float | tuple[float, float] | None = None,
-    recompute: Recompute = "auto",
-    streaming: Streaming = "auto",
-    parts: int | None = None,
-    memory: str | int | None = None,
-    threads: int | None = None,
-    overlap_host_io: Overlap = "auto",
-    num_io_tiles: int | None = None,
-    truncate: int | None = None,
-    precision: Precision = "float32",
-    loss_output: str | None = None,
     overwrite: bool = False,
-    learnable: str | Iterable[str] | None = None,
     detach: str | None = None,
+    **given: Unpack[CompileKeywords],
 ) -> Session:
     """Compile a network for a target.
 
@@ -155,31 +133,9 @@ def compile(
     ...     session.run(np.ones((5, 1, 4)))["output"].shape
     (5, 1, 2)
     """
-    chosen = options(
-        target,
-        steps,
-        batch,
-        loss,
-        optimizer,
-        surrogate,
-        seed,
-        capacity,
-        mode,
-        gradient_window=gradient_window,
-        recompute=recompute,
-        parts=parts,
-        streaming=streaming,
-        memory=memory,
-        threads=threads,
-        overlap_host_io=overlap_host_io,
-        num_io_tiles=num_io_tiles,
-        truncate=truncate,
-        precision=precision,
-        loss_output=loss_output,
-        calibrate=calibrate,
-        learnable=learnable,
-    )
-    graph = with_learnable(as_graph(model, dt=dt, input_kind=input_kind, steps=steps, detach=detach), learnable)
+    check_keywords(given, CompileKeywords)
+    chosen, calibrate, learnable = options(target, **given), given.get("calibrate"), given.get("learnable")
+    graph = with_learnable(as_graph(model, dt=dt, input_kind=input_kind, steps=given.get("steps"), detach=detach), learnable)
     if output is None and overwrite:
         raise OptionConflictError("overwrite is for a folder that is replaced; give output, or leave it out.")
     if output is None:
