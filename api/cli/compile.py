@@ -127,7 +127,7 @@ def compile_(
         float | None, typer.Option("--activity", help="With --estimate-only: spikes a neuron and step to assume (default 0.05).")
     ] = None,
     run: Annotated[bool, typer.Option("--run", help="Build it, run one batch and compare with the reference.")] = False,
-    dump_after: Annotated[str | None, typer.Option("--dump-after", metavar="PASS", help="Print the graph behind a pass and stop.")] = None,
+    dump_after: Annotated[str | None, typer.Option("--dump-after", metavar="PASS", help="Print the graph after a pass and stop.")] = None,
     ann2snn: ConvertOption = False,
     calibration: CalibrationOption = None,
     percentile: PercentileOption = None,

@@ -1,4 +1,4 @@
-"""What a user does: any model -> a session, in memory or by way of a project's folder."""
+"""What a user does: any model -> a session, in memory or through a project's folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from snnc.project.compiled import Compiled
 from snnc.project.known_projects import remember
 from snnc.project.releasing import released
 from snnc.project.trained import load_trained, read_trained
-from snnc.session import Session, with_own_name
+from snnc.session import Session, with_input_name
 
 MOST_SAMPLES: Final = 64
 """Samples that one run of a machine takes when nobody says how many."""
@@ -62,7 +62,7 @@ def compile(
     loss, optimizer, surrogate
         Objects, or their names as on the command line; with a loss the network can be trained (by Adam, unless said).
     seed
-        Seed of whatever is random.
+        Seed of everything random.
     capacity
         Spikes a sample that one window moves; by default from the activity.
     mode
@@ -82,8 +82,8 @@ def compile(
         ``"auto"``: where a training step finds no room for the states of all steps, only those of a segment are kept, and the others run
         forward again before they run backward; ``"off"``: never; a number: always, with so many iterations in a segment. Results are equal.
     streaming
-        What a training step that finds no room otherwise may keep outside the tiles: ``"off"``, nothing; ``"inputs"``: the host sends
-        inputs segment after segment; ``"boundaries"``: and what segments begin with lies in streaming memory; ``"history"``: so do the
+        What a training step that finds no room otherwise may store outside the tiles: ``"off"``, nothing; ``"inputs"``: the host sends
+        inputs segment after segment; ``"boundaries"``: and the first states of segments are in streaming memory; ``"history"``: so are all
         states of segments, which then need not run again; ``"auto"``: what is needed, and fastest. Results are equal.
     parts
         Parts that populations with sparse connections are cut into, 1 for none; by default as many as make the predicted step fastest.
@@ -112,7 +112,7 @@ def compile(
     overwrite
         Whether the trained weights of an older project in `output` are deleted; by default they are put aside, see the page on projects.
     learnable
-        Parameters of neurons that training changes beside those that the model says: ``"beta,threshold"`` of all populations that have
+        Parameters of neurons that training changes in addition to those of the model: ``"beta,threshold"`` of all populations that have
         them, ``["hidden.beta"]`` of one. A file does not say what was learned, so of imported neurons nothing is, unless it is named.
 
     An option that has no effect on the target, or none without a loss, is refused: docs/reference/options.md lists which target takes what.
@@ -231,7 +231,7 @@ def session_for(
         graph = read_trained(graph, model)
     else:
         graph, chosen = model, Options()
-    steps, batch = _sizes(graph, with_own_name(arrays, [name for name, _ in graph.of_type(Input)]))
+    steps, batch = _sizes(graph, with_input_name(arrays, [name for name, _ in graph.of_type(Input)]))
     wanted = replace(chosen.retargeted(target or DEFAULT), seed=seed, batch=min(batch, MOST_SAMPLES))
     if wanted.mode != chosen.mode:
         warnings.warn(

@@ -26,7 +26,7 @@ class Estimate:
     Attributes
     ----------
     plan
-        Where everything would lie, and what it would cost.
+        Where everything would be placed, and what it would cost.
     compile_s
         Seconds from the model to the plan.
     """
@@ -37,7 +37,7 @@ class Estimate:
     def to_data(self) -> dict[str, Any]:
         """Return the numbers as JSON's types; cycles and milliseconds are predictions for a training step (forward pass without a loss)."""
         plan, memory = self.plan, self.plan.tile_memory
-        # Where the host's streams run beside the step, it lasts as long as what takes longer.
+        # Where the host's streams overlap with the step, the longer of the two counts.
         seconds = plan.seconds if plan.overlap is None else plan.seconds_with_host
         return {
             "name": plan.name,
@@ -155,7 +155,7 @@ def check_baseline(strategy: str, chosen: Options) -> None:
         An option and the strategy exclude each other.
     """
     for name in ("parts", "overlap_host_io", "num_io_tiles"):
-        if strategy != "snnc" and name in chosen.asked():
+        if strategy != "snnc" and name in chosen.requested():
             raise OptionConflictError(
                 f"the strategy {strategy!r} places whole populations on all tiles, and {name} is {getattr(chosen, name)!r}; leave one of "
                 "them out."

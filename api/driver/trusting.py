@@ -131,7 +131,7 @@ def _check_rights(folder: Path, listed: Iterable[str]) -> None:
 
 def _unsafe(folder: Path, path: Path, fault: str) -> UnsafeProjectError:
     return UnsafeProjectError(
-        f"snnc would compile and execute what lies in {str(folder)!r}, and {str(path)!r} {fault}; take it over and close it to others "
+        f"snnc would compile and execute the contents of {str(folder)!r}, and {str(path)!r} {fault}; take it over and close it to others "
         f"(chown, chmod go-w), copy the project to a folder of your own, or allow it: {_ADVICE}."
     )
 

@@ -16,10 +16,10 @@ from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.errors import OptionConflictError, OptionValueError, UnknownOptimizerError
 from snnc.options.keywords import MoreKeywords, check_keywords, with_keywords
 from snnc.options.kinds import loss_of, optimizer_of, surrogate_of, target_of
-from snnc.options.table import RULES, asks_for, check_taken, taken_by
+from snnc.options.table import RULES, check_taken, requests_effect, taken_by
 
 OVERLAP = ("auto", "on", "off")
-"""Whether the host's streams run beside computing."""
+"""Whether the host's streams overlap with computing."""
 STREAMING = ("auto", "off", "inputs", "boundaries", "history")
 """What a sequence in segments may keep outside the tiles."""
 OPTIONS_FILE = "model/options.json"
@@ -29,7 +29,7 @@ PRECISIONS = get_args(Precision)
 
 @dataclass(frozen=True)
 class Options:
-    """What :func:`snnc.compile` was asked for; None leaves a choice to the model or to snnc."""
+    """The options of :func:`snnc.compile`; None leaves a choice to the model or to snnc."""
 
     target: str = DEFAULT
     steps: int | None = None
@@ -92,16 +92,16 @@ class Options:
         """Return the options that the target takes, as its back end's dataclass; `more` are values that no user chooses."""
         return self.backend.own(self, **more)
 
-    def asked(self) -> dict[str, Any]:
+    def requested(self) -> dict[str, Any]:
         """Return the options that ask for more than every target does, by name."""
         defaults = {f.name: f.default for f in fields(self)}
-        return {name: value for name in RULES if name in defaults and asks_for(name, value := getattr(self, name), defaults[name])}
+        return {name: value for name in RULES if name in defaults and requests_effect(name, value := getattr(self, name), defaults[name])}
 
     def retargeted(self, target: str) -> Options:
         """Return what of these options holds for a run on another target, where nothing is trained."""
         defaults = {f.name: f.default for f in fields(self)}
         backend = backend_of(target)
-        lost: dict[str, Any] = {name: defaults[name] for name, value in self.asked().items() if taken_by(name, backend, value) != "yes"}
+        lost: dict[str, Any] = {name: defaults[name] for name, value in self.requested().items() if taken_by(name, backend, value) != "yes"}
         return replace(self, target=target, **(lost | {"loss": None}))
 
 
@@ -141,7 +141,7 @@ def options(
         surrogate=surrogate_of(surrogate),
         **values,
     )
-    given = chosen.asked() | {name: value for name, value in outside.items() if value is not None}
+    given = chosen.requested() | {name: value for name, value in outside.items() if value is not None}
     check_taken(target, chosen.loss is not None, {name: v for name, v in given.items() if not (trial and name in ("calibrate", "seed"))})
     return chosen
 
