@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> int:
     """Run a script of a package with the rest of the arguments; return the exit code."""
     if not arguments or arguments[0] in ("-h", "--help"):
         print(
-            "python -m snnc.emulated_poptorch SCRIPT [ARGUMENTS]\n\nRuns a script beside an emitted operation.cpp, with PopTorch emulated."
+            "python -m snnc.emulated_poptorch SCRIPT [ARGUMENTS]\n\nRuns a script next to an emitted operation.cpp, with PopTorch emulated."
         )
         return 0 if arguments else 2
     script = Path(arguments[0])

@@ -264,7 +264,7 @@ class Session(session.BackendSession):
 def arrays_for(
     session: Session, arrays: Mapping[str, npt.NDArray[Any]]
 ) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, npt.NDArray[Any]]]:
-    """Split named arrays into inputs and initial states; see :func:`with_own_name`. None is read that is not asked for."""
+    """Split named arrays into inputs and initial states; see :func:`with_input_name`. Only requested arrays are read."""
     own, idle = session.program.state_inputs, session.graph.idle_inputs
     filled = sorted(name for name in idle if idle[name] == "zeros" and name in arrays and np.any(arrays[name]))
     if filled:
@@ -274,12 +274,12 @@ def arrays_for(
         )
     arrays = Chosen(arrays, {name: name for name in arrays if name not in idle})
     states = {*own, *wholes(own)}
-    arrays = with_own_name(arrays, [i.label for i in session.program.inputs])
+    arrays = with_input_name(arrays, [i.label for i in session.program.inputs])
     inputs, initial = ({name: name for name in arrays if (name in states) is wanted} for wanted in (False, True))
     return Chosen(arrays, inputs), Chosen(arrays, initial)
 
 
-def with_own_name(arrays: Mapping[str, npt.NDArray[Any]], inputs: Sequence[str]) -> Mapping[str, npt.NDArray[Any]]:
+def with_input_name(arrays: Mapping[str, npt.NDArray[Any]], inputs: Sequence[str]) -> Mapping[str, npt.NDArray[Any]]:
     """Give the array ``x`` the name of the network's only input, unless that is among `arrays`; NIR files name inputs as they like."""
     if len(inputs) == 1 and "x" in arrays and inputs[0] not in arrays:
         return Chosen(arrays, {inputs[0] if name == "x" else name: name for name in arrays})

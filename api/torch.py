@@ -45,7 +45,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     :meth:`snnc.Session.state_dict`. Tensors are float32; the backward pass of a forward pass that was not the last one runs it
     again. On a GPU the module's parameters, inputs and outputs are tensors there, which the program reads and writes where they are, in
     torch's current stream and without the host waiting. A number in an input of spikes that is neither 0 nor 1 makes the output NaN
-    there, and is told at a later forward pass.
+    there, and a later forward pass reports it.
 
     Modules can be copied, pickled and given to other processes: a copy builds its program when it first runs.
 
@@ -97,7 +97,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         learnable: str | Iterable[str] | None = None,
     ) -> None:
         super().__init__()
-        # The module is trained, by whatever loss torch makes of its output.
+        # The module is trained, with any loss that PyTorch computes from its output.
         options = make_options(
             target,
             steps,
@@ -161,11 +161,11 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         return tuple(part.reshape(*found.shape[:2], *shape) for part, shape in zip(parts, shapes, strict=True))
 
     def extra_repr(self) -> str:
-        """What ``repr`` shows beside the layers."""
+        """What ``repr`` shows in addition to the layers."""
         return f"{headline(self._recipe.graph)}, target={self._recipe.options.target!r}, outputs={self.outputs!r}"
 
     def __getstate__(self) -> dict[str, Any]:
-        """What copies and pickles hold: network, options and weights; the program is built anew where it is used."""
+        """What copies and pickles hold: network, options and weights; the program is built again where it is used."""
         kept = {name: value for name, value in self.__dict__.items() if name not in _BUILT}
         return kept | {"_recipe": self._recipe.to_state()}
 
@@ -249,7 +249,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         return gradients, {name: self._take(tensor, shapes[name]) for name, tensor in self._adjoined.input_adjoints.items()}
 
     def _give(self, name: str, value: torch.Tensor) -> None:
-        """Let the program read a tensor where it lies.
+        """Let the program read a tensor in place.
 
         A copy that is made of it belongs to the current stream: what takes its room later runs behind the program.
         """

@@ -17,7 +17,7 @@ from snnc.compiler.files.cache import cache_folder
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that snnc can use; `hint` tells how to get it."""
+    """One thing that snnc can use; `hint` says how to get it."""
 
     name: str
     found: bool
@@ -32,7 +32,7 @@ def examine() -> list[Finding]:
         _package("snnc", "the compiler itself", "pip install snnc"),
         _compiler(),
         _poplar(),
-        _package("poptorch", "training beside PyTorch on IPUs", "comes with the Poplar SDK, https://www.graphcore.ai/downloads"),
+        _package("poptorch", "training with PyTorch on IPUs", "comes with the Poplar SDK, https://www.graphcore.ai/downloads"),
         _package("torch", "needed only to train in PyTorch and export models", "pip install torch"),
         _package("onnxruntime", "needed only by snnc verify of ONNX files and by tests", "pip install onnxruntime"),
         Finding("cores", True, str(processors())),

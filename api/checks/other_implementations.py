@@ -21,7 +21,7 @@ from snnc.frontends.onnx.writer.comparison import random_arrays
 from snnc.frontends.onnx.writer.errors import HiddenTooLargeError
 from snnc.frontends.onnx.writer.hidden import RUNTIME, HiddenOfFile, Observed, of_arrays
 from snnc.frontends.onnx.writer.runtime import RuntimeModel, check_names, check_shape
-from snnc.session import with_own_name
+from snnc.session import with_input_name
 
 MAX_VALUES: Final = 1 << 28
 """Values of hidden layers that one verification keeps."""
@@ -41,7 +41,7 @@ class RunRequest:
 
     def given(self, graph: Graph) -> Mapping[str, Array] | None:
         """Return the given arrays under the names of the inputs."""
-        return None if self.arrays is None else with_own_name(self.arrays, [name for name, _ in graph.of_type(Input)])
+        return None if self.arrays is None else with_input_name(self.arrays, [name for name, _ in graph.of_type(Input)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -126,7 +126,7 @@ class Verification:
                 yield from _table(list(_steps(layer)))
         yield self._verdict()
         if not self.agree:
-            yield "Where a membrane meets its threshold within rounding, one spike may differ; other input, another --seed, tells."
+            yield "Where a membrane meets its threshold within rounding, one spike may differ; try other inputs with another --seed."
 
     def _remarks(self, layer: LayerComparison) -> Iterator[str]:
         if layer.ports and layer.source != self.against:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from snnc.cli.common import refuse_beside
+from snnc.cli.common import refuse_without_effect
 from snnc.cli.console import note, result
 
 
@@ -18,8 +18,8 @@ def bench(
         str,
         typer.Option(
             "--suite",
-            help="mapping: strategies compared; compile: seconds and memory; cpu, cuda: training steps beside other frameworks; "
-            "paper: the networks of one paper (arXiv 2311.04386), a GPU's time beside the time predicted for IPUs.",
+            help="mapping: strategies compared; compile: seconds and memory; cpu, cuda: training steps compared with other frameworks; "
+            "paper: the networks of one paper (arXiv 2311.04386), a GPU's time and the time predicted for IPUs.",
         ),
     ] = "mapping",
     nets: Annotated[
@@ -47,13 +47,13 @@ def bench(
         bool, typer.Option("--resume", help="With --suite cuda: keep the rows of the file of --json and measure those that are missing.")
     ] = False,
 ) -> None:
-    """Measure: mappings by snnc and by baselines (predicted steps), compile times, or training steps here beside other frameworks.
+    """Measure: mappings by snnc and by baselines (predicted steps), compile times, or training steps here, compared with other frameworks.
 
     Every row runs in a process of its own, so that its seconds and its peak memory are its own; one that fails is a row with an error.
     The file of rows grows row by row: what ends a run of hours loses none of them.
     In the suites cpu and cuda all engines train the same network, show equal numbers first, and take turns. cuda needs a GPU and nvcc; with
-    SNNC_CUDA_ON_HOST=1 the processor stands in, which checks everything and measures nothing. There, what takes long (snnc's programs,
-    compilers of frameworks) is done in parallel before anything is timed.
+    SNNC_CUDA_ON_HOST=1 the processor replaces the GPU, which checks everything and measures nothing. Slow preparations (building snnc's
+    programs, compilers of frameworks) run in parallel before anything is timed.
 
     Example: snnc bench --suite mapping --nets 'logged-*' --json rows.json
 
@@ -67,7 +67,7 @@ def bench(
     if suite != "cuda":
         _check_only_cuda(ways, first_step, resume)
     if listing:
-        refuse_beside(context, "--list", ("json_file", "plot", "engines", "rounds", "threads", "ways", "first_step", "resume"))
+        refuse_without_effect(context, "--list", ("json_file", "plot", "engines", "rounds", "threads", "ways", "first_step", "resume"))
     names = [name.strip() for name in engines.split(",") if name.strip()]
     if suite == "cpu":
         _on_cpu(nets, json_file, plot, listing, names, rounds, threads)

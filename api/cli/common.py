@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -15,7 +15,7 @@ ModelArgument: TypeAlias = Annotated[Path, typer.Argument(help="An .onnx file, o
 ProjectArgument: TypeAlias = Annotated[Path, typer.Argument(help="A folder that snnc compile wrote.", metavar="DIR")]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else on stdout.")]
 DtOption: TypeAlias = Annotated[float | None, typer.Option("--dt", help="Seconds a time step, for models in continuous time.")]
-DialectOption: TypeAlias = Annotated[str | None, typer.Option("--dialect", help="Whose reading of a NIR file to follow.")]
+DialectOption: TypeAlias = Annotated[str | None, typer.Option("--dialect", help="Framework whose NIR conventions apply.")]
 DetachOption: TypeAlias = Annotated[
     str | None, typer.Option("--detach", help="Where gradients stop inside neurons of a file: reset (unless given), none, all.")
 ]
@@ -32,14 +32,21 @@ PercentileOption: TypeAlias = Annotated[
 ConvertedStepsOption: TypeAlias = Annotated[
     int | None, typer.Option("--steps", help="With --ann2snn: time steps of the spiking network (default 64).")
 ]
-SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed of whatever is random.", min=0)]
+SeedOption: TypeAlias = Annotated[int, typer.Option("--seed", help="Seed of everything random.", min=0)]
 RecordOption: TypeAlias = Annotated[
     int | None, typer.Option("--record", help="Keep the spikes of that many samples in the project, for snnc inspect.", min=1)
 ]
 
 
-def refuse_beside(context: typer.Context, alone: str, idle: Collection[str]) -> None:
-    """Refuse options and arguments that were given beside one that leaves them without an effect.
+def chosen_options(context: typer.Context) -> dict[str, Any]:
+    """Return those values of a command that are keywords of :func:`snnc.compile` of the same name."""
+    from snnc.options.keywords import CompileKeywords
+
+    return {name: context.params[name] for name in CompileKeywords.__annotations__ if name in context.params}
+
+
+def refuse_without_effect(context: typer.Context, alone: str, idle: Collection[str]) -> None:
+    """Refuse options and arguments that have no effect because of another option.
 
     Parameters
     ----------
@@ -48,7 +55,7 @@ def refuse_beside(context: typer.Context, alone: str, idle: Collection[str]) -> 
     alone
         The option, as it was given.
     idle
-        Names of the parameters that have no effect beside it.
+        Names of the parameters that have no effect with it.
 
     Raises
     ------
@@ -61,7 +68,7 @@ def refuse_beside(context: typer.Context, alone: str, idle: Collection[str]) -> 
         source = context.get_parameter_source(str(parameter.name))
         if parameter.name in idle and source is not None and source.name == "COMMANDLINE":
             shown = parameter.opts[0] if parameter.param_type_name == "option" else str(parameter.name).upper()
-            raise OptionConflictError(f"{shown} has no effect beside {alone}; leave one of them out.")
+            raise OptionConflictError(f"{shown} has no effect with {alone}; leave one of them out.")
 
 
 def check_seed(seed: int | None, model: Path, target: str | None) -> None:
@@ -99,7 +106,7 @@ def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
     CommandLineError
         --trust is given for something other than a project.
     UntrustedProjectError
-        There is nobody to ask, or the answer is no.
+        Nobody can be asked, or the answer is no.
     SnncError
         The project is damaged, changed, or open to others.
     """
@@ -109,7 +116,7 @@ def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
 
     if not is_project(model):
         if trust:
-            raise CommandLineError(f"--trust is for compiled projects, and {str(model)!r} is none; leave it out.")
+            raise CommandLineError(f"--trust is for compiled projects, and {str(model)!r} is not one; leave it out.")
         return False
     own = load_options(model)
     if not own.backend.emits or target not in (None, own.target):
@@ -127,12 +134,12 @@ def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
 
 
 def check_recordable(record: int | None, model: Path, target: str | None) -> None:
-    """Refuse to record where there is no project to keep the spikes in.
+    """Refuse to record without a project that stores the spikes.
 
     Raises
     ------
     RecordingError
-        The model is no project, or is compiled anew for another target.
+        The model is not a project, or is compiled again for another target.
     """
     if record is None:
         return
@@ -140,7 +147,9 @@ def check_recordable(record: int | None, model: Path, target: str | None) -> Non
     from snnc.errors import RecordingError
 
     if not is_project(model):
-        raise RecordingError(f"--record keeps spikes in a project's folder, and {str(model)!r} is none; first: snnc compile {model} -o DIR")
+        raise RecordingError(
+            f"--record stores spikes in a project's folder, and {str(model)!r} is not one; first: snnc compile {model} -o DIR"
+        )
     own = load_options(model).target
     if target not in (None, own):
-        raise RecordingError(f"--record keeps spikes in a project's folder, and this project is for {own!r}; leave out --target {target}.")
+        raise RecordingError(f"--record stores spikes in a project's folder, and this project is for {own!r}; leave out --target {target}.")

@@ -18,6 +18,7 @@ from snnc.cli.common import (
     ModelArgument,
     PercentileOption,
     SeedOption,
+    chosen_options,
 )
 from snnc.cli.console import note, result, result_json, working
 from snnc.options.table import LOSS_OUTPUT, help_of
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 
 def compile_(
+    context: typer.Context,
     model: ModelArgument,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The folder to write.")] = None,
     target: Annotated[
@@ -125,7 +127,7 @@ def compile_(
         float | None, typer.Option("--activity", help="With --estimate-only: spikes a neuron and step to assume (default 0.05).")
     ] = None,
     run: Annotated[bool, typer.Option("--run", help="Build it, run one batch and compare with the reference.")] = False,
-    dump_after: Annotated[str | None, typer.Option("--dump-after", metavar="PASS", help="Print the graph behind a pass and stop.")] = None,
+    dump_after: Annotated[str | None, typer.Option("--dump-after", metavar="PASS", help="Print the graph after a pass and stop.")] = None,
     ann2snn: ConvertOption = False,
     calibration: CalibrationOption = None,
     percentile: PercentileOption = None,
@@ -153,32 +155,7 @@ def compile_(
     from snnc.options.compile_options import options
 
     start = time.perf_counter()
-    chosen = options(
-        target,
-        steps,
-        batch,
-        loss,
-        optimizer,
-        surrogate,
-        seed,
-        capacity,
-        mode,
-        lr=lr,
-        gradient_window=gradient_window,
-        recompute=recompute,
-        parts=parts,
-        streaming=streaming,
-        memory=memory,
-        threads=threads,
-        overlap_host_io=overlap_host_io,
-        num_io_tiles=num_io_tiles,
-        truncate=truncate,
-        precision=precision,
-        loss_output=loss_output,
-        calibrate=data,
-        learnable=learnable,
-        trial=run,
-    )
+    chosen = options(target, **chosen_options(context) | {"calibrate": data}, lr=lr, trial=run)
     if overwrite and (output is None or estimate_only):
         raise OptionConflictError("--overwrite is for a folder that is replaced; give -o, without --estimate-only, or leave it out.")
     _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)

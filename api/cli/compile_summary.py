@@ -125,22 +125,22 @@ def _gradient_lines(windowed: list[dict[str, Any]]) -> list[str]:
 
 
 def _host_lines(plan: Plan) -> list[str]:
-    """Return how the host's streams run beside computing, where they do."""
+    """Return how the host's streams overlap with computing, where they do."""
     if plan.overlap is None or plan.host_seconds is None:
         return []
     host, hidden, whole = (1e6 * s for s in (plan.host_seconds, plan.hidden_host_seconds, plan.seconds_with_host))
     return [
-        f"host      {plan.overlap.tiles:,} tiles a chip set aside: {hidden:,.0f} of {host:,.0f} us of transfers run beside the step; "
+        f"host      {plan.overlap.tiles:,} tiles a chip set aside: {hidden:,.0f} of {host:,.0f} us of transfers overlap with the step; "
         f"with the rest {whole:,.0f} us a step (predicted)"
     ]
 
 
 def _fused(plan: Plan) -> str:
-    return "; forward, relays look for spikes beside neurons" if plan.latency > 1 else ""
+    return "; forward, relays look for spikes while neurons compute" if plan.latency > 1 else ""
 
 
 def _recompute_lines(plan: Plan) -> list[str]:
-    """Return what runs twice, and what lies outside the tiles."""
+    """Return what runs twice, and what is stored outside the tiles."""
     cut = plan.segments
     if not plan.segment:
         return []
@@ -158,7 +158,7 @@ def _recompute_lines(plan: Plan) -> list[str]:
 
 
 def graph_data(graph: Graph, after: str) -> dict[str, Any]:
-    """Return the graph behind the pass `after`."""
+    """Return the graph after the pass `after`."""
     seen = run_flow(graph, dump_after=after)
     nodes = [{"name": n, "operation": type(seen.operation(n)).__name__} for n in seen.names]
     edges = [{"from": f"{e.source}.{e.source_port}", "to": f"{e.target}.{e.target_port}", "delay": e.delay} for e in seen.edges]

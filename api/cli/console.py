@@ -27,7 +27,7 @@ def result_json(data: Any) -> None:
 
 
 def columns() -> int | None:
-    """Return how wide the terminal is; None where stdout is none."""
+    """Return the width of the terminal; None where stdout is not one."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -48,7 +48,7 @@ def fail(text: str) -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show that something long is going on; silent where stderr is no terminal."""
+    """Show that something long is going on; silent where stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield
         return

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from snnc.cli.common import refuse_beside
+from snnc.cli.common import refuse_without_effect
 from snnc.cli.console import note, result, working
 from snnc.errors import CommandLineError, OptionConflictError
 
@@ -17,11 +17,11 @@ IPUS = ("ipu1", "ipu2", "ipu21", "none")
 OF_RUNS = ("ipu", "check_bounds", "check_undefined", "check_workers", "lenient_memory", "profile")
 """Options of a run of the program."""
 REST = "snnc.emulate.arguments"
-"""Where the command's context keeps what stands behind ``--``."""
+"""Where the command's context stores the arguments after ``--``."""
 
 
 class WithProgramArguments(TyperCommand):
-    """A command that leaves everything behind ``--`` to the program it runs."""
+    """A command that passes everything after ``--`` to the program it runs."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Cut the arguments at ``--``."""
@@ -40,7 +40,7 @@ def emulate(
     include: Annotated[list[Path] | None, typer.Option("-I", "--include", help="A folder for #include; may be given again.")] = None,
     define: Annotated[list[str] | None, typer.Option("-D", "--define", help="NAME or NAME=VALUE; may be given again.")] = None,
     flag: Annotated[list[str] | None, typer.Option("--flag", help="A flag for the C++ compiler, such as --flag=-lm.")] = None,
-    ipu: Annotated[str, typer.Option("--ipu", help="What stands in for hardware: ipu1, ipu2, ipu21 or none.")] = "ipu2",
+    ipu: Annotated[str, typer.Option("--ipu", help="The emulated hardware: ipu1, ipu2, ipu21 or none.")] = "ipu2",
     sanitize: Annotated[str, typer.Option("--sanitize", help="Sanitizers of the compiler: address, undefined, …")] = "",
     check_bounds: Annotated[bool, typer.Option("--check-bounds", help="A vertex that writes beyond a field is an error.")] = False,
     check_undefined: Annotated[bool, typer.Option("--check-undefined", help="Reading what WriteUndef left is an error.")] = False,
@@ -64,7 +64,7 @@ def emulate(
     from snnc.data.whole_files import check_output
 
     if prefix:
-        refuse_beside(ctx, "--prefix", [str(p.name) for p in ctx.command.params if p.name != "prefix"])
+        refuse_without_effect(ctx, "--prefix", [str(p.name) for p in ctx.command.params if p.name != "prefix"])
         with working("building the emulator"):
             place = complete_prefix()
         result(str(place))
@@ -72,7 +72,7 @@ def emulate(
     if not sources:
         raise CommandLineError("snnc emulate needs a host program: snnc emulate host.cpp [codelets.cpp …] [-- arguments]")
     if output is not None:
-        refuse_beside(ctx, "-o, which copies the program and does not run it", OF_RUNS)
+        refuse_without_effect(ctx, "-o, which copies the program and does not run it", OF_RUNS)
         if ctx.meta.get(REST):
             raise OptionConflictError("arguments after -- are for a run, and -o copies the program without one; leave one of them out.")
     if ipu not in IPUS:

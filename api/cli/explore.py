@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
-from snnc.cli.common import DetachOption, DialectOption, DtOption, ModelArgument
+from snnc.cli.common import DetachOption, DialectOption, DtOption, ModelArgument, chosen_options
 from snnc.cli.console import note, result, working
 from snnc.options.table import LOSS_OUTPUT, help_of
 
+if TYPE_CHECKING:
+    from snnc.exploring import ExplorationPoint
+
 Number = TypeVar("Number", int, float)
+HEAD: Final = (
+    f"{'target':10} {'batch':>6} {'activity':>8} {'samples/s':>12} {'step ms':>10} {'of bound':>8} {'peak tile':>10} "
+    f"{'tiles':>7} {'IPUs':>4} {'parts':>5} {'took':>7}"
+)
 
 
 def explore(
+    context: typer.Context,
     model: ModelArgument,
     targets: Annotated[
         str, typer.Option("--targets", help="Machines of: snnc targets, or TOML files, with commas.")
@@ -54,7 +62,6 @@ def explore(
     from snnc.data.whole_files import check_output
     from snnc.driver.converting import ConversionRequest, graph_for
     from snnc.exploring import explore_graph
-    from snnc.exploring.table import HEAD, line
     from snnc.options.compile_options import options
 
     machines = [name.strip() for name in targets.split(",") if name.strip()]
@@ -63,9 +70,7 @@ def explore(
     _check_plot(plot)
     for output in (json_file, plot):
         check_output(output, model)
-    chosen = options(
-        machines[0] if machines else "gc200", steps, None, loss, optimizer, surrogate, 0, capacity, mode, loss_output=loss_output
-    )
+    chosen = options(machines[0] if machines else "gc200", **chosen_options(context) | {"batch": None})
     with working("reading"):
         graph = graph_for(
             model, ConversionRequest(False, None, None, None), dt=dt, dialect=dialect, detach=detach, input_kind=input_kind, steps=steps
@@ -76,8 +81,22 @@ def explore(
         if not points:
             show(HEAD)
         points.append(point)
-        show(line(point))
+        show(_line(point))
     _write(json_file, plot, graph.name, points)
+
+
+def _line(point: ExplorationPoint) -> str:
+    """Return one row; numbers of cycles and time are predictions."""
+    activity = "default" if point.activity is None else f"{100 * point.activity:g} %"
+    start = f"{point.target:10} {point.batch:6d} {activity:>8} "
+    if point.estimate is None:
+        return f"{start}does not fit: {point.reason.split(' Try ')[0].removeprefix('the network does not fit on ')}"
+    data = point.estimate.to_data()
+    return start + (
+        f"{data['samples_per_s']:12,.0f} {data['step_ms']:10.4g} {100 * data['balance']:6.0f} % "
+        f"{data['peak_tile_bytes'] / 1024:6,.0f} KiB {data['tiles_used']:7,d} {data['ipus']:4d} "
+        f"{max(data['parts'].values(), default=1):5d} {point.point_s:5.2f} s"
+    )
 
 
 def _numbers(option: str, text: str, kind: type[Number]) -> list[Number]:
@@ -86,7 +105,7 @@ def _numbers(option: str, text: str, kind: type[Number]) -> list[Number]:
     try:
         return [kind(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise ExploreError(f"{option} {text!r} is no list of numbers; write them with commas, as in {option} 1,16,64.") from None
+        raise ExploreError(f"{option} {text!r} is not a list of numbers; write them with commas, as in {option} 1,16,64.") from None
 
 
 def _check_plot(plot: Path | None) -> None:
@@ -94,7 +113,7 @@ def _check_plot(plot: Path | None) -> None:
     from snnc.exploring.plot import FORMATS
 
     if plot is not None and plot.suffix.lower().removeprefix(".") not in FORMATS:
-        raise ExploreError(f"{str(plot)!r} names no format of a plot; end it in {' or '.join('.' + f for f in FORMATS)}.")
+        raise ExploreError(f"{str(plot)!r} does not name a format of a plot; end it in {' or '.join('.' + f for f in FORMATS)}.")
 
 
 def _write(json_file: Path | None, plot: Path | None, name: str, points: list[Any]) -> None:

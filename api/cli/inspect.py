@@ -20,10 +20,10 @@ def inspect(
     format_: Annotated[
         str | None, typer.Option("--format", help="html (unless DIR is a profile: text), text, json, svg, png, graphml, dot or trace.")
     ] = None,
-    compare: Annotated[Path | None, typer.Option("--compare", help="A second project or plan.json, shown beside the first.")] = None,
+    compare: Annotated[Path | None, typer.Option("--compare", help="A second project or plan.json, shown next to the first.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The file to write.")] = None,
 ) -> None:
-    """Draw where everything of a project lies, what it costs, what limits it and why.
+    """Draw where everything of a project is placed, what it costs, what limits it and why.
 
     html is a page that works offline; svg and png are maps of the tiles; json holds everything the page shows; graphml and dot are the
     dataflow graph; trace is the timeline for chrome://tracing and Perfetto.

@@ -53,7 +53,7 @@ def train(
 ) -> None:
     """Train a compiled project where it runs, and keep the weights in its folder.
 
-    What the optimiser keeps lies beside the weights: training again goes on where it stopped. Processes that torchrun starts train
+    The optimiser's state is stored with the weights: training again continues where it stopped. Processes that torchrun starts train
     together, and the first of them writes: torchrun --nproc-per-node 2 -m snnc train build/ --data digits.npz
 
     Weights, what the optimiser keeps and the position are saved after every epoch and within it every --checkpoint-every. After Ctrl-C,

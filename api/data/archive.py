@@ -121,13 +121,13 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
 
     @contextmanager
     def _open(self) -> Iterator[zipfile.ZipFile]:
-        """Open the file; whatever a damaged one brings about is an error with a code."""
+        """Open the file; any error of a damaged one has a code."""
         try:
             with zipfile.ZipFile(self._path) as archive:
                 yield archive
         except SnncError:
             raise
-        except Exception as error:  # numpy and zipfile raise whatever a damaged file brings about
+        except Exception as error:  # numpy and zipfile raise errors of any kind for a damaged file
             if "pickle" in str(error):
                 raise PickledArrayError(
                     f"{str(self._path)!r} holds pickled Python objects, which snnc does not load; save plain arrays."
@@ -140,7 +140,7 @@ class Archive(Mapping[str, npt.NDArray[Any]]):
 
 
 class Chosen(Mapping[str, npt.NDArray[Any]]):
-    """Some arrays of a mapping under names of their own; none is read before it is asked for.
+    """Some arrays of a mapping under names of their own; none is read before it is requested.
 
     Parameters
     ----------

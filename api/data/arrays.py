@@ -16,7 +16,7 @@ from snnc.errors import DataFileError, MissingArrayError, PickledArrayError
 
 
 def read_arrays(path: Path) -> Mapping[str, npt.NDArray[Any]]:
-    """Open an npz archive; each of its arrays is read when it is asked for.
+    """Open an npz archive; each of its arrays is read on request.
 
     Raises
     ------

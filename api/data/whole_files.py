@@ -43,7 +43,7 @@ def check_output(output: Path | None, *read: Path | None) -> None:
     Parameters
     ----------
     output
-        The file to write; None and ``-`` are none.
+        The file to write; None and ``-`` are not files.
     read
         What the command reads.
 

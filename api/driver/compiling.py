@@ -1,12 +1,12 @@
-"""What a user does: any model -> a session, in memory or by way of a project's folder."""
+"""What a user does: any model -> a session, in memory or through a project's folder."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 import numpy.typing as npt
 
@@ -14,10 +14,6 @@ from snnc.backends.folders.project import whole_folder
 from snnc.backends.registry import DEFAULT
 from snnc.compiler.files.temporary import HeldFolder
 from snnc.compiler.ir.graph import Graph, Input, Kind
-from snnc.compiler.ir.plan import Mode, Overlap, Precision, Recompute, Streaming
-from snnc.compiler.losses import Loss
-from snnc.compiler.losses.optimizers import Optimizer
-from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.driver.folder import read_project
 from snnc.driver.learnable import with_learnable
 from snnc.driver.loading import Model, as_graph, load_project
@@ -26,46 +22,28 @@ from snnc.driver.stages import emit_project, open_engine, planned
 from snnc.driver.trusting import vouch
 from snnc.errors import OptionConflictError
 from snnc.options.compile_options import Options, options
+from snnc.options.keywords import CompileKeywords, check_keywords, with_keywords
 from snnc.project.compiled import Compiled
 from snnc.project.known_projects import remember
 from snnc.project.releasing import released
 from snnc.project.trained import load_trained, read_trained
-from snnc.session import Session, with_own_name
+from snnc.session import Session, with_input_name
 
 MOST_SAMPLES: Final = 64
 """Samples that one run of a machine takes when nobody says how many."""
 
 
+@with_keywords(CompileKeywords, Options)
 def compile(
     model: Model,
     target: str = DEFAULT,
     *,
-    steps: int | None = None,
-    batch: int | None = None,
-    loss: str | Loss | None = None,
-    optimizer: str | Optimizer | None = None,
-    surrogate: str | Surrogate | None = None,
-    seed: int = 0,
-    capacity: int | None = None,
-    mode: Mode = "exact",
-    calibrate: Data | None = None,
     output: str | Path | None = None,
     dt: float | None = None,
     input_kind: Kind | None = None,
-    gradient_window: str | float | tuple[float, float] | None = None,
-    recompute: Recompute = "auto",
-    streaming: Streaming = "auto",
-    parts: int | None = None,
-    memory: str | int | None = None,
-    threads: int | None = None,
-    overlap_host_io: Overlap = "auto",
-    num_io_tiles: int | None = None,
-    truncate: int | None = None,
-    precision: Precision = "float32",
-    loss_output: str | None = None,
     overwrite: bool = False,
-    learnable: str | Iterable[str] | None = None,
     detach: str | None = None,
+    **given: Unpack[CompileKeywords],
 ) -> Session:
     """Compile a network for a target.
 
@@ -84,7 +62,7 @@ def compile(
     loss, optimizer, surrogate
         Objects, or their names as on the command line; with a loss the network can be trained (by Adam, unless said).
     seed
-        Seed of whatever is random.
+        Seed of everything random.
     capacity
         Spikes a sample that one window moves; by default from the activity.
     mode
@@ -104,8 +82,8 @@ def compile(
         ``"auto"``: where a training step finds no room for the states of all steps, only those of a segment are kept, and the others run
         forward again before they run backward; ``"off"``: never; a number: always, with so many iterations in a segment. Results are equal.
     streaming
-        What a training step that finds no room otherwise may keep outside the tiles: ``"off"``, nothing; ``"inputs"``: the host sends
-        inputs segment after segment; ``"boundaries"``: and what segments begin with lies in streaming memory; ``"history"``: so do the
+        What a training step that finds no room otherwise may store outside the tiles: ``"off"``, nothing; ``"inputs"``: the host sends
+        inputs segment after segment; ``"boundaries"``: and the first states of segments are in streaming memory; ``"history"``: so are all
         states of segments, which then need not run again; ``"auto"``: what is needed, and fastest. Results are equal.
     parts
         Parts that populations with sparse connections are cut into, 1 for none; by default as many as make the predicted step fastest.
@@ -134,7 +112,7 @@ def compile(
     overwrite
         Whether the trained weights of an older project in `output` are deleted; by default they are put aside, see the page on projects.
     learnable
-        Parameters of neurons that training changes beside those that the model says: ``"beta,threshold"`` of all populations that have
+        Parameters of neurons that training changes in addition to those of the model: ``"beta,threshold"`` of all populations that have
         them, ``["hidden.beta"]`` of one. A file does not say what was learned, so of imported neurons nothing is, unless it is named.
 
     An option that has no effect on the target, or none without a loss, is refused: docs/reference/options.md lists which target takes what.
@@ -155,31 +133,9 @@ def compile(
     ...     session.run(np.ones((5, 1, 4)))["output"].shape
     (5, 1, 2)
     """
-    chosen = options(
-        target,
-        steps,
-        batch,
-        loss,
-        optimizer,
-        surrogate,
-        seed,
-        capacity,
-        mode,
-        gradient_window=gradient_window,
-        recompute=recompute,
-        parts=parts,
-        streaming=streaming,
-        memory=memory,
-        threads=threads,
-        overlap_host_io=overlap_host_io,
-        num_io_tiles=num_io_tiles,
-        truncate=truncate,
-        precision=precision,
-        loss_output=loss_output,
-        calibrate=calibrate,
-        learnable=learnable,
-    )
-    graph = with_learnable(as_graph(model, dt=dt, input_kind=input_kind, steps=steps, detach=detach), learnable)
+    check_keywords(given, CompileKeywords)
+    chosen, calibrate, learnable = options(target, **given), given.get("calibrate"), given.get("learnable")
+    graph = with_learnable(as_graph(model, dt=dt, input_kind=input_kind, steps=given.get("steps"), detach=detach), learnable)
     if output is None and overwrite:
         raise OptionConflictError("overwrite is for a folder that is replaced; give output, or leave it out.")
     if output is None:
@@ -275,7 +231,7 @@ def session_for(
         graph = read_trained(graph, model)
     else:
         graph, chosen = model, Options()
-    steps, batch = _sizes(graph, with_own_name(arrays, [name for name, _ in graph.of_type(Input)]))
+    steps, batch = _sizes(graph, with_input_name(arrays, [name for name, _ in graph.of_type(Input)]))
     wanted = replace(chosen.retargeted(target or DEFAULT), seed=seed, batch=min(batch, MOST_SAMPLES))
     if wanted.mode != chosen.mode:
         warnings.warn(

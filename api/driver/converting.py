@@ -74,7 +74,7 @@ def ann2snn(
 
 @dataclass(frozen=True)
 class ConversionRequest:
-    """What a command was told about a conversion; None takes the default.
+    """The options of a command about a conversion; None is the default.
 
     Raises
     ------
@@ -82,13 +82,13 @@ class ConversionRequest:
         Options of a conversion are given without it.
     """
 
-    asked: bool
+    requested: bool
     calibration: Path | None = None
     percentile: float | None = None
     steps: int | None = None
 
     def __post_init__(self) -> None:
-        if self.asked:
+        if self.requested:
             return
         for option in ("calibration", "percentile", "steps"):
             if getattr(self, option) is not None:
@@ -111,9 +111,9 @@ def graph_for(
     Raises
     ------
     CalibrationMissingError
-        A conversion is asked for without sample data.
+        A conversion is requested without sample data.
     """
-    if not conversion.asked:
+    if not conversion.requested:
         return as_graph(model, dt=dt, dialect=dialect, input_kind=input_kind, steps=steps, lenient=lenient, detach=detach)
     check_discrete(f"the ReLU network {str(model)!r}", dt, dialect)
     check_without_rule(f"the ReLU network {str(model)!r}", detach)

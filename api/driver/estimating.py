@@ -5,13 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from snnc.compiler.ir.graph import Graph, Kind
-from snnc.compiler.ir.plan import Mode, Overlap, Plan, Recompute, Streaming
-from snnc.compiler.losses import Loss
-from snnc.compiler.losses.optimizers import Optimizer
-from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+from snnc.compiler.ir.plan import Plan
 from snnc.driver.activity import assumed_activity
 from snnc.driver.loading import Model, as_graph
 from snnc.driver.lowering import lower_graph
@@ -19,6 +16,7 @@ from snnc.driver.measuring import Data, measured_activity
 from snnc.driver.stages import plan_program
 from snnc.errors import EstimateError, OptionConflictError
 from snnc.options.compile_options import Options, options
+from snnc.options.keywords import EstimateKeywords, check_keywords, with_keywords
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +26,7 @@ class Estimate:
     Attributes
     ----------
     plan
-        Where everything would lie, and what it would cost.
+        Where everything would be placed, and what it would cost.
     compile_s
         Seconds from the model to the plan.
     """
@@ -39,7 +37,7 @@ class Estimate:
     def to_data(self) -> dict[str, Any]:
         """Return the numbers as JSON's types; cycles and milliseconds are predictions for a training step (forward pass without a loss)."""
         plan, memory = self.plan, self.plan.tile_memory
-        # Where the host's streams run beside the step, it lasts as long as what takes longer.
+        # Where the host's streams overlap with the step, the longer of the two counts.
         seconds = plan.seconds if plan.overlap is None else plan.seconds_with_host
         return {
             "name": plan.name,
@@ -73,29 +71,16 @@ class Estimate:
         }
 
 
+@with_keywords(EstimateKeywords, Options)
 def estimate(
     model: Model,
     target: str = "gc200",
     *,
-    steps: int | None = None,
-    batch: int | None = None,
-    loss: str | Loss | None = None,
-    optimizer: str | Optimizer | None = None,
-    surrogate: str | Surrogate | None = None,
-    capacity: int | None = None,
-    mode: Mode = "exact",
-    calibrate: Data | None = None,
     activity: float | None = None,
     strategy: str = "snnc",
     dt: float | None = None,
     input_kind: Kind | None = None,
-    recompute: Recompute = "auto",
-    streaming: Streaming = "auto",
-    overlap_host_io: Overlap = "auto",
-    num_io_tiles: int | None = None,
-    loss_output: str | None = None,
-    gradient_window: str | float | tuple[float, float] | None = None,
-    parts: int | None = None,
+    **given: Unpack[EstimateKeywords],
 ) -> Estimate:
     """Predict what a network costs on a machine; nothing is emitted, built or run.
 
@@ -124,25 +109,11 @@ def estimate(
     True
     """
     start = time.perf_counter()
-    chosen = options(
-        target,
-        steps,
-        batch,
-        loss,
-        optimizer,
-        surrogate,
-        0,
-        capacity,
-        mode,
-        recompute=recompute,
-        streaming=streaming,
-        overlap_host_io=overlap_host_io,
-        num_io_tiles=num_io_tiles,
-        gradient_window=gradient_window,
-        parts=parts,
-        loss_output=loss_output,
-    )
-    graph = as_graph(model, dt=dt, input_kind=input_kind, steps=steps)
+    check_keywords(given, EstimateKeywords)
+    # The data decide the activity of a plan, and have no effect on what else is chosen.
+    calibrate = given.pop("calibrate", None)
+    chosen = options(target, **given)
+    graph = as_graph(model, dt=dt, input_kind=input_kind, steps=given.get("steps"))
     return estimate_graph(graph, chosen, calibrate, activity=activity, strategy=strategy, start=start)
 
 
@@ -184,7 +155,7 @@ def check_baseline(strategy: str, chosen: Options) -> None:
         An option and the strategy exclude each other.
     """
     for name in ("parts", "overlap_host_io", "num_io_tiles"):
-        if strategy != "snnc" and name in chosen.asked():
+        if strategy != "snnc" and name in chosen.requested():
             raise OptionConflictError(
                 f"the strategy {strategy!r} places whole populations on all tiles, and {name} is {getattr(chosen, name)!r}; leave one of "
                 "them out."

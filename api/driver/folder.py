@@ -1,42 +1,60 @@
-"""A project folder: the model as data, the options and what was planned, beside what the target emitted."""
+"""A project folder: the model as data, the options and what was planned, next to what the target emitted."""
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
-from snnc.driver.loading import damaged, load_project
-from snnc.driver.lowering import lower_graph
-from snnc.options.compile_options import OPTIONS_FILE, to_data
+from snnc.compiler.errors import GraphDataError
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.driver.loading import damaged, load_options
+from snnc.driver.lowering import lower_graph, prepared
+from snnc.driver.trusting import check_data, has_known_program
+from snnc.options.compile_options import OPTIONS_FILE, Options, to_data
 from snnc.project.compiled import Compiled
-from snnc.project.graph_file import save_graph
+from snnc.project.graph_file import SavedModel, save_graph, save_program
 
 
 def save_model(compiled: Compiled, folder: Path) -> None:
-    """Write what a project keeps beside its program."""
-    (folder / "model").mkdir(parents=True, exist_ok=True)
+    """Write the model, the options and the parts of a project."""
+    model = folder / "model"
+    model.mkdir(parents=True, exist_ok=True)
     if compiled.parts is not None:
         from snnc.project.placed import save_placed
 
         save_placed(compiled.parts, folder)
-    save_graph(compiled.graph, folder / "model")
+    save_program(compiled.program, model, save_graph(compiled.graph, model))
     (folder / OPTIONS_FILE).write_text(json.dumps({"version": 1, **to_data(compiled.options)}, indent=1) + "\n", encoding="utf-8")
 
 
 def read_project(folder: Path) -> Compiled:
-    """Read a compiled project, with the plan that was made then.
+    """Read a compiled project, with the step program and the plan that were made then.
 
     Raises
     ------
     ProjectFolderError
         The folder is not a project, or is damaged.
     """
-    graph, chosen = load_project(folder)
+    chosen = load_options(folder)
+    check_data(folder)
     with damaged(folder):
-        given, wanted = lower_graph(graph, chosen), chosen.own().for_plan()
-        if wanted is None:
-            return Compiled(graph, chosen, given.program, None)
-        # The mapping is a third of all code, and only machines of tiles want it.
+        saved = SavedModel(folder / "model")
+        program, options = _program(saved, chosen, folder), chosen.own().for_plan()
+        if options is None:
+            return Compiled(saved.graph, chosen, program, None)
+        # The mapping is a third of all code, and only machines of tiles need it.
         from snnc.project.placed import read_placed
 
-        return Compiled(graph, chosen, given.program, *read_placed(given.ready, given.program, wanted, folder))
+        return Compiled(saved.graph, chosen, program, *read_placed(prepared(saved.graph, chosen), program, options, folder))
+
+
+def _program(saved: SavedModel, chosen: Options, folder: Path) -> StepProgram:
+    """Return the saved step program of a project that this user compiled or trusted; otherwise derive it from the graph.
+
+    Nobody vouches for other projects, and older projects have none.
+    """
+    if has_known_program(folder):
+        with suppress(GraphDataError):  # of another version of snnc
+            return saved.program(chosen.loss, chosen.optimizer)
+    return lower_graph(saved.graph, chosen).program

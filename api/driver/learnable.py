@@ -44,7 +44,7 @@ def with_learnable(graph: Graph, wanted: str | Iterable[str] | None) -> Graph:
 
 
 def _places(graph: Graph, name: str) -> list[tuple[str, str]]:
-    """Population and parameter for all that a name stands for."""
+    """Population and parameter of each match of a name."""
     populations = {node: operation.model.parameters for node, operation in graph.of_type(Population)}
     node, _, parameter = name.rpartition(".")
     if node:

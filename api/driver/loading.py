@@ -80,14 +80,14 @@ def load_model(path: str | Path, *, dt: float | None = None, dialect: str | None
     Parameters
     ----------
     path
-        The file; its content tells what it is.
+        The file; its content decides the format.
     dt
         Seconds a time step, for models in continuous time.
     dialect
         Framework whose NIR conventions apply.
     detach
         Where gradients stop inside neurons, which files do not say. ``"reset"`` (unless given): a neuron's own spike is a constant where
-        it resets the neuron, as in snnTorch. ``"none"``: nowhere, as SpikingJelly has it unless told otherwise. ``"all"``: wherever the
+        it resets the neuron, as in snnTorch. ``"none"``: nowhere, the default of SpikingJelly. ``"all"``: wherever the
         neuron itself reads its spike, in resets, adaptation and feedback without a synapse.
 
     Raises
@@ -163,7 +163,7 @@ def check_discrete(what: str, dt: object, dialect: str | None, *, nir: bool = Fa
             f"dt is {dt:g} s (--dt), for NIR files; {what} is in discrete time, where a step has no seconds; leave it out."
         )
     if dialect is not None:
-        raise ModelFormatError(f"--dialect {dialect} is for NIR files, and {what} is none; leave it out.")
+        raise ModelFormatError(f"--dialect {dialect} is for NIR files, and {what} is not one; leave it out.")
 
 
 def _is_relu_network(file: Path) -> bool:
@@ -208,7 +208,7 @@ def load_options(folder: str | Path) -> Options:
     """
     where = Path(folder)
     if not is_project(where):
-        raise ProjectFolderError(f"{str(where)!r} is no project of snnc; make one with: snnc compile MODEL -o {where}")
+        raise ProjectFolderError(f"{str(where)!r} is not a project of snnc; make one with: snnc compile MODEL -o {where}")
     from snnc.driver.trusting import check_data
 
     check_data(where, OPTIONS_FILE)
@@ -220,7 +220,7 @@ def load_options(folder: str | Path) -> Options:
 
 @contextmanager
 def damaged(folder: Path) -> Iterator[None]:
-    """Turn whatever a damaged project brings about into a refusal.
+    """Turn any error from a damaged project into a refusal.
 
     Raises
     ------

@@ -19,9 +19,14 @@ class Lowered:
     program: StepProgram
 
 
+def prepared(graph: Graph, chosen: Options) -> Graph:
+    """Return `graph` in the form that the target lowers."""
+    return chosen.backend.prepare(graph, chosen.own())
+
+
 def lower_graph(graph: Graph, chosen: Options) -> Lowered:
-    """Prepare and lower `graph`: the same program whenever a project is compiled or opened."""
-    ready = chosen.backend.prepare(graph, chosen.own())
+    """Prepare and lower `graph`."""
+    ready = prepared(graph, chosen)
     program = lower(
         ready,
         loss=chosen.loss,

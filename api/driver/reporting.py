@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from snnc.report.program import ProgramReport
 
 MOST_PLAN_BYTES = 1 << 28
-"""A larger file is no plan."""
+"""A larger file is not a plan."""
 
 
 def report(path: Path, format: str, other: Path | None = None) -> bytes:
     """Return the report of the project, the plan or the profile of an emulated program at `path`.
 
-    Beside that of a project or plan stands that of `other`, where it is given.
+    With `other`, the report of a project or plan shows both.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def report(path: Path, format: str, other: Path | None = None) -> bytes:
     NoTilesError
         The format, or the comparison, needs tiles, and the target has none.
     PlanFileError
-        A file is no plan.
+        A file is not a plan.
     ReportOptionError
         The format is unknown, or shows no second plan.
     """

@@ -43,7 +43,7 @@ def plan_program(
 
 
 def emit_project(compiled: Compiled, folder: Path) -> None:
-    """Write a project into `folder`, which is empty or not there yet: what the target emits, and the model beside it."""
+    """Write a project into `folder`, which is empty or not there yet: what the target emits, and the model."""
     compiled.options.backend.emit(compiled.on_target, compiled.options.own(), folder)
     save_model(compiled, folder)
 

@@ -11,6 +11,7 @@ from snnc.compiler.files.cache import cache_dir
 from snnc.compiler.files.ownership import fault_above, fault_of
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.errors import ChangedSourcesError, DamagedProjectError, ProjectFolderError, UnsafeProjectError, UntrustedProjectError
+from snnc.project.graph_file import PROGRAM
 from snnc.project.known_projects import is_known, remember
 
 _EXECUTED: Final = frozenset({".cpp", ".hpp", ".h", ".cu", ".cuh", ".py"})
@@ -37,6 +38,19 @@ def check_data(folder: Path, only: str | None = None) -> None:
             f"{_few(changed)} of the project {str(folder)!r} {_is(changed)} not as compiled; compile the model again. (Other weights are "
             "given by Session.load, or by training.)"
         )
+
+
+def has_known_program(folder: Path) -> bool:
+    """Return whether this user compiled or trusted the project as it is, with the step program in it.
+
+    :func:`check_data` compares the files with the list, and the list is known: nobody else wrote or changed the program.
+    """
+    listed = _listed(folder)
+    return (
+        f"model/{PROGRAM[0]}" in listed
+        and is_known(folder)
+        and (f"model/{PROGRAM[1]}" in listed or not (folder / "model" / PROGRAM[1]).exists())
+    )
 
 
 def vouch(folder: Path, trust: bool) -> None:
@@ -117,7 +131,7 @@ def _check_rights(folder: Path, listed: Iterable[str]) -> None:
 
 def _unsafe(folder: Path, path: Path, fault: str) -> UnsafeProjectError:
     return UnsafeProjectError(
-        f"snnc would compile and execute what lies in {str(folder)!r}, and {str(path)!r} {fault}; take it over and close it to others "
+        f"snnc would compile and execute the contents of {str(folder)!r}, and {str(path)!r} {fault}; take it over and close it to others "
         f"(chown, chmod go-w), copy the project to a folder of your own, or allow it: {_ADVICE}."
     )
 

@@ -87,7 +87,7 @@ def render(
     fmt: str = "svg",
     rows: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """Print panels beside each other, with a legend of (text, colour) below; `rows` are the table of the page."""
+    """Print panels next to each other, with a legend of (text, colour) below; `rows` are the table of the page."""
     view: dict[str, Any] = {
         "name": name,
         "along": along,

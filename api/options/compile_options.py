@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from typing import Any, Final, get_args
+from typing import Any, Final, Unpack, get_args
 
 from snnc.backends.registry import DEFAULT, AnyBackend, backend_of
 from snnc.compiler.ir.graph_data import surrogate_from_data, surrogate_to_data
@@ -14,11 +14,12 @@ from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.errors import OptionConflictError, OptionValueError, UnknownOptimizerError
+from snnc.options.keywords import MoreKeywords, check_keywords, with_keywords
 from snnc.options.kinds import loss_of, optimizer_of, surrogate_of, target_of
-from snnc.options.table import RULES, asks_for, check_taken, taken_by
+from snnc.options.table import RULES, check_taken, requests_effect, taken_by
 
 OVERLAP = ("auto", "on", "off")
-"""Whether the host's streams run beside computing."""
+"""Whether the host's streams overlap with computing."""
 STREAMING = ("auto", "off", "inputs", "boundaries", "history")
 """What a sequence in segments may keep outside the tiles."""
 OPTIONS_FILE = "model/options.json"
@@ -28,7 +29,7 @@ PRECISIONS = get_args(Precision)
 
 @dataclass(frozen=True)
 class Options:
-    """What :func:`snnc.compile` was asked for; None leaves a choice to the model or to snnc."""
+    """The options of :func:`snnc.compile`; None leaves a choice to the model or to snnc."""
 
     target: str = DEFAULT
     steps: int | None = None
@@ -91,19 +92,20 @@ class Options:
         """Return the options that the target takes, as its back end's dataclass; `more` are values that no user chooses."""
         return self.backend.own(self, **more)
 
-    def asked(self) -> dict[str, Any]:
+    def requested(self) -> dict[str, Any]:
         """Return the options that ask for more than every target does, by name."""
         defaults = {f.name: f.default for f in fields(self)}
-        return {name: value for name in RULES if name in defaults and asks_for(name, value := getattr(self, name), defaults[name])}
+        return {name: value for name in RULES if name in defaults and requests_effect(name, value := getattr(self, name), defaults[name])}
 
     def retargeted(self, target: str) -> Options:
         """Return what of these options holds for a run on another target, where nothing is trained."""
         defaults = {f.name: f.default for f in fields(self)}
         backend = backend_of(target)
-        lost: dict[str, Any] = {name: defaults[name] for name, value in self.asked().items() if taken_by(name, backend, value) != "yes"}
+        lost: dict[str, Any] = {name: defaults[name] for name, value in self.requested().items() if taken_by(name, backend, value) != "yes"}
         return replace(self, target=target, **(lost | {"loss": None}))
 
 
+@with_keywords(MoreKeywords, Options)
 def options(
     target: str = DEFAULT,
     steps: int | None = None,
@@ -111,25 +113,10 @@ def options(
     loss: str | Loss | None = None,
     optimizer: str | Optimizer | None = None,
     surrogate: str | Surrogate | None = None,
-    seed: int = 0,
-    capacity: int | None = None,
-    mode: str = "exact",
     *,
     lr: float | None = None,
-    gradient_window: str | float | tuple[float, float] | None = None,
-    recompute: str | int = "auto",
-    parts: int | None = None,
-    streaming: str = "auto",
-    memory: str | int | None = None,
-    threads: int | None = None,
-    overlap_host_io: str = "auto",
-    num_io_tiles: int | None = None,
-    truncate: int | None = None,
-    precision: str = "float32",
-    loss_output: str | None = None,
-    calibrate: Any = None,
-    learnable: Any = None,
     trial: bool = False,
+    **more: Unpack[MoreKeywords],
 ) -> Options:
     """Make options from objects or from their names, and refuse what would have no effect.
 
@@ -141,34 +128,27 @@ def options(
     OptionValueError
         A value is outside its range, or the target does not take an option, or the option changes training alone and there is no loss.
     """
+    check_keywords(more, MoreKeywords)
     rule = optimizer_of(optimizer)
+    values: dict[str, Any] = {name: _READ[name](value) if name in _READ else value for name, value in more.items()}
+    outside = {"lr": lr} | {name: values.pop(name, None) for name in ("calibrate", "learnable")}
     chosen = Options(
         target=target_of(target),
         steps=steps,
         batch=batch,
         loss=loss_of(loss),
-        loss_output=loss_output,
         optimizer=parse_optimizer(rule, lr) if isinstance(rule, str) else _with_lr(rule, lr, loss is not None),
         surrogate=surrogate_of(surrogate),
-        seed=seed,
-        capacity=capacity,
-        mode=mode,  # type: ignore[arg-type]  # checked by Options
-        gradient_window=parse_window(gradient_window),
-        recompute=int(recompute) if isinstance(recompute, str) and recompute.isdecimal() else recompute,  # type: ignore[arg-type]  # as mode
-        streaming=streaming,  # type: ignore[arg-type]  # as mode
-        parts=parts,
-        overlap_host_io=overlap_host_io,  # type: ignore[arg-type]  # as mode
-        num_io_tiles=num_io_tiles,
-        memory=parse_memory(memory),
-        threads=threads,
-        truncate=truncate,
-        precision=precision,  # type: ignore[arg-type]  # as mode
+        **values,
     )
-    given = chosen.asked() | {
-        name: value for name, value in (("lr", lr), ("calibrate", calibrate), ("learnable", learnable)) if value is not None
-    }
+    given = chosen.requested() | {name: value for name, value in outside.items() if value is not None}
     check_taken(target, chosen.loss is not None, {name: v for name, v in given.items() if not (trial and name in ("calibrate", "seed"))})
     return chosen
+
+
+def parse_recompute(recompute: str | int) -> str | int:
+    """Read ``"auto"``, ``"off"`` or the iterations of a segment, which may be text."""
+    return int(recompute) if isinstance(recompute, str) and recompute.isdecimal() else recompute
 
 
 def parse_memory(memory: str | int | None) -> int | None:
@@ -303,6 +283,12 @@ def _checked(optimizer: Optimizer) -> Optimizer:
     return optimizer
 
 
+_READ: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "gradient_window": parse_window,
+    "memory": parse_memory,
+    "recompute": parse_recompute,
+}
+"""How the values of options are read."""
 _FIRST: Final = ("target", "steps", "batch", "loss", "optimizer", "surrogate", "seed", "capacity", "mode")
 """Options that every project has kept."""
 _KEPT: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {

@@ -1,4 +1,4 @@
-"""What each option of a compilation does; which target takes it is asked of the back ends: checks, help and docs/reference/options.md."""
+"""What each option of a compilation does; the back ends say which of them they take. Used by checks, help and docs/reference/options.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Rule:
     does
         What it changes, in a few words.
     idle
-        Values beside the default with which every target does what was asked for anyway.
+        Values other than the default that every target satisfies without doing anything.
     values
         What to do instead of single values, where they differ: those a table shows in lines of their own.
     instead
@@ -95,7 +95,7 @@ LOSS_OUTPUT: Final = "The output, the population or the population.port that the
 """What commands say of it."""
 
 
-def asks_for(name: str, value: Any, default: Any) -> bool:
+def requests_effect(name: str, value: Any, default: Any) -> bool:
     """Tell whether a value of an option asks for more than every target does."""
     return bool(value is not None and value != default and value not in RULES[name].idle)
 
@@ -110,7 +110,7 @@ def check_taken(target: str, training: bool, given: Mapping[str, Any]) -> None:
     training
         Whether there is a loss.
     given
-        Option name to value, of those options that :func:`asks_for` something.
+        Option name to value, of those options that :func:`requests_effect` something.
 
     Raises
     ------

@@ -22,7 +22,7 @@ OWN: Final = {
     "kernels": re.compile(rf"{_DIGEST}\.json|\.{_DIGEST}\.json-[a-z0-9_]{{8}}"),
     "ways": re.compile(rf"{_DIGEST}\.json|\.{_DIGEST}\.json-[a-z0-9_]{{8}}"),
 }
-"""Names that snnc gives in each folder of its cache; whatever has another name is left alone."""
+"""Names that snnc gives in each folder of its cache; other files are left alone."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from snnc.errors import ProjectFolderError
 PARTS: Final = "model/parts.npz"
 """Where a project keeps the part of every neuron."""
 ORDERS: Final = "model/orders.json"
-"""Where a project keeps how many channels of each population lie side by side."""
+"""Where a project keeps how many channels of each population are stored side by side."""
 
 
 def save_placed(parts: Parts | ChannelOrders, folder: Path) -> None:

@@ -17,7 +17,7 @@ from snnc.project.compiled import Compiled
 
 
 def released(compiled: Compiled, folder: Path) -> Compiled:
-    """Return the same network, whose weights lie in the project in `folder` where a native program owns them.
+    """Return the same network, whose weights are in the project in `folder` where a native program owns them.
 
     Arrays of the graph become views too where the program took them as they are.
 

@@ -60,7 +60,7 @@ def settings_for(folder: Path, given: Settings) -> Settings:
 
 
 def position_of(folder: Path) -> Position | None:
-    """Return where the last training of a project stands; None if no file says so."""
+    """Return the position of the last training of a project; None if no file says so."""
     try:
         return read_position(folder / TRAINED)
     except WeightFileError:

@@ -12,7 +12,7 @@ from snnc.errors import DataFileError
 
 FORMATS: Final = ("text", "json", "trace")
 MOST_BYTES: Final = 1 << 30
-"""A larger file is no profile."""
+"""A larger file is not a profile."""
 PARTS: Final = (
     ("compute", "compute_cycles_busiest"),
     ("sync", "sync_cycles"),

@@ -48,7 +48,7 @@ def find_limits(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Ma
 
 
 def holder(plan: Plan, places: LayerPlaces, tile: int) -> str:
-    """Name what lies on a tile."""
+    """Name the contents of a tile."""
     owner = int(places.owner[tile])
     if tile in plan.io_tiles:
         return "set aside for the host"

@@ -27,7 +27,7 @@ class BatchGroup:
 
 @dataclass(frozen=True, eq=False)
 class LayerPlace:
-    """Where one layer lies.
+    """Where one layer is placed.
 
     Attributes
     ----------

@@ -88,9 +88,9 @@ class Emulation:
     complete
         Whether every phase that has cycles on the emulator is there.
     compute, memory
-        Cycles of each tile in one step, and the most that it holds, bytes; None where the profile does not tell.
+        Cycles of each tile in one step, and the most that it holds, bytes; None where the profile does not say.
     fullest
-        Phase -> bytes of the tile that holds most in it; empty where the profile does not tell.
+        Phase -> bytes of the tile that holds most in it; empty where the profile does not say.
     """
 
     phases: Mapping[str, Mapping[str, float]]
@@ -161,18 +161,18 @@ def _cycles(plan: Plan, phase: Phase, mine: Sequence[Mapping[str, Any]], repeats
 
 
 def _fullest(plan: Plan, points: object) -> dict[str, int]:
-    """Bytes of the fullest tile in each phase; the program of a step is the engine's last, what runs again comes behind its first run.
+    """Bytes of the fullest tile in each phase; the program of a step is the engine's last, what runs again comes after its first run.
 
     Raises
     ------
     ReportOptionError
-        `points` is no list of named points with bytes.
+        `points` is not a list of named points with bytes.
     """
     if not isinstance(points, list) or not points:
         return {}
     if not all(isinstance(p, Mapping) and isinstance(p.get("bytes"), int) and "name" in p and "program" in p for p in points):
-        raise ReportOptionError("the profile's 'memory_over_time' is no list of named points with bytes; use what the emulator wrote.")
-    # Behind the programs stands what is live between two runs.
+        raise ReportOptionError("the profile's 'memory_over_time' is not a list of named points with bytes; use what the emulator wrote.")
+    # After the programs comes what is live between two runs.
     step = [point for point in points if point["program"] == points[-1]["program"] - 1]
     found: dict[str, int] = {}
     for phase in (p for name in CODES for p in plan.phases if p.name == name):
@@ -199,11 +199,11 @@ def _tiles(plan: Plan, tiles: object, name: str) -> tuple[int, ...] | None:
     if coded is None:
         return None
     if not isinstance(coded, list) or len(coded) % 2 or not all(isinstance(n, int) and n >= 0 for n in coded):
-        raise ReportOptionError(f"the profile's {name!r} of each tile is no list of runs; use what the emulator wrote.")
-    told = sum(coded[1::2])
-    if told > plan.target.tiles:
-        raise ReportOptionError(f"the profile tells of {told:,} tiles, the plan of {plan.target.tiles:,}; run the project again.")
-    return unruns([*coded, 0, plan.target.tiles - told])
+        raise ReportOptionError(f"the profile's {name!r} of each tile is not a list of runs; use what the emulator wrote.")
+    tiles = sum(coded[1::2])
+    if tiles > plan.target.tiles:
+        raise ReportOptionError(f"the profile has {tiles:,} tiles, the plan {plan.target.tiles:,}; run the project again.")
+    return unruns([*coded, 0, plan.target.tiles - tiles])
 
 
 def _number(step: Mapping[str, Any], name: str) -> float:

@@ -95,7 +95,7 @@ def write_program(program: ProgramReport, fmt: str) -> bytes:
 
 
 def program_view(program: ProgramReport) -> dict[str, Any]:
-    """Return all that the report says, as JSON's types; every number beside what it comes from."""
+    """Return all that the report says, as JSON's types; every number with its source."""
     found, options = describe(program.graph), program.options
     return {
         "name": program.graph.name,

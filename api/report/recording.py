@@ -45,7 +45,7 @@ class Train:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """Spikes of `samples` samples over `steps` steps; `source` tells who computed them."""
+    """Spikes of `samples` samples over `steps` steps; `source` says what computed them."""
 
     steps: int
     samples: int
@@ -174,7 +174,7 @@ def read_recording(path: Path) -> Recording:
         return Recording(steps, samples, str(about["source"]), trains)
     except RecordingError:
         raise
-    except Exception as error:  # whatever a damaged archive brings about
+    except Exception as error:  # any error of a damaged archive
         raise RecordingError(f"the recording {str(path)!r} is damaged ({error}); run the project again with --record.") from None
 
 
@@ -184,7 +184,7 @@ def _read_train(arrays: Mapping[str, npt.NDArray[Any]], number: int, info: Mappi
     for name, most in (("step", steps), ("sample", samples), ("id", width)):
         values = arrays[f"{name}_{number}"]
         if values.ndim != 1 or values.dtype.kind != "u" or (values.size and int(values.max()) >= most):
-            raise ValueError(f"{name}_{number} is no list of numbers below {most}")
+            raise ValueError(f"{name}_{number} is not a list of numbers below {most}")
         found.append(values.astype(np.int64))
     if len({len(values) for values in found}) != 1:
         raise ValueError(f"the lists of train {number} differ in length")

@@ -44,7 +44,7 @@ def render(
     program
         Summary of the StepProgram by :func:`snnc.report.summarise`: names of inputs, models and equations.
     profile
-        What the emulator counted; its cycles stand beside the predicted ones.
+        What the emulator counted; its cycles are shown next to the predicted ones.
     recording
         Spikes of a run.
 
@@ -57,7 +57,7 @@ def render(
 
 
 def write(subject: Subject, fmt: str, other: Subject | None = None) -> bytes:
-    """Draw `subject`, beside `other` where that is given, as the content of a file.
+    """Draw `subject`, next to `other` if there is one, as the content of a file.
 
     Raises
     ------

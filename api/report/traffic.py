@@ -2,7 +2,7 @@
 
 Counted as ``docs/decisions/0001`` describes the program: spikes go to the relays of their samples, relays send windows to every tile that
 reads them, deltas go back to every tile of the source, records to the tiles of the loss and their adjoints back, new weights to the copies
-that the sources keep; replicas exchange their gradients and the new weights. What lies on the tile that reads it is not moved. On a chip
+that the sources keep; replicas exchange their gradients and the new weights. Data on the tile that reads them are not moved. On a chip
 every reading tile counts; between chips a piece is counted once for each chip that reads it. Flags and losses, a few bytes, are left out.
 """
 

@@ -20,7 +20,7 @@ FORMAT: Final = "snnc report 2"
 
 
 def build_view(subject: Subject) -> dict[str, Any]:
-    """Collect the numbers of a report; docs/reference/inspect.md tells what each key means."""
+    """Collect the numbers of a report; docs/reference/inspect.md explains each key."""
     plan, emulation = subject.plan, subject.emulation
     return {
         "format": FORMAT,
@@ -87,7 +87,7 @@ def facts(subject: Subject) -> dict[str, Any]:
 
 
 def emulated_host(subject: Subject) -> dict[str, float] | None:
-    """Milliseconds of the host's transfers in the last run, and what of them ran beside it; None before any run."""
+    """Milliseconds of the host's transfers in the last run, and how much of them overlapped with it; None before any run."""
     profile = subject.profile or {}
     if "host_cycles_beside_last_run" not in profile or not profile.get("cycles_last_run"):
         return None
@@ -227,7 +227,7 @@ def _traffic(subject: Subject) -> dict[str, Any]:
 
 
 def _wires(subject: Subject) -> list[dict[str, Any]]:
-    """Wires between chips that carry something, the longest at work first; the switch, where there is one, is the chip behind the last."""
+    """Wires between chips that carry something, the longest at work first; the switch, if there is one, is the chip after the last."""
     target = subject.plan.target
     if target.chips == 1:
         return []

@@ -11,9 +11,9 @@ import numpy as np
 from snnc.compiler.ir.dataflow_order import in_dataflow_order
 from snnc.compiler.ir.graph import WEIGHTED, Array, Conv, Graph, Input, Linear, OneToOne, Operation, Output, Pool, Population, Scale, Sparse
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+from snnc.understanding.equations import parameter_values, readable
 from snnc.understanding.layers import rows
-from snnc.understanding.neurons import distinct_neurons
-from snnc.understanding.resets import firing
+from snnc.understanding.resets import FiringDescription, firing
 from snnc.understanding.statements import statements
 from snnc.understanding.synops import MeasuredSynops
 
@@ -56,7 +56,7 @@ def describe(graph: Graph, *, measured: MeasuredSynops | None = None, surrogate:
         "layers": [_population(graph, name, operation) for name, operation in graph.of_type(Population)],
         "table": table,
         "synops": _synops(graph, table, measured),
-        "neurons": distinct_neurons(graph, firings),
+        "neurons": _distinct_neurons(graph, firings),
         "connections": [_connection(graph, name, operation) for name, operation in graph.of_type(*KINDS)],
         "recurrences": recurrences(graph),
         "states": {name: f"{ref.node}.{ref.name}" for name, ref in graph.state_inputs.items()},
@@ -158,3 +158,33 @@ def _summary(value: Array | np.float64) -> float | dict[str, Any]:
 
 def _short(value: float) -> float:
     return float(f"{value:.7g}")
+
+
+def _distinct_neurons(graph: Graph, firings: Mapping[str, FiringDescription]) -> list[dict[str, Any]]:
+    """Return name, populations, readable equations, parameters, firing and reset of each, as JSON types."""
+    found: dict[Any, dict[str, Any]] = {}
+    for name, population in graph.of_type(Population):
+        about = firings[name]
+        entry: dict[str, Any] = {
+            "neuron": population.model.name,
+            "populations": [],
+            "equations": readable(population),
+            "with": _parameter_texts(population),
+            "fires": about.fires,
+            "reset": about.reset,
+            "reset_gradient": about.gradient,
+        }
+        key = repr({k: v for k, v in entry.items() if k != "populations"})
+        found.setdefault(key, entry)["populations"].append(name)
+    return list(found.values())
+
+
+def _parameter_texts(population: Population) -> list[str]:
+    said = []
+    for name, value in parameter_values(population).items():
+        learned = " (learned)" if name in population.learnable else ""
+        if isinstance(value, float):
+            said.append(f"{name} = {value:g}{learned}")
+        else:
+            said.append(f"{name} = {float(np.min(value)):g} … {float(np.max(value)):g}, one a neuron{learned}")
+    return said

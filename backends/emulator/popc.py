@@ -28,7 +28,8 @@ KEEP_COMPUTE = "-Dcompute=__attribute__((used)) compute"
 API_VERSION = "3.3.0"
 """Poplar's version whose documented interface the emulator follows; ``poplar::versionString()`` says the same."""
 NAMED_ELEMENTS = re.compile(
-    r"request for member .[xyzw]. in |illegal vector component|member reference base type|brace-enclosed initializer list.*(?:__vector|snnc_)"
+    r"request for member .[xyzw]. in |illegal vector component|member reference base type"
+    r"|brace-enclosed initializer list.*(?:__vector|snnc_)"
 )
 """What a compiler says of ``v.x`` and ``v = {a, b}`` where v is a vector of its own: classes have both, and are slower."""
 

@@ -6,9 +6,9 @@ Reading trusts nothing: every value is checked against the type of the field tha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, fields
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from types import NoneType
 from typing import Any, Final, Literal, TypeAlias, get_args, get_origin, get_type_hints
@@ -104,7 +104,7 @@ def surrogate_from_data(data: object) -> Surrogate:
     SnncError
         The data are wrong.
     """
-    found = _object(data, "the surrogate", ("name", "derivative", "parameters"))
+    found = json_object(data, "the surrogate", ("name", "derivative", "parameters"))
     parameters = _numbers(found["parameters"], "the parameters of the surrogate")
     return Surrogate(_text(found["name"], "its name"), parse_expression(_text(found["derivative"], "its derivative")), parameters)
 
@@ -135,7 +135,7 @@ def _operation_to_data(operation: Operation, store: _StoreField, models: list[Ne
 
     return {
         "is": type(operation).__name__,
-        **{name: encode(hint, getattr(operation, name), name) for name, hint in _hints(type(operation)).items()},
+        **{name: encode(hint, getattr(operation, name), name) for name, hint in field_types(type(operation)).items()},
     }
 
 
@@ -171,26 +171,26 @@ def _graph(data: object, find: FindArray) -> Graph:
     wanted = ("version", "name", "steps", "models", "nodes", "edges", "state_inputs", "idle_inputs", "assumptions")
     if isinstance(data, dict) and data.get("version") != VERSION:
         raise GraphDataError(f"it was written by another snnc (format {str(data.get('version'))[:20]}; this one reads {VERSION}).")
-    given = _object(data, "the network", wanted)
-    models = _models(_list(given["models"], "models", MAX_NODES))
+    given = json_object(data, "the network", wanted)
+    models = _models(json_list(given["models"], "models", MAX_NODES))
     graph = Graph(_text(given["name"], "name"), None if given["steps"] is None else _integer(given["steps"], "steps"))
-    for k, node in enumerate(_list(given["nodes"], "nodes", MAX_NODES)):
+    for k, node in enumerate(json_list(given["nodes"], "nodes", MAX_NODES)):
         name = _text(node.get("name") if isinstance(node, dict) else None, f"the name of node {k}")
         graph.add(name, _operation(node, name, models, find))
-    for k, row in enumerate(_list(given["edges"], "edges", MAX_EDGES)):
-        values = _list(row, f"edge {k}", len(_EDGE))
+    for k, row in enumerate(json_list(given["edges"], "edges", MAX_EDGES)):
+        values = json_list(row, f"edge {k}", len(_EDGE))
         if len(values) != len(_EDGE):
-            raise _wrong(f"edge {k}", f"[{', '.join(_EDGE)}]", row)
+            raise wrong_value(f"edge {k}", f"[{', '.join(_EDGE)}]", row)
         source, source_port, target, target_port = (_text(v, f"{key} of edge {k}") for key, v in zip(_EDGE, values[:-1], strict=False))
         graph.connect(source, target, source_port=source_port, target_port=target_port, delay=_integer(values[-1], f"delay of edge {k}"))
     for name, ref in _mapping(given["state_inputs"], "state_inputs").items():
-        ends = _object(ref, f"state input {name!r}", ("node", "name"))
+        ends = json_object(ref, f"state input {name!r}", ("node", "name"))
         graph.state_inputs[name] = StateRef(_text(ends["node"], "its node"), _text(ends["name"], "its name"))
     for name, kind in _mapping(given["idle_inputs"], "idle_inputs").items():
         if kind not in get_args(Idle):
-            raise _wrong(f"idle input {name!r}", f"one of {', '.join(get_args(Idle))}", kind)
+            raise wrong_value(f"idle input {name!r}", f"one of {', '.join(get_args(Idle))}", kind)
         graph.idle_inputs[name] = kind
-    graph.assumptions = [_text(a, "an assumption") for a in _list(given["assumptions"], "assumptions", MAX_NODES)]
+    graph.assumptions = [_text(a, "an assumption") for a in json_list(given["assumptions"], "assumptions", MAX_NODES)]
     return graph
 
 
@@ -198,9 +198,11 @@ def _models(rows: list[Any]) -> list[NeuronModel]:
     found, left, names = [], MAX_EQUATIONS, MAX_NAMES
     for k, row in enumerate(rows):
         at = f"model {k}"
-        given = _object(row, at, ("name", "inputs", "states", "parameters", "equations", "outputs"))
+        given = json_object(row, at, ("name", "inputs", "states", "parameters", "equations", "outputs"))
         equations = _text(given["equations"], f"equations of {at}")
-        inputs, outputs = (tuple(_text(v, f"{key} of {at}") for v in _list(given[key], key, MAX_NODES)) for key in ("inputs", "outputs"))
+        inputs, outputs = (
+            tuple(_text(v, f"{key} of {at}") for v in json_list(given[key], key, MAX_NODES)) for key in ("inputs", "outputs")
+        )
         states, parameters = (_numbers(given[key], f"{key} of {at}") for key in ("states", "parameters"))
         left, names = left - len(equations), names - sum(map(len, (inputs, outputs, states, parameters)))
         if left < 0 or names < 0:
@@ -216,37 +218,42 @@ def _operation(data: Any, name: str, models: list[NeuronModel], find: FindArray)
     is_ = data.get("is")
     if not isinstance(is_, str) or is_ not in kinds:
         raise GraphDataError(f"{name!r} is the operation {str(is_)[:60]!r}, which this version of snnc does not know.")
-    hints = _hints(kinds[is_])
-    _object(data, repr(name), ("name", "is", *hints))
+    hints = field_types(kinds[is_])
+    json_object(data, repr(name), ("name", "is", *hints))
 
     def decode(hint: Any, value: Any, at: str) -> Any:
         where = f"{at} of {name!r}"
         if hint is NeuronModel:
             number = _integer(value, where)
             if number >= len(models):
-                raise _wrong(where, f"the number of one of {len(models)} models", value)
+                raise wrong_value(where, f"the number of one of {len(models)} models", value)
             return models[number]
         if hint == Array:
             return _array(find(name, at, value), where)
-        return _decoded(hint, value, at, where, decode)
+        return decoded(hint, value, at, where, decode)
 
     operation: Operation = kinds[is_](**{field: decode(hint, data[field], field) for field, hint in hints.items()})
     return operation
 
 
-def _hints(kind: Any) -> dict[str, Any]:
+def field_types(kind: Any) -> Mapping[str, Any]:
     """Return the types of the fields of `kind`. NumPy's own alias is compared as a whole: its definition differs between versions."""
+    return _field_types(kind)
+
+
+@cache
+def _field_types(kind: Any) -> Mapping[str, Any]:
     hints = get_type_hints(kind)
     return {f.name: hints[f.name] for f in fields(kind)}
 
 
 def _array(value: Array, where: str) -> Array:
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiub":
-        raise _wrong(where, "an array of numbers", value)
+        raise wrong_value(where, "an array of numbers", value)
     return value
 
 
-def _decoded(hint: Any, value: Any, at: str, where: str, decode: Callable[[Any, Any, str], Any]) -> Any:
+def decoded(hint: Any, value: Any, at: str, where: str, decode: Callable[[Any, Any, str], Any]) -> Any:
     """Return `value` as the type that a field of an operation declares."""
     origin, args = get_origin(hint), get_args(hint)
     if NoneType in args:
@@ -254,20 +261,20 @@ def _decoded(hint: Any, value: Any, at: str, where: str, decode: Callable[[Any, 
         return None if value is None else decode(inner, value, at)
     if origin is Literal:
         if not isinstance(value, str) or value not in args:
-            raise _wrong(where, f"one of {', '.join(map(str, args))}", value)
+            raise wrong_value(where, f"one of {', '.join(map(str, args))}", value)
         return value
     if origin is tuple:
-        rows = _list(value, where, MAX_NODES)
+        rows = json_list(value, where, MAX_NODES)
         hints = [args[0]] * len(rows) if args[-1] is ... else list(args)
         if len(hints) != len(rows):
-            raise _wrong(where, f"{len(hints)} values", value)
+            raise wrong_value(where, f"{len(hints)} values", value)
         return tuple(decode(h, v, f"{at}.{k}") for k, (h, v) in enumerate(zip(hints, rows, strict=True)))
     if origin is frozenset:
-        return frozenset(_text(v, where) for v in _list(value, where, MAX_NODES))
+        return frozenset(_text(v, where) for v in json_list(value, where, MAX_NODES))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {name: decode(args[1], v, f"{at}.{name}") for name, v in _mapping(value, where).items()}
     if hint is FileLayout:
-        axes = _object(value, where, ("time_axis", "batch_axis"))
+        axes = json_object(value, where, ("time_axis", "batch_axis"))
         return FileLayout(**{key: None if v is None else _integer(v, where) for key, v in axes.items()})
     if hint is Surrogate:
         return surrogate_from_data(value)
@@ -275,11 +282,13 @@ def _decoded(hint: Any, value: Any, at: str, where: str, decode: Callable[[Any, 
     return plain[hint](value, where)
 
 
-def _wrong(where: str, wanted: str, value: object) -> GraphDataError:
+def wrong_value(where: str, wanted: str, value: object) -> GraphDataError:
+    """Return the error for a value that should have been something else."""
     return GraphDataError(f"the description of the network is wrong: {where} must be {wanted}, but is {repr(value)[:80]}.")
 
 
-def _object(value: object, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
+def json_object(value: object, where: str, keys: Collection[str]) -> dict[str, Any]:
+    """Return an object that has exactly these keys."""
     found = _mapping(value, where)
     if set(found) != set(keys):
         missing, unknown = sorted(set(keys) - set(found)), sorted(set(found) - set(keys))
@@ -290,19 +299,20 @@ def _object(value: object, where: str, keys: tuple[str, ...]) -> dict[str, Any]:
 
 def _mapping(value: object, where: str) -> dict[str, Any]:
     if not isinstance(value, dict) or len(value) > MAX_NODES:
-        raise _wrong(where, f"an object of at most {MAX_NODES:,} entries", value)
+        raise wrong_value(where, f"an object of at most {MAX_NODES:,} entries", value)
     return value
 
 
-def _list(value: object, where: str, longest: int) -> list[Any]:
+def json_list(value: object, where: str, longest: int) -> list[Any]:
+    """Return a list that is not too long."""
     if not isinstance(value, list) or len(value) > longest:
-        raise _wrong(where, f"a list of at most {longest:,} entries", value)
+        raise wrong_value(where, f"a list of at most {longest:,} entries", value)
     return value
 
 
 def _text(value: object, where: str) -> str:
     if not isinstance(value, str) or not _is_unicode(value):
-        raise _wrong(where, "text", value)
+        raise wrong_value(where, "text", value)
     return value
 
 
@@ -317,30 +327,30 @@ def _is_unicode(text: str) -> bool:
 
 def _truth(value: object, where: str) -> bool:
     if not isinstance(value, bool):
-        raise _wrong(where, "true or false", value)
+        raise wrong_value(where, "true or false", value)
     return value
 
 
 def _integer(value: object, where: str) -> int:
     found = _signed(value, where)
     if found < 0:
-        raise _wrong(where, "0 or more", value)
+        raise wrong_value(where, "0 or more", value)
     return found
 
 
 def _signed(value: object, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= _LARGEST:
-        raise _wrong(where, f"a whole number below {_LARGEST:,}", value)
+        raise wrong_value(where, f"a whole number below {_LARGEST:,}", value)
     return value
 
 
 def _number(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < math.inf:
-        raise _wrong(where, "a finite number", value)
+        raise wrong_value(where, "a finite number", value)
     try:
         return float(value)
     except OverflowError:
-        raise _wrong(where, "a finite number", value) from None
+        raise wrong_value(where, "a finite number", value) from None
 
 
 def _numbers(value: object, where: str) -> dict[str, float]:

@@ -1,1 +1,1 @@
-"""Pictures of a plan and the data behind them, one picture a file."""
+"""Pictures of a plan and their data, one picture a file."""

@@ -50,7 +50,7 @@ class Arrow:
 
 
 def draw_flow(subject: Subject) -> dict[str, Any]:
-    """Place boxes and arrows; hints tell what a connection moves in a step."""
+    """Place boxes and arrows; hints say what a connection moves in a step."""
     plan, nodes = subject.plan, _nodes(subject)
     columns = _columns(nodes)
     tall = max(len(column) for column in columns)
@@ -133,7 +133,7 @@ def _arrow(source: Box, target: Box, text: str, hint: str, delayed: bool) -> Arr
 
 
 def _path(source: Box, target: Box) -> tuple[str, float, float]:
-    """Path, and where its label stands."""
+    """Path, and the position of its label."""
     if source is target:
         x, y = source.x + WIDTH / 2, source.y
         return f"M {x + 26} {y} C {x + 40} {y - 34}, {x - 40} {y - 34}, {x - 26} {y - 3}", x, y - 29

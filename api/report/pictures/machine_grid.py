@@ -10,7 +10,7 @@ from snnc.compiler.machines.target import Target
 
 @dataclass(frozen=True)
 class Grid:
-    """A chip's tiles are drawn in rows of `columns`, `chips_across` chips beside each other."""
+    """A chip's tiles are drawn in rows of `columns`, `chips_across` chips next to each other."""
 
     columns: int
     rows: int

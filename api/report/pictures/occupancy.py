@@ -32,7 +32,7 @@ def fullest_tile(plan: Plan) -> int:
 
 
 def over_time(plan: Plan, emulated: Mapping[str, int] | None = None) -> tuple[Moment, ...]:
-    """Return what is live in each superstep; of a plan that does not tell, the one moment at which tiles hold most.
+    """Return what is live in each superstep; of a plan without that record, the one moment at which tiles hold most.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class Fired:
 
 
 def activity(plan: Plan | None, recording: Recording) -> tuple[Fired, ...]:
-    """Say what fired, beside what the plan assumed where there is one."""
+    """Say what fired and, if there is a plan, what it assumed."""
     return tuple(_fired(plan, recording, train) for train in recording.trains)
 
 

@@ -14,7 +14,7 @@ from snnc.compiler.tiles.host_io.host_streams import SEGMENT
 KINDS: Final = ("sync", "exchange", "compute")
 """A superstep waits for all tiles, exchanges, and computes."""
 HOST: Final = "host"
-"""A transfer from the host that runs beside them."""
+"""A transfer from the host that overlaps with them."""
 Emulated = Mapping[str, Mapping[str, float]]
 """Phase name -> kind -> cycles of all its runs in a step."""
 
@@ -47,7 +47,7 @@ class TimelineRow:
     cycles
         Its length.
     host
-        Transfers that run beside them, always as predicted.
+        Transfers that overlap with them, always as predicted.
     """
 
     title: str
@@ -58,7 +58,7 @@ class TimelineRow:
 
 
 def whole_step(plan: Plan, emulated: Emulated | None = None) -> TimelineRow:
-    """Lay all phases of a step behind each other, each with all its runs; heads are the parts."""
+    """Place all phases of a step one after the other, each with all its runs; heads are the parts."""
     cursor, heads, spans = 0.0, list[Span](), list[Span]()
     for part, phases in groupby(plan.phases, key=lambda p: p.part):
         start, mine = cursor, list(phases)

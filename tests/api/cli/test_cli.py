@@ -434,12 +434,12 @@ def test_a_full_terminal_is_an_error_and_no_traceback(project):
 
 
 def test_the_only_input_may_be_called_x():
-    from snnc.session import with_own_name
+    from snnc.session import with_input_name
 
     x = np.zeros(3)
-    assert with_own_name({"x": x, "v": x}, ["input"]).keys() == {"input", "v"}
-    assert with_own_name({"x": x}, ["a", "b"]).keys() == {"x"}
-    assert with_own_name({"x": x, "input": x}, ["input"]).keys() == {"x", "input"}
+    assert with_input_name({"x": x, "v": x}, ["input"]).keys() == {"input", "v"}
+    assert with_input_name({"x": x}, ["a", "b"]).keys() == {"x"}
+    assert with_input_name({"x": x, "input": x}, ["input"]).keys() == {"x", "input"}
 
 
 def test_the_package_runs_as_a_module():

@@ -66,7 +66,7 @@ def conversion(name, value):
 
 
 CONVERTED = {
-    "ann2snn": To("", GRAPH, "conversion", ("asked", True), ("--calibration", "x.npz")),
+    "ann2snn": To("", GRAPH, "conversion", ("requested", True), ("--calibration", "x.npz")),
     "calibration": To("x.npz", GRAPH, "conversion", ("calibration", "x.npz"), ("--ann2snn",)),
     "percentile": conversion("percentile", 99.0),
 }
@@ -205,7 +205,7 @@ PASSED: dict[str, dict[str, To]] = {
         "check_workers": To("", EMULATE, "checks", ("workers", True)),
         "lenient_memory": To("", EMULATE, "checks", ("lenient_memory", True)),
         "profile": To("f.json", EMULATE, "checks", ("profile", "f.json")),
-        "output": To("prog", "snnc.cli.emulate:refuse_beside", "alone", "-o, which copies the program and does not run it"),
+        "output": To("prog", "snnc.cli.emulate:refuse_without_effect", "alone", "-o, which copies the program and does not run it"),
         "prefix": To("", "snnc.backends.emulator.build:complete_prefix", "", None),
     },
     "clean": {

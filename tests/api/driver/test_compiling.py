@@ -126,7 +126,7 @@ def test_a_damaged_project_is_refused(tmp_path, damage, listed):
 
 
 def test_options_survive_their_file():
-    chosen = options.options("gc200", 9, 4, "mse_count:0.8,0.2", "sgd:0.1,0.9", "fast_sigmoid:10", 3, 7, "drop")
+    chosen = options.options("gc200", 9, 4, "mse_count:0.8,0.2", "sgd:0.1,0.9", "fast_sigmoid:10", seed=3, capacity=7, mode="drop")
     again = options.from_data(options.to_data(chosen))
     assert again == chosen
 

@@ -1,0 +1,102 @@
+"""The keyword arguments of a compilation, written once: what each function of the package accepts, and how ``help`` shows it.
+
+Defaults are those of :class:`~snnc.options.compile_options.Options`; an option that has no field there is None unless it is given.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from snnc.compiler.ir.plan import Mode, Overlap, Precision, Recompute, Streaming
+    from snnc.compiler.losses import Loss
+    from snnc.compiler.losses.optimizers import Optimizer
+    from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class TrainingKeywords(TypedDict, total=False):
+    """The size of a run, and how the network is trained."""
+
+    steps: int | None
+    batch: int | None
+    loss: str | Loss | None
+    optimizer: str | Optimizer | None
+    surrogate: str | Surrogate | None
+
+
+class PlanKeywords(TypedDict, total=False):
+    """What a plan on tiles depends on too."""
+
+    capacity: int | None
+    mode: Mode
+    calibrate: Mapping[str, npt.ArrayLike] | npt.ArrayLike | None
+    gradient_window: str | float | tuple[float, float] | None
+    recompute: Recompute
+    streaming: Streaming
+    parts: int | None
+    overlap_host_io: Overlap
+    num_io_tiles: int | None
+    loss_output: str | None
+
+
+class MoreKeywords(PlanKeywords, total=False):
+    """All but those of :class:`TrainingKeywords`."""
+
+    seed: int
+    memory: str | int | None
+    threads: int | None
+    truncate: int | None
+    precision: Precision
+    learnable: str | Iterable[str] | None
+
+
+class EstimateKeywords(TrainingKeywords, PlanKeywords, total=False):
+    """What :func:`snnc.estimate` accepts."""
+
+
+class CompileKeywords(TrainingKeywords, MoreKeywords, total=False):
+    """What :func:`snnc.compile` accepts."""
+
+
+def with_keywords(keywords: Any, defaults: type) -> Callable[[Function], Function]:
+    """Show the keywords of a TypedDict in the signature of a function that accepts them as ``**given``.
+
+    Parameters
+    ----------
+    keywords
+        The TypedDict.
+    defaults
+        The dataclass that has their defaults.
+    """
+    values = {f.name: f.default for f in fields(defaults)}
+    hints: Mapping[str, Any] = {name: getattr(hint, "__forward_arg__", hint) for name, hint in keywords.__annotations__.items()}
+    added = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=values.get(n), annotation=h) for n, h in hints.items()]
+
+    def shown(function: Function) -> Function:
+        plain = inspect.signature(function)
+        named = [p for p in plain.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        first = [p for p in named if p.kind is not p.KEYWORD_ONLY]
+        function.__signature__ = plain.replace(parameters=[*first, *added, *(p for p in named if p not in first)])  # type: ignore[attr-defined]
+        return function
+
+    return shown
+
+
+def check_keywords(given: Mapping[str, Any], keywords: Any) -> None:
+    """Refuse a keyword that a function does not have, as Python does.
+
+    Raises
+    ------
+    TypeError
+        There is one.
+    """
+    unknown = next((name for name in given if name not in keywords.__annotations__), None)
+    if unknown is not None:
+        raise TypeError(f"got an unexpected keyword argument {unknown!r}")

@@ -1,0 +1,197 @@
+"""A step program as plain data (JSON types), and back: a project keeps it, so that opening the project does not derive it again.
+
+Every dataclass becomes an object with its fields; an operation also has its kind, ``"is"``. Equations are text in the language of neurons,
+which is parsed and never evaluated. Kernels, neuron models and sparse patterns that several places share are listed once. Loss and
+optimizer belong to the options of the compilation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Final, TypeAlias, Union, get_args, get_origin
+
+import numpy as np
+
+from snnc.compiler.errors import GraphDataError, SnncError
+from snnc.compiler.ir.arrays.sparse import Pattern
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.graph_data import MAX_EDGES, decoded, field_types, json_list, json_object, wrong_value
+from snnc.compiler.ir.step_operations import BufferValue
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses import Loss
+from snnc.compiler.losses.optimizers import Optimizer
+from snnc.compiler.neurons.expression import Assignment, Expression, parse_assignments, parse_expression, to_text
+from snnc.compiler.neurons.kernel import Kernel
+from snnc.compiler.neurons.neuron import NeuronModel
+
+VERSION: Final = 1
+_SHARED: Final[Mapping[str, Any]] = {"models": NeuronModel, "kernels": Kernel, "patterns": Pattern}
+"""What is listed once, by the key of its list."""
+_OPTIONS: Final = ("loss", "optimizer")
+"""Fields of a program that the options hold."""
+_EQUATIONS: Final = tuple[Assignment, ...]
+_NAME: Final = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+"""An id or the name of a buffer: emitted code holds it as it is."""
+
+Keep: TypeAlias = Callable[[Array], Any]
+"""array -> JSON types that say where it is stored."""
+Find: TypeAlias = Callable[[Any], Array]
+"""What `Keep` returned -> the array; equal places give the same array."""
+
+
+def program_to_data(program: StepProgram, keep: Keep) -> dict[str, Any]:
+    """Return `program` without its loss and optimizer as JSON types; each array goes to `keep`."""
+    shared: dict[str, list[Any]] = {key: [] for key in _SHARED}
+
+    def encode(hint: Any, value: Any, listed: bool = True) -> Any:
+        origin, args = get_origin(hint), get_args(hint)
+        if value is None:
+            return None
+        if NoneType in args:
+            return encode(_without_none(args), value)
+        if hint == Array:
+            return keep(value)
+        if hint == _EQUATIONS:
+            return "\n".join(map(str, value))
+        if hint == Expression:
+            return to_text(value)
+        key = _list_of(hint) if listed else None
+        if key is not None:
+            return _number_in(shared[key], value)
+        if _is_union(origin):
+            return {"is": type(value).__name__, **encode(type(value), value)}
+        if is_dataclass(hint):
+            return {name: encode(inner, getattr(value, name)) for name, inner in field_types(hint).items()}
+        if origin is tuple:
+            hints = [args[0]] * len(value) if args[-1] is ... else args
+            return [encode(h, v) for h, v in zip(hints, value, strict=True)]
+        if isinstance(value, Mapping):
+            return {name: encode(args[1], v) for name, v in value.items()}
+        return sorted(value) if isinstance(value, frozenset) else value.item() if isinstance(value, np.generic) else value
+
+    found = {name: encode(hint, getattr(program, name)) for name, hint in _program_fields().items()}
+    lists = {key: [encode(_SHARED[key], value, False) for value in values] for key, values in shared.items()}
+    return {"version": VERSION, **lists, **found}
+
+
+def program_from_data(data: object, find: Find, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
+    """Undo :func:`program_to_data`; `find` may raise GraphDataError.
+
+    Raises
+    ------
+    GraphDataError
+        The data are wrong, or have another format; the message says where.
+    """
+    try:
+        program = _program(data, find, loss, optimizer)
+        _check(program)
+        return program
+    except GraphDataError:
+        raise
+    except SnncError as error:
+        raise GraphDataError(f"the step program is wrong: {error.text}") from None
+
+
+def _program(data: object, find: Find, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
+    if isinstance(data, dict) and data.get("version") != VERSION:
+        raise GraphDataError(
+            f"the step program was written by another snnc (format {str(data.get('version'))[:20]}; this one reads {VERSION})."
+        )
+    hints = _program_fields()
+    found = json_object(data, "the step program", ("version", *_SHARED, *hints))
+    shared: dict[str, list[Any]] = {}
+
+    def decode(hint: Any, value: Any, at: str, listed: bool = True) -> Any:
+        origin, args = get_origin(hint), get_args(hint)
+        if NoneType in args:
+            return None if value is None else decode(_without_none(args), value, at)
+        if hint == Array:
+            return find(value)
+        if hint == _EQUATIONS:
+            text = decode(str, value, at)
+            return parse_assignments(text) if text else ()
+        if hint == Expression:
+            return parse_expression(decode(str, value, at))
+        key = _list_of(hint) if listed else None
+        if key is not None:
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < len(shared[key]):
+                raise wrong_value(at, f"the number of one of {len(shared[key])} {key}", value)
+            return shared[key][value]
+        if _is_union(origin):
+            kinds = {kind.__name__: kind for kind in args}
+            kind = value.get("is") if isinstance(value, dict) else None
+            if not isinstance(kind, str) or kind not in kinds:
+                raise wrong_value(at, f"one of {', '.join(kinds)}", value)
+            return decode(kinds[kind], {name: v for name, v in value.items() if name != "is"}, at)
+        if is_dataclass(hint):
+            inner = field_types(hint)
+            given = json_object(value, at, inner)
+            return hint(**{name: decode(h, given[name], f"{name} of {at}") for name, h in inner.items()})  # type: ignore[operator]
+        if origin is tuple and (is_dataclass(args[0]) or _is_union(get_origin(args[0]))):
+            return tuple(decode(args[0], v, f"{at} {k}") for k, v in enumerate(json_list(value, at, MAX_EDGES)))
+        return decoded(hint, value, at, at, decode)
+
+    for key, hint in _SHARED.items():
+        shared[key] = [decode(hint, value, f"{key} {k}", False) for k, value in enumerate(json_list(found[key], key, MAX_EDGES))]
+    return StepProgram(**{name: decode(hint, found[name], name) for name, hint in hints.items()}, loss=loss, optimizer=optimizer)
+
+
+def _check(program: StepProgram) -> None:
+    """Refuse names that are not of this program, and values of another shape than their buffers."""
+    known = {*program.buffers, *(i.id for i in program.inputs), *(p.id for p in program.populations)}
+    known |= {*(c.id for c in program.connections), *(o.id for o in program.outputs)}
+    for name in known:
+        if not _NAME.fullmatch(name):
+            raise wrong_value("the name of a buffer", "letters and digits", name)
+    for op in (*program.forward, *program.backward, *program.update):
+        for text in _names_in(op):
+            if text not in known:
+                raise wrong_value(f"a name in {type(op).__name__}", "that of a buffer of the program", text)
+    for key, buffer in program.buffers.items():
+        if key != buffer.name:
+            raise wrong_value(f"the name of the buffer {key!r}", "its key", buffer.name)
+    for key, parameter in program.parameters.items():
+        if key != parameter.name or key not in program.buffers or parameter.value.shape != program.buffers[key].shape:
+            raise wrong_value(f"the parameter {key!r}", "of the shape of its buffer", parameter.value.shape)
+
+
+def _names_in(op: Any) -> list[str]:
+    """Names of buffers and ids in an operation."""
+    found: list[str] = []
+    for name, value in ((f.name, getattr(op, f.name)) for f in fields(op)):
+        if isinstance(value, BufferValue):
+            found.append(value.buffer)
+        elif isinstance(value, str) and name != "kind":
+            found.append(value)
+        elif isinstance(value, tuple):
+            found += [v for v in value if isinstance(v, str)]
+    return found
+
+
+def _program_fields() -> dict[str, Any]:
+    return {name: hint for name, hint in field_types(StepProgram).items() if name not in _OPTIONS}
+
+
+def _list_of(hint: Any) -> str | None:
+    return next((key for key, kind in _SHARED.items() if hint is kind), None)
+
+
+def _number_in(known: list[Any], value: Any) -> int:
+    """Return where `value`, or an equal one, is listed; list it if it is new."""
+    for number, other in enumerate(known):
+        if other is value or other == value:
+            return number
+    known.append(value)
+    return len(known) - 1
+
+
+def _is_union(origin: Any) -> bool:
+    return origin is Union or origin is UnionType
+
+
+def _without_none(args: tuple[Any, ...]) -> Any:
+    inner = tuple(a for a in args if a is not NoneType)
+    return inner[0] if len(inner) == 1 else Union[inner]  # noqa: UP007  # of a tuple
