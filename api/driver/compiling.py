@@ -14,7 +14,7 @@ from snnc.backends.folders.project import whole_folder
 from snnc.backends.registry import DEFAULT
 from snnc.compiler.files.temporary import HeldFolder
 from snnc.compiler.ir.graph import Graph, Input, Kind
-from snnc.compiler.ir.plan import Mode, Overlap, Precision, Recompute, Streaming
+from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
@@ -58,8 +58,6 @@ def compile(
     parts: int | None = None,
     memory: str | int | None = None,
     threads: int | None = None,
-    overlap_host_io: Overlap = "auto",
-    num_io_tiles: int | None = None,
     truncate: int | None = None,
     precision: Precision = "float32",
     loss_output: str | None = None,
@@ -116,11 +114,6 @@ def compile(
         no segment keeps is refused before the first update. Runs take fewer samples at once.
     threads
         On the processor: how many; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all.
-    overlap_host_io
-        On a machine: whether the inputs of the next step come while this one runs, onto tiles set aside for that: ``"on"``, ``"off"``, or
-        ``"auto"``, where the step is predicted to be faster then. Results are equal.
-    num_io_tiles
-        How many tiles of each chip are set aside; by default as many as are predicted to be best.
     truncate
         Not on tiles: truncated backpropagation through time. What steps that are a multiple of this number carry
         over from the step before counts as a constant, as after PyTorch's ``detach``; the loss still reads every step.
@@ -171,8 +164,6 @@ def compile(
         streaming=streaming,
         memory=memory,
         threads=threads,
-        overlap_host_io=overlap_host_io,
-        num_io_tiles=num_io_tiles,
         truncate=truncate,
         precision=precision,
         loss_output=loss_output,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from snnc.compiler.ir.graph import Graph, Kind
-from snnc.compiler.ir.plan import Mode, Overlap, Plan, Recompute, Streaming
+from snnc.compiler.ir.plan import Mode, Plan, Recompute, Streaming
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
@@ -39,8 +39,6 @@ class Estimate:
     def to_data(self) -> dict[str, Any]:
         """Return the numbers as JSON's types; cycles and milliseconds are predictions for a training step (forward pass without a loss)."""
         plan, memory = self.plan, self.plan.tile_memory
-        # Where the host's streams run beside the step, it lasts as long as what takes longer.
-        seconds = plan.seconds if plan.overlap is None else plan.seconds_with_host
         return {
             "name": plan.name,
             "target": plan.target.name,
@@ -58,12 +56,10 @@ class Estimate:
             "ideal_cycles": plan.ideal_cycles,
             "balance": plan.bound_cycles / plan.cycles,
             "clock_ghz": plan.target.clock_hz / 1e9,
-            "step_ms": 1e3 * seconds,
-            "samples_per_s": plan.batch / seconds,
+            "step_ms": 1e3 * plan.seconds,
+            "samples_per_s": plan.batch / plan.seconds,
             "host_ms": None if plan.host_seconds is None else 1e3 * plan.host_seconds,
-            "host_hidden_ms": 1e3 * plan.hidden_host_seconds,
             "step_with_host_ms": 1e3 * plan.seconds_with_host,
-            "io_tiles": plan.overlap.tiles if plan.overlap is not None else 0,
             "peak_tile_bytes": max(memory),
             "tile_bytes": plan.target.tile_bytes,
             "segment": plan.segment,
@@ -91,8 +87,6 @@ def estimate(
     input_kind: Kind | None = None,
     recompute: Recompute = "auto",
     streaming: Streaming = "auto",
-    overlap_host_io: Overlap = "auto",
-    num_io_tiles: int | None = None,
     loss_output: str | None = None,
     gradient_window: str | float | tuple[float, float] | None = None,
     parts: int | None = None,
@@ -103,7 +97,7 @@ def estimate(
     ----------
     model, target, steps, batch, loss, loss_output, optimizer, surrogate, gradient_window, capacity, mode, calibrate, dt, input_kind
         As :func:`snnc.compile` takes them; the target is a machine.
-    recompute, streaming, parts, overlap_host_io, num_io_tiles
+    recompute, streaming, parts
         Likewise.
     activity
         Spikes a value and step to assume of every source that sends spikes.
@@ -136,8 +130,6 @@ def estimate(
         mode,
         recompute=recompute,
         streaming=streaming,
-        overlap_host_io=overlap_host_io,
-        num_io_tiles=num_io_tiles,
         gradient_window=gradient_window,
         parts=parts,
         loss_output=loss_output,

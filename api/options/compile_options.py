@@ -9,7 +9,7 @@ from typing import Any, Final, get_args
 
 from snnc.backends.registry import DEFAULT, AnyBackend, backend_of
 from snnc.compiler.ir.graph_data import surrogate_from_data, surrogate_to_data
-from snnc.compiler.ir.plan import Mode, Overlap, Precision, Recompute, Streaming
+from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
 from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
@@ -17,7 +17,6 @@ from snnc.errors import OptionConflictError, OptionValueError, UnknownOptimizerE
 from snnc.options.kinds import loss_of, optimizer_of, surrogate_of, target_of
 from snnc.options.table import RULES, asks_for, check_taken, taken_by
 
-OVERLAP = ("auto", "on", "off")
 """Whether the host's streams run beside computing."""
 STREAMING = ("auto", "off", "inputs", "boundaries", "history")
 """What a sequence in segments may keep outside the tiles."""
@@ -45,9 +44,6 @@ class Options:
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     parts: int | None = None
-    overlap_host_io: Overlap = "auto"
-    num_io_tiles: int | None = None
-    """Tiles of each chip that are set aside for that; None: as many as are predicted to be best."""
     memory: int | None = None
     """Bytes that a training step on the processor may take; None: all that it needs without checkpoints."""
     threads: int | None = None
@@ -58,7 +54,7 @@ class Options:
     """Of backward products' factors and deltas; float16: of forward products and the kept past too. Sums and states are float32."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "capacity", "parts", "num_io_tiles", "memory", "threads", "truncate"):
+        for name in ("steps", "batch", "capacity", "parts", "memory", "threads", "truncate"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
                 raise OptionValueError(f"{name} is {value}; it has to be 1 or more.")
@@ -73,10 +69,6 @@ class Options:
             raise OptionValueError(f"precision is {self.precision!r}; it is one of {', '.join(PRECISIONS)}.")
         if self.streaming not in STREAMING:
             raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
-        if self.overlap_host_io not in OVERLAP:
-            raise OptionValueError(f"overlap_host_io is {self.overlap_host_io!r}; it is one of {', '.join(OVERLAP)}.")
-        if self.overlap_host_io == "off" and self.num_io_tiles is not None:
-            raise OptionValueError(f"num_io_tiles is {self.num_io_tiles}, and overlap_host_io is 'off'; leave one of them out.")
         if self.recompute == "off" and self.memory is not None:
             raise OptionConflictError(
                 f"memory is {self.memory} bytes, which is kept by running segments again, and recompute is 'off'; leave one of them out."
@@ -122,8 +114,6 @@ def options(
     streaming: str = "auto",
     memory: str | int | None = None,
     threads: int | None = None,
-    overlap_host_io: str = "auto",
-    num_io_tiles: int | None = None,
     truncate: int | None = None,
     precision: str = "float32",
     loss_output: str | None = None,
@@ -157,8 +147,6 @@ def options(
         recompute=int(recompute) if isinstance(recompute, str) and recompute.isdecimal() else recompute,  # type: ignore[arg-type]  # as mode
         streaming=streaming,  # type: ignore[arg-type]  # as mode
         parts=parts,
-        overlap_host_io=overlap_host_io,  # type: ignore[arg-type]  # as mode
-        num_io_tiles=num_io_tiles,
         memory=parse_memory(memory),
         threads=threads,
         truncate=truncate,

@@ -18,7 +18,6 @@ from snnc.compiler.ir.plan import (
     BusPlan,
     ConnectionPlan,
     GradientPlan,
-    HostOverlap,
     MemoryPhase,
     PartialSum,
     Phase,
@@ -111,7 +110,6 @@ def plan_to_json(plan: Plan) -> str:
         "loss_tiles": list(plan.loss_tiles),
         "dealt": list(plan.dealt),
         "tile_cycles": {name: runs(tiles) for name, tiles in plan.tile_cycles.items()},
-        "overlap": None if plan.overlap is None else asdict(plan.overlap),
     }
     return json.dumps(data, separators=(",", ":"), ensure_ascii=True)
 
@@ -157,7 +155,6 @@ def plan_from_json(text: str) -> Plan:
                 "dealt": tuple(data.get("dealt", ())),
                 "streaming_bytes": tuple(data.get("streaming_bytes", ())),
                 "tile_cycles": {name: unruns(coded) for name, coded in data["tile_cycles"].items()},
-                "overlap": HostOverlap(**data["overlap"]) if data.get("overlap") else None,
             }
         )
     except (json.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:

@@ -281,8 +281,6 @@ def phase(layout: Layout, step: SuperstepDraft, *, roughly: bool = False) -> Pha
         exchange=sum(_exchange(layout, traffic) for traffic in exchanges) + (step.row.transfer if step.row else 0.0),
         bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
         busiest_tile=0 if roughly else step.load.busiest_tile,
-        waits=step.decisions > 0 or step.row is not None or any(traffic.flows.bytes for traffic in exchanges),
-        first=None if roughly or step.runs <= 1 else step.load.first(backward=step.part == "backward") + step.local,
     )
 
 

@@ -15,7 +15,6 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.errors import TooBigError
-from snnc.compiler.tiles.host_io.host_overlap import OverlapRequest, plan_overlap
 from snnc.compiler.tiles.partition import prepare
 from snnc.compiler.tiles.placement.looks import Looks
 from snnc.compiler.tiles.planning.activity import Activity
@@ -109,31 +108,9 @@ def map_program(
     quick, looks
         As :func:`~snnc.compiler.tiles.make_plan` takes them.
     """
-
-    def planned(some: Target) -> Plan:
-        return _map_onto(some, program, chosen, activity, strategy=strategy, chips=chips, quick=quick, looks=looks)
-
-    # PopTorch streams what its operations read; baselines and quick looks compare placements.
-    if quick or strategy != "snnc" or chosen.embedded:
-        return planned(machine)
-    return plan_overlap(planned, program, machine, OverlapRequest(chosen.overlap_host_io, chosen.num_io_tiles))
-
-
-def _map_onto(
-    target: Target,
-    program: StepProgram,
-    chosen: PlanOptions,
-    activity: Activity | None,
-    *,
-    strategy: str,
-    chips: int | None,
-    quick: bool,
-    looks: Looks | None,
-) -> Plan:
-    """Map onto all tiles of `target`."""
     steps, size = program.steps, chosen.batch or DEFAULT_BATCH
     assert steps is not None, "what plans has checked it"
-    given = partial(make_plan, program, target, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
+    given = partial(make_plan, program, machine, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
     # A custom operation has its tiles alone.
     streaming = "off" if chosen.embedded and chosen.streaming == "auto" else chosen.streaming
     make = partial(given, recompute=chosen.recompute, streaming=streaming, looks=looks)
