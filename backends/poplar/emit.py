@@ -25,7 +25,6 @@ from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
 from snnc.backends.poplar.streaming import add_streaming
 from snnc.backends.poplar.tables import initial_values, plan_tables
 from snnc.backends.poplar.vertices.backward import add_backward
-from snnc.backends.poplar.vertices.balanced_rows import AHEAD
 from snnc.backends.poplar.vertices.forward import add_forward
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_windows
 from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
@@ -252,7 +251,6 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
             **{name: title for name, title in LOSS_TITLES.items() if name in loss_sets(net)},
             "loss_sum": "L2 loss",
             "relay_backward": "B1 relay and source gradients",
-            **({AHEAD: "B2a neurons ahead"} if net.plan.dealt else {}),
             "backward_neurons": "B2 neurons",
         }
         names |= {"sum_private_gradients": "U1 private gradients", "update_parameters": "U1 update"}

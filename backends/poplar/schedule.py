@@ -7,7 +7,6 @@ from snnc.backends.poplar.clocks import clock, set_clock
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
-from snnc.backends.poplar.vertices.balanced_rows import AHEAD
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE
 from snnc.backends.poplar.vertices.indexed import SHARED_SUMS
 from snnc.backends.poplar.vertices.losses import loss_sets
@@ -90,8 +89,7 @@ def sequences(net: PoplarNetwork, assembly: Assembly) -> list[str]:
     if SHARED_SUMS in gradient_sums(net):
         lines += [*_begun(assembly, SHARED_SUMS), f"{SHARED_SUMS}.add(Execute(sum_shared_gradients));"]
     reduced = f", Execute({REDUCE})" if any(bus.gradient is not None for bus in net.plan.buses) else ""
-    ahead = f", Execute({AHEAD})" if net.plan.dealt else ""
-    lines += [f"Sequence backward_step{{Execute(relay_backward){ahead}, Execute(backward_neurons){reduced}}};"]
+    lines += [f"Sequence backward_step{{Execute(relay_backward), Execute(backward_neurons){reduced}}};"]
     if net.backward_rounds:
         lines += [
             f"const Sequence backward_window{{Execute(backward_next), Execute(backward_rounds){reduced}}};",

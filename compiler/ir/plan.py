@@ -298,9 +298,6 @@ class Plan:
     latency: int = 1
     """Minimum iterations until spikes of a population reach its readers in the forward pass: 2 if relays look for the spikes
     of one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where it is 1."""
-    dealt: tuple[str, ...] = ()
-    """Populations whose weight gradients are dealt over the workers of a tile by the spikes of all its samples, in a superstep after that
-    of their neurons."""
 
     @property
     def segments(self) -> Segments:

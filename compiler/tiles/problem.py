@@ -56,8 +56,6 @@ class MappingProblem:
     """Sources of spikes for which relays keep a bit for each value and step instead of ids."""
     streamed: Streamed = "off"
     """As in :class:`snnc.compiler.ir.plan.Plan`."""
-    dealt: frozenset[str] = frozenset()
-    """Populations whose weight gradients are dealt over the workers of a tile by the spikes of all its samples, behind their neurons."""
     packed: bool = False
     """Whether rows of weights are packed before they go to their sources, where that saves pieces."""
     fused: TileSchedule | None = None

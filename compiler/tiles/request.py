@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -51,7 +51,6 @@ class MappingRequest:
     streamed: Streamed | None = None
     """The data then kept outside the tiles; None: as in `streaming`, nothing if that is "auto"."""
     fused: bool | None = None
-    dealt: Collection[str] | None = None
     packed: bool | None = None
     """Whether rows of weights are packed; None: where nothing fits without."""
     looked: tuple[Search, ...] = ()
@@ -63,7 +62,7 @@ class MappingRequest:
         Small windows, by the measured activity, save bytes but cost a test for further ones in every iteration; so windows that hold
         everything are tried as well. The user's own numbers are kept.
         """
-        costs, expected = network_costs(self.network, self.dealt or ()), expected_activity(self.network, self.activity)
+        costs, expected = network_costs(self.network), expected_activity(self.network, self.activity)
         likely = expected_near(self.network, self.near, expected)
         for windowed in self._windowed():
             for spikes, near in self._sizes(bool(windowed)):
@@ -87,7 +86,6 @@ class MappingRequest:
                     self.patterns,
                     self._segment(),
                     streamed=self._streamed(),
-                    dealt=frozenset(self.dealt or ()),
                     packed=bool(self.packed),
                 )
 

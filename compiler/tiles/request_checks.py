@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Final
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.errors import HopelessError, MappingOptionError
-from snnc.compiler.tiles.gradients.balanced_rows import deals
 from snnc.compiler.tiles.network import MappedNetwork
 
 HOPELESS: Final = 4
@@ -34,22 +32,6 @@ def check_options(target: Target, *, steps: int, batch: int, chips: int | None, 
         raise MappingOptionError(f"gradients is {gradients!r}; it is 'auto', 'dense' or 'windowed'.")
     if recompute not in ("auto", "off") and (isinstance(recompute, bool) or not isinstance(recompute, int) or recompute < 1):
         raise MappingOptionError(f"recompute is {recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
-
-
-def check_dealt(network: MappedNetwork, dealt: Collection[str]) -> None:
-    """Check the populations whose weight gradients should be dealt.
-
-    Raises
-    ------
-    MappingOptionError
-        One cannot be.
-    """
-    able = [layer.id for layer in network.layers if deals(layer)]
-    for name in sorted(set(dealt) - set(able)):
-        raise MappingOptionError(
-            f"dealt names {name!r}; weight gradients can be dealt for populations that read nothing but spikes over dense connections "
-            f"backward: {', '.join(able) or 'none here'}."
-        )
 
 
 def check_streaming(target: Target, streaming: str) -> None:

@@ -52,7 +52,6 @@ def write_plan(name: str, best: Priced, activity_source: str, usable: int, strat
         segment=problem.segment,
         streamed=problem.streamed,
         streaming_bytes=streaming_bytes(layout),
-        dealt=tuple(sorted(problem.dealt)),
         latency=1 if problem.fused is None else problem.fused.latency,
     )
 

@@ -43,8 +43,6 @@ class Choice:
         Maximum bytes of a tile that blocks may fill.
     neurons
         Of the population.
-    pairs
-        As :func:`snnc.compiler.tiles.placement.placement.lay_range` takes it.
     """
 
     cut: Cut
@@ -52,7 +50,6 @@ class Choice:
     used: Ints
     limit: float
     neurons: int
-    pairs: bool = False
 
     @cached_property
     def parts(self) -> Floats:
@@ -180,7 +177,7 @@ def _choices(problem: MappingProblem, layer: Layer, *, even: bool) -> tuple[Choi
         table = cache(partial(_parts, problem, layer, Cuts.of(some), shares, even=even))
         for row, (cut, used) in enumerate(zip(some, _used(problem, layer, some, shares), strict=True)):
             priced = partial(_row, table, row, of_neurons)
-            found[cut] = Choice(cut, priced, used[of_neurons], problem.target.tile_bytes, layer.neurons, layer.pairs)
+            found[cut] = Choice(cut, priced, used[of_neurons], problem.target.tile_bytes, layer.neurons)
     return tuple(found[cut] for cut in able)
 
 

@@ -169,7 +169,7 @@ def worth_planning(looks: Iterable[tuple[float, Way]]) -> list[Way]:
 
 
 def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, Parts | None]]:
-    """Cycles of a step at a quick look, infinite where it does not fit: as it is or in another order, then in more and more parts."""
+    """Cycles of a step at a quick look, infinite where it does not fit: complete, then in more and more parts."""
 
     def look(parts: Parts | None) -> tuple[float, Parts | None]:
         program, activity = (
@@ -180,7 +180,7 @@ def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, 
         except TooBigError:
             return math.inf, parts
 
-    best = min(map(look, (None, *_in_order(parter))), key=lambda found: found[0])
+    best = look(None)
     yield best
     for number, parts in enumerate(_tried(parter, chips)):
         found = look(parts)
@@ -188,12 +188,6 @@ def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, 
         if number and best[0] <= found[0] < math.inf:
             return  # more parts cost more than they save; the first ones, few as they are, hardly tell
         best = min(best, found, key=lambda some: some[0])
-
-
-def _in_order(parter: Parter) -> Iterator[Parts]:
-    """Populations whole, but their neurons in an order in which work is even."""
-    with suppress(UnreachedPartError):
-        yield parter.apply(parter.parting(1))
 
 
 def _map(parter: Parter, mapper: Mapper, parts: Parts) -> Mapped:

@@ -16,7 +16,6 @@ from snnc.compiler.machines import load_target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.cycles.block_cycles import step_cycles
 from snnc.compiler.tiles.cycles.load import Load
-from snnc.compiler.tiles.mapper import _searches
 from snnc.compiler.tiles.memory.block_memory import block_bytes
 from snnc.compiler.tiles.network import describe
 from snnc.compiler.tiles.placement.blocks import different_rows
@@ -25,6 +24,7 @@ from snnc.compiler.tiles.placement.cut import Cuts
 from snnc.compiler.tiles.placement.looks import Clocks, Looks
 from snnc.compiler.tiles.placement.search import Search
 from snnc.compiler.tiles.request import MappingRequest
+from snnc.compiler.tiles.request_search import _searches
 from snnc.compiler.tiles.schedule.schedule import make_schedule
 
 STEPS, BATCH = 6, 4
