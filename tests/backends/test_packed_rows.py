@@ -73,7 +73,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("make", "optimizer", "seed", "chips", "replicas"), sampled(CASES, 2))
+@pytest.mark.parametrize(("make", "optimizer", "seed", "chips", "replicas"), CASES)
 def test_training_with_packed_rows_equals_the_reference(tmp_path, monkeypatch, make, optimizer, seed, chips, replicas):
     case = packed(tmp_path, monkeypatch, make, optimizer, seed, chips, replicas)
     engine, reference = case.open(), case.reference()

@@ -141,7 +141,7 @@ def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
 
 
 def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
-    """Map the network whole, in an even order and in several numbers of parts, and keep the fastest; `wanted` is a number that was given.
+    """Map the complete network and several numbers of parts, and keep the fastest; `wanted` is a requested number.
 
     Raises
     ------

@@ -23,7 +23,7 @@ from snnc.compiler.lowering.lower import lower
 STEPS, BATCH = 9, 5
 
 
-@pytest.mark.parametrize("name", [*sampled(["recurrent", "delayed", "choosing", "convolutional"], 2), "learnable", "sparse_recurrent", "SLSTM"])
+@pytest.mark.parametrize("name", ["recurrent", "delayed", "learnable", "choosing", "convolutional", "sparse_recurrent", "SLSTM"])
 def test_checkpoints_change_the_order_of_sums_only(name):
     program = program_of(name)
     inputs, labels = data(program, STEPS, BATCH)

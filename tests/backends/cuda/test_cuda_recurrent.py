@@ -65,12 +65,12 @@ def test_clusters_agree_with_float64(program, shape, delay, order):
         assert agrees(found(program(100, delay, PAIRS), shape, batch, *segments, order=order))
 
 
-@pytest.mark.parametrize(("size", "shape"), [(256, 0), (256, 1), *sampled([(100, 1), (300, 0)], 2)])
+@pytest.mark.parametrize(("size", "shape"), [(100, 1), (256, 0), (256, 1), (300, 0)])
 def test_shapes_of_a_size_agree_with_float64(program, size, shape):
     assert agrees(found(program(size), shape, 3, 2, 2))
 
 
-@pytest.mark.parametrize("shape", sampled([0, 1], 2))
+@pytest.mark.parametrize("shape", [0, 1])
 def test_clusters_of_sixteen_blocks_agree_with_float64(program, shape):
     """Where weights leave no room for two slots of the exchange, blocks say when they have read."""
     assert agrees(found(program(700), shape, 2, 3))

@@ -59,7 +59,7 @@ def random_placement(random, copies):
             (choosing, SGD(1e-2), 15, 1, {"capacity": 3}),
             (choosing, SGD(1e-2), 16, 5, {}),
         ],
-        5,
+        3,
     ),
 )
 def test_random_placements_train_as_the_reference_does(tmp_path, make, optimizer, seed, copies, options):

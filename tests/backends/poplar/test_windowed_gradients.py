@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from indexed_nets import sparse
 from nets import join, linear
 from poplar_projects import machine
-from wide import examples, sampled
+from wide import examples
 from windowed_nets import CASES, Windowed, anywhere, deep, undivided, windowed
 
 from snnc.backends.emulator.build import compiler, include_dir
@@ -22,7 +22,7 @@ from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
 
 
-@pytest.mark.parametrize("name", sampled(CASES, 3))
+@pytest.mark.parametrize("name", CASES)
 def test_gradients_equal_those_of_the_reference(name):
     case = windowed(name)
     assert any(bus.gradient is not None for bus in case.plan.buses)

@@ -151,7 +151,7 @@ def ended_at(batch):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("at", sampled([6, 1, 4, 8], 2))
+@pytest.mark.parametrize("at", [1, 4, 6, 8])
 def test_a_resumed_training_ends_with_the_bits_of_one_that_nobody_stopped(tmp_path, target, at):
     x, y = samples()
     call = {"epochs": 3, "seed": 7, "batch": BATCH, "accumulate": 2 if target == "cpu" else 1}
