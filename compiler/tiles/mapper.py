@@ -16,8 +16,7 @@ from snnc.compiler.tiles.network import BusSource, describe
 from snnc.compiler.tiles.placement.looks import HOPELESS, Look, Looks, Populations, Rival
 from snnc.compiler.tiles.placement.search import EFFORT, GLANCED, SETTLED, Search
 from snnc.compiler.tiles.remedies import RemedyTrial
-from snnc.compiler.tiles.request import Gradients, MappingRequest
-from snnc.compiler.tiles.request_checks import check_length, check_options, check_streaming
+from snnc.compiler.tiles.request import Gradients, MappingRequest, check_length, check_options, check_streaming
 from snnc.compiler.tiles.request_search import (
     FAR,
     Placer,

@@ -18,10 +18,9 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.tiles.placement.balance import Balance, OrderedTakes, TakeTables
-from snnc.compiler.tiles.placement.choices import Choice
+from snnc.compiler.tiles.placement.choices import Choice, Take
 from snnc.compiler.tiles.placement.cut import Cut
 from snnc.compiler.tiles.placement.grouping import neurons_per_tile, split
-from snnc.compiler.tiles.placement.take import Take
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 
