@@ -13,7 +13,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.baselines import SNNC, check_strategy
 from snnc.compiler.tiles.network import BusSource, describe
-from snnc.compiler.tiles.placement.looks import HOPELESS, Look, Looks, Populations, Rival
+from snnc.compiler.tiles.placement.quick_estimates import HOPELESS, Populations, QuickEstimate, QuickEstimates, Rival
 from snnc.compiler.tiles.placement.search import EFFORT, GLANCED, SETTLED, Search
 from snnc.compiler.tiles.remedies import RemedyTrial
 from snnc.compiler.tiles.request import Gradients, MappingRequest, check_length, check_options, check_streaming
@@ -30,13 +30,13 @@ from snnc.compiler.tiles.request_search import (
 from snnc.compiler.tiles.schedule.capacity import check_names
 from snnc.compiler.tiles.schedule.schedule import fused_schedule, make_schedule
 from snnc.compiler.tiles.too_big import baseline_too_big, too_big
-from snnc.compiler.tiles.write_down import write_look, write_plan
+from snnc.compiler.tiles.write_down import write_estimate, write_plan
 
 CLOSE: Final = 1.05
 """Of two ways that share placements, the slower one goes to local search only when it is not slower by this factor."""
-BEHIND: Final = 1.01
+RIVAL_MARGIN: Final = 1.01
 """Local search is left out where another plan's placement is slower than that plan by this factor."""
-OF_PROGRAM: Final = ("network", "schedule", "looked")
+OF_PROGRAM: Final = ("network", "schedule", "estimated")
 """What a request has of its program alone."""
 
 
@@ -67,7 +67,7 @@ def make_plan(
     placer: Placer | None = None,
     effort: int | None = None,
     quick: bool = False,
-    looks: Looks | None = None,
+    estimates: QuickEstimates | None = None,
 ) -> Plan:
     """Map `program` onto `target`.
 
@@ -125,9 +125,9 @@ def make_plan(
         Changes that local search tries around the best placement, in units of a network with one population on one tile: a
         network twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.tiles.placement.search.EFFORT`.
     quick
-        Only look how fast it could be: windows that hold everything, no local search, and no advice where nothing fits.
-    looks
-        What quick looks found; a full plan of the same goes on from there, so quick plans tell no more than how long they take. With a
+        Only a quick estimate: windows that hold everything, no local search, and no advice where nothing fits.
+    estimates
+        Results of quick estimates; a full plan of the same request continues from them, so quick plans report only their time. With a
         plan of the same populations, in another order of their values, local search is for those that are about as fast where that one
         lies.
 
@@ -153,19 +153,21 @@ def make_plan(
     asked = (network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
     request = MappingRequest(*asked, *measured, recompute, streaming, fused=fused, packed=packed)
     effort = 0 if quick else EFFORT if effort is None else effort
-    asked_for = {"program": program, "request": {f.name: getattr(request, f.name) for f in fields(request) if f.name not in OF_PROGRAM}}
-    clocks = looks.clocks if looks is not None and placer is None else None
-    alike = clocks and {**asked_for, "how": (strategy, effort, quick, activity_source), "bits": bit_sources(request)}
-    known = clocks.plan(alike, target) if clocks and alike else None
+    arguments = {"program": program, "request": {f.name: getattr(request, f.name) for f in fields(request) if f.name not in OF_PROGRAM}}
+    clocks = estimates.clocks if estimates is not None and placer is None else None
+    known_arguments = clocks and {**arguments, "how": (strategy, effort, quick, activity_source), "bits": bit_sources(request)}
+    known = clocks.plan(known_arguments, target) if clocks and known_arguments else None
     if known is not None:
         return known
-    found, fastest = _found(request, asked_for, strategy, placer, looks, effort, quick=quick)
+    found, fastest = _found(request, arguments, strategy, placer, estimates, effort, quick=quick)
     if fastest.best is not None:
-        brief = quick and looks is not None
+        brief = quick and estimates is not None
         usable = chips or target.chips
-        plan = (write_look if brief else partial(write_plan, usable=usable, strategy=strategy))(program.name, fastest.best, activity_source)
-        if clocks and alike:
-            clocks.keep(alike, plan)
+        plan = (write_estimate if brief else partial(write_plan, usable=usable, strategy=strategy))(
+            program.name, fastest.best, activity_source
+        )
+        if clocks and known_arguments:
+            clocks.keep(known_arguments, plan)
         return plan
     if strategy != SNNC:
         raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
@@ -176,27 +178,27 @@ def make_plan(
 
 def _found(
     request: MappingRequest,
-    asked_for: Mapping[str, Any],
+    arguments: Mapping[str, Any],
     strategy: str,
     placer: Placer | None,
-    looks: Looks | None,
+    estimates: QuickEstimates | None,
     effort: int,
     *,
     quick: bool,
 ) -> tuple[list[Search], Search]:
-    """All searches, and the fastest after local search; on from a quick look at the same where `looks` has one."""
-    look = None if looks is None or quick else looks.take(asked_for)
-    alike = look is not None and _looks_alike(request)
-    if look is not None:
-        request = replace(request, looked=tuple(look.found))
-    found = look.found if look is not None and alike else fitting_searches(request, strategy, placer, quick=quick)
+    """All searches, and the fastest after local search; continued from a quick estimate of the same request if `estimates` has one."""
+    estimate = None if estimates is None or quick else estimates.take(arguments)
+    resumed = estimate is not None and _same_windows(request)
+    if estimate is not None:
+        request = replace(request, estimated=tuple(estimate.found))
+    found = estimate.found if estimate is not None and resumed else fitting_searches(request, strategy, placer, quick=quick)
     if strategy != SNNC or placer is not None:
         return found, _given(found, request).settle(GLANCED if quick else SETTLED)
-    several = look.several if look is not None and alike else _several(found, request)
-    fastest = _settled(several, request, looks, effort, quick=quick)
-    if looks is not None and quick:
-        looks.saw(_populations(request), fastest.cycles())
-        looks.keep(Look(asked_for, found, several))
+    several = estimate.several if estimate is not None and resumed else _several(found, request)
+    fastest = _settled(several, request, estimates, effort, quick=quick)
+    if estimates is not None and quick:
+        estimates.saw(_populations(request), fastest.cycles())
+        estimates.keep(QuickEstimate(arguments, found, several))
     return found, fastest
 
 
@@ -207,32 +209,32 @@ def _populations(request: MappingRequest) -> Populations:
     return sizes, tuple((layer.id, layer.neurons) for layer in request.network.layers)
 
 
-def _looks_alike(request: MappingRequest) -> bool:
-    """Whether quick looks try the same windows as full plans."""
+def _same_windows(request: MappingRequest) -> bool:
+    """Whether quick estimates try the same windows as full plans."""
     problems = list(request.problems())
     return len(problems) == len({problem.windowed for problem in problems})
 
 
-def _settled(several: list[Search], request: MappingRequest, looks: Looks | None, effort: int, *, quick: bool) -> Search:
+def _settled(several: list[Search], request: MappingRequest, estimates: QuickEstimates | None, effort: int, *, quick: bool) -> Search:
     """The fastest search after local search, which is left out where another plan in its place is certainly faster."""
     populations = _populations(request)
-    if looks is not None and quick:
+    if estimates is not None and quick:
         found = _refined(several, effort)
-        if found.cycles() <= HOPELESS * looks.fastest(populations):
+        if found.cycles() <= HOPELESS * estimates.fastest(populations):
             found.settle(GLANCED)
         return found
-    if looks is None:
+    if estimates is None:
         refined = _refined(several, effort)
         return refined.settle(GLANCED if quick else refined.settled())
-    rival = looks.rival(populations)
+    rival = estimates.rival(populations)
     if rival is not None:
-        alike = min((search.estimated().run_given([rival.placement]) for search in several), key=Search.cycles).settle(GLANCED)
-        if alike.cycles() > BEHIND * rival.cycles:
-            return alike
+        in_its_place = min((search.estimated().run_given([rival.placement]) for search in several), key=Search.cycles).settle(GLANCED)
+        if in_its_place.cycles() > RIVAL_MARGIN * rival.cycles:
+            return in_its_place
     found = _refined([search.estimated() for search in several], effort)
     found.settle(found.settled())
     if found.best is not None:
-        looks.rivals.append(Rival(populations, found.best.layout.placement, found.best.cycles))
+        estimates.rivals.append(Rival(populations, found.best.layout.placement, found.best.cycles))
     return found
 
 

@@ -55,7 +55,7 @@ class MappingRequest:
     fused: bool | None = None
     packed: bool | None = None
     """Whether rows of weights are packed; None: where nothing fits without."""
-    looked: tuple[Search, ...] = ()
+    estimated: tuple[Search, ...] = ()
     """Searches of a quick estimate of the same program."""
 
     def problems(self) -> Iterator[MappingProblem]:

@@ -26,7 +26,7 @@ from snnc.compiler.tiles.write_down import host_bytes
 Placer: TypeAlias = Callable[[MappingProblem], Iterable[Placement]]
 FAR: Final = 1.5
 """Ways whose best placement is slower by this factor are given up before local search."""
-TOLD_BY: Final = ("buses", "windowed", "bits", "segment", "streamed", "packed")
+PROBLEM_KEY: Final = ("buses", "windowed", "bits", "segment", "streamed", "packed")
 """What tells problems of one request apart."""
 PART: Final = 0.5
 """Fraction of a tile that ids of one sample may fill."""
@@ -175,7 +175,7 @@ def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], s
         order = sorted(found, key=lambda search: first[search.problem.windowed].work())
     else:
         order = found
-    for search in (search for search in order if search not in request.looked):
+    for search in (search for search in order if search not in request.estimated):
         known = first[search.problem.windowed].best
         if placer is not None:
             search.run_given(placer(search.problem))
@@ -188,9 +188,9 @@ def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], s
 
 
 def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search | None:
-    """The search that a quick look has made for the same problem, back at its estimates."""
-    for search in request.looked:
-        if all(getattr(search.problem, name) == getattr(problem, name) for name in TOLD_BY):
+    """The search that a quick estimate has made for the same problem, back at its estimates."""
+    for search in request.estimated:
+        if all(getattr(search.problem, name) == getattr(problem, name) for name in PROBLEM_KEY):
             return search.estimated()
     return None
 

@@ -35,7 +35,7 @@ ASSUMED: Final = 0.05
 """Spikes a neuron and step where nothing is known, as :mod:`snnc.compiler.tiles.schedule.capacity` assumes."""
 Way = TypeVar("Way")
 PLANNED: Final = 2
-"""Ways that are planned in full, those with the fastest quick looks."""
+"""Ways that are planned in full, those with the fastest quick estimates."""
 CLOSE: Final = 1.15
 """Of these, such as take no longer than the fastest by more than this factor."""
 Mapper: TypeAlias = Callable[..., Plan]
@@ -160,16 +160,16 @@ def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) ->
 
 
 def worth_planning(looks: Iterable[tuple[float, Way]]) -> list[Way]:
-    """Return the ways whose quick looks are fastest, those that do not fit left out.
+    """Return the ways whose quick estimates are fastest, those that do not fit left out.
 
-    A quick look may have the order wrong: it knows no local search and no windows that hold less than everything.
+    A quick estimate may have the order wrong: it knows no local search and no windows that hold less than everything.
     """
     found = sorted(looks, key=lambda look: look[0])
     return [way for cycles, way in found[:PLANNED] if cycles < math.inf and cycles <= CLOSE * found[0][0]]
 
 
 def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, Parts | None]]:
-    """Cycles of a step at a quick look, infinite where it does not fit: complete, then in more and more parts."""
+    """Cycles of a step by a quick estimate, infinite where it does not fit: complete, then in more and more parts."""
 
     def look(parts: Parts | None) -> tuple[float, Parts | None]:
         program, activity = (
