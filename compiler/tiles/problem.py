@@ -99,10 +99,6 @@ class MappingProblem:
         """Whether `link` sends its source's gradient back in windows, as partial products of the target's blocks."""
         return link.source in self.windowed and link.input_gradient and link.dense
 
-    def deals(self, link: Link) -> bool:
-        """Whether the backward work of `link` is dealt over the workers of a tile, in a separate superstep."""
-        return link.target in self.dealt and link.deals
-
     def copies(self, link: Link) -> bool:
         """Whether the source keeps a copy of the weights of `link` and forms its gradient from all deltas."""
         return link.input_gradient and not self.returns(link)
