@@ -141,7 +141,7 @@ def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
 
 
 def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
-    """Map the complete network and several numbers of parts, and keep the fastest; `wanted` is a requested number.
+    """Map the complete network, in an even order too, and several numbers of parts, and keep the fastest; `wanted` is a requested number.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def worth_planning(looks: Iterable[tuple[float, Way]]) -> list[Way]:
 
 
 def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, Parts | None]]:
-    """Cycles of a step by a quick estimate, infinite where it does not fit: complete, then in more and more parts."""
+    """Cycles of a step by a quick estimate, infinite where it does not fit: complete or in an even order, then in more and more parts."""
 
     def look(parts: Parts | None) -> tuple[float, Parts | None]:
         program, activity = (
@@ -180,7 +180,7 @@ def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, 
         except TooBigError:
             return math.inf, parts
 
-    best = look(None)
+    best = min(map(look, (None, *_evenly_ordered(parter))), key=lambda found: found[0])
     yield best
     for number, parts in enumerate(_tried(parter, chips)):
         found = look(parts)
@@ -188,6 +188,12 @@ def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, 
         if number and best[0] <= found[0] < math.inf:
             return  # more parts cost more than they save; the first ones, few as they are, hardly tell
         best = min(best, found, key=lambda some: some[0])
+
+
+def _evenly_ordered(parter: Parter) -> Iterator[Parts]:
+    """Complete populations whose neurons are in an order in which work is even."""
+    with suppress(UnreachedPartError):
+        yield parter.apply(parter.parting(1))
 
 
 def _map(parter: Parter, mapper: Mapper, parts: Parts) -> Mapped:
