@@ -168,19 +168,17 @@ def estimate_graph(
 
 
 def check_baseline(strategy: str, chosen: Options) -> None:
-    """Refuse what baselines leave out: they place whole populations, and set no tiles aside.
+    """Refuse parts: baselines place whole populations.
 
     Raises
     ------
     OptionConflictError
         An option and the strategy exclude each other.
     """
-    for name in ("parts", "overlap_host_io", "num_io_tiles"):
-        if strategy != "snnc" and name in chosen.asked():
-            raise OptionConflictError(
-                f"the strategy {strategy!r} places whole populations on all tiles, and {name} is {getattr(chosen, name)!r}; leave one of "
-                "them out."
-            )
+    if strategy != "snnc" and "parts" in chosen.asked():
+        raise OptionConflictError(
+            f"the strategy {strategy!r} places whole populations on all tiles, and parts is {chosen.parts!r}; leave one of them out."
+        )
 
 
 def estimate_lines(found: Estimate) -> list[str]:
