@@ -178,7 +178,6 @@ def _plan(case: Benchmark, strategy: str, machine: Target, again: Plan | None = 
         gradient_capacity={name: capacity[name] for name in support},
         placer=None if again is None else as_planned(again),
         fused=None if again is None else again.latency > 1,
-        dealt=None if again is None else again.dealt,
     )
     return Compiled(graph, chosen, program, plan), plan
 

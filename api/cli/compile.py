@@ -88,17 +88,6 @@ def compile_(
             ),
         ),
     ] = "auto",
-    overlap_host_io: Annotated[
-        str,
-        typer.Option(
-            "--overlap-host-io",
-            metavar="auto|on|off",
-            help=help_of("overlap_host_io", "The next step's inputs come while this one runs, onto tiles set aside: auto."),
-        ),
-    ] = "auto",
-    num_io_tiles: Annotated[
-        int | None, typer.Option("--num-io-tiles", help=help_of("num_io_tiles", "How many tiles of each chip are set aside for that."))
-    ] = None,
     memory: Annotated[
         str | None,
         typer.Option("--memory", metavar="BYTES", help=help_of("memory", "What a training step may take, as in 500M.")),

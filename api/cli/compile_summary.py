@@ -62,9 +62,7 @@ def plan_data(plan: Plan) -> dict[str, Any]:
         "predicted_seconds": plan.cycles / plan.target.clock_hz,
         "host_bytes": plan.host_bytes,
         "predicted_host_seconds": plan.host_seconds,
-        "predicted_hidden_host_seconds": plan.hidden_host_seconds,
         "predicted_seconds_with_host": plan.seconds_with_host,
-        "io_tiles": plan.overlap.tiles if plan.overlap is not None else 0,
         "training": plan.training,
         "segment": plan.segment,
         "streamed": plan.streamed,
@@ -100,7 +98,6 @@ def plan_lines(plan: Plan) -> list[str]:
         f"schedule  {plan.steps} steps in {plan.iterations} iterations (one step every {plan.interval}), batch {plan.batch}{_fused(plan)}",
         f"time      {plan.cycles:,.0f} cycles a {what}, {1e6 * data['predicted_seconds']:,.0f} us, {rate:,.0f} samples/s (predicted)",
         f"          {share}; activity {plan.activity_source}",
-        *_host_lines(plan),
         *_gradient_lines(data["windowed_gradients"]),
         *_recompute_lines(plan),
     ]
@@ -122,17 +119,6 @@ def _gradient_lines(windowed: list[dict[str, Any]]) -> list[str]:
         return []
     rows = dict.fromkeys(f"{w['entries']} of {w['width']} neurons of {w['source']}" for w in windowed)
     return [f"gradients come back in windows of {', '.join(rows)}: those that spiked or are near the threshold"]
-
-
-def _host_lines(plan: Plan) -> list[str]:
-    """Return how the host's streams overlap with computing, where they do."""
-    if plan.overlap is None or plan.host_seconds is None:
-        return []
-    host, hidden, whole = (1e6 * s for s in (plan.host_seconds, plan.hidden_host_seconds, plan.seconds_with_host))
-    return [
-        f"host      {plan.overlap.tiles:,} tiles a chip set aside: {hidden:,.0f} of {host:,.0f} us of transfers overlap with the step; "
-        f"with the rest {whole:,.0f} us a step (predicted)"
-    ]
 
 
 def _fused(plan: Plan) -> str:

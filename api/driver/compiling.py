@@ -94,11 +94,6 @@ def compile(
         no segment keeps is refused before the first update. Runs take fewer samples at once.
     threads
         On the processor: how many; by default ``SNNC_THREADS``, ``OMP_NUM_THREADS`` or all.
-    overlap_host_io
-        On a machine: whether the inputs of the next step come while this one runs, onto tiles set aside for that: ``"on"``, ``"off"``, or
-        ``"auto"``, where the step is predicted to be faster then. Results are equal.
-    num_io_tiles
-        How many tiles of each chip are set aside; by default as many as are predicted to be best.
     truncate
         Not on tiles: truncated backpropagation through time. What steps that are a multiple of this number carry
         over from the step before counts as a constant, as after PyTorch's ``detach``; the loss still reads every step.

@@ -37,8 +37,6 @@ class Estimate:
     def to_data(self) -> dict[str, Any]:
         """Return the numbers as JSON's types; cycles and milliseconds are predictions for a training step (forward pass without a loss)."""
         plan, memory = self.plan, self.plan.tile_memory
-        # Where the host's streams overlap with the step, the longer of the two counts.
-        seconds = plan.seconds if plan.overlap is None else plan.seconds_with_host
         return {
             "name": plan.name,
             "target": plan.target.name,
@@ -56,12 +54,10 @@ class Estimate:
             "ideal_cycles": plan.ideal_cycles,
             "balance": plan.bound_cycles / plan.cycles,
             "clock_ghz": plan.target.clock_hz / 1e9,
-            "step_ms": 1e3 * seconds,
-            "samples_per_s": plan.batch / seconds,
+            "step_ms": 1e3 * plan.seconds,
+            "samples_per_s": plan.batch / plan.seconds,
             "host_ms": None if plan.host_seconds is None else 1e3 * plan.host_seconds,
-            "host_hidden_ms": 1e3 * plan.hidden_host_seconds,
             "step_with_host_ms": 1e3 * plan.seconds_with_host,
-            "io_tiles": plan.overlap.tiles if plan.overlap is not None else 0,
             "peak_tile_bytes": max(memory),
             "tile_bytes": plan.target.tile_bytes,
             "segment": plan.segment,
@@ -88,7 +84,7 @@ def estimate(
     ----------
     model, target, steps, batch, loss, loss_output, optimizer, surrogate, gradient_window, capacity, mode, calibrate, dt, input_kind
         As :func:`snnc.compile` takes them; the target is a machine.
-    recompute, streaming, parts, overlap_host_io, num_io_tiles
+    recompute, streaming, parts
         Likewise.
     activity
         Spikes a value and step to assume of every source that sends spikes.
@@ -147,19 +143,17 @@ def estimate_graph(
 
 
 def check_baseline(strategy: str, chosen: Options) -> None:
-    """Refuse what baselines leave out: they place whole populations, and set no tiles aside.
+    """Refuse parts: baselines place whole populations.
 
     Raises
     ------
     OptionConflictError
         An option and the strategy exclude each other.
     """
-    for name in ("parts", "overlap_host_io", "num_io_tiles"):
-        if strategy != "snnc" and name in chosen.requested():
-            raise OptionConflictError(
-                f"the strategy {strategy!r} places whole populations on all tiles, and {name} is {getattr(chosen, name)!r}; leave one of "
-                "them out."
-            )
+    if strategy != "snnc" and "parts" in chosen.requested():
+        raise OptionConflictError(
+            f"the strategy {strategy!r} places complete populations on all tiles, and parts is {chosen.parts!r}; leave one of them out."
+        )
 
 
 def estimate_lines(found: Estimate) -> list[str]:

@@ -20,7 +20,7 @@ from snnc.project.trained import read_trained
 
 Model: TypeAlias = str | Path | Graph | Network
 """What a graph is made of."""
-_SIZES: Final = ("steps", "batch", "capacity", "num_io_tiles", "memory", "threads", "truncate", "parts")
+_SIZES: Final = ("steps", "batch", "capacity", "memory", "threads", "truncate", "parts")
 """Options that are whole numbers of 1 or more where they are given."""
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Unpack, get_args
 
 from snnc.backends.registry import DEFAULT, AnyBackend, backend_of
 from snnc.compiler.ir.graph_data import surrogate_from_data, surrogate_to_data
-from snnc.compiler.ir.plan import Mode, Overlap, Precision, Recompute, Streaming
+from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
 from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
@@ -18,8 +18,6 @@ from snnc.options.keywords import MoreKeywords, check_keywords, with_keywords
 from snnc.options.kinds import loss_of, optimizer_of, surrogate_of, target_of
 from snnc.options.table import RULES, check_taken, requests_effect, taken_by
 
-OVERLAP = ("auto", "on", "off")
-"""Whether the host's streams overlap with computing."""
 STREAMING = ("auto", "off", "inputs", "boundaries", "history")
 """What a sequence in segments may keep outside the tiles."""
 OPTIONS_FILE = "model/options.json"
@@ -46,9 +44,6 @@ class Options:
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     parts: int | None = None
-    overlap_host_io: Overlap = "auto"
-    num_io_tiles: int | None = None
-    """Tiles of each chip that are set aside for that; None: as many as are predicted to be best."""
     memory: int | None = None
     """Bytes that a training step on the processor may take; None: all that it needs without checkpoints."""
     threads: int | None = None
@@ -59,7 +54,7 @@ class Options:
     """Of backward products' factors and deltas; float16: of forward products and the kept past too. Sums and states are float32."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "capacity", "parts", "num_io_tiles", "memory", "threads", "truncate"):
+        for name in ("steps", "batch", "capacity", "parts", "memory", "threads", "truncate"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
                 raise OptionValueError(f"{name} is {value}; it has to be 1 or more.")
@@ -74,10 +69,6 @@ class Options:
             raise OptionValueError(f"precision is {self.precision!r}; it is one of {', '.join(PRECISIONS)}.")
         if self.streaming not in STREAMING:
             raise OptionValueError(f"streaming is {self.streaming!r}; it is one of {', '.join(STREAMING)}.")
-        if self.overlap_host_io not in OVERLAP:
-            raise OptionValueError(f"overlap_host_io is {self.overlap_host_io!r}; it is one of {', '.join(OVERLAP)}.")
-        if self.overlap_host_io == "off" and self.num_io_tiles is not None:
-            raise OptionValueError(f"num_io_tiles is {self.num_io_tiles}, and overlap_host_io is 'off'; leave one of them out.")
         if self.recompute == "off" and self.memory is not None:
             raise OptionConflictError(
                 f"memory is {self.memory} bytes, which is kept by running segments again, and recompute is 'off'; leave one of them out."

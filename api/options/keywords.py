@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from snnc.compiler.ir.plan import Mode, Overlap, Precision, Recompute, Streaming
+    from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
     from snnc.compiler.losses import Loss
     from snnc.compiler.losses.optimizers import Optimizer
     from snnc.compiler.neurons.surrogates.surrogate import Surrogate
@@ -41,8 +41,6 @@ class PlanKeywords(TypedDict, total=False):
     recompute: Recompute
     streaming: Streaming
     parts: int | None
-    overlap_host_io: Overlap
-    num_io_tiles: int | None
     loss_output: str | None
 
 

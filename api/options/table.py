@@ -64,16 +64,6 @@ RULES: Final[Mapping[str, Rule]] = {
     "parts": Rule("parts that populations are cut into", idle=(1,), instead=_WHOLE),
     "recompute": Rule("segments that run forward again", idle=("off",), instead=_SEGMENTS),
     "streaming": Rule("what may wait outside the tiles", idle=("off",), instead=_SEGMENTS),
-    "overlap_host_io": Rule(
-        "inputs of the next step come while one runs",
-        idle=("off",),
-        instead="it has no tiles to set aside, and PopTorch streams what its operations read (TensorLocations.numIOTiles and "
-        "set_overlap_for_input of poptorch.Options)",
-    ),
-    "num_io_tiles": Rule(
-        "tiles that are set aside for that",
-        instead="it has no tiles to set aside, and PopTorch has TensorLocations.numIOTiles of poptorch.Options",
-    ),
     "memory": Rule("bytes that a training step or a run may take", instead="machines have recompute= and streaming="),
     "threads": Rule("threads of the program", instead="it has no threads to choose"),
     "precision": Rule(

@@ -50,8 +50,6 @@ def find_limits(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Ma
 def holder(plan: Plan, places: LayerPlaces, tile: int) -> str:
     """Name the contents of a tile."""
     owner = int(places.owner[tile])
-    if tile in plan.io_tiles:
-        return "set aside for the host"
     return "free" if owner == FREE else "relays" if owner == RELAYED else plan.populations[owner].label
 
 
@@ -79,10 +77,7 @@ def _time(plan: Plan, places: LayerPlaces, traffic: StepTraffic, names: Mapping[
         what += _exchange(plan, phase, traffic, names)
     rest = ", ".join(f"{k} {100 * all_of[k]:.0f} %" for k in ("compute", "exchange", "sync"))
     sentence = f"{what[0].upper()}{what[1:]} takes {100 * share:.0f} % of the step; in all {rest}."
-    if plan.overlap is not None and plan.host_seconds is not None:
-        host, hidden = 1e3 * plan.host_seconds, 1e3 * plan.hidden_host_seconds
-        sentence += f" Of {host:.3g} ms in which the next inputs come from the host, {hidden:.3g} ms run beside it."
-    elif plan.host_seconds is not None and plan.host_seconds > plan.seconds:
+    if plan.host_seconds is not None and plan.host_seconds > plan.seconds:
         host, step = 1e3 * plan.host_seconds, 1e3 * plan.seconds
         sentence += f" The inputs take longer to come from the host: {host:.3g} ms before each step of {step:.3g} ms."
     return Limit("time", sentence, share)

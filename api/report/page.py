@@ -10,9 +10,8 @@ import numpy as np
 from snnc.report.pictures.encode import pack, pack_bytes, pack_places
 from snnc.report.pictures.flow import draw_flow
 from snnc.report.pictures.machine_grid import grid_of
-from snnc.report.pictures.palette import HOST, LAYERS, MEMORY, PARTS, RAMP, RELAY, layer_colour
+from snnc.report.pictures.palette import LAYERS, MEMORY, PARTS, RAMP, RELAY, layer_colour
 from snnc.report.pictures.raster import rasters
-from snnc.report.pictures.timeline import HOST as HOST_KIND
 from snnc.report.pictures.timeline import TimelineRow, parts, whole_step
 from snnc.report.pictures.wavefront import draw_wavefront
 from snnc.report.recording import Recording
@@ -48,7 +47,7 @@ def build_page(subject: Subject, comparison: Mapping[str, Any] | None, other: Su
         "flow": draw_flow(subject),
         "wavefront": draw_wavefront(subject.plan),
         "colours": {
-            "parts": {**PARTS, **({HOST_KIND: HOST} if subject.plan.overlap is not None else {})},
+            "parts": PARTS,
             "memory": MEMORY,
             "relay": RELAY,
         },
@@ -180,7 +179,6 @@ def _row(subject: Subject, row: TimelineRow, counted: TimelineRow | None, scale:
         "counted": f"{counted.cycles:,.0f} cycles" if counted else "",
         "heads": [_span(subject, span, scale) for span in row.heads],
         "spans": [_span(subject, span, scale) for span in row.spans if span.cycles > 0],
-        "host": [_span(subject, span, scale) for span in row.host],
         "emulated": [_span(subject, span, scale, "emulated") for span in counted.spans if span.cycles > 0] if counted else [],
     }
 
@@ -197,7 +195,7 @@ def _span(subject: Subject, span: Any, scale: float, source: str = "predicted") 
         "width": width,
         "label": span.phase if width >= LABELLED else "",
         "hint": hint,
-        "colour": HOST if span.kind == HOST_KIND else PARTS.get(span.kind, ""),
+        "colour": PARTS.get(span.kind, ""),
         "tile": phase.busiest_tile if phase is not None else None,
     }
 

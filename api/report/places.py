@@ -86,7 +86,7 @@ def locate(plan: Plan) -> LayerPlaces:
     owner = np.full(tiles, FREE, dtype=np.int64)
     replica = np.full(tiles, -1, dtype=np.int64)
     neurons, holders = np.zeros(tiles, dtype=np.int64), np.zeros(tiles, dtype=np.int64)
-    owner[[r.tile for b in plan.buses for r in b.relays] + [*plan.loss_tiles, *plan.io_tiles]] = RELAYED
+    owner[[r.tile for b in plan.buses for r in b.relays] + [*plan.loss_tiles]] = RELAYED
     for index in reversed(range(len(layers))):
         layer = layers[index]
         owner[layer.tiles] = index

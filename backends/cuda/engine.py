@@ -83,11 +83,11 @@ class CudaEngine(SequenceEngine):
 
     @property
     def accepts_next(self) -> bool:
-        """See :class:`~snnc.backends.runtime.engine.AheadEngine`; bounded memory is not spent on a waiting batch."""
+        """See :class:`~snnc.backends.runtime.engine.PrefetchingEngine`; bounded memory is not spent on a waiting batch."""
         return self.memory is None
 
     def offer(self, inputs: Mapping[str, Any], target: Array | None = None) -> None:
-        """See :class:`~snnc.backends.runtime.engine.AheadEngine`; arrays on the device, and events, are read when they run."""
+        """See :class:`~snnc.backends.runtime.engine.PrefetchingEngine`; arrays on the device, and events, are read when they run."""
         self._offered = inputs
 
     def use_stream(self, stream: int) -> None:

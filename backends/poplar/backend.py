@@ -12,7 +12,7 @@ from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOption
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.graph import Graph
-    from snnc.compiler.ir.plan import Mode, Overlap, Recompute, Streaming
+    from snnc.compiler.ir.plan import Mode, Recompute, Streaming
     from snnc.compiler.ir.step_program import StepProgram
     from snnc.compiler.tiles.planning.activity import Activity
     from snnc.compiler.tiles.planning.options import PlanOptions
@@ -61,8 +61,6 @@ class PoplarOptions(TileOptions):
     seed: int = 0
     parts: int | None = None
     streaming: Streaming = field(default="auto", metadata=TRAINING)
-    overlap_host_io: Overlap = "auto"
-    num_io_tiles: int | None = None
 
 
 Own = TypeVar("Own", bound=TileOptions)

@@ -16,7 +16,6 @@ SOURCES: Final = Sources(
         "indexed.cpp",
         "packing.cpp",
         "poplar_session.cpp",
-        "staging.cpp",
         "streaming.cpp",
         "vertices.cpp",
         "snnc_abi.cpp",

@@ -25,7 +25,6 @@ from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
 from snnc.backends.poplar.streaming import add_streaming
 from snnc.backends.poplar.tables import initial_values, plan_tables
 from snnc.backends.poplar.vertices.backward import add_backward
-from snnc.backends.poplar.vertices.balanced_rows import AHEAD
 from snnc.backends.poplar.vertices.forward import add_forward
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_windows
 from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
@@ -52,7 +51,7 @@ from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sa
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, schedule, sum_pieces, sum_private, update, weight_rows
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
-PARTS: Final = ("layout", "gradient_windows", "indexed", "packing", "poplar_session", "staging", "streaming", "vertices")
+PARTS: Final = ("layout", "gradient_windows", "indexed", "packing", "poplar_session", "streaming", "vertices")
 """The parts of a host program that no network changes, each a header and a source."""
 POPLAR: Final = (
     *(f"{part}.{kind}" for part in PARTS for kind in ("hpp", "cpp")),
@@ -252,7 +251,6 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
             **{name: title for name, title in LOSS_TITLES.items() if name in loss_sets(net)},
             "loss_sum": "L2 loss",
             "relay_backward": "B1 relay and source gradients",
-            **({AHEAD: "B2a neurons ahead"} if net.plan.dealt else {}),
             "backward_neurons": "B2 neurons",
         }
         names |= {"sum_private_gradients": "U1 private gradients", "update_parameters": "U1 update"}

@@ -101,7 +101,7 @@ class PoplarNetwork:
     @cached_property
     def costs(self) -> Mapping[str, CodeletCost]:
         """Coefficients of every codelet."""
-        return codelet_costs(self.program, self.training, self.plan.dealt)
+        return codelet_costs(self.program, self.training)
 
     def cost(self, name: str) -> CodeletCost:
         """Coefficients of one codelet."""

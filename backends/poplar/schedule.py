@@ -7,7 +7,6 @@ from snnc.backends.poplar.clocks import clock, set_clock
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
-from snnc.backends.poplar.vertices.balanced_rows import AHEAD
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE
 from snnc.backends.poplar.vertices.indexed import SHARED_SUMS
 from snnc.backends.poplar.vertices.losses import loss_sets
@@ -46,28 +45,15 @@ def optimizer_context(optimizer: Optimizer | None) -> Body:
 def programs(net: PoplarNetwork, assembly: Assembly) -> list[str]:
     """The engine's programs, as C++: refresh, forward, training step."""
     lines, start = sequences(net, assembly), start_program(net)
-    first = f"{_fetched_first(net)}, " if net.plan.overlap is not None else ""
     if not net.training:
-        return [*lines, f"return {{{first}{start}, forward}};"]
+        return [*lines, f"return {{{start}, forward}};"]
     losses = ", ".join(f"Execute({name})" for name in loss_sets(net))
-    update = ", ".join([*fetched(net, "update"), *gradient_sums(net), "Execute(update_parameters)"])
-    backward = ", ".join([*fetched(net, "backward"), "backward"])
+    update = ", ".join([*gradient_sums(net), "Execute(update_parameters)"])
     return [
         *lines,
-        *(['hand_over(load_labels, "F0 labels from IO tiles");'] if first else []),
-        f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), {backward}, {update}, refresh}};",
-        f"return {{{first}{start}, forward, train}};",
+        f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), backward, {update}, refresh}};",
+        f"return {{{start}, forward, train}};",
     ]
-
-
-def fetched(net: PoplarNetwork, part: str) -> list[str]:
-    """C++ programs that send for the inputs of the next step, where they do so before `part`."""
-    return ["fetch_next()"] if net.plan.overlap is not None and net.plan.overlap.beside == part else []
-
-
-def _fetched_first(net: PoplarNetwork) -> str:
-    """C++ program that brings the inputs of a step that were not requested in the previous one."""
-    return "Sequence{fetch_next(), fetch_segment()}" if net.plan.streamed != "off" else "fetch_next()"
 
 
 def start_program(net: PoplarNetwork) -> str:
@@ -103,8 +89,7 @@ def sequences(net: PoplarNetwork, assembly: Assembly) -> list[str]:
     if SHARED_SUMS in gradient_sums(net):
         lines += [*_begun(assembly, SHARED_SUMS), f"{SHARED_SUMS}.add(Execute(sum_shared_gradients));"]
     reduced = f", Execute({REDUCE})" if any(bus.gradient is not None for bus in net.plan.buses) else ""
-    ahead = f", Execute({AHEAD})" if net.plan.dealt else ""
-    lines += [f"Sequence backward_step{{Execute(relay_backward){ahead}, Execute(backward_neurons){reduced}}};"]
+    lines += [f"Sequence backward_step{{Execute(relay_backward), Execute(backward_neurons){reduced}}};"]
     if net.backward_rounds:
         lines += [
             f"const Sequence backward_window{{Execute(backward_next), Execute(backward_rounds){reduced}}};",
@@ -122,12 +107,9 @@ def _relays_first(net: PoplarNetwork) -> str:
 
 def _forward(net: PoplarNetwork, assembly: Assembly) -> list[str]:
     """All iterations; with recompute, the next segment's initial states are stored at the end of a segment."""
-    handed = ['hand_over(load_inputs, "F0 inputs from IO tiles");'] if net.plan.overlap is not None else []
     loaded = [
-        *handed,
         *_begun(assembly, "forward"),
         "forward.add(load_inputs);",
-        *(f"forward.add({fetch});" for fetch in fetched(net, "forward")),
         'initial_states.end(forward, "F0 initial states");',
     ]
     if net.fused:
@@ -149,12 +131,9 @@ def _forward(net: PoplarNetwork, assembly: Assembly) -> list[str]:
     row = {"boundaries": [move_row(NEXT_ROW), "to_streaming"], "history": ["to_streaming", move_row(NEXT_ROW)]}.get(net.plan.streamed, [])
     start = [f"Copy(constant(0), {ROW})"] if row else []
     first = ", ".join([*load, "Repeat(SEGMENT, forward_step)", *save, *row])
-    fetch, in_turns = fetched(net, "forward"), net.plan.streamed != "off"
-    begin = ["load_inputs", *([] if in_turns else fetch), set_clock("second_clock", "SEGMENT"), f"Execute({RESTORE})", *start]
-    last = [*load, *(fetch if in_turns else []), "Repeat(LAST_SEGMENT, forward_step)"]
+    begin = ["load_inputs", set_clock("second_clock", "SEGMENT"), f"Execute({RESTORE})", *start]
+    last = [*load, "Repeat(LAST_SEGMENT, forward_step)"]
     return [
-        *handed,
-        *(['hand_over(load_segment, "F0 segment from IO tiles");'] if handed and in_turns else []),
         f"const Sequence first_run{{{first}}};",
         *_begun(assembly, "forward"),
         f"forward.add(Sequence{{{', '.join(begin)}, Repeat(SEGMENTS - 1, first_run),",
@@ -163,10 +142,8 @@ def _forward(net: PoplarNetwork, assembly: Assembly) -> list[str]:
 
 
 def _load(net: PoplarNetwork) -> list[str]:
-    """Code that fills the relays of inputs before a segment runs, and requests the next one."""
-    if net.plan.streamed == "off":
-        return []
-    return ["load_segment", *(["fetch_segment()"] if net.plan.overlap is not None else [])]
+    """Code that fills the relays of inputs before a segment runs."""
+    return [] if net.plan.streamed == "off" else ["load_segment"]
 
 
 def _begun(assembly: Assembly, part: str) -> list[str]:

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from snnc.backends.runtime.engine import (
-    Array,
-    Engine,
-    GradientEngine,
-    Initial,
-    OptimizerValues,
-    PrefetchingEngine,
-    ResumableEngine,
-    accepts_next,
-)
+from snnc.backends.runtime.engine import Array, Engine, GradientEngine, Initial, OptimizerValues, ResumableEngine
 from snnc.compiler.tiles.partition import Correspondence
 
 
@@ -33,8 +23,6 @@ class EngineOfParts:
     def __init__(self, engine: Engine, between: Correspondence) -> None:
         self.engine = engine
         self.between = between
-        self._offered: deque[tuple[Mapping[str, Array], Mapping[str, Array]]] = deque(maxlen=2)
-        """Offered inputs, and those of the parts: of the current batch and of the next one."""
 
     @property
     def steps(self) -> int | None:
@@ -48,25 +36,13 @@ class EngineOfParts:
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
-        return self.between.records_of_whole(self.engine.forward(self._of_parts(inputs), self.between.initial_of_parts(initial)))
+        return self.between.records_of_whole(
+            self.engine.forward(self.between.inputs_of_parts(inputs), self.between.initial_of_parts(initial))
+        )
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
-        return self.engine.train_batch(self._of_parts(inputs), target, learning_rate)
-
-    @property
-    def accepts_next(self) -> bool:
-        """See :class:`~snnc.backends.runtime.engine.AheadEngine`."""
-        return accepts_next(self.engine)
-
-    def offer(self, inputs: Mapping[str, Array], target: Array | None = None) -> None:
-        """See :class:`~snnc.backends.runtime.engine.AheadEngine`."""
-        assert isinstance(self.engine, PrefetchingEngine)
-        self._offered.append((inputs, self.between.inputs_of_parts(inputs)))
-        self.engine.offer(self._offered[-1][1], target)
-
-    def _of_parts(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
-        return next((parts for given, parts in self._offered if given is inputs), None) or self.between.inputs_of_parts(inputs)
+        return self.engine.train_batch(self.between.inputs_of_parts(inputs), target, learning_rate)
 
     def gradients(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""

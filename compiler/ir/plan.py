@@ -23,7 +23,6 @@ from snnc.compiler.ir.segments import Segments, Streamed
 from snnc.compiler.machines.target import Target
 
 Mode: TypeAlias = Literal["exact", "drop"]
-Overlap: TypeAlias = Literal["auto", "on", "off"]
 """Whether the host's streams overlap computing: if that is predicted to be faster, always, never."""
 Recompute: TypeAlias = Literal["auto", "off"] | int
 """Whether segments of the sequence run forward a second time: if nothing fits otherwise, never, or with so many iterations in each."""
@@ -212,10 +211,6 @@ class Phase:
         Bytes that the busiest tile receives in one run.
     busiest_tile
         The tile that determines `compute`.
-    waits
-        Whether all tiles of all chips wait for each other: a decision, an exchange between chips, a copy from or to streaming memory.
-    first
-        Predicted compute cycles of its first run; None: as all others.
     """
 
     name: str
@@ -226,18 +221,11 @@ class Phase:
     exchange: float
     bytes_in: int
     busiest_tile: int
-    waits: bool = False
-    first: float | None = None
 
     @property
     def cycles(self) -> float:
         """Predicted cycles of one run."""
         return self.compute + self.sync + self.exchange
-
-    @property
-    def first_cycles(self) -> float:
-        """Predicted cycles of the first run."""
-        return self.cycles if self.first is None else self.first + self.sync + self.exchange
 
 
 @dataclass(frozen=True)
@@ -258,25 +246,6 @@ class MemoryPhase:
     part: str
     tile: dict[str, int]
     all_tiles: dict[str, int]
-
-
-@dataclass(frozen=True)
-class HostOverlap:
-    """Host streams that overlap computing: reserved tiles take the inputs of the next step during the current one.
-
-    Attributes
-    ----------
-    tiles
-        Number of last tiles of each chip, which compute nothing.
-    beside
-        The part of a step before which the transfer begins.
-    cycles
-        Predicted cycles of the transfer that overlap the step.
-    """
-
-    tiles: int
-    beside: Literal["forward", "backward", "update"]
-    cycles: float
 
 
 @dataclass(frozen=True)
@@ -329,11 +298,6 @@ class Plan:
     latency: int = 1
     """Minimum iterations until spikes of a population reach its readers in the forward pass: 2 if relays look for the spikes
     of one iteration while neurons compute the next. Stages and lags above are those of the backward pass, where it is 1."""
-    dealt: tuple[str, ...] = ()
-    """Populations whose weight gradients are dealt over the workers of a tile by the spikes of all its samples, in a superstep after that
-    of their neurons."""
-    overlap: HostOverlap | None = None
-    """The overlap of the host's streams with computing; None: the chips wait for them."""
 
     @property
     def segments(self) -> Segments:
@@ -356,21 +320,9 @@ class Plan:
         return self.host_bytes / self.target.host.bytes_per_second if self.target.host is not None else None
 
     @property
-    def hidden_host_seconds(self) -> float:
-        """Predicted seconds of them that overlap the step."""
-        # The emulator's streams take whole cycles each.
-        return 0.0 if self.overlap is None else min(self.overlap.cycles / self.target.clock_hz, self.host_seconds or 0.0)
-
-    @property
     def seconds_with_host(self) -> float:
         """Predicted seconds of one step with the transfers that it waits for (without any if the target does not define its rate)."""
-        return self.seconds + (self.host_seconds or 0.0) - self.hidden_host_seconds
-
-    @property
-    def io_tiles(self) -> tuple[int, ...]:
-        """Tiles reserved for the host's streams, chip after chip."""
-        number, each = 0 if self.overlap is None else self.overlap.tiles, self.target.tiles_per_chip
-        return tuple(each * (chip + 1) - number + n for chip in range(self.chips_used) for n in range(number))
+        return self.seconds + (self.host_seconds or 0.0)
 
     @property
     def tile_memory(self) -> tuple[int, ...]:

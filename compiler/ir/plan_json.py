@@ -18,7 +18,6 @@ from snnc.compiler.ir.plan import (
     BusPlan,
     ConnectionPlan,
     GradientPlan,
-    HostOverlap,
     MemoryPhase,
     PartialSum,
     Phase,
@@ -109,9 +108,7 @@ def plan_to_json(plan: Plan) -> str:
         "phases": [asdict(p) for p in plan.phases],
         "memory_over_time": [asdict(m) for m in plan.memory_over_time],
         "loss_tiles": list(plan.loss_tiles),
-        "dealt": list(plan.dealt),
         "tile_cycles": {name: runs(tiles) for name, tiles in plan.tile_cycles.items()},
-        "overlap": None if plan.overlap is None else asdict(plan.overlap),
     }
     return json.dumps(data, separators=(",", ":"), ensure_ascii=True)
 
@@ -154,10 +151,8 @@ def plan_from_json(text: str) -> Plan:
                 "phases": tuple(Phase(**p) for p in data["phases"]),
                 "parts": {name: tuple(ids) for name, ids in data.get("parts", {}).items()},
                 "loss_tiles": tuple(data["loss_tiles"]),
-                "dealt": tuple(data.get("dealt", ())),
                 "streaming_bytes": tuple(data.get("streaming_bytes", ())),
                 "tile_cycles": {name: unruns(coded) for name, coded in data["tile_cycles"].items()},
-                "overlap": HostOverlap(**data["overlap"]) if data.get("overlap") else None,
             }
         )
     except (json.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:

@@ -103,13 +103,9 @@ class Host:
     ----------
     bytes_per_second
         Rate to all chips together, in one direction.
-    fewest_io_tiles, most_io_tiles
-        Tiles of a chip that may be reserved for the host's streams; 0: unknown.
     """
 
     bytes_per_second: float
-    fewest_io_tiles: int = 0
-    most_io_tiles: int = 0
 
 
 @dataclass(frozen=True)

@@ -152,12 +152,6 @@ class BaselineTooBigError(TooBigError):
         self.needed = needed
 
 
-class HostOverlapError(SnncError):
-    """The host's streams are required to overlap computing, but cannot."""
-
-    code = "SNNC-E326"
-
-
 class PictureToolError(SnncError):
     """A report as PNG needs Pillow, which is not installed."""
 

@@ -83,11 +83,6 @@ class Link:
         return self.weight_gradient or (self.input_gradient and self.chooses)
 
     @property
-    def deals(self) -> bool:
-        """True if its rows of weight gradients, or products with rows of its weights, can be dealt over workers by spikes."""
-        return self.dense and self.events and (self.weight_gradient or self.input_gradient)
-
-    @property
     def one_to_one(self) -> bool:
         """True if value i of the source reaches one neuron alone, the next one for i + 1."""
         return not self.dense and self.indexed is None
@@ -132,13 +127,6 @@ class Layer:
     records: int
     adjoint_outputs: frozenset[str]
     gradient: bool
-
-    @property
-    def pairs(self) -> bool:
-        """Whether rows of paired columns dominate its time: spikes over dense connections, and no tables whose windows have places."""
-        return any(link.dense and link.events for link in self.incoming) and all(
-            link.indexed is None for link in (*self.incoming, *self.outgoing)
-        )
 
 
 @dataclass(frozen=True, eq=False)

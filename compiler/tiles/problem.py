@@ -56,8 +56,6 @@ class MappingProblem:
     """Sources of spikes for which relays keep a bit for each value and step instead of ids."""
     streamed: Streamed = "off"
     """As in :class:`snnc.compiler.ir.plan.Plan`."""
-    dealt: frozenset[str] = frozenset()
-    """Populations whose weight gradients are dealt over the workers of a tile by the spikes of all its samples, behind their neurons."""
     packed: bool = False
     """Whether rows of weights are packed before they go to their sources, where that saves pieces."""
     fused: TileSchedule | None = None
@@ -100,10 +98,6 @@ class MappingProblem:
     def returns(self, link: Link) -> bool:
         """Whether `link` sends its source's gradient back in windows, as partial products of the target's blocks."""
         return link.source in self.windowed and link.input_gradient and link.dense
-
-    def deals(self, link: Link) -> bool:
-        """Whether the backward work of `link` is dealt over the workers of a tile, in a separate superstep."""
-        return link.target in self.dealt and link.deals
 
     def copies(self, link: Link) -> bool:
         """Whether the source keeps a copy of the weights of `link` and forms its gradient from all deltas."""

@@ -52,13 +52,12 @@ def write_plan(name: str, best: Priced, activity_source: str, usable: int, strat
         segment=problem.segment,
         streamed=problem.streamed,
         streaming_bytes=streaming_bytes(layout),
-        dealt=tuple(sorted(problem.dealt)),
         latency=1 if problem.fused is None else problem.fused.latency,
     )
 
 
-def write_look(name: str, best: Priced, activity_source: str) -> Plan:
-    """What a quick look tells of a layout: the cycles of its supersteps."""
+def write_estimate(name: str, best: Priced, activity_source: str) -> Plan:
+    """Return what a quick estimate reports of a layout: the cycles of its supersteps."""
     problem = best.layout.problem
     return Plan(
         name=name,

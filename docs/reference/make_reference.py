@@ -60,8 +60,8 @@ has tiles, on one chip or several, and any TOML file; `poptorch:MACHINE` is a pa
 - **with a loss**: it changes training alone. Without a loss it is refused: [SNNC-E553](errors.md).
 - **refused**: the target has no use for it: [SNNC-E552](errors.md). The message names the targets that take it, and what to do instead.
 
-A default, given or not, is never refused, nor is a value that asks for nothing: `parts=1`, `recompute="off"`, `streaming="off"`,
-`overlap_host_io="off"`. `--data` and `--seed` are taken on every target with `--run`, which runs a batch at once. `dt` is for NIR files;
+A default, given or not, is never refused, nor is a value that asks for nothing: `parts=1`, `recompute="off"`, `streaming="off"`.
+`--data` and `--seed` are taken on every target with `--run`, which runs a batch at once. `dt` is for NIR files;
 another model that is given one is refused ([SNNC-E555](errors.md)). A project that is run on another target (`--target`) keeps those of its
 options that the target takes, and a warning says so where the results may differ.
 

@@ -18,9 +18,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.machines import load_target
-from snnc.compiler.machines.target import Host
 from snnc.compiler.neurons.library import LI, LIF, SLSTM
-from snnc.compiler.tiles.host_io.host_overlap import OverlapRequest, plan_overlap
 from snnc.compiler.tiles.mapper import make_plan
 from snnc.compiler.tiles.placement.search import EFFORT
 
@@ -143,17 +141,3 @@ def project(name):
     program = lower(graph, loss=parse_loss(loss) if loss else None, loss_output=given.get("loss_output"), optimizer=optimizer, steps=STEPS)
     plan = make_plan(program, target, steps=STEPS, batch=BATCH, effort=EFFORT, **options)
     return Project(program, plan, emit_poplar(program, plan, workplace().path / name))
-
-
-@lru_cache(maxsize=8)
-def overlapped(name, tiles, rate=8e9):
-    """The same case on a machine whose chips have `tiles` more tiles, set aside for what the host sends at `rate`."""
-    case, (*_, target, given) = project(name), CASES[name]
-    options = {key: value for key, value in given.items() if key != "loss_output"}
-
-    def planned(machine):
-        return make_plan(case.program, machine, steps=STEPS, batch=BATCH, effort=EFFORT, **options)
-
-    larger = replace(target, tiles_per_chip=target.tiles_per_chip + tiles, host=Host(rate))
-    plan = plan_overlap(planned, case.program, larger, OverlapRequest("on", tiles))
-    return Project(case.program, plan, emit_poplar(case.program, plan, workplace().path / f"{name}-{tiles}"))

@@ -54,8 +54,6 @@ OPTIONS = {
             "--gradient-window -0.3,0.5",
             "--recompute 2",
             "--recompute off",
-            "--overlap-host-io on",
-            "--overlap-host-io on --num-io-tiles 32",
             "--learnable beta",
             "--seed 7",
             "--surrogate superspike",
@@ -64,7 +62,7 @@ OPTIONS = {
         "lif": ("--streaming inputs --recompute 2", "--streaming boundaries --recompute 2", "--streaming history --recompute 2"),
         "sparse": ("--parts 1", "--parts 3"),
     },
-    "m2000": {"sparse": ("--parts 4",), "recurrent": ("--overlap-host-io on",)},
+    "m2000": {"sparse": ("--parts 4",)},
     "poptorch": {"recurrent": ("--capacity 2", "--recompute 2", "--gradient-window -0.3")},
 }
 LOSSES = ("ce_rate", "ce_max_membrane", "mse_count", "mse_count:0.8,0.2")

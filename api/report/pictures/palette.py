@@ -9,7 +9,6 @@ RELAY: Final = "#8a94a3"
 EMPTY: Final = "#eceff3"
 RAMP: Final = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725")
 PARTS: Final = {"compute": "#0072B2", "sync": "#9aa5b1", "exchange": "#E69F00"}
-HOST: Final = "#009E73"
 MEMORY: Final = {
     "weights": "#0072B2",
     "optimiser": "#56B4E9",
@@ -17,7 +16,6 @@ MEMORY: Final = {
     "history": "#009E73",
     "relays": "#E69F00",
     "records": "#B8A800",
-    "staging": "#8C6BB1",
     "exchange": "#D55E00",
     "code": "#7f8c9a",
 }

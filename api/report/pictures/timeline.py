@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
 from snnc.compiler.ir.plan import Phase, Plan
-from snnc.compiler.tiles.host_io.host_overlap import IO_TILES
-from snnc.compiler.tiles.host_io.host_streams import SEGMENT
 
 KINDS: Final = ("sync", "exchange", "compute")
 """A superstep waits for all tiles, exchanges, and computes."""
-HOST: Final = "host"
-"""A transfer from the host that overlaps with them."""
 Emulated = Mapping[str, Mapping[str, float]]
 """Phase name -> kind -> cycles of all its runs in a step."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """Something that takes time: cycles from the start of its row. `kind` is one of :data:`KINDS`, :data:`HOST`, or empty for a phase or a
-    part as a whole.
-    """
+    """Something that takes time: cycles from the start of its row. `kind` is one of :data:`KINDS`, or empty for a phase or a part."""
 
     phase: str
     kind: str
@@ -46,15 +40,12 @@ class TimelineRow:
         Sync, exchange and compute of the phases.
     cycles
         Its length.
-    host
-        Transfers that overlap with them, always as predicted.
     """
 
     title: str
     heads: tuple[Span, ...]
     spans: tuple[Span, ...]
     cycles: float
-    host: tuple[Span, ...] = ()
 
 
 def whole_step(plan: Plan, emulated: Emulated | None = None) -> TimelineRow:
@@ -66,29 +57,7 @@ def whole_step(plan: Plan, emulated: Emulated | None = None) -> TimelineRow:
             found, cursor = _phase(phase, cursor, phase.runs, emulated)
             spans += found
         heads.append(Span(part, "", start, cursor - start, max(p.runs for p in mine)))
-    host = _host(plan, heads)
-    end = max((span.start + span.cycles for span in host), default=0.0)
-    return TimelineRow("training step" if plan.training else "forward pass", tuple(heads), tuple(spans), max(cursor, end), host)
-
-
-def _host(plan: Plan, heads: Sequence[Span]) -> tuple[Span, ...]:
-    """The transfer of the next step's inputs, from where it begins: behind what hands on those of this one, or in front of a part.
-
-    Of inputs in segments, those that come while parts run follow each other.
-    """
-    if plan.overlap is None or plan.host_seconds is None:
-        return ()
-    turns = {p.part: p.runs for p in plan.phases if p.name.endswith(f"{SEGMENT} from {IO_TILES}")}
-    whole = plan.host_seconds * plan.target.clock_hz
-    if turns:
-        begins = {head.phase: head.start for head in reversed(heads)}
-        each = whole / sum(turns.values())
-        return tuple(Span("inputs of the next segments", HOST, begins[part], runs * each, runs) for part, runs in turns.items())
-    beside = {"forward": ("forward",), "backward": ("recompute", "backward"), "update": ("update",)}[plan.overlap.beside]
-    start = next(head.start for head in heads if head.phase in beside)
-    if plan.overlap.beside == "forward":
-        start += sum(p.runs * p.cycles for p in plan.phases if p.name.endswith(IO_TILES))
-    return (Span("inputs of the next step", HOST, start, whole, 1),)
+    return TimelineRow("training step" if plan.training else "forward pass", tuple(heads), tuple(spans), cursor)
 
 
 def parts(plan: Plan, emulated: Emulated | None = None) -> tuple[TimelineRow, ...]:

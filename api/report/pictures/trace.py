@@ -6,12 +6,10 @@ The format is that of "Trace Event Format" (Google, 2016): complete events ("X")
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from snnc.compiler.ir.plan import Plan
-from snnc.report.pictures.timeline import HOST, KINDS, Emulated, TimelineRow, parts, whole_step
-
-LANES: Final = (*KINDS, HOST)
+from snnc.report.pictures.timeline import KINDS, Emulated, TimelineRow, parts, whole_step
 
 
 def trace_events(plan: Plan, emulated: Emulated | None) -> dict[str, Any]:
@@ -51,7 +49,7 @@ def trace_events(plan: Plan, emulated: Emulated | None) -> dict[str, Any]:
 def _names(process: int, title: str) -> Iterator[dict[str, Any]]:
     yield {"ph": "M", "name": "process_name", "pid": process, "tid": 0, "args": {"name": title}}
     yield {"ph": "M", "name": "process_sort_index", "pid": process, "tid": 0, "args": {"sort_index": process}}
-    for thread, name in enumerate(("superstep", *LANES), 1):
+    for thread, name in enumerate(("superstep", *KINDS), 1):
         yield {"ph": "M", "name": "thread_name", "pid": process, "tid": thread, "args": {"name": name}}
         yield {"ph": "M", "name": "thread_sort_index", "pid": process, "tid": thread, "args": {"sort_index": thread}}
 
@@ -59,11 +57,10 @@ def _names(process: int, title: str) -> Iterator[dict[str, Any]]:
 def _spans(plan: Plan, process: int, row: TimelineRow, offset: float, source: str) -> Iterator[dict[str, Any]]:
     phases = {p.name: p for p in plan.phases}
     scale = 1e6 / plan.target.clock_hz
-    for span in (*row.heads, *row.spans, *row.host):
+    for span in (*row.heads, *row.spans):
         if span.cycles <= 0:
             continue
-        told = "predicted" if span.kind == HOST else source
-        arguments: dict[str, Any] = {"cycles": span.cycles, "runs": span.runs, "source": told}
+        arguments: dict[str, Any] = {"cycles": span.cycles, "runs": span.runs, "source": source}
         if span.phase in phases:
             arguments |= {"busiest_tile": phases[span.phase].busiest_tile, "bytes_in": phases[span.phase].bytes_in}
         yield {
@@ -71,7 +68,7 @@ def _spans(plan: Plan, process: int, row: TimelineRow, offset: float, source: st
             "cat": span.kind or "superstep",
             "name": f"{span.phase} ({span.kind})" if span.kind else span.phase,
             "pid": process,
-            "tid": 2 + LANES.index(span.kind) if span.kind else 1,
+            "tid": 2 + KINDS.index(span.kind) if span.kind else 1,
             "ts": (offset + span.start) * scale,
             "dur": span.cycles * scale,
             "args": arguments,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from snnc.backends.codegen.assignments import needed, reads
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, CodeletField, integer, number, scalar, vector
-from snnc.backends.poplar.vertices.balanced_rows import AHEAD, add_dealt_gradients
 from snnc.backends.poplar.vertices.equations import ZERO, load, loads, statements, store
 from snnc.backends.poplar.vertices.forward import BlockVertex, clock_fields, first_field
 from snnc.backends.poplar.vertices.gradient_windows import cleared, partial_fields, returned
@@ -51,10 +49,9 @@ def add_backward(net: PoplarNetwork, assembly: Assembly, population: PopulationI
 
 
 def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronAdjoint) -> None:
-    dealt = population.id in net.plan.dealt
-    links = [link for link in incoming(net, population.id) if link.read_backward and not dealt]
-    back = [link for link in incoming(net, population.id) if link.returned and not dealt]
-    both = [link for link in incoming(net, population.id) if (link.read_backward or link.returned) and not dealt]
+    links = [link for link in incoming(net, population.id) if link.read_backward]
+    back = [link for link in incoming(net, population.id) if link.returned]
+    both = [link for link in incoming(net, population.id) if link.read_backward or link.returned]
     fields = [
         *clock_fields(net, population.id, forward=False),
         *bus_fields(net, both, backward=True),
@@ -106,10 +103,7 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
         "sums": [{"text": _add_sum(s["name"], s["value"])} for s in sums],
         "incoming": [body for link in links for body in link.first_bodies()],
     }
-    vertex = replace(BACKWARD, compute_set=AHEAD) if dealt else BACKWARD
-    vertex.add(net, assembly, population, "backward", fields, body, returns=bool(back))
-    if dealt:
-        add_dealt_gradients(net, assembly, population)
+    BACKWARD.add(net, assembly, population, "backward", fields, body, returns=bool(back))
 
 
 def _zero_of(net: PoplarNetwork, index: int, connection: ConnectionInfo) -> Body:

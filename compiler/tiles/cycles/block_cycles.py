@@ -10,7 +10,6 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.cycles.sparse_values import loud_rows
-from snnc.compiler.tiles.gradients.balanced_rows import dealt_estimate
 from snnc.compiler.tiles.gradients.gradient_counts import near_counts, returned_buses, returned_counts
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, indexed_counts, keys_passed
 from snnc.compiler.tiles.network import Layer, Link, learned_elements
@@ -72,7 +71,6 @@ def block_cycles(
     if part == "backward":
         cost = replace(problem.costs[f"backward.{layer.id}"], start=0)
         found = found + worker_cycles(cost, **returned_counts(problem, layer, columns, each))
-        found = found + dealt_estimate(problem, layer, columns, shares, samples, even=even)
     return found
 
 
@@ -120,7 +118,7 @@ def shape_cycles(
         counts = _source_counts(problem, layer, shape, samples)
     else:
         counts = _neuron_counts(problem, read_links(problem, layer, part), columns, each, seen.events)
-        back = [link for link in layer.incoming if problem.returns(link) and not problem.deals(link)]
+        back = [link for link in layer.incoming if problem.returns(link)]
         extra = near_counts(columns, each, seen.entries, back) if part == "backward" else {}
         counts = added(counts, extra)
         if part == "forward":
@@ -136,8 +134,8 @@ def added(counts: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_links(problem: MappingProblem, layer: Layer, part: str) -> list[Link]:
-    """Connections whose windows a block reads: all forward; backward those with :attr:`Link.read_backward` that are not dealt."""
-    return [link for link in layer.incoming if part != "backward" or (link.read_backward and not problem.deals(link))]
+    """Connections whose windows a block reads: all forward; backward those with :attr:`Link.read_backward`."""
+    return [link for link in layer.incoming if part != "backward" or link.read_backward]
 
 
 def _neuron_counts(

@@ -102,7 +102,7 @@ def _searched(layout: Layout, bus: Bus, part: str) -> Sums:
 def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, base: Floats) -> Mapping[str, Any]:
     """The same for entries of backward windows."""
     of = layout.problem.bus_of
-    back = [link for link in layer.incoming if layout.problem.returns(link) and not layout.problem.deals(link)]
+    back = [link for link in layer.incoming if layout.problem.returns(link)]
     mine = {of[link.id]: replace(NOTHING, entries=_one(of, of[link.id])) for link in back}
     return {bus: (_cycles(layout, layer, blocks, "backward", seen) - base) / blocks.samples for bus, seen in mine.items()}
 

@@ -151,13 +151,6 @@ class Load:
             yield part, kinds[first : first + len(part)]
             first += len(part)
 
-    def first(self, *, backward: bool) -> float:
-        """Tile cycles of the slowest tile in the first iteration that runs, if that iteration is considered."""
-        spans = self._alike.makespans.max(axis=0, initial=0.0)
-        each = self.problem.schedule.iterations(self.problem.steps)
-        mine = self.chosen % each == (each - 1 if backward else 0)
-        return float(spans[mine].mean()) if len(spans) == len(mine) and mine.any() else self.busiest
-
     @property
     def busiest_tile(self) -> int:
         """The slowest tile on average."""

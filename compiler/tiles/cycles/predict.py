@@ -25,7 +25,6 @@ from snnc.compiler.tiles.exchange.traffic import (
     windows_to_blocks,
     with_clock,
 )
-from snnc.compiler.tiles.gradients.balanced_rows import add_dealt
 from snnc.compiler.tiles.gradients.gradient_traffic import (
     add_last_sums,
     add_reduction,
@@ -37,7 +36,7 @@ from snnc.compiler.tiles.gradients.parameter_copies import local_copy_cycles
 from snnc.compiler.tiles.gradients.update_steps import copy_steps, update_steps
 from snnc.compiler.tiles.host_io.streaming import row_copy
 from snnc.compiler.tiles.indexed.indexed_traffic import deltas_by_rows
-from snnc.compiler.tiles.network import BusSource, Layer
+from snnc.compiler.tiles.network import BusSource
 from snnc.compiler.tiles.placement.block_shapes import shapes
 from snnc.compiler.tiles.placement.grouping import Floats, ceil_div, mask_unit
 from snnc.compiler.tiles.problem import MappingProblem
@@ -79,7 +78,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
         *_again_steps(layout),
         _clock_copy(layout, "backward: start", "backward", segments.number if segments.reruns else 1),
         SuperstepDraft("backward: relays and source gradients", "backward", runs, sources, into_relays),
-        *_backward_neurons(layout, runs),
+        _backward_neurons(layout, runs),
         *_reduction(layout, runs + _rounds(problem, runs, backward=True)),
         *_overflow_test(layout, "backward", runs),
         *update_steps(layout),
@@ -87,31 +86,13 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     )
 
 
-def _backward_neurons(layout: Layout, runs: int) -> tuple[SuperstepDraft, ...]:
-    """Neurons and weight gradients; neurons of populations whose weight gradients are dealt over workers run first."""
-    problem = layout.problem
-    ahead = [layer for layer in problem.network.layers if layer.id in problem.dealt]
-    others = [layer for layer in problem.network.layers if layer.id not in problem.dealt]
+def _backward_neurons(layout: Layout, runs: int) -> SuperstepDraft:
+    """Neurons and weight gradients."""
     neurons = _clocked(layout)
-    add_blocks(layout, neurons, "backward", others)
-    for layer in ahead:
-        add_dealt(problem, layer, layout.range_of(layer), neurons)
+    add_blocks(layout, neurons, "backward", layout.problem.network.layers)
     windows = windows_to_blocks(layout, backward=True)
-    windows.merge(returned_to_blocks(layout, others))
-    whole = SuperstepDraft("backward: neurons", "backward", runs, neurons, with_clock(layout, windows, neurons.tiles))
-    if not ahead:
-        return (whole,)
-    first = Load(problem)
-    add_blocks(layout, first, "backward", ahead)
-    returned = with_clock(layout, returned_to_blocks(layout, ahead), first.tiles)
-    return (SuperstepDraft("backward: neurons ahead", "backward", runs, first, returned), whole)
-
-
-def backward_cycles(layout: Layout, layer: Layer) -> float:
-    """Tile cycles of the neurons and weight gradients of one population without dealt gradients."""
-    load = Load(layout.problem)
-    add_blocks(layout, load, "backward", [layer])
-    return load.busiest
+    windows.merge(returned_to_blocks(layout, layout.problem.network.layers))
+    return SuperstepDraft("backward: neurons", "backward", runs, neurons, with_clock(layout, windows, neurons.tiles))
 
 
 def _initial_states(layout: Layout) -> tuple[SuperstepDraft, ...]:
@@ -281,8 +262,6 @@ def phase(layout: Layout, step: SuperstepDraft, *, roughly: bool = False) -> Pha
         exchange=sum(_exchange(layout, traffic) for traffic in exchanges) + (step.row.transfer if step.row else 0.0),
         bytes_in=int(max(traffic.received.max() for traffic in exchanges)),
         busiest_tile=0 if roughly else step.load.busiest_tile,
-        waits=step.decisions > 0 or step.row is not None or any(traffic.flows.bytes for traffic in exchanges),
-        first=None if roughly or step.runs <= 1 else step.load.first(backward=step.part == "backward") + step.local,
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from snnc.compiler.tiles.partition.candidates import Prepared, prepare
 from snnc.compiler.tiles.partition.correspondence import Correspondence, correspond
-from snnc.compiler.tiles.partition.prepare import Prepared, prepare
 from snnc.compiler.tiles.partition.split import ArrayPiece, Parting, Split, split
 
 __all__ = ["ArrayPiece", "Correspondence", "Parting", "Prepared", "Split", "correspond", "prepare", "split"]

@@ -1,4 +1,4 @@
-"""The choices of each population: its cuts, with their cycles and bytes for any number of neurons on a tile."""
+"""The choices of each population: its cuts, with cycles and bytes for any number of neurons on a tile, and their tiles."""
 
 from __future__ import annotations
 
@@ -43,8 +43,6 @@ class Choice:
         Maximum bytes of a tile that blocks may fill.
     neurons
         Of the population.
-    pairs
-        As :func:`snnc.compiler.tiles.placement.placement.lay_range` takes it.
     """
 
     cut: Cut
@@ -52,7 +50,6 @@ class Choice:
     used: Ints
     limit: float
     neurons: int
-    pairs: bool = False
 
     @cached_property
     def parts(self) -> Floats:
@@ -180,7 +177,7 @@ def _choices(problem: MappingProblem, layer: Layer, *, even: bool) -> tuple[Choi
         table = cache(partial(_parts, problem, layer, Cuts.of(some), shares, even=even))
         for row, (cut, used) in enumerate(zip(some, _used(problem, layer, some, shares), strict=True)):
             priced = partial(_row, table, row, of_neurons)
-            found[cut] = Choice(cut, priced, used[of_neurons], problem.target.tile_bytes, layer.neurons, layer.pairs)
+            found[cut] = Choice(cut, priced, used[of_neurons], problem.target.tile_bytes, layer.neurons)
     return tuple(found[cut] for cut in able)
 
 
@@ -201,3 +198,25 @@ def _used(problem: MappingProblem, layer: Layer, some: Sequence[Cut], neurons: I
     code = np.array([code_bytes_estimate(problem, layer, cut, neurons) for cut in some])
     found: Ints = np.maximum.accumulate(most_bytes(problem, held, received_bytes(problem, layer, several, neurons)) + code, axis=1)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Take:
+    """A choice of a population with the number of tiles of one replica."""
+
+    choice: Choice
+    width: int
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of all replicas."""
+        return self.choice.cut.replicas * self.width
+
+    @property
+    def neurons(self) -> int:
+        """Neurons of the fullest tile."""
+        return int(ceil_div(self.choice.neurons, self.width))
+
+    def with_fewer(self, neurons: int) -> Take:
+        """At most `neurons` on a tile."""
+        return Take(self.choice, int(ceil_div(self.choice.neurons, neurons)))

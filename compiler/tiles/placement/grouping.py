@@ -100,21 +100,3 @@ def neurons_per_tile(neurons: int, tiles: int) -> Ints:
     """Neurons of each of `tiles` tiles that share a population, the larger shares first."""
     size, larger = divmod(neurons, tiles)
     return size + (np.arange(tiles) < larger).astype(np.int64)
-
-
-def neurons_by_pairs(neurons: int, tiles: int, columns: int) -> Ints:
-    """The same largest share, but all shares in whole pairs of columns for each of `columns` column groups where the largest one is.
-
-    A group with a last column alone takes longer than one with a column more, so tiles with fewer neurons would decide.
-
-    Examples
-    --------
-    >>> neurons_by_pairs(1466, 123, 1).min(), neurons_by_pairs(1466, 123, 1).max()
-    (10, 12)
-    """
-    unit = 2 * columns
-    found = neurons_per_tile(neurons, tiles)
-    if found[0] % unit == 0 and neurons >= unit * tiles:
-        found = unit * neurons_per_tile(neurons // unit, tiles)
-        found[-1] += neurons % unit
-    return found

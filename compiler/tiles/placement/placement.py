@@ -18,10 +18,9 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.tiles.placement.balance import Balance, OrderedTakes, TakeTables
-from snnc.compiler.tiles.placement.choices import Choice
+from snnc.compiler.tiles.placement.choices import Choice, Take
 from snnc.compiler.tiles.placement.cut import Cut
-from snnc.compiler.tiles.placement.grouping import neurons_by_pairs, neurons_per_tile, split
-from snnc.compiler.tiles.placement.take import Take
+from snnc.compiler.tiles.placement.grouping import neurons_per_tile, split
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 
@@ -126,7 +125,7 @@ def _place(
             return None
         first = first_chip * per_chip
         for take in takes:
-            ranges.append(lay_range(problem.batch, take.choice.neurons, take.choice.cut, take.width, first, pairs=take.choice.pairs))
+            ranges.append(lay_range(problem.batch, take.choice.neurons, take.choice.cut, take.width, first))
             first += take.tiles
         first_chip += width
     return Placement(tuple(ranges), first_chip)
@@ -138,11 +137,10 @@ def _shared_out(options: Sequence[Sequence[Choice]], tables: TakeTables, tiles: 
     return None if takes is None else _spread(share(takes, options, tiles, tables), tiles)
 
 
-def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int, *, pairs: bool = False) -> TileRange:
-    """Place the replicas of a population, `width` tiles each, consecutively from tile `first`; `pairs`: of columns, if possible."""
+def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int) -> TileRange:
+    """Place the replicas of a population, `width` tiles each, consecutively from tile `first`."""
     starts = tuple(first + r * width for r in range(cut.replicas))
-    shares = neurons_by_pairs(neurons, width, cut.columns) if pairs else neurons_per_tile(neurons, width)
-    return TileRange(starts, shares, tuple(split(batch, cut.replicas)), cut.columns, paired=cut.paired)
+    return TileRange(starts, neurons_per_tile(neurons, width), tuple(split(batch, cut.replicas)), cut.columns, paired=cut.paired)
 
 
 def _allot(options: Sequence[Sequence[Choice]], tables: TakeTables, tiles: int) -> list[Take] | None:

@@ -115,9 +115,7 @@ def sharing_tiles(
 
 
 def _placement(problem: MappingProblem, state: Sequence[tuple[_Take, int]], copies: int) -> Placement:
-    ranges = [
-        lay_range(problem.batch, take.choice.neurons, take.choice.cut, take.width, first, pairs=take.choice.pairs) for take, first in state
-    ]
+    ranges = [lay_range(problem.batch, take.choice.neurons, take.choice.cut, take.width, first) for take, first in state]
     return copied(problem, Placement(tuple(ranges), 1, 1, shared=True), 1, copies)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from snnc.compiler.ir.plan import Mode, Overlap, Recompute, Streaming
+from snnc.compiler.ir.plan import Mode, Recompute, Streaming
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
@@ -25,10 +25,10 @@ class PlanOptions:
         Samples of a run or an update.
     seed
         Of the partitioner.
-    capacity, mode, recompute, streaming, parts, overlap_host_io, num_io_tiles
+    capacity, mode, recompute, streaming, parts
         As :func:`snnc.compile` takes them.
     embedded
-        Whether the plan is a part of another program: neurons keep their author's order, and nothing streams beside it.
+        Whether the plan is a part of another program: neurons keep their author's order.
     """
 
     steps: int | None = None
@@ -44,8 +44,6 @@ class PlanOptions:
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     parts: int | None = None
-    overlap_host_io: Overlap = "auto"
-    num_io_tiles: int | None = None
     embedded: bool = False
 
     @property

@@ -13,7 +13,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.tiles.errors import TooBigError
 from snnc.compiler.tiles.partition import Correspondence
 from snnc.compiler.tiles.partition.reorder import movable, orders, reorder
-from snnc.compiler.tiles.placement.looks import Clocks
+from snnc.compiler.tiles.placement.quick_estimates import Clocks
 from snnc.compiler.tiles.planning.activity import Activity, taken
 from snnc.compiler.tiles.planning.parting import Mapped, Mapper, worth_planning
 
@@ -63,12 +63,12 @@ def map_orders(program: StepProgram, mapper: Mapper, activity: Activity | None, 
     """
     if not movable(program):
         return Mapped(mapper(program, activity))
-    looks: list[tuple[float, ChannelOrders | None]] = []
+    estimates: list[tuple[float, ChannelOrders | None]] = []
     # Whichever lies channels side by side is the fastest in most cases; others are looked at no longer than they may be faster.
     for way in reversed(list(common.ways(program).values())):
         with suppress(TooBigError):
-            looks.append((_plan(program, mapper, activity, way, quick=True).cycles, way))
-    worth = worth_planning(looks) or [None]
+            estimates.append((_plan(program, mapper, activity, way, quick=True).cycles, way))
+    worth = worth_planning(estimates) or [None]
     return min((Mapped(_plan(program, mapper, activity, way), way) for way in worth), key=lambda found: found.plan.cycles)
 
 

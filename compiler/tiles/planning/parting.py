@@ -35,7 +35,7 @@ ASSUMED: Final = 0.05
 """Spikes a neuron and step where nothing is known, as :mod:`snnc.compiler.tiles.schedule.capacity` assumes."""
 Way = TypeVar("Way")
 PLANNED: Final = 2
-"""Ways that are planned in full, those with the fastest quick looks."""
+"""Ways that are planned in full, those with the fastest quick estimates."""
 CLOSE: Final = 1.15
 """Of these, such as take no longer than the fastest by more than this factor."""
 Mapper: TypeAlias = Callable[..., Plan]
@@ -141,7 +141,7 @@ def _rate(program: StepProgram, name: str, activity: Activity | None) -> Any:
 
 
 def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) -> Mapped:
-    """Map the network whole, in an even order and in several numbers of parts, and keep the fastest; `wanted` is a number that was given.
+    """Map the complete network, in an even order too, and several numbers of parts, and keep the fastest; `wanted` is a requested number.
 
     Raises
     ------
@@ -160,16 +160,16 @@ def map_parts(parter: Parter, mapper: Mapper, chips: int, wanted: int | None) ->
 
 
 def worth_planning(looks: Iterable[tuple[float, Way]]) -> list[Way]:
-    """Return the ways whose quick looks are fastest, those that do not fit left out.
+    """Return the ways whose quick estimates are fastest, those that do not fit left out.
 
-    A quick look may have the order wrong: it knows no local search and no windows that hold less than everything.
+    A quick estimate may have the order wrong: it knows no local search and no windows that hold less than everything.
     """
     found = sorted(looks, key=lambda look: look[0])
     return [way for cycles, way in found[:PLANNED] if cycles < math.inf and cycles <= CLOSE * found[0][0]]
 
 
 def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, Parts | None]]:
-    """Cycles of a step at a quick look, infinite where it does not fit: as it is or in another order, then in more and more parts."""
+    """Cycles of a step by a quick estimate, infinite where it does not fit: complete or in an even order, then in more and more parts."""
 
     def look(parts: Parts | None) -> tuple[float, Parts | None]:
         program, activity = (
@@ -180,7 +180,7 @@ def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, 
         except TooBigError:
             return math.inf, parts
 
-    best = min(map(look, (None, *_in_order(parter))), key=lambda found: found[0])
+    best = min(map(look, (None, *_evenly_ordered(parter))), key=lambda found: found[0])
     yield best
     for number, parts in enumerate(_tried(parter, chips)):
         found = look(parts)
@@ -190,8 +190,8 @@ def _looks(parter: Parter, mapper: Mapper, chips: int) -> Iterator[tuple[float, 
         best = min(best, found, key=lambda some: some[0])
 
 
-def _in_order(parter: Parter) -> Iterator[Parts]:
-    """Populations whole, but their neurons in an order in which work is even."""
+def _evenly_ordered(parter: Parter) -> Iterator[Parts]:
+    """Complete populations whose neurons are in an order in which work is even."""
     with suppress(UnreachedPartError):
         yield parter.apply(parter.parting(1))
 

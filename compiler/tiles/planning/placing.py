@@ -15,16 +15,15 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.errors import TooBigError
-from snnc.compiler.tiles.host_io.host_overlap import OverlapRequest, plan_overlap
 from snnc.compiler.tiles.partition import prepare
-from snnc.compiler.tiles.placement.looks import Looks
+from snnc.compiler.tiles.placement.quick_estimates import QuickEstimates
 from snnc.compiler.tiles.planning.activity import Activity
 from snnc.compiler.tiles.planning.options import DEFAULT_BATCH, PlanOptions
 from snnc.compiler.tiles.planning.ordering import Common, map_orders
 from snnc.compiler.tiles.planning.parting import Mapped, Parter, map_parts
 
 IN_REACH: Final = 2.0
-"""One chip is planned in full where a quick look at it takes at most this many times the cycles of the plan on all chips."""
+"""One chip is planned in full where a quick estimate of it takes at most this many times the cycles of the plan on all chips."""
 
 
 def parter_of(graph: Graph, program: StepProgram, chosen: PlanOptions, activity: Activity | None = None) -> Parter:
@@ -46,15 +45,15 @@ def map_graph(
     """Map a lowered graph onto a machine as :func:`map_program` does, populations with sparse connections in as many parts as are fastest.
 
     Those who map one program several times keep a `common`. On a machine of several chips, what is mapped onto one of them alone is
-    tried too: parts and orders are chosen by quick looks at the whole machine, which may miss what is best on one.
+    tried too: parts and orders are chosen by quick estimates of the complete machine, which may miss what is best on one.
     """
     mapped = partial(_map_graph, graph, program, chosen, activity, machine=machine, strategy=strategy, common=common or Common())
     found = mapped(chips=chips)
     if chips is not None or machine.chips == 1 or strategy != "snnc" or chosen.embedded:
         return found
     with suppress(TooBigError):
-        look = map_program(program, chosen, activity, machine=machine, chips=1, quick=True)
-        if look.cycles <= IN_REACH * found.plan.cycles:
+        estimate = map_program(program, chosen, activity, machine=machine, chips=1, quick=True)
+        if estimate.cycles <= IN_REACH * found.plan.cycles:
             return min(found, mapped(chips=1), key=lambda some: some.plan.cycles)
     return found
 
@@ -70,7 +69,7 @@ def _map_graph(
     chips: int | None,
     common: Common,
 ) -> Mapped:
-    given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, looks=Looks(common.clocks))
+    given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, estimates=QuickEstimates(common.clocks))
     # What is to stand in another program keeps the author's order of neurons.
     if strategy != "snnc" or chosen.embedded:
         return Mapped(given(program, activity=activity))
@@ -92,7 +91,7 @@ def map_program(
     strategy: str = "snnc",
     chips: int | None = None,
     quick: bool = False,
-    looks: Looks | None = None,
+    estimates: QuickEstimates | None = None,
 ) -> Plan:
     """Map a lowered program; with an activity, take the faster of windows that hold everything and windows that hold what was seen.
 
@@ -106,37 +105,15 @@ def map_program(
         Whose tiles are taken.
     strategy, chips
         As :func:`~snnc.compiler.tiles.make_plan` takes them.
-    quick, looks
+    quick, estimates
         As :func:`~snnc.compiler.tiles.make_plan` takes them.
     """
-
-    def planned(some: Target) -> Plan:
-        return _map_onto(some, program, chosen, activity, strategy=strategy, chips=chips, quick=quick, looks=looks)
-
-    # PopTorch streams what its operations read; baselines and quick looks compare placements.
-    if quick or strategy != "snnc" or chosen.embedded:
-        return planned(machine)
-    return plan_overlap(planned, program, machine, OverlapRequest(chosen.overlap_host_io, chosen.num_io_tiles))
-
-
-def _map_onto(
-    target: Target,
-    program: StepProgram,
-    chosen: PlanOptions,
-    activity: Activity | None,
-    *,
-    strategy: str,
-    chips: int | None,
-    quick: bool,
-    looks: Looks | None,
-) -> Plan:
-    """Map onto all tiles of `target`."""
     steps, size = program.steps, chosen.batch or DEFAULT_BATCH
     assert steps is not None, "what plans has checked it"
-    given = partial(make_plan, program, target, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
+    given = partial(make_plan, program, machine, steps=steps, batch=size, mode=chosen.mode, strategy=strategy, chips=chips)
     # A custom operation has its tiles alone.
     streaming = "off" if chosen.embedded and chosen.streaming == "auto" else chosen.streaming
-    make = partial(given, recompute=chosen.recompute, streaming=streaming, looks=looks)
+    make = partial(given, recompute=chosen.recompute, streaming=streaming, estimates=estimates)
     if quick:
         make = partial(make, quick=True)
     if activity is None:

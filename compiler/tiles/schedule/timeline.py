@@ -33,11 +33,6 @@ class Sums:
         self._before = np.zeros((whole.shape[1] + 1, whole.shape[0]))
         np.cumsum(whole.T, axis=0, out=self._before[1:])
 
-    def before(self, first: int, count: int) -> Floats:
-        """[count + 1, iterations]: sums over 0, 1, … samples from `first` on."""
-        found: Floats = self._before[first : first + count + 1] - self._before[first]
-        return found
-
     def over(self, first: Ints, count: Ints) -> Floats:
         """[ranges, iterations]: sums over the samples ``[first, first + count)``."""
         found: Floats = self._before[first + count] - self._before[first]

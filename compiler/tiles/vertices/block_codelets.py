@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from snnc.compiler.tiles.gradients.balanced_rows import dealt_links
 from snnc.compiler.tiles.gradients.gradient_counts import returned_buses
 from snnc.compiler.tiles.network import Layer, Link
 from snnc.compiler.tiles.problem import MappingProblem
@@ -33,8 +32,7 @@ def block_codelets(problem: MappingProblem, layer: Layer) -> Iterator[tuple[str,
         yield vertex.name, vertex.cost, len(vertex.fields), 1 + reruns
     if not (problem.training and layer.gradient):
         return
-    dealt = layer.id in problem.dealt
-    cost, back = problem.costs[f"backward.{layer.id}"], [link for link in layer.incoming if problem.returns(link) and not dealt]
+    cost, back = problem.costs[f"backward.{layer.id}"], [link for link in layer.incoming if problem.returns(link)]
     yield "backward", cost.calling(partial_products(cost)) if back else cost, _backward_fields(problem, layer, back), 1
     if problem.deltas_into(layer):
         yield "source_gradient", problem.costs[f"source_gradient.{layer.id}"], _source_fields(problem, layer), 1
@@ -46,14 +44,6 @@ def block_codelets(problem: MappingProblem, layer: Layer) -> Iterator[tuple[str,
         fields = 6 + _first(layer) + _read(again) + _gradients(again) + _weights(both) + 2 * len(both)
         fields += len({link.port for link in again}) + 9 * len(came)
         yield "weight_round", cost.calling(partial_products(cost)) if both else cost, fields, 1
-
-
-def dealt_codelet(problem: MappingProblem, layer: Layer) -> tuple[CodeletCost, int]:
-    """Cost and fields of the vertex that deals the weight gradients of a tile."""
-    links, cost = dealt_links(problem, layer), problem.costs[f"dealt.{layer.id}"]
-    back = [link for link in links if problem.returns(link)]
-    fields = 9 + _read(links) + 2 * sum(link.weight_gradient for link in links) + 3 * len(back) + len({link.port for link in links})
-    return cost.calling(partial_products(cost)) if back else cost, fields
 
 
 # ---- fields of blocks --------------------------------------------------------------------------------------------------------
@@ -102,7 +92,7 @@ def _forward_fields(problem: MappingProblem, layer: Layer) -> int:
 
 def _backward_fields(problem: MappingProblem, layer: Layer, back: list[Link]) -> int:
     kernel = layer.kernel
-    learned = [link for link in layer.incoming if link.read_backward and not problem.deals(link)]
+    learned = [link for link in layer.incoming if link.read_backward]
     both = [link for link in layer.incoming if link in learned or link in back]
     ports = {link.port for link in layer.incoming if link.weight_gradient or link.input_gradient}
     sent = {link.port for link in layer.incoming if link.input_gradient and not problem.returns(link)}

@@ -20,7 +20,7 @@ from snnc.compiler.tiles.network import BusSource, Layer, learned_rows, learned_
 from snnc.compiler.tiles.placement.grouping import Ints, column_groups, sample_groups
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.window_test import ROOT
-from snnc.compiler.tiles.vertices.block_codelets import block_codelets, dealt_codelet, tables_of
+from snnc.compiler.tiles.vertices.block_codelets import block_codelets, tables_of
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, answer, count_down, known, most, most_of_workers
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials, remember
@@ -81,9 +81,6 @@ def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
     for name, cost, fields, number in problem.kept.get(("codelets", layer.id), lambda: tuple(block_codelets(problem, layer))):
         key = name if name == "zero" else (name, cost, fields, structure if name in ("forward", "backward", "source_gradient") else None)
         yield Use(key, cost, where.tiles, number * blocks, fields)
-    if layer.id in problem.dealt:
-        cost, fields = dealt_codelet(problem, layer)
-        yield Use(("dealt", cost, fields, structure), cost, where.tiles, 1, fields)
 
 
 def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...]:

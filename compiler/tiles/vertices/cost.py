@@ -39,8 +39,6 @@ codelet             samples    events     sweeps; rows / products     neurons   
 ``gather.<p>``      as forward, for the further window alone
 ``backward.<p>``    of block   dense      as forward                  count x samples           as forward
 ``weight_round.<p>``as backward, for the further window alone
-``dealt.<p>``       of tile,   of a       as backward, of samples     0                         samples with events of its share (run)
-                    each list  worker     with events of its share
 ``source_gradient.<p>`` of block  0       count x N for each link,    0                         one-to-one values (element)
                                           N as S, of samples and
                                           :data:`SAMPLE_SWEEP`
@@ -90,7 +88,7 @@ of ``relay_*`` are those of one worker of the six that share the vertex.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Final
@@ -241,17 +239,17 @@ def worker_cycles(cost: CodeletCost, *, columns: Any = 1, events: Any = 0, entri
     return found
 
 
-def codelet_costs(program: StepProgram, training: bool | None = None, dealt: Collection[str] = ()) -> dict[str, CodeletCost]:
+def codelet_costs(program: StepProgram, training: bool | None = None) -> dict[str, CodeletCost]:
     """Return the coefficients of every codelet of `program`.
 
     Keys are codelet names; those that depend on the population carry its id (``"forward.p0"``). Populations of one structure
     (kernel, number and kind of links, learned parameters) have equal coefficients, so one codelet serves them.
     """
-    return network_costs(describe(program, training), dealt)
+    return network_costs(describe(program, training))
 
 
-def network_costs(network: MappedNetwork, dealt: Collection[str] = ()) -> dict[str, CodeletCost]:
-    """As :func:`codelet_costs`, for an existing description of a network; `dealt` as in :class:`snnc.compiler.ir.plan.Plan`."""
+def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
+    """As :func:`codelet_costs`, for an existing description of a network."""
     costs = dict(_shared(network))
     for layer in network.layers:
         read = {link.events for link in layer.incoming if link.dense}
@@ -259,11 +257,7 @@ def network_costs(network: MappedNetwork, dealt: Collection[str] = ()) -> dict[s
         costs[f"forward.{layer.id}"] = _forward(layer, network.training).calling(*_over_columns(read, held=2, pair=2, product=3))
         costs[f"gather.{layer.id}"] = _events_only(layer, held=2, event_vector=2).calling(*_over_columns(read & {True}, 2, 2, 3))
         if network.training:
-            apart = [link for link in layer.incoming if layer.id in dealt and link.deals]
-            alone = learned - {True} if apart else learned
-            costs[f"backward.{layer.id}"] = _backward(layer, apart).calling(*_over_columns(alone, held=1, pair=3, product=4))
-            if apart:
-                costs[f"dealt.{layer.id}"] = _dealt(apart).calling(*_over_columns(learned & {True}, 1, 3, 4))
+            costs[f"backward.{layer.id}"] = _backward(layer).calling(*_over_columns(learned, held=1, pair=3, product=4))
             back = _source_gradient(layer)
             dense = any(link.dense and link.input_gradient for link in layer.outgoing)
             costs[f"source_gradient.{layer.id}"] = back.calling(*_over_samples(back)) if dense else back
@@ -361,13 +355,13 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
     )
 
 
-def _backward(layer: Layer, apart: Sequence[Link]) -> CodeletCost:
+def _backward(layer: Layer) -> CodeletCost:
     kernel = layer.kernel
     loads = 2 * len(kernel.history) + len(kernel.saved) + len(kernel.states) + layer.neuron_parameters
     loads += sum(1 + (s.buffer in layer.adjoint_outputs) for s in layer.sent) or len(layer.adjoint_outputs)
     stores = len(kernel.states) + len(kernel.inputs)
     sums = 3 * (layer.learnable_neuron_parameters + layer.learnable_scalars)
-    learned = [link for link in layer.incoming if link.weight_gradient and link not in apart]
+    learned = [link for link in layer.incoming if link.weight_gradient]
     return CodeletCost(
         start=28 + _links(learned),
         idle=8,
@@ -420,23 +414,6 @@ def _events_only(layer: Layer, held: int, event_vector: int) -> CodeletCost:
         event_joined=_JOINED,
         id=5,
         **_RUNS,
-    )
-
-
-def _dealt(links: Sequence[Link]) -> CodeletCost:
-    """A worker's additions for its share of the spikes of all samples of a tile; each of `links` has one list or two."""
-    return CodeletCost(
-        start=40 + _links(links),  # its column group and share, its columns, where its deltas and rows begin; two bounds of its share
-        idle=12,
-        sample=7,  # of each list: load the length, add; again, compare, branch
-        run=8,  # a sample with spikes of its share: whether it is the first or the last one, where it begins, how many
-        sweep=_SWEEP,
-        held=1,
-        event=_EVENT,
-        event_vector=3,
-        event_joined=_JOINED,
-        entry=8,
-        entry_vector=3,
     )
 
 

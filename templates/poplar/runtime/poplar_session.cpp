@@ -1,8 +1,6 @@
 // What poplar_session.hpp declares.
 #include "poplar_session.hpp"
 
-#include "staging.hpp"
-
 #include <poplar/DeviceManager.hpp>
 #include <poplar/IPUModel.hpp>
 
@@ -62,13 +60,10 @@ std::shared_ptr<int> Turns::begin() {
   return counts.back();
 }
 
-void Turns::again(int turns) {
-  number = turns;
+void Turns::again() {
   for (const auto &count : counts)
     *count = 0;
 }
-
-int Turns::in(bool training) const { return training && reruns ? 2 * segments - 1 : segments; }
 
 int Turns::of(int turn) const { return turn < segments ? turn : 2 * segments - 2 - turn; }
 
@@ -81,24 +76,17 @@ std::size_t Ring::first(int of) const {
 template <class Number> struct Kept {
   std::size_t steps, slots;
   std::vector<Number> values;
-  /// Of the step behind; empty where nobody gives that.
-  std::vector<Number> next;
-  std::shared_ptr<bool> given = std::make_shared<bool>(false);
 
-  Kept(const Parts &parts, std::size_t of_steps, const Ring &ring, bool ahead)
-      : steps(of_steps), slots(ring.turns ? ring.slots : of_steps), values(parts.all.numElements() / slots * steps),
-        next(ahead ? values.size() : 0) {}
-  void swap() { values.swap(next); }
-  /// What the step behind the one that runs reads.
-  const std::vector<Number> &behind() const { return *given ? next : values; }
+  Kept(const Parts &parts, std::size_t of_steps, const Ring &ring)
+      : steps(of_steps), slots(ring.turns ? ring.slots : of_steps), values(parts.all.numElements() / slots * steps) {}
   /// The first step of a relay.
   Number *of(const Parts &parts, const Relay &r) { return values.data() + parts.begin[r.index] / slots * steps; }
   /// Puts the steps from `first` on into the slots of all relays.
-  void fill(const std::vector<Number> &from, const std::vector<std::size_t> &begin, std::size_t first, Number *to) const {
+  void fill(const std::vector<std::size_t> &begin, std::size_t first, Number *to) const {
     for (std::size_t i = 0; i + 1 < begin.size(); ++i) {
       const std::size_t each = (begin[i + 1] - begin[i]) / slots;
       for (std::size_t t = first; t < std::min(first + slots, steps); ++t)
-        std::copy_n(from.data() + begin[i] / slots * steps + t * each, each, to + begin[i] + t % slots * each);
+        std::copy_n(values.data() + begin[i] / slots * steps + t * each, each, to + begin[i] + t % slots * each);
     }
   }
 };
@@ -113,7 +101,7 @@ void PoplarSession::get(std::size_t index, void *data) { accesses.at(index).get(
 
 void PoplarSession::run() {
   refresh();
-  step(FORWARD);
+  timed(FORWARD);
   ++forward_runs;
 }
 
@@ -121,7 +109,7 @@ float PoplarSession::train_step() {
   if (!training)
     throw std::runtime_error("this project was compiled for inference; it cannot be trained");
   refresh();
-  step(TRAIN);
+  timed(TRAIN);
   ++train_runs;
   float loss = 0;
   engine->readTensor("loss", &loss, &loss + 1);
@@ -158,17 +146,6 @@ PoplarSession::PoplarSession(const std::string &project, const Machine &machine,
     : folder(project), training(trains), device(open_device(machine)), graph(device.getTarget()), layout(graph, samples) {
   graph.addCodelets(folder + "/codelets.cpp");
 }
-
-void PoplarSession::set_aside(unsigned tiles_per_ipu, bool forward) {
-  staging = std::make_unique<Staging>(graph, tiles_per_ipu);
-  forward_fetches = forward;
-}
-
-const poplar::program::Sequence &PoplarSession::fetch_next() const { return staging->fetch; }
-
-const poplar::program::Sequence &PoplarSession::fetch_segment() const { return staging->fetch_segment; }
-
-void PoplarSession::hand_over(poplar::program::Sequence &load, const char *name) const { staging->end(load, name); }
 
 void PoplarSession::tensor(const std::string &name, snnc_role role, std::vector<std::size_t> shape, const poplar::Tensor &on_device,
                            Order order, bool writable, snnc_type type) {
@@ -230,23 +207,12 @@ void PoplarSession::counter(const std::string &name, const poplar::Tensor &count
 
 template <class Number> void PoplarSession::stream(const std::string &handle, const Parts &to, const std::shared_ptr<Kept<Number>> &kept,
                                                    const Ring &ring, poplar::program::Sequence &load) {
-  stream(handle, to.all, load, ring.turns != nullptr);
-  const auto whole = [this, kept](void *data) {
-    const std::vector<Number> &from = running ? kept->behind() : kept->values;
-    std::memcpy(data, from.data(), from.size() * sizeof(Number));
-  };
-  if (!ring.turns && staging)
-    return void(filled.emplace_back(handle, whole));
+  stream(handle, to.all, load);
   if (!ring.turns)
     return streams.push_back({handle, kept->values.data(), kept->values.data() + kept->values.size()});
   turns = ring.turns;
-  const bool early = staging != nullptr;
   filled.emplace_back(handle, [=, begin = to.begin, turn = ring.turns->begin()](void *data) {
-    // Tiles set aside are one turn ahead, at last over the end of the step.
-    const int number = (*turn)++ + (early ? 1 : 0);
-    const bool over = early && number >= ring.turns->number;
-    kept->fill(over && running ? kept->behind() : kept->values, begin, ring.first(over ? 0 : ring.turns->of(number)),
-               static_cast<Number *>(data));
+    kept->fill(begin, ring.first(ring.turns->of((*turn)++)), static_cast<Number *>(data));
   });
 }
 
@@ -254,8 +220,8 @@ template <class Id> void PoplarSession::event_input(const std::string &name, std
                                                     const std::vector<Relay> &relays, const Parts &ids, const Parts &numbers,
                                                     std::size_t stored_ids, const Ring &ring, poplar::program::Sequence &load) {
   const std::size_t width = shape.back(), batch = shape[shape.size() - 2], steps = shape.size() == 3 ? shape[0] : 1;
-  auto kept_ids = std::make_shared<Kept<Id>>(ids, steps, ring, staging != nullptr);
-  auto kept_numbers = std::make_shared<Kept<std::uint32_t>>(numbers, steps, ring, staging != nullptr);
+  auto kept_ids = std::make_shared<Kept<Id>>(ids, steps, ring);
+  auto kept_numbers = std::make_shared<Kept<std::uint32_t>>(numbers, steps, ring);
   stream(name + "_ids", ids, kept_ids, ring, load);
   stream(name + "_numbers", numbers, kept_numbers, ring, load);
   const auto set = [=](const void *data) {
@@ -277,8 +243,7 @@ template <class Id> void PoplarSession::event_input(const std::string &name, std
           kept_numbers->of(numbers, r)[t * r.samples + s] = found;
         }
   };
-  kept_numbers->given = kept_ids->given;
-  add_input(name, std::move(shape), set, {[=] { kept_ids->swap(), kept_numbers->swap(); }, kept_ids->given});
+  add_input(name, std::move(shape), set);
 }
 template void PoplarSession::event_input<unsigned short>(const std::string &, std::vector<std::size_t>, const std::vector<Relay> &,
                                                          const Parts &, const Parts &, std::size_t, const Ring &,
@@ -289,7 +254,7 @@ template void PoplarSession::event_input<unsigned>(const std::string &, std::vec
 void PoplarSession::bit_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays, const Parts &bits,
                               const Ring &ring, poplar::program::Sequence &load) {
   const std::size_t width = shape.back(), batch = shape[shape.size() - 2], steps = shape.size() == 3 ? shape[0] : 1;
-  auto kept = std::make_shared<Kept<std::uint32_t>>(bits, steps, ring, staging != nullptr);
+  auto kept = std::make_shared<Kept<std::uint32_t>>(bits, steps, ring);
   stream(name + "_bits", bits, kept, ring, load);
   const auto set = [=](const void *data) {
     const float *dense = static_cast<const float *>(data);
@@ -299,7 +264,7 @@ void PoplarSession::bit_input(const std::string &name, std::vector<std::size_t> 
           put_bits("input " + name, dense + (t * batch + r.sample + s) * width, width,
                    kept->of(bits, r) + (t * r.samples + s) * words_of_bits(width));
   };
-  add_input(name, std::move(shape), set, {[=] { kept->swap(); }, kept->given});
+  add_input(name, std::move(shape), set);
 }
 
 void PoplarSession::initial_bits(const std::string &name, std::size_t samples, std::size_t width, const std::vector<Relay> &relays,
@@ -326,7 +291,7 @@ void PoplarSession::initial_bits(const std::string &name, std::size_t samples, s
 void PoplarSession::value_input(const std::string &name, std::vector<std::size_t> shape, const std::vector<Relay> &relays,
                                 const Parts &values, const Ring &ring, poplar::program::Sequence &load) {
   const std::size_t width = shape.back(), batch = shape[shape.size() - 2], steps = shape.size() == 3 ? shape[0] : 1;
-  auto kept = std::make_shared<Kept<float>>(values, steps, ring, staging != nullptr);
+  auto kept = std::make_shared<Kept<float>>(values, steps, ring);
   stream(name, values, kept, ring, load);
   const auto set = [=](const void *data) {
     const float *dense = static_cast<const float *>(data);
@@ -334,20 +299,13 @@ void PoplarSession::value_input(const std::string &name, std::vector<std::size_t
       for (std::size_t t = 0; t < steps; ++t)
         std::memcpy(kept->of(values, r) + t * r.samples * width, dense + (t * batch + r.sample) * width, r.samples * width * sizeof(float));
   };
-  add_input(name, std::move(shape), set, {[=] { kept->swap(); }, kept->given});
+  add_input(name, std::move(shape), set);
 }
 
 void PoplarSession::label_input(const poplar::Tensor &labels, int classes, poplar::program::Sequence &load) {
   auto buffer = std::make_shared<std::vector<std::int32_t>>(labels.numElements());
   stream("labels", labels, load);
-  auto next = std::make_shared<std::vector<std::int32_t>>(buffer->size());
-  auto behind = std::make_shared<bool>(false);
-  if (staging)
-    filled.emplace_back("labels", [this, buffer, next, behind](void *data) {
-      std::memcpy(data, (running && *behind ? next : buffer)->data(), buffer->size() * sizeof(std::int32_t));
-    });
-  else
-    streams.push_back({"labels", buffer->data(), buffer->data() + buffer->size()});
+  streams.push_back({"labels", buffer->data(), buffer->data() + buffer->size()});
   const auto set = [buffer, classes](const void *data) {
     const std::int32_t *given = static_cast<const std::int32_t *>(data);
     for (std::size_t i = 0; i < buffer->size(); ++i)
@@ -355,8 +313,8 @@ void PoplarSession::label_input(const poplar::Tensor &labels, int classes, popla
         throw std::invalid_argument("label " + std::to_string(given[i]) + " is not one of the " + std::to_string(classes) + " classes");
     std::copy_n(given, buffer->size(), buffer->begin());
   };
-  add_input({"labels", SNNC_INT32, SNNC_LABEL, {labels.numElements()}}, set, {[=] { buffer->swap(*next); }, behind},
-            [buffer](void *data) { std::memcpy(data, buffer->data(), buffer->size() * 4); });
+  add({"labels", SNNC_INT32, SNNC_LABEL, {labels.numElements()}}, set,
+      [buffer](void *data) { std::memcpy(data, buffer->data(), buffer->size() * 4); });
 }
 
 template <class Id> void PoplarSession::initial_events(const std::string &name, std::size_t batch, std::size_t width,
@@ -433,40 +391,14 @@ void PoplarSession::add(TensorInfo info, std::function<void(const void *)> set, 
   accesses.push_back({std::move(set), std::move(get)});
 }
 
-void PoplarSession::add_input(TensorInfo info, std::function<void(const void *)> set, Following behind, std::function<void(void *)> get) {
-  if (!staging)
-    return add(std::move(info), std::move(set), std::move(get));
-  following.push_back(behind);
-  const auto now = [=](const void *data) {
-    staged = false;
-    set(data);
-  };
-  const auto next = [set, behind](const void *data) {
-    behind.swap();
-    try {
-      set(data);
-    } catch (...) {
-      behind.swap();
-      throw;
-    }
-    behind.swap();
-    *behind.given = true;
-  };
-  add(info, now, get);
-  info.name += "_next";
-  info.role = SNNC_NEXT;
-  add(info, next, [name = info.name](void *) { throw std::invalid_argument("input " + name + " cannot be read back"); });
+void PoplarSession::add_input(const std::string &name, std::vector<std::size_t> shape, std::function<void(const void *)> set) {
+  add({name, SNNC_FLOAT32, SNNC_INPUT, std::move(shape)}, std::move(set),
+      [name](void *) { throw std::invalid_argument("input " + name + " cannot be read back"); });
 }
 
-void PoplarSession::add_input(const std::string &name, std::vector<std::size_t> shape, std::function<void(const void *)> set,
-                              Following behind) {
-  add_input({name, SNNC_FLOAT32, SNNC_INPUT, std::move(shape)}, std::move(set), std::move(behind),
-            [name](void *) { throw std::invalid_argument("input " + name + " cannot be read back"); });
-}
-
-void PoplarSession::stream(const std::string &handle, const poplar::Tensor &to, poplar::program::Sequence &load, bool in_turns) {
+void PoplarSession::stream(const std::string &handle, const poplar::Tensor &to, poplar::program::Sequence &load) {
   const poplar::DataStream made = graph.addHostToDeviceFIFO(handle, to.elementType(), to.numElements());
-  staging ? staging->add(made, handle, to, load, in_turns) : load.add(poplar::program::Copy(made, to));
+  load.add(poplar::program::Copy(made, to));
 }
 
 std::size_t PoplarSession::words_of_bits(std::size_t width) { return (width + 31) / 32; }
@@ -482,39 +414,15 @@ void PoplarSession::put_bits(const std::string &name, const float *row, std::siz
 
 void PoplarSession::refresh() {
   if (stale)
-    engine->run(number_of(REFRESH));
+    engine->run(REFRESH);
   stale = false;
-}
-
-unsigned PoplarSession::number_of(unsigned program) const { return program + (staging ? 1 : 0); }
-
-void PoplarSession::step(unsigned program) {
-  if (!staging)
-    return timed(program);
-  running = false;
-  if (!staged) {
-    if (turns)
-      turns->again(0);
-    engine->run(0);
-  }
-  staged = false;
-  running = true;
-  timed(program);
-  bool changed = false;
-  for (Following &input : following)
-    if (*input.given) {
-      input.swap();
-      *input.given = false;
-      changed = true;
-    }
-  staged = !changed || program == TRAIN || forward_fetches;
 }
 
 void PoplarSession::timed(unsigned program) {
   if (turns)
-    turns->again(turns->in(program == TRAIN));
+    turns->again();
   const auto start = std::chrono::steady_clock::now();
-  engine->run(number_of(program));
+  engine->run(program);
   seconds += elapsed(start);
 }
 

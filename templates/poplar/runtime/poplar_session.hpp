@@ -41,15 +41,11 @@ struct Machine {
 /// Which segment a stream sends: the first to the last, then back to the first where they run again. Each run of a program begins anew.
 struct Turns {
   int segment, segments, interval;
-  bool reruns;
   std::vector<std::shared_ptr<int>> counts;
-  /// Turns of the run in progress: tiles set aside get those from the second on, then the first of the step behind.
-  int number = 0;
 
   std::shared_ptr<int> begin();
-  void again(int turns);
+  void again();
   int of(int turn) const;
-  int in(bool training) const;
 };
 
 /// The slots in which relays keep the steps of an input that a segment shows; `turns` is nothing where they keep all steps.
@@ -64,9 +60,7 @@ struct Ring {
 };
 
 template <class Number> struct Kept;
-class Staging;
 
-/// Where tiles are set aside, what fills them stands before these.
 enum Programs : unsigned { REFRESH, FORWARD, TRAIN };
 
 class PoplarSession : public Session {
@@ -84,16 +78,6 @@ public:
 
 protected:
   PoplarSession(const std::string &project, const Machine &machine, unsigned samples, bool trains);
-
-  /// Lets the host's streams run beside computing: they fill the last tiles of each IPU with the inputs of the next step. `forward`: a forward
-  /// pass alone sends for them too.
-  void set_aside(unsigned tiles_per_ipu, bool forward);
-  /// What fills these tiles.
-  const poplar::program::Sequence &fetch_next() const;
-  /// What fills them with the inputs of the next segment.
-  const poplar::program::Sequence &fetch_segment() const;
-  /// Adds what brings on what they hold.
-  void hand_over(poplar::program::Sequence &load, const char *name) const;
 
   /// A tensor that the host reads and, when `writable`, writes.
   void tensor(const std::string &name, snnc_role role, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order,
@@ -151,20 +135,7 @@ private:
     void *end;
   };
 
-  /// An input of the step behind the next one: `swap` exchanges it with that of the next one, where it was given.
-  struct Following {
-    std::function<void()> swap;
-    std::shared_ptr<bool> given;
-  };
-
   std::unique_ptr<poplar::Engine> engine;
-  std::unique_ptr<Staging> staging;
-  bool forward_fetches = false;
-  std::vector<Following> following;
-  /// Whether the tiles set aside hold the inputs of the next step.
-  bool staged = false;
-  /// Whether what they take meanwhile is for the step behind the one that runs.
-  bool running = false;
   std::vector<TensorInfo> infos;
   std::vector<Access> accesses;
   std::vector<Connected> streams;
@@ -178,11 +149,10 @@ private:
 
   void add(TensorInfo info, std::function<void(const void *)> set, std::function<void(void *)> get);
 
-  void add_input(TensorInfo info, std::function<void(const void *)> set, Following behind, std::function<void(void *)> get);
-  /// The same for an input that cannot be read back.
-  void add_input(const std::string &name, std::vector<std::size_t> shape, std::function<void(const void *)> set, Following behind);
+  /// An input that cannot be read back.
+  void add_input(const std::string &name, std::vector<std::size_t> shape, std::function<void(const void *)> set);
 
-  void stream(const std::string &handle, const poplar::Tensor &to, poplar::program::Sequence &load, bool in_turns = false);
+  void stream(const std::string &handle, const poplar::Tensor &to, poplar::program::Sequence &load);
 
   /// All steps at once, or those of a segment each time.
   template <class Number> void stream(const std::string &handle, const Parts &to, const std::shared_ptr<Kept<Number>> &kept,
@@ -193,12 +163,6 @@ private:
   static void put_bits(const std::string &name, const float *row, std::size_t width, std::uint32_t *words);
 
   void refresh();
-
-  /// The place of a program among all.
-  unsigned number_of(unsigned program) const;
-
-  /// One step; what was given for the one behind is sent while it runs, and becomes the inputs.
-  void step(unsigned program);
 
   void timed(unsigned program);
 

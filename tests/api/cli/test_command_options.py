@@ -99,8 +99,6 @@ PASSED: dict[str, dict[str, To]] = {
         "parts": To("3", OPTIONS, "parts", 3),
         "recompute": To("3", OPTIONS, "recompute", "3", LOSS),
         "streaming": To("inputs", OPTIONS, "streaming", "inputs", LOSS),
-        "overlap_host_io": To("on", OPTIONS, "overlap_host_io", "on"),
-        "num_io_tiles": To("3", OPTIONS, "num_io_tiles", 3),
         "memory": To("5M", OPTIONS, "memory", "5M", ("--target", "cpu")),
         "threads": To("3", OPTIONS, "threads", 3, ("--target", "cpu")),
         "truncate": To("3", OPTIONS, "truncate", 3, ("--target", "cpu", *LOSS)),

@@ -93,8 +93,6 @@ CELLS = {
     "parts": [Cell(2, lambda m: {name: len(ids) for name, ids in m.plan.parts.items()}, {"hidden": 2}, model=sparse)],
     "recompute": [Cell(2, plan_of("segment"), 2)],
     "streaming": [Cell("inputs", plan_of("streamed"), "inputs", {"recompute": 2})],
-    "overlap_host_io": [Cell("on", lambda m: m.plan.overlap is not None, True)],
-    "num_io_tiles": [Cell(2, lambda m: m.plan.overlap.tiles, 2, {"overlap_host_io": "on"})],
     "memory": [Cell(10**9, lambda m: m.opened.memory, 10**9)],
     "threads": [Cell(3, lambda m: m.opened.threads, 3)],
     "precision": [Cell("bfloat16", emitted), Cell("float16", emitted)],
@@ -105,7 +103,7 @@ CELLS = {
 """What each option of :func:`snnc.compile` does; a new option has to have its cell here and its rule in ``snnc.options.table``."""
 
 
-OF_CHIPS = {"batch", "num_io_tiles", "parts", "recompute"}
+OF_CHIPS = {"batch", "calibrate", "capacity", "mode", "parts", "recompute", "streaming"}
 """Options that change a plan in another way where there are several chips; the others have the same rule and effect on one chip."""
 
 

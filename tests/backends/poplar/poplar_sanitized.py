@@ -24,9 +24,7 @@ for folder in map(Path, sys.argv[2:]):
         return inputs, random.integers(0, 2, engine.batch)
 
     batches = [draw() for _ in range(3)]
-    for index, (inputs, target) in enumerate(batches):
-        if engine.accepts_next and index + 1 < len(batches):
-            engine.offer(*batches[index + 1])
+    for inputs, target in batches:
         engine.train_batch(inputs, target, 1e-2)
     engine.forward(batches[0][0], {})
     engine.get_parameters()

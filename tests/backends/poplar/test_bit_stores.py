@@ -12,13 +12,13 @@ from snnc.backends.poplar.emit import emit_poplar
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
-from snnc.compiler.tiles import make_plan, mapper
+from snnc.compiler.tiles import make_plan, request_search
 
 
 @pytest.fixture(autouse=True)
 def _bits(monkeypatch):
     monkeypatch.setenv("SNNC_CHECK_WORKERS", "1")
-    monkeypatch.setattr(mapper, "with_bits", lambda problem: [replace(problem, bits=frozenset(spike_sources(problem)))])
+    monkeypatch.setattr(request_search, "with_bits", lambda problem: [replace(problem, bits=frozenset(spike_sources(problem)))])
 
 
 def spike_sources(problem):

@@ -15,7 +15,6 @@ from snnc.backends.poplar.emit import emit_poplar
 from snnc.backends.poplar.engine import open_engine
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.engine_of_parts import EngineOfParts
-from snnc.backends.session import BackendSession
 from snnc.compiler.ir.graph import Graph, Input, Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
@@ -95,35 +94,3 @@ def test_parts_on_the_emulator_train_as_the_reference_does(tmp_path, make, chips
     assert plan.chips_used == chips
     assert_trains_alike(case, engine)
     engine.close()
-
-
-class TakesAhead(ReferenceEngine):
-    """Tells for each batch whether it was offered before."""
-
-    accepts_next = True
-
-    def __init__(self, program):
-        super().__init__(program)
-        self.offered = self.there = None
-        self.known = []
-
-    def offer(self, inputs, target=None):
-        self.offered = (inputs, target)
-
-    def train_batch(self, inputs, target, learning_rate):
-        there, self.there, self.offered = self.there, self.offered, None
-        self.known.append(there is not None and there[0] is inputs and there[1] is target)
-        return super().train_batch(inputs, target, learning_rate)
-
-
-def test_batches_offered_ahead_reach_the_parts_as_the_objects_that_are_trained_with():
-    case, found = parted(feed_forward(np.random.default_rng(1)), {"first": 40, "second": 30}, 3, 0, SGD(1e-2))
-    random = np.random.default_rng(2)
-    x, y = (random.random((3 * BATCH, STEPS, 24)) < 0.4).astype(np.float32), random.integers(0, 2, 3 * BATCH)
-    ahead = TakesAhead(found.split)
-    losses = [
-        BackendSession(EngineOfParts(engine, found), case.program).fit(x, y, epochs=2, batch=BATCH).batch_losses
-        for engine in (ahead, ReferenceEngine(found.split))
-    ]
-    assert losses[0] == losses[1]
-    assert ahead.known == [False] + 5 * [True]

@@ -1,28 +1,22 @@
-"""Emitted programs with segments, host streams beside computing, and replicas, under the compiler's sanitizers."""
+"""Emitted programs with segments, and replicas, under the compiler's sanitizers."""
 
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
-from poplar_projects import BATCH, STEPS, overlapped, project
+from poplar_projects import BATCH, STEPS, project
 from sanitizers import SANITIZERS, preloading
 
 from snnc.backends.poplar.emit import emit_poplar
-from snnc.compiler.machines.target import Host
 from snnc.compiler.tiles import make_plan
-from snnc.compiler.tiles.host_io.host_overlap import OverlapRequest, plan_overlap
 from snnc.compiler.tiles.replan import as_planned
 
 
-def segments(folder, way, length, rate):
-    """The recurrent case in segments that come from the host while the one before runs."""
+def segments(folder, way, length):
+    """The recurrent case in segments that come from the host."""
     case = project("recurrent")
-
-    def planned(machine):
-        return make_plan(case.program, machine, steps=STEPS, batch=BATCH, placer=as_planned(case.plan), recompute=length, streaming=way)
-
-    plan = plan_overlap(planned, case.program, replace(case.plan.target, tiles_per_chip=6, host=Host(rate)), OverlapRequest("on", 2))
+    placer = as_planned(case.plan)
+    plan = make_plan(case.program, case.plan.target, steps=STEPS, batch=BATCH, placer=placer, recompute=length, streaming=way)
     return emit_poplar(case.program, plan, folder / way)
 
 
@@ -31,8 +25,8 @@ def segments(folder, way, length, rate):
 def test_emitted_programs_have_no_race_and_touch_no_memory_that_is_not_theirs(tmp_path, root, library):
     """Built and run in a process of its own, because the sanitizer's library has to be loaded first."""
     surroundings = preloading(library)
-    folders = [segments(tmp_path, "inputs", 5, 8e9), segments(tmp_path, "history", 3, 2e7), segments(tmp_path, "boundaries", 7, 2e7)]
-    folders += [overlapped("replicas", 1, 1e8).folder, overlapped("exact several inputs", 3, 1e8).folder, project("learnable").folder]
+    folders = [segments(tmp_path, "inputs", 5), segments(tmp_path, "history", 3), segments(tmp_path, "boundaries", 7)]
+    folders += [project(name).folder for name in ("replicas", "exact several inputs", "learnable")]
     flags = f"{SANITIZERS[library]} -fno-sanitize-recover=all -g"
     options = {
         "SNNC_LIBRARY_FLAGS": f"-O1 {flags}", "SNNC_CODELET_EXTRA_FLAGS": flags, "SNNC_THREADS": "3", "SNNC_PARALLEL_MICROSECONDS": "0",

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from nets import dense, join, linear
-from poplar_projects import BATCH, HOSTILE, STEPS, machine, overlapped, project
+from poplar_projects import BATCH, HOSTILE, STEPS, machine, project
 
 from snnc.backends.codegen.names import c_string, comment_text
 from snnc.backends.emulator.build import compiler, include_dir, prefix
@@ -173,8 +173,8 @@ def test_a_plan_of_another_program_is_refused(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
-def test_cmake_builds_an_executable_that_trains_and_sends_batches_ahead(tmp_path):
-    case = overlapped("recurrent", 1)
+def test_cmake_builds_an_executable_that_trains(tmp_path):
+    case = project("recurrent")
     folder = tmp_path / "project"
     shutil.copytree(case.folder, folder)
     environment = {k: v for k, v in os.environ.items() if k != "POPLAR_SDK_ENABLED"}

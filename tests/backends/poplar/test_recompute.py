@@ -18,7 +18,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.library import LI
-from snnc.compiler.tiles import make_plan, mapper
+from snnc.compiler.tiles import make_plan, request_search
 from snnc.compiler.tiles.errors import MappingOptionError, TooBigError
 from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
@@ -116,7 +116,7 @@ def test_relays_that_keep_bits_run_in_segments(tmp_path, monkeypatch, make, tile
     def every(problem):
         return [replace(problem, bits=frozenset(s for s in problem.network.sources if s.kind == "spikes" and s not in problem.windowed))]
 
-    monkeypatch.setattr(mapper, "with_bits", every)
+    monkeypatch.setattr(request_search, "with_bits", every)
     loss = parse_loss("ce_mean_membrane")
     program = lower(make(np.random.default_rng(3)), loss=loss, loss_output="y", optimizer=SGD(1e-2), steps=STEPS)
     plan = make_plan(program, machine(tiles), steps=STEPS, batch=BATCH, recompute=length, capacity=3)

@@ -18,7 +18,7 @@ from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.machines.target import Streaming
-from snnc.compiler.tiles import make_plan, mapper
+from snnc.compiler.tiles import make_plan, request_search
 from snnc.compiler.tiles.errors import MappingOptionError, TooBigError
 from snnc.driver.activity import measure_activity
 from snnc.report.profile import read_profile
@@ -88,7 +88,7 @@ def test_inputs_that_come_as_bits_come_in_segments(tmp_path, monkeypatch):
     def every(problem):
         return [replace(problem, bits=frozenset(s for s in problem.network.sources if s.kind == "spikes" and s not in problem.windowed))]
 
-    monkeypatch.setattr(mapper, "with_bits", every)
+    monkeypatch.setattr(request_search, "with_bits", every)
     graph, loss = several_inputs(np.random.default_rng(3)), parse_loss("ce_mean_membrane")
     program = lower(graph, loss=loss, loss_output="y", optimizer=SGD(1e-2), steps=STEPS)
     plan = make_plan(program, machine(3), steps=STEPS, batch=BATCH, recompute=5, capacity=3, streaming="boundaries")

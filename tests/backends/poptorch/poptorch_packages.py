@@ -22,7 +22,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
-from snnc.compiler.tiles import make_plan, mapper
+from snnc.compiler.tiles import make_plan, request_search
 from snnc.emulated_poptorch import install
 
 STEPS, BATCH = 12, 5
@@ -76,7 +76,7 @@ def inputs_as_bits():
         sources = (s for s in problem.network.sources if s.kind == "spikes" and s not in problem.windowed)
         return [replace(problem, bits=frozenset(sources))]
 
-    with mock.patch.object(mapper, "with_bits", chosen):
+    with mock.patch.object(request_search, "with_bits", chosen):
         yield
 
 

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snnc.compiler.tiles.placement.balance import Balance
-from snnc.compiler.tiles.placement.choices import Choice
+from snnc.compiler.tiles.placement.choices import Choice, Take
 from snnc.compiler.tiles.placement.cut import Cut
-from snnc.compiler.tiles.placement.take import Take
 
 
 def choice(neurons: int, replicas: int, slopes: tuple[float, ...]) -> Choice:

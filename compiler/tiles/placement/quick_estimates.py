@@ -30,7 +30,7 @@ class Rival:
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class QuickEstimate:
     """A quick estimate: its arguments, its searches, and the best placements of several layouts that are worth local search."""
 
     asked: Mapping[str, Any]
@@ -63,25 +63,25 @@ def _at(asked: Mapping[str, Any], target: Target) -> Mapping[str, Any]:
     return {**asked, "request": {**asked["request"], "target": target}}
 
 
-class Looks:
+class QuickEstimates:
     """Searches of quick estimates of several programs, and the fastest full plan so far, shared by callers that plan several variants."""
 
     def __init__(self, clocks: Clocks | None = None) -> None:
         self.clocks = clocks
-        self._found: list[Look] = []
+        self._found: list[QuickEstimate] = []
         self._cycles: dict[Populations, float] = {}
         self.rivals: list[Rival] = []
 
-    def keep(self, look: Look) -> None:
+    def keep(self, estimate: QuickEstimate) -> None:
         """Remember a quick estimate."""
-        self._found.append(look)
+        self._found.append(estimate)
 
-    def take(self, asked: Mapping[str, Any]) -> Look | None:
+    def take(self, asked: Mapping[str, Any]) -> QuickEstimate | None:
         """Return the quick estimate with these arguments, and forget it; None if there was none."""
-        for place, look in enumerate(self._found):
-            if _same(asked, look.asked):
+        for place, estimate in enumerate(self._found):
+            if _same(asked, estimate.asked):
                 del self._found[place]
-                return look
+                return estimate
         return None
 
     def saw(self, populations: Populations, cycles: float) -> None:

@@ -1,4 +1,4 @@
-"""What makes planning fast leaves plans as they are: looks that are gone on from, tables made together, bounds, equal layouts."""
+"""Fast planning leaves plans as they are: estimates that full plans continue from, tables made together, bounds, equal layouts."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from snnc.compiler.machines import load_target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.cycles.block_cycles import step_cycles
 from snnc.compiler.tiles.cycles.load import Load
-from snnc.compiler.tiles.mapper import _searches
 from snnc.compiler.tiles.memory.block_memory import block_bytes
 from snnc.compiler.tiles.network import describe
 from snnc.compiler.tiles.placement.blocks import different_rows
 from snnc.compiler.tiles.placement.choices import cuts
 from snnc.compiler.tiles.placement.cut import Cuts
-from snnc.compiler.tiles.placement.looks import Clocks, Looks
+from snnc.compiler.tiles.placement.quick_estimates import Clocks, QuickEstimates
 from snnc.compiler.tiles.placement.search import Search
 from snnc.compiler.tiles.request import MappingRequest
+from snnc.compiler.tiles.request_search import _searches
 from snnc.compiler.tiles.schedule.schedule import make_schedule
 
 STEPS, BATCH = 6, 4
 TARGET = replace(load_target("gc200"), name="gc200-24", tiles_per_chip=24)
 
 
-def planned(program, target, looks=None, **options):
-    return make_plan(program, target, steps=STEPS, batch=BATCH, looks=looks, **options)
+def planned(program, target, estimates=None, **options):
+    return make_plan(program, target, steps=STEPS, batch=BATCH, estimates=estimates, **options)
 
 
 @pytest.fixture(scope="module")
@@ -58,18 +58,18 @@ def search(request_of) -> Search:
 
 
 def test_a_full_plan_after_a_quick_look_is_the_plan_without_one(program):
-    looks = Looks()
-    quick = make_plan(program, TARGET, steps=STEPS, batch=BATCH, quick=True, looks=looks)
+    estimates = QuickEstimates()
+    quick = make_plan(program, TARGET, steps=STEPS, batch=BATCH, quick=True, estimates=estimates)
     alone = make_plan(program, TARGET, steps=STEPS, batch=BATCH)
-    after = make_plan(program, TARGET, steps=STEPS, batch=BATCH, looks=looks)
+    after = make_plan(program, TARGET, steps=STEPS, batch=BATCH, estimates=estimates)
     assert plan_to_json(after) == plan_to_json(alone)
     assert alone.cycles <= quick.cycles
 
 
 def test_a_look_at_another_batch_is_not_gone_on_from(program):
-    looks = Looks()
-    make_plan(program, TARGET, steps=STEPS, batch=2 * BATCH, quick=True, looks=looks)
-    after = make_plan(program, TARGET, steps=STEPS, batch=BATCH, looks=looks)
+    estimates = QuickEstimates()
+    make_plan(program, TARGET, steps=STEPS, batch=2 * BATCH, quick=True, estimates=estimates)
+    after = make_plan(program, TARGET, steps=STEPS, batch=BATCH, estimates=estimates)
     assert plan_to_json(after) == plan_to_json(make_plan(program, TARGET, steps=STEPS, batch=BATCH))
 
 
@@ -127,8 +127,8 @@ def test_rows_that_differ_are_those_of_numpy(most):
 
 def test_a_plan_at_another_clock_is_the_plan_made_for_it(program):
     clocks, fast = Clocks(), replace(TARGET, name="fast", clock_hz=3 * TARGET.clock_hz)
-    first = planned(program, TARGET, Looks(clocks))
-    found = planned(program, fast, Looks(clocks))
+    first = planned(program, TARGET, QuickEstimates(clocks))
+    found = planned(program, fast, QuickEstimates(clocks))
     assert found.phases is first.phases
     assert plan_to_json(found) == plan_to_json(planned(program, fast))
 
@@ -136,8 +136,8 @@ def test_a_plan_at_another_clock_is_the_plan_made_for_it(program):
 @pytest.mark.parametrize("change", [{"tiles_per_chip": 23}, {"exchange_bytes_per_cycle": 8.0}, {"chips": 2}])
 def test_a_plan_of_another_machine_is_not_taken(program, change):
     clocks, other = Clocks(), replace(TARGET, name="other", **change)
-    planned(program, TARGET, Looks(clocks))
-    assert plan_to_json(planned(program, other, Looks(clocks))) == plan_to_json(planned(program, other))
+    planned(program, TARGET, QuickEstimates(clocks))
+    assert plan_to_json(planned(program, other, QuickEstimates(clocks))) == plan_to_json(planned(program, other))
 
 
 def test_a_plan_with_segments_is_made_for_every_clock(program):

@@ -1,0 +1,234 @@
+"""All searches of a mapping request: without segments and with some, with ids and with bits on relays, with packed rows of weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.ir.segments import Streamed
+from snnc.compiler.tiles.baselines import SNNC
+from snnc.compiler.tiles.gradients.packing import saves_room
+from snnc.compiler.tiles.network import BusSource
+from snnc.compiler.tiles.placement.placement import Placement
+from snnc.compiler.tiles.placement.search import Search
+from snnc.compiler.tiles.problem import MappingProblem
+from snnc.compiler.tiles.relays.buses import sequence_bytes
+from snnc.compiler.tiles.relays.relay_cycles import windows_work
+from snnc.compiler.tiles.request import MappingRequest
+from snnc.compiler.tiles.too_big import bytes_at_least
+from snnc.compiler.tiles.write_down import host_bytes
+
+Placer: TypeAlias = Callable[[MappingProblem], Iterable[Placement]]
+FAR: Final = 1.5
+"""Ways whose best placement is slower by this factor are given up before local search."""
+PROBLEM_KEY: Final = ("buses", "windowed", "bits", "segment", "streamed", "packed")
+"""What tells problems of one request apart."""
+PART: Final = 0.5
+"""Fraction of a tile that ids of one sample may fill."""
+
+
+def fitting_searches(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
+    """Search without packed rows of weights and, where nothing fits, with them."""
+    found = _without_packing(request, strategy, placer, quick=quick)
+    if any_fits(found) or strategy != SNNC or not _may_pack(request):
+        return found
+    packed = _without_packing(replace(request, packed=True), strategy, placer, quick=quick)
+    return packed if any_fits(packed) or bytes_needed(packed) < bytes_needed(found) else found
+
+
+def quick_searches(request: MappingRequest) -> list[Search]:
+    """The first placements that fit, with packed rows of weights where there are none without."""
+    found = _quick_without_packing(request)
+    if not any_fits(found) and _may_pack(request):
+        packed = _quick_without_packing(replace(request, packed=True))
+        return packed if any_fits(packed) or bytes_needed(packed) < bytes_needed(found) else found
+    return found
+
+
+def any_fits(found: Iterable[Search]) -> bool:
+    """Whether any search has a placement that fits."""
+    return any(search.best is not None for search in found)
+
+
+def smallest_misfit(found: Sequence[Search]) -> Search:
+    """The search that misses by least."""
+    return min(found, key=lambda search: math.inf if search.misfit is None else search.misfit[0])
+
+
+def bytes_needed(found: Sequence[Search]) -> int:
+    """Bytes that tiles would have to have for what misses by least."""
+    nearest = smallest_misfit(found)
+    return bytes_at_least(nearest.problem) if nearest.misfit is None else nearest.misfit[0]
+
+
+def bit_sources(request: MappingRequest) -> tuple[frozenset[BusSource], ...]:
+    """Sources of which relays keep bits, which depends on how much the host sends in a cycle."""
+    return tuple(next(with_bits(problem)).bits for problem in request.problems())
+
+
+def _may_pack(request: MappingRequest) -> bool:
+    """Whether the request leaves open that rows of weights are packed, and code for them may take room that matters."""
+    return request.packed is None and any(saves_room(problem) for problem in request.problems())
+
+
+def _without_packing(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool) -> list[Search]:
+    """Search without segments and, where nothing fits, with some: what lies outside the tiles is as little as will do, or histories."""
+    found = _searches(request, strategy, placer, quick=quick)
+    if any_fits(found) or strategy != SNNC:
+        return found
+    rerun: list[Search] = []
+    for way in request.ways():
+        if _histories_pay(rerun) if way == "history" else not any_fits(rerun):
+            rerun += _in_segments(replace(request, streamed=way), way, placer, quick=quick)
+    return _fastest_way(rerun) or rerun or found
+
+
+def _quick_without_packing(request: MappingRequest) -> list[Search]:
+    """The first placements that fit, with the shortest segments where there are none without recompute."""
+    found = list(_each_quickly(request))
+    for way in request.ways():
+        lengths = () if any_fits(found) else request.lengths(way)
+        if lengths:
+            found = list(_each_quickly(replace(request, segment=lengths[-1], streamed=way)))
+    return found
+
+
+def _histories_pay(rerun: Sequence[Search]) -> bool:
+    """Whether histories may be copied to streaming memory and back sooner than segments run again; relays and barriers are not counted."""
+    best = min((search.best for search in rerun if search.best is not None), key=lambda priced: priced.cycles, default=None)
+    if best is None:
+        return True
+    problem, chips = best.layout.problem, best.layout.placement.chips
+    floats = sum(
+        layer.neurons * (len(layer.kernel.history) + len(layer.kernel.saved)) for layer in problem.network.layers if layer.gradient
+    )
+    moved = 2 * FLOAT * floats * problem.batch * problem.steps * problem.segments.again / problem.segments.iterations
+    again = sum(p.runs * (p.compute + p.sync + p.exchange) for p in best.phases if p.part == "recompute")
+    return (
+        problem.target.streaming is not None and moved * problem.target.clock_hz < again * chips * problem.target.streaming.bytes_per_second
+    )
+
+
+def _fastest_way(found: Sequence[Search]) -> list[Search]:
+    """The searches of the way with the least predicted time, that of transfers from the host included."""
+    best = min((search for search in found if search.best is not None), key=_time, default=None)
+    return [] if best is None else [search for search in found if search.problem.streamed == best.problem.streamed]
+
+
+def _time(search: Search) -> float:
+    """Cycles of a training step and of the transfers from the host before or in it."""
+    problem = search.problem
+    rate = problem.target.host.bytes_per_second / problem.target.clock_hz if problem.target.host is not None else math.inf
+    return search.cycles() + host_bytes(problem) / rate
+
+
+def _in_segments(request: MappingRequest, way: Streamed, placer: Placer | None, *, quick: bool) -> list[Search]:
+    """Search with segments of some lengths: about the longest with which something fits."""
+    lengths, strategy = request.lengths(way), SNNC
+    if not lengths:
+        return []
+    tried = _searches(replace(request, segment=lengths[-1]), strategy, placer, quick=quick)
+    low, high = 0, len(lengths) - 1
+    while low < high and any_fits(tried):
+        middle = (low + high) // 2
+        shorter = replace(request, segment=lengths[middle])
+        fits = any_fits(_searches(shorter, strategy, placer)) if placer else any_fits(_each_quickly(shorter))
+        low, high = (low, middle) if fits else (middle + 1, high)
+    for length in lengths[max(0, low - 1) : low + 1] if any_fits(tried) else ():
+        tried += _searches(replace(request, segment=length), strategy, placer, quick=quick)
+    return tried
+
+
+def _each_quickly(request: MappingRequest) -> Iterator[Search]:
+    return (Search(problem).run_quickly(request.chips) for some in request.problems() for problem in with_bits(some))
+
+
+def _searches(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
+    """Search once for each way to size the windows (`quick`: for windows that hold everything); where nothing fits, again with relays that
+    keep bits wherever these are fewer.
+    """
+    problems = list(request.problems())
+    if quick:
+        problems = list({problem.windowed: problem for problem in problems}.values())
+    ways = [list(with_bits(problem)) for problem in problems]
+    found = _run_searches(request, [some[0] for some in ways], strategy, placer)
+    if all(search.best is None for search in found):
+        found += _run_searches(request, [problem for some in ways for problem in some[1:]], strategy, placer)
+    return found
+
+
+def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], strategy: str, placer: Placer | None) -> list[Search]:
+    """Search for each problem, the later times on as many chips as the first; anew for the other way of gradients.
+
+    The way of gradients with less work goes first: what is far behind its placements is not looked at.
+    """
+    found = [_cached_search(request, problem) or Search(problem) for problem in problems]
+    first: dict[frozenset[BusSource], Search] = {}
+    for search in found:
+        first.setdefault(search.problem.windowed, search)
+    if placer is None and strategy == SNNC and len(first) > 1:
+        order = sorted(found, key=lambda search: first[search.problem.windowed].work())
+    else:
+        order = found
+    for search in (search for search in order if search not in request.estimated):
+        known = first[search.problem.windowed].best
+        if placer is not None:
+            search.run_given(placer(search.problem))
+        elif strategy != SNNC:
+            search.run_baseline(strategy, request.chips)
+        else:
+            search.limit = FAR * min(other.cycles() for other in found)
+            search.run(request.chips) if known is None else search.run_as(known.layout.placement)
+    return found
+
+
+def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search | None:
+    """The search that a quick estimate has made for the same problem, back at its estimates."""
+    for search in request.estimated:
+        if all(getattr(search.problem, name) == getattr(problem, name) for name in PROBLEM_KEY):
+            return search.estimated()
+    return None
+
+
+# ---- relays that keep bits -----------------------------------------------------------------------------------------------------
+
+
+def with_bits(problem: MappingProblem) -> Iterator[MappingProblem]:
+    """The problem with the profitable stores, then with bits wherever they are smaller, for networks that do not fit otherwise.
+
+    Sources whose gradients come back in windows keep ids, as relays need those of neurons near the threshold too.
+    """
+    able = frozenset(source for source in problem.network.sources if _bytes(problem, source, bits=True) < _bytes(problem, source))
+    able = frozenset(source for source in able if source.kind == "spikes" and source not in problem.windowed)
+    chosen = frozenset(source for source in able if _must(problem, source) or (source.external and _pays(problem, source)))
+    yield replace(problem, bits=chosen)
+    if chosen != able:
+        yield replace(problem, bits=able)
+
+
+def _bytes(problem: MappingProblem, source: BusSource, *, bits: bool = False) -> int:
+    some = {source} if bits else set[BusSource]()
+    return sequence_bytes(source, problem.buses, problem.steps_stored(source), problem.mode, problem.windowed_buses, some)
+
+
+def _must(problem: MappingProblem, source: BusSource) -> bool:
+    return _bytes(problem, source) > PART * problem.target.tile_bytes
+
+
+def _pays(problem: MappingProblem, source: BusSource) -> bool:
+    """Whether the host saves more time by sending bits than relays with one sample each need to list them."""
+    if problem.target.host is None:
+        return False
+    turns = problem.segments.input_turns
+    saved = turns * problem.batch * (_bytes(problem, source) - _bytes(problem, source, bits=True)) / problem.target.host.bytes_per_second
+    cycles = []
+    for other in (replace(problem, bits=frozenset({source})), problem):
+        works = [windows_work(other, source, None, np.ones(1), forward=way) for way in ((True, False) if problem.training else (True,))]
+        cycles.append(sum(float(work.cycles[0]) for work in works))
+    runs = problem.schedule.iterations(problem.steps)
+    return saved * problem.target.clock_hz > runs * problem.target.workers * (cycles[0] - cycles[1])
