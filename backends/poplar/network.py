@@ -22,11 +22,12 @@ from snnc.compiler.ir.step_operations import (
 )
 from snnc.compiler.ir.step_program import ConnectionInfo, OutputInfo, PopulationInfo, StepProgram
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection, indexed_connections
+from snnc.compiler.tiles.network import Layer, MappedNetwork, describe
 from snnc.compiler.tiles.placement.grouping import mask_unit
 from snnc.compiler.tiles.relays.buses import whole_words
 from snnc.compiler.tiles.schedule.schedule import Arc, stages_of
 from snnc.compiler.tiles.schedule.window_test import Direction, WindowTest, window_test
-from snnc.compiler.tiles.vertices.cost import CodeletCost, codelet_costs
+from snnc.compiler.tiles.vertices.cost import CodeletCost, network_costs
 from snnc.compiler.tiles.vertices.relay_vertices import Steps, Window, id_type
 from snnc.compiler.tiles.vertices.vertex_spec import Element
 
@@ -99,9 +100,19 @@ class PoplarNetwork:
         return self.plan.training
 
     @cached_property
+    def described(self) -> MappedNetwork:
+        """The mapping's view of the program, from which vertices are described."""
+        return describe(self.program, self.training)
+
+    @cached_property
+    def layers(self) -> Mapping[str, Layer]:
+        """That of every population."""
+        return {layer.id: layer for layer in self.described.layers}
+
+    @cached_property
     def costs(self) -> Mapping[str, CodeletCost]:
         """Coefficients of every codelet."""
-        return codelet_costs(self.program, self.training, self.plan.dealt)
+        return network_costs(self.described, self.plan.dealt)
 
     def cost(self, name: str) -> CodeletCost:
         """Coefficients of one codelet."""

@@ -31,8 +31,6 @@ NETS = (
 )
 LOSSES = ("ce_count", "ce_rate", "ce_mean_membrane", "ce_max_membrane", "mse_count")
 OPTIMIZERS = (Adam(1e-2), SGD(1e-2), SGD(1e-2, 0.9))
-COUNTED_APART = ("forward", "gather", "backward", "source_gradient", "weight_round", "dealt", "dealt_gradients")
-"""Vertices of blocks, which have no description yet: the mapper counts their fields with sums of its own."""
 OPTIONS = (
     {"capacity": (None, 1, 3)},
     {"mode": ("exact", "drop")},
@@ -75,8 +73,6 @@ def planned_fields(layout):
     found = {}
     for use in uses(layout):
         name = use.key if isinstance(use.key, str) else use.key[0]
-        if name in COUNTED_APART:
-            continue
         found.setdefault("".join(word.capitalize() for word in name.split("_")), set()).add(use.fields)
     return found
 
@@ -86,8 +82,6 @@ def emitted_fields(net):
     found = {}
     for loop in (loop for loops in assemble(net)[0].loops.values() for loop in loops):
         found.setdefault(kind_of(loop.codelet), set()).add(len(loop.fields))
-    for name in COUNTED_APART:
-        found.pop("".join(word.capitalize() for word in name.split("_")), None)
     return found
 
 
