@@ -72,13 +72,14 @@ def balanced_codelet(problem: MappingProblem, layer: Layer) -> VertexSpec:
 
 def block_links(problem: MappingProblem, layer: Layer, form: FormOf = estimated_form) -> list[BlockLink]:
     """All connections into `layer` as its blocks' vertices see them."""
-    limited = [{bus.id for bus in problem.limited(backward=backward)} for backward in (False, True)]
+    limited, limited_back = ({bus.id for bus in problem.limited(backward=backward)} for backward in (False, True))
     return [
         BlockLink(
             index,
             link,
             problem.returns(link),
-            *(problem.bus_of[link.id] in buses for buses in limited),
+            problem.bus_of[link.id] in limited,
+            problem.bus_of[link.id] in limited_back,
             None if link.indexed is None else form(link.indexed, "target"),
         )
         for index, link in enumerate(layer.incoming)
