@@ -27,7 +27,8 @@ from snnc.compiler.tiles.placement.grouping import mask_unit
 from snnc.compiler.tiles.relays.buses import whole_words
 from snnc.compiler.tiles.schedule.schedule import Arc, stages_of
 from snnc.compiler.tiles.schedule.window_test import Direction, WindowTest, window_test
-from snnc.compiler.tiles.vertices.cost import CodeletCost, network_costs
+from snnc.compiler.tiles.vertices.codelet_costs import network_costs
+from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.relay_vertices import Steps, Window, id_type
 from snnc.compiler.tiles.vertices.vertex_spec import Element
 

@@ -30,7 +30,7 @@ from snnc.compiler.tiles.request_checks import check_dealt, check_length, check_
 from snnc.compiler.tiles.schedule.capacity import check_names
 from snnc.compiler.tiles.schedule.schedule import fused_schedule, make_schedule
 from snnc.compiler.tiles.too_big import baseline_too_big, bytes_at_least, too_big
-from snnc.compiler.tiles.vertices.cost import network_costs
+from snnc.compiler.tiles.vertices.codelet_costs import network_costs
 from snnc.compiler.tiles.write_down import host_bytes, write_look, write_plan
 
 Placer: TypeAlias = Callable[[MappingProblem], Iterable[Placement]]

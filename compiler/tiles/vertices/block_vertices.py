@@ -9,7 +9,8 @@ from typing import Final
 from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.network import BusSource, Layer, Link
 from snnc.compiler.tiles.vertices.block_code import BackwardCode, BlockCode
-from snnc.compiler.tiles.vertices.cost import CodeletCost, partial_products
+from snnc.compiler.tiles.vertices.codelet_costs import partial_products
+from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.relay_vertices import id_type
 from snnc.compiler.tiles.vertices.vertex_spec import Element, FieldKind, FieldSpec, VertexSpec, constant, one, run
 
