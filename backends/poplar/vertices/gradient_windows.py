@@ -118,7 +118,7 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
 
 def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
     """What the template needs to show the first window of a bus in the backward pass."""
-    window = net.window(bus, forward=False)
+    window = net.further.window(bus.id, forward=False)
     return {
         "index": index,
         "comment": "The window.",

@@ -152,9 +152,9 @@ def _of_tests(layout: Layout) -> Iterator[Use]:
     for level in test.levels:
         yield Use.of(most(problem.costs), level.tile, 1)
     yield Use.of(most_of_workers(problem.costs), root, 1)
-    yield Use.of(answer(problem.costs, looks_back=problem.known), root, 1)
-    yield Use.of(count_down(problem.costs), root, 1 + problem.known)
-    if problem.known:
+    yield Use.of(answer(problem.costs, looks_back=problem.further.known), root, 1)
+    yield Use.of(count_down(problem.costs), root, 1 + problem.further.known)
+    if problem.further.known:
         yield Use.of(known(problem.costs), root, 1)
 
 
