@@ -416,6 +416,7 @@ def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bo
         "comment": f"Bus {index} of the source{': exact, further windows follow' if net.limited(bus) else ''}.",
         "all": "0u" if store.bits else f"shown{index} ? numbers[slot * samples + s] : 0",
         "copied": f"copy_ids(&ids[(slot * samples + s) * stored], &window{index}[s * room{index}], n, first, span)",
+        "positions": "",
         "each": [],
         "first": [],
         "left": [],
@@ -423,10 +424,7 @@ def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bo
     if store.bits:
         body["copied"] = "{}"
     if net.limited(bus):
-        position = f"position{index}[s] = n;"
-        if store.bits:
-            position = f"for (unsigned w = 0; w < WORKERS; ++w) position{index}[s * WORKERS + w] = capacity{index};"
-        body["each"], body["first"] = [position], [position]
+        body["positions"] = "of workers" if store.bits else "of samples"
     if net.further.passes(bus.id, forward=forward):
         body["left"] = ["relay_left_joined" if joins else "relay_left"]
         body["both"] = net.further.both
