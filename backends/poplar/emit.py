@@ -154,9 +154,15 @@ def add_network(net: PoplarNetwork, assembly: Assembly) -> list[Body]:
     add_window_test(net, assembly, _tables_before(net))
     if net.window_test is None:
         return []
-    decide = (most(net.costs), most_of_workers(net.costs), answer(net.costs, looks_back=net.known), known(net.costs), count_down(net.costs))
+    decide = (
+        most(net.costs),
+        most_of_workers(net.costs),
+        answer(net.costs, looks_back=net.further.known),
+        known(net.costs),
+        count_down(net.costs),
+    )
     vertices = {vertex.name: vertex for vertex in (*decide, ZERO_VERTEX)}
-    return [{"template": "further_windows", **vertices, "words": net.window_test.words, "looks_back": net.known}]
+    return [{"template": "further_windows", **vertices, "words": net.window_test.words, "looks_back": net.further.known}]
 
 
 def _tables_before(net: PoplarNetwork) -> int:
@@ -235,7 +241,7 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
     first = {} if net.fused else {"relay_forward": "F1 relay"}
     both = "F2 neurons and relays" if net.fused else "F2 neurons"
     names = {**first, **({JOIN: "F1b windows"} if joins(net) else {}), "forward_neurons": both}
-    if net.rounds:
+    if net.further.forward:
         names |= {
             **window_test_sets(net, "forward"),
             "forward_gather": "FG gather",
@@ -260,7 +266,7 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
             names |= {**({PACKED_ROWS: "U2 rows packed"} if net.packed_rows else {}), WEIGHT_ROWS: "U2 weights to sources"}
     if any(b.gradient is not None for b in net.plan.buses):
         names |= {REDUCE: "B3 reduction"}
-    if net.backward_rounds:
+    if net.further.backward:
         names |= {
             **window_test_sets(net, "backward"),
             "backward_next": "BN next window",

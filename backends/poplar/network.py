@@ -22,12 +22,15 @@ from snnc.compiler.ir.step_operations import (
 )
 from snnc.compiler.ir.step_program import ConnectionInfo, OutputInfo, PopulationInfo, StepProgram
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection, indexed_connections
+from snnc.compiler.tiles.network import Layer, MappedNetwork, describe
 from snnc.compiler.tiles.placement.grouping import mask_unit
 from snnc.compiler.tiles.relays.buses import whole_words
+from snnc.compiler.tiles.schedule.further_windows import FurtherWindows, WindowSizes, numbers_of_relay
 from snnc.compiler.tiles.schedule.schedule import Arc, stages_of
-from snnc.compiler.tiles.schedule.window_test import Direction, WindowTest, window_test
-from snnc.compiler.tiles.vertices.cost import CodeletCost, codelet_costs
-from snnc.compiler.tiles.vertices.relay_vertices import Steps, Window, id_type
+from snnc.compiler.tiles.schedule.window_test import WindowTest, window_test
+from snnc.compiler.tiles.vertices.codelet_costs import network_costs
+from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.relay_vertices import Steps, id_type
 from snnc.compiler.tiles.vertices.vertex_spec import Element
 
 
@@ -99,9 +102,19 @@ class PoplarNetwork:
         return self.plan.training
 
     @cached_property
+    def described(self) -> MappedNetwork:
+        """The mapping's view of the program, from which vertices are described."""
+        return describe(self.program, self.training)
+
+    @cached_property
+    def layers(self) -> Mapping[str, Layer]:
+        """That of every population."""
+        return {layer.id: layer for layer in self.described.layers}
+
+    @cached_property
     def costs(self) -> Mapping[str, CodeletCost]:
         """Coefficients of every codelet."""
-        return codelet_costs(self.program, self.training)
+        return network_costs(self.described)
 
     def cost(self, name: str) -> CodeletCost:
         """Coefficients of one codelet."""
@@ -239,50 +252,39 @@ class PoplarNetwork:
         buffers = self.step(population).outputs
         return tuple(o for o in self.program.outputs if o.source.buffer in buffers)
 
+    @cached_property
+    def further(self) -> FurtherWindows:
+        """Which windows may be too small, and whose relays request further ones."""
+        sizes = {
+            b.id: WindowSizes(
+                b.width, b.kind == "events", b.mode == "exact", b.capacity, None if b.gradient is None else b.gradient.capacity
+            )
+            for b in self.plan.buses
+        }
+        return FurtherWindows(sizes, self.training)
+
     def limited(self, bus: BusPlan, *, backward: bool = False) -> bool:
         """Whether a window of `bus` may hold less than a step has, and further windows follow."""
-        held = bus.gradient.capacity if backward and bus.gradient is not None else bus.capacity
-        return bus.kind == "events" and bus.mode == "exact" and held < bus.width
+        return self.further.sizes[bus.id].limited(backward=backward)
 
     @cached_property
     def asked(self) -> tuple[BusPlan, ...]:
         """Buses whose relays request further windows, in the forward pass or else in the backward pass."""
-        passes = (False, True) if self.training else (False,)
-        return tuple(bus for bus in self.plan.buses if any(self.limited(bus, backward=backward) for backward in passes))
-
-    @property
-    def asked_for_both(self) -> bool:
-        """Whether they report two numbers in the forward pass, one for each pass."""
-        return self.rounds and any(bus.gradient is not None for bus in self.asked)
-
-    @property
-    def known(self) -> bool:
-        """Whether the forward pass finds how many further windows the backward pass needs."""
-        return self.rounds and self.backward_rounds
-
-    def asks(self, bus: BusPlan, *, forward: bool) -> bool:
-        """Whether relays find in the forward (or backward) pass how many further windows `bus` needs."""
-        return bus in self.asked and self.rounds == forward
-
-    def window(self, bus: BusPlan, *, forward: bool) -> Window:
-        """What a relay's vertex shows of `bus` in a pass."""
-        near = bus.gradient is not None and not forward
-        asked = self.asks(bus, forward=forward) * (2 if forward and bus.gradient is not None else 1)
-        return Window(near, self.limited(bus, backward=near), asked, forward and bus.kind == "events" and bus.capacity < bus.width)
+        return tuple(bus for bus in self.plan.buses if bus.id in self.further.requesting)
 
     def numbers_of_relay(self, bus: BusPlan) -> int:
-        """Numbers with which a relay requests windows: one per worker if it lists bits, but not if it joins the latest results."""
-        return self.workers if bus.form == "bits" and (bus.lag != 1 or self.stores[bus.buffer].external) else 1
+        """Numbers with which a relay requests further windows of `bus`."""
+        return numbers_of_relay(self.workers, bits=bus.form == "bits", external=self.stores[bus.buffer].external, lag=bus.lag)
 
     @cached_property
     def window_test(self) -> WindowTest | None:
         """The test for further windows."""
-        if not self.asked:
+        direction = self.further.requested_in
+        if direction is None:
             return None
         tiles = [relay.tile for bus in self.asked for relay in bus.relays]
         numbers = [self.numbers_of_relay(bus) for bus in self.asked for _ in bus.relays]
-        direction: Direction = "forward" if self.rounds else "backward"
-        return window_test(direction, 1 + self.asked_for_both, tiles, numbers, self.plan.target, self.cost("most"))
+        return window_test(direction, 1 + self.further.both, tiles, numbers, self.plan.target, self.cost("most"))
 
     @property
     def workers(self) -> int:
@@ -297,16 +299,6 @@ class PoplarNetwork:
     def mask_unit(self, store: Store) -> int:
         """Words of a unit of a source's masks."""
         return 2 if self.mask_kind(store) == "PAIRS" else 1
-
-    @property
-    def rounds(self) -> bool:
-        """Whether further windows exist in the forward pass."""
-        return any(self.limited(b) for b in self.plan.buses)
-
-    @property
-    def backward_rounds(self) -> bool:
-        """Whether further windows exist in the backward pass."""
-        return self.training and any(self.limited(b, backward=True) for b in self.plan.buses)
 
     def last_step(self, bus: BusPlan) -> int:
         """The last step of the source that is read."""

@@ -13,6 +13,9 @@ from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec
 Access: TypeAlias = Literal["Input", "Output", "InOut"]
 FieldKind: TypeAlias = Literal["edge", "number", "integer"]
 Body: TypeAlias = dict[str, Any]
+"""Data of a template."""
+Values: TypeAlias = dict[str, object]
+"""C++ expressions that the host connects to a vertex, by field."""
 _ACCESS: Final[Mapping[str, Access]] = {"input": "Input", "output": "Output", "inout": "InOut"}
 
 
@@ -24,27 +27,6 @@ class CodeletField:
     type: str
     kind: FieldKind
     value: str
-
-
-def vector(access: Access, element: str, name: str, value: str, align: int = 0) -> CodeletField:
-    """Return a vector edge that begins at a multiple of `align` bytes (0: of its element's)."""
-    aligned = f", {align}" if align else ""
-    return CodeletField(name, f"{access}<Vector<{element}, VectorLayout::ONE_PTR{aligned}>>", "edge", value)
-
-
-def scalar(access: Access, element: str, name: str, value: str) -> CodeletField:
-    """Return an edge of one element."""
-    return CodeletField(name, f"{access}<{element}>", "edge", value)
-
-
-def number(name: str, value: object) -> CodeletField:
-    """Return an unsigned constant."""
-    return CodeletField(name, "unsigned", "number", str(value))
-
-
-def integer(name: str, value: object) -> CodeletField:
-    """Return a signed constant."""
-    return CodeletField(name, "int", "integer", str(value))
 
 
 def cpp_type(spec: FieldSpec) -> str:

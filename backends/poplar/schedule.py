@@ -58,7 +58,7 @@ def programs(net: PoplarNetwork, assembly: Assembly) -> list[str]:
 
 def start_program(net: PoplarNetwork) -> str:
     """C++ program that runs after parameters change."""
-    return "Sequence{Execute(zero_currents), refresh}" if net.rounds else "refresh"
+    return "Sequence{Execute(zero_currents), refresh}" if net.further.forward else "refresh"
 
 
 def gradient_sums(net: PoplarNetwork) -> list[str]:
@@ -78,7 +78,7 @@ def sequences(net: PoplarNetwork, assembly: Assembly) -> list[str]:
         *([f"refresh.add(Execute({WEIGHT_ROWS}));"] if net.copied_rows else []),
         _relays_first(net),
     ]
-    if net.rounds:
+    if net.further.forward:
         lines += [
             "// Exact: further windows, as many as some sample of some source needs.",
             *loop(net, "forward", "Sequence{Execute(forward_gather), Execute(forward_next)}"),
@@ -90,7 +90,7 @@ def sequences(net: PoplarNetwork, assembly: Assembly) -> list[str]:
         lines += [*_begun(assembly, SHARED_SUMS), f"{SHARED_SUMS}.add(Execute(sum_shared_gradients));"]
     reduced = f", Execute({REDUCE})" if any(bus.gradient is not None for bus in net.plan.buses) else ""
     lines += [f"Sequence backward_step{{Execute(relay_backward), Execute(backward_neurons){reduced}}};"]
-    if net.backward_rounds:
+    if net.further.backward:
         lines += [
             f"const Sequence backward_window{{Execute(backward_next), Execute(backward_rounds){reduced}}};",
             *loop(net, "backward", "backward_window"),

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork, Store
-from snnc.backends.poplar.parts import Assembly, VertexLoop, integer, scalar
+from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
 from snnc.backends.poplar.vertices.recompute import boundary_slots, keeps_history
 from snnc.backends.poplar.vertices.relay_segments import held, keeps_behind, kept_name
 from snnc.compiler.ir.step_program import PopulationInfo
+from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 
 NEXT_ROW: Final = "next_row"
 ROW_BEFORE: Final = "row_before"
@@ -28,8 +29,8 @@ def add_streaming(net: PoplarNetwork, assembly: Assembly) -> None:
     for name in (ROW, f"{ROW}_after"):
         assembly.variable("Tensor", name, f'layout.on_tile(poplar::INT, {{}}, "{name}", 0)', "the row of streaming memory")
     for compute_set, add in ((NEXT_ROW, 1), (ROW_BEFORE, -1)):
-        fields = (scalar("Input", "int", "from", ROW), scalar("Output", "int", "to", f"{ROW}_after"), integer("add", add))
-        assembly.loop("clocks", VertexLoop(TITLES[compute_set], "", "", "", compute_set, "Clock", "0", fields))
+        fields = connected(CLOCK_VERTEX, {"from": ROW, "to": f"{ROW}_after", "add": add})
+        assembly.loop("clocks", VertexLoop(TITLES[compute_set], "", "", "", compute_set, class_name(CLOCK_VERTEX), "0", fields))
     arrays = _history if net.plan.streamed == "history" else _boundaries
     for population in net.program.populations:
         assembly.start += [f"rows.add({array}, {population.id}.blocks{more});" for array, more in arrays(net, population)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from snnc.compiler.ir.arrays.indexed_maps import IndexedOp
@@ -93,20 +93,37 @@ class Link:
         return self.source.kind == "spikes"
 
 
+@dataclass(frozen=True)
+class LearnedParameter:
+    """A trained parameter or bias of a population.
+
+    `buffer` has its values; the kernel's name `gradient` is added to its sum, `name`; `shared`: one value serves all neurons.
+    """
+
+    buffer: str
+    name: str
+    gradient: str
+    shared: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Layer:
     """A population with its links and its parameters.
 
     Attributes
     ----------
-    neuron_parameters, scalar_parameters
-        Number of parameters (biases included) with one value a neuron, and with one value for all.
-    learnable_neuron_parameters, learnable_scalars
-        The trained ones among them.
+    parameters
+        For each parameter of the kernel, whether one value serves all neurons.
+    biases
+        The same for the biases of each port.
+    learned
+        Its trained parameters and biases.
+    outputs
+        Output buffers of the kernel, in order.
     sent
-        Output buffers that buses move.
-    records
-        Outputs of the network that it writes.
+        Those that buses move.
+    recorded
+        The buffer of each output of the network that it writes.
     adjoint_outputs
         Its output buffers that receive a gradient from a record.
     gradient
@@ -119,14 +136,43 @@ class Layer:
     kernel: Kernel
     incoming: tuple[Link, ...]
     outgoing: tuple[Link, ...]
-    neuron_parameters: int
-    scalar_parameters: int
-    learnable_neuron_parameters: int
-    learnable_scalars: int
+    parameters: tuple[bool, ...]
+    biases: tuple[tuple[bool, ...], ...]
+    learned: tuple[LearnedParameter, ...]
+    outputs: tuple[str, ...]
     sent: tuple[BusSource, ...]
-    records: int
+    recorded: tuple[str, ...]
     adjoint_outputs: frozenset[str]
     gradient: bool
+
+    @property
+    def neuron_parameters(self) -> int:
+        """Number of parameters, biases included, with one value a neuron."""
+        return len(self._shared) - self.scalar_parameters
+
+    @property
+    def scalar_parameters(self) -> int:
+        """The same with one value for all neurons."""
+        return sum(self._shared)
+
+    @property
+    def _shared(self) -> tuple[bool, ...]:
+        return self.parameters + tuple(shared for port in self.biases for shared in port)
+
+    @property
+    def learnable_neuron_parameters(self) -> int:
+        """Number of trained parameters with one value a neuron."""
+        return len(self.learned) - self.learnable_scalars
+
+    @property
+    def learnable_scalars(self) -> int:
+        """The same with one value for all neurons."""
+        return sum(parameter.shared for parameter in self.learned)
+
+    @property
+    def records(self) -> int:
+        """Number of outputs of the network that it writes."""
+        return len(self.recorded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,20 +309,20 @@ def _step(program: StepProgram, population: PopulationInfo) -> NeuronStep:
     return next(op for op in program.forward if isinstance(op, NeuronStep) and op.population == population.id)
 
 
-def _parameters(program: StepProgram, population: PopulationInfo) -> tuple[str, ...]:
-    """Parameter buffers of the equations, then the biases of the ports."""
-    biases = [b for op in program.forward if isinstance(op, Fill) and op.target in population.ports for b in op.biases]
-    return (*_step(program, population).parameters, *biases)
-
-
 def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, ...], training: bool) -> Layer:
-    buffers = _buffers(program, population)
-    parameters = _parameters(program, population)
+    buffers, step = _buffers(program, population), _step(program, population)
     neurons = math.prod(population.shape)
-    learned = {op.parameter for op in program.update} if training else set()
-    wide = [name for name in parameters if math.prod(program.buffers[name].shape) > 1 or neurons == 1]
     backward = program.backward if training else ()
     sent = dict.fromkeys(link.source for link in links if link.source.owner == population.id)
+    biases = [_biases(program, port) for port in population.ports]
+
+    def shared(names: Iterable[str]) -> tuple[bool, ...]:
+        return tuple(math.prod(program.buffers[name].shape) == 1 and neurons > 1 for name in names)
+
+    buffer_of = dict(zip(population.kernel.parameters, step.parameters, strict=True))
+    learnable = [(buffer_of[a], f"d_{a}", f"d_{a}") for a in population.kernel.learnable]
+    learnable += [(b, f"d_bias{port}_{n}", f"d_i{port}") for port, names in enumerate(biases) for n, b in enumerate(names)]
+    updated = {op.parameter for op in program.update} if training else set()
     return Layer(
         id=population.id,
         label=population.label,
@@ -284,15 +330,20 @@ def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, 
         kernel=population.kernel,
         incoming=tuple(link for link in links if link.target == population.id),
         outgoing=tuple(link for link in links if link.source.owner == population.id),
-        neuron_parameters=len(wide),
-        scalar_parameters=len(parameters) - len(wide),
-        learnable_neuron_parameters=sum(name in learned for name in wide),
-        learnable_scalars=sum(name in learned for name in parameters) - sum(name in learned for name in wide),
+        parameters=shared(step.parameters),
+        biases=tuple(shared(names) for names in biases),
+        learned=tuple(LearnedParameter(*found, *shared(found[:1])) for found in learnable if found[0] in updated),
+        outputs=step.outputs,
         sent=tuple(sent),
-        records=sum(o.source.buffer in buffers for o in program.outputs),
+        recorded=tuple(o.source.buffer for o in program.outputs if o.source.buffer in buffers),
         adjoint_outputs=frozenset(op.source.buffer for op in backward if isinstance(op, RecordAdjoint) and op.source.buffer in buffers),
         gradient=any(getattr(op, "population", None) == population.id for op in backward),
     )
+
+
+def _biases(program: StepProgram, port: str) -> tuple[str, ...]:
+    """Biases of a port's current."""
+    return tuple(bias for op in program.forward if isinstance(op, Fill) and op.target == port for bias in op.biases)
 
 
 def learned_elements(layer: Layer) -> Mapping[str, int]:

@@ -17,9 +17,9 @@ from snnc.compiler.tiles.memo import Memo
 from snnc.compiler.tiles.network import BusSource, Layer, Link, MappedNetwork
 from snnc.compiler.tiles.placement.grouping import Floats
 from snnc.compiler.tiles.relays.buses import Bus, store_bytes, store_lives
+from snnc.compiler.tiles.schedule.further_windows import FurtherWindows, WindowSizes, numbers_of_relay
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
 from snnc.compiler.tiles.schedule.timeline import EventTimeline
-from snnc.compiler.tiles.schedule.window_test import Direction
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 
@@ -114,40 +114,23 @@ class MappingProblem:
         return self.target.workers if self.network.loss_of_steps else 1
 
     def numbers_of_relay(self, bus: Bus) -> int:
-        """Numbers with which a relay requests further windows of `bus`: one per worker if the workers list bits.
-
-        One worker joins the latest results of masks.
-        """
-        return self.target.workers if bus.source in self.bits and (bus.source.external or bus.lag != 1) else 1
+        """Numbers with which a relay requests further windows of `bus`."""
+        return numbers_of_relay(self.target.workers, bits=bus.source in self.bits, external=bus.source.external, lag=bus.lag)
 
     @cached_property
-    def asks(self) -> Direction | None:
-        """The pass in which relays request further windows; the forward pass also for the backward pass."""
-        if self.limited():
-            return "forward"
-        return "backward" if self.training and self.limited(backward=True) else None
-
-    @property
-    def known(self) -> bool:
-        """Whether the forward pass finds how many further windows the backward pass needs."""
-        return self.training and self.asks == "forward" and bool(self.limited(backward=True))
+    def further(self) -> FurtherWindows:
+        """Which windows may be too small, and whose relays request further ones."""
+        windowed, exact = self.windowed_buses, self.mode == "exact"
+        sizes = {
+            b.id: WindowSizes(b.source.width, b.events, exact, b.capacity, b.gradient_capacity if b.id in windowed else None)
+            for b in self.buses
+        }
+        return FurtherWindows(sizes, self.training)
 
     @cached_property
     def asked(self) -> tuple[Bus, ...]:
         """Buses whose relays request extra windows."""
-        some = {*self.limited(), *(self.limited(backward=True) if self.training else ())}
-        return tuple(bus for bus in self.buses if bus in some)
-
-    def passes_asked_for(self, bus: Bus, *, forward: bool) -> int:
-        """Number of passes for which relays find the further windows of `bus` in the forward (or backward) pass."""
-        if self.asks != ("forward" if forward else "backward") or bus not in self.asked:
-            return 0
-        return 2 if forward and bus.id in self.windowed_buses else 1
-
-    @cached_property
-    def asked_for_both(self) -> bool:
-        """Whether the two passes need separate numbers of further windows: some windows hold other entries backward than forward."""
-        return self.asks == "forward" and any(bus.id in self.windowed_buses for bus in self.asked)
+        return tuple(bus for bus in self.buses if bus.id in self.further.requesting)
 
     @cached_property
     def routes(self) -> Routes:
@@ -238,8 +221,7 @@ class MappingProblem:
 
     def limited(self, *, backward: bool = False) -> tuple[Bus, ...]:
         """Buses whose windows can overflow into further ones."""
-        room = {b.id: b.gradient_capacity if backward and b.id in self.windowed_buses else b.capacity for b in self.buses}
-        return tuple(b for b in self.buses if b.events and room[b.id] < b.source.width) if self.mode == "exact" else ()
+        return tuple(bus for bus in self.buses if self.further.sizes[bus.id].limited(backward=backward))
 
     def events(self, source: BusSource) -> float:
         """Expected events of a sample and step."""

@@ -18,7 +18,7 @@ from snnc.compiler.tiles.relays.buses import make_buses
 from snnc.compiler.tiles.schedule.capacity import expected_activity, expected_near
 from snnc.compiler.tiles.schedule.recompute import segment_lengths
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
-from snnc.compiler.tiles.vertices.cost import network_costs
+from snnc.compiler.tiles.vertices.codelet_costs import network_costs
 
 if TYPE_CHECKING:
     from snnc.compiler.tiles.placement.search import Search

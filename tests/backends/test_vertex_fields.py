@@ -1,4 +1,4 @@
-"""Vertices that have a description: the plan counts the fields that are emitted, for networks, losses and options that dice tell."""
+"""The plan counts the fields that are emitted, for all kinds of vertices and connections, and for drawn losses and options."""
 
 import re
 from dataclasses import replace
@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from indexed_nets import choosing, convolutional, shaping, sparse_recurrent
+from indexed_nets import choosing, convolutional, pooled, shaping, sparse_recurrent
 from nets import behind_linear, delayed, feedback, learnable, recurrent, skip
 from poplar_projects import BATCH, STEPS, machine, several_inputs, spiking, spiking_recurrent
 from wide import sampled
@@ -18,7 +18,7 @@ from snnc.backends.poplar.parts import connected
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
-from snnc.compiler.tiles import mapper, request_search
+from snnc.compiler.tiles import mapper
 from snnc.compiler.tiles.vertices.codelets import uses
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec, constant, run
@@ -29,8 +29,6 @@ NETS = (
 )
 LOSSES = ("ce_count", "ce_rate", "ce_mean_membrane", "ce_max_membrane", "mse_count")
 OPTIMIZERS = (Adam(1e-2), SGD(1e-2), SGD(1e-2, 0.9))
-COUNTED_APART = ("forward", "gather", "backward", "source_gradient", "weight_round")
-"""Vertices of blocks, which have no description yet: the mapper counts their fields with sums of its own."""
 OPTIONS = (
     {"capacity": (None, 1, 3)},
     {"mode": ("exact", "drop")},
@@ -71,8 +69,6 @@ def planned_fields(layout):
     found = {}
     for use in uses(layout):
         name = use.key if isinstance(use.key, str) else use.key[0]
-        if name in COUNTED_APART:
-            continue
         found.setdefault("".join(word.capitalize() for word in name.split("_")), set()).add(use.fields)
     return found
 
@@ -82,14 +78,11 @@ def emitted_fields(net):
     found = {}
     for loop in (loop for loops in assemble(net)[0].loops.values() for loop in loops):
         found.setdefault(kind_of(loop.codelet), set()).add(len(loop.fields))
-    for name in COUNTED_APART:
-        found.pop("".join(word.capitalize() for word in name.split("_")), None)
     return found
 
 
-def mapped(seed, monkeypatch):
-    """The emitter's view of a drawn network's plan, and the layout that the plan comes from."""
-    program, options, target, bits = drawn(seed)
+def mapped(monkeypatch, program, target, **options):
+    """The emitter's view of a plan, and the layout that the plan comes from."""
     layouts, plan_of = [], mapper.write_plan
 
     def watched(name, priced, *more, **named):
@@ -97,23 +90,42 @@ def mapped(seed, monkeypatch):
         return plan_of(name, priced, *more, **named)
 
     monkeypatch.setattr(mapper, "write_plan", watched)
-    if bits:
-        monkeypatch.setattr(request_search, "with_bits", with_bits)
     plan = mapper.make_plan(program, target, steps=STEPS, batch=BATCH, quick=True, **options)
     return PoplarNetwork(program, plan), layouts[-1]
 
 
-@pytest.mark.parametrize("seed", sampled(range(60), 3))
-def test_the_plan_counts_the_fields_of_the_emitted_vertices(seed, monkeypatch):
-    net, layout = mapped(seed, monkeypatch)
+def mapped_as_drawn(seed, monkeypatch):
+    """The same of a drawn network."""
+    program, options, target, bits = drawn(seed)
+    if bits:
+        monkeypatch.setattr(mapper, "with_bits", with_bits)
+    return mapped(monkeypatch, program, target, **options)
+
+
+def check_fields(net, layout):
+    """Planned and emitted fields are equal, for every kind of vertex."""
     planned, emitted = planned_fields(layout), emitted_fields(net)
     if "SumPrivate" not in planned:  # the host adds none where each group is a single block
         emitted.pop("SumPrivate", None)
     assert planned == emitted
 
 
+@pytest.mark.parametrize("options", [{}, {"capacity": 1, "gradients": "windowed", "gradient_capacity": 2}], ids=("one_window", "several"))
+@pytest.mark.parametrize("graph", [*NETS, pooled], ids=lambda graph: getattr(graph, "__name__", "wide"))
+def test_the_plan_counts_the_fields_of_the_emitted_vertices_of_every_network(graph, options, monkeypatch):
+    made = graph(np.random.default_rng(3))
+    several = len(lower(made, steps=STEPS).outputs) > 1
+    loss = {"loss": parse_loss("ce_mean_membrane"), "optimizer": Adam(1e-2), "loss_output": "y" if several else None}
+    check_fields(*mapped(monkeypatch, lower(made, **loss, steps=STEPS), machine(16), **options))
+
+
+@pytest.mark.parametrize("seed", sampled(range(60), 3))
+def test_the_plan_counts_the_fields_of_drawn_networks(seed, monkeypatch):
+    check_fields(*mapped_as_drawn(seed, monkeypatch))
+
+
 def test_relays_that_keep_bits_and_show_nothing_at_once_are_emitted(monkeypatch):
-    net, layout = mapped(0, monkeypatch)
+    net, layout = mapped_as_drawn(26, monkeypatch)
     inner = [store for store in net.stores.values() if store.kind == "events" and store.bits and not store.external]
     assert any(all(bus.lag > 1 for bus in store.buses) for store in inner)
     assert planned_fields(layout)["RelayWindows"] == emitted_fields(net)["RelayWindows"]

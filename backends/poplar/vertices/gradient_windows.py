@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.network import PoplarNetwork, Store
-from snnc.backends.poplar.parts import Assembly, Body, CodeletField, VertexLoop, connected, integer, number, vector
+from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, connected
+from snnc.backends.poplar.vertices.links import Incoming
 from snnc.compiler.ir.plan import BusPlan
-from snnc.compiler.ir.step_operations import NeuronAdjoint
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name, near_bounds
+from snnc.compiler.tiles.network import Layer
+from snnc.compiler.tiles.vertices.block_code import BackwardCode
 from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials, remember
 
 REDUCE: Final = "reduce_gradients"
@@ -37,14 +39,15 @@ def partial_name(connection: ConnectionInfo) -> str:
     return f"{connection.id}_partial"
 
 
-def partial_fields(net: PoplarNetwork, index: int, connection: ConnectionInfo) -> list[CodeletField]:
-    """Fields of a block that makes a connection's partial products."""
-    gradient = net.buses[connection.id].gradient
-    assert gradient is not None
-    return [
-        number(f"capacity{index}", gradient.capacity),
-        vector("InOut", "float", f"partial{index}", f"{partial_name(connection)}[b.index]"),
-    ]
+def partial_values(net: PoplarNetwork, links: Iterable[Incoming]) -> Values:
+    """What a block reads and writes to make the partial products of some connections."""
+    values: Values = {}
+    for link in links:
+        gradient = net.buses[link.connection.id].gradient
+        assert gradient is not None
+        values[f"capacity{link.index}"] = gradient.capacity
+        values[f"partial{link.index}"] = f"{partial_name(link.connection)}[b.index]"
+    return values
 
 
 def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo], net: PoplarNetwork) -> None:
@@ -115,7 +118,7 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
 
 def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
     """What the template needs to show the first window of a bus in the backward pass."""
-    window = net.window(bus, forward=False)
+    window = net.further.window(bus.id, forward=False)
     return {
         "index": index,
         "comment": "The window.",
@@ -124,7 +127,7 @@ def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
     }
 
 
-def near_values(store: Store, index: int, bus: BusPlan) -> dict[str, object]:
+def near_values(store: Store, index: int, bus: BusPlan) -> Values:
     """C++ expressions, by field, with which a relay shows a window of the backward pass."""
     assert bus.gradient is not None
     return {
@@ -138,11 +141,11 @@ def near_values(store: Store, index: int, bus: BusPlan) -> dict[str, object]:
     }
 
 
-def join_near(store: Store) -> tuple[dict[str, object], Body]:
+def join_near(store: Store) -> tuple[Values, Body]:
     """C++ expressions, by field, and lines with which workers put neurons that only take gradient behind the spikes."""
     name = store.buffer
     lines: Body = {"near": [1], "head": ["ends[slot] = all;"]}
-    values: dict[str, object] = {"ends": f"{name}_ends[r.index]"}
+    values: Values = {"ends": f"{name}_ends[r.index]"}
     if store.loses_near:
         values["lost_near"] = f"{name}_lost_near[r.index]"
         lines["head"].append("lost_near[worker] = lost_near[worker] + (kept + near - all);")
@@ -166,35 +169,35 @@ def near_code(population: PopulationInfo, index: int) -> str:
     return " && ".join(tests) or "true"
 
 
-def returned(
-    net: PoplarNetwork, population: PopulationInfo, step: NeuronAdjoint, used: Collection[str], buses: Sequence[BusPlan], ahead: int
-) -> tuple[list[CodeletField], list[Body], list[int]]:
-    """Fields and bodies of the gradients that come back to a block, and the outputs that they belong to; `used` is what its code reads.
+def returning_buses(net: PoplarNetwork, layer: Layer, code: BackwardCode, *, limited: bool = False) -> list[BusPlan]:
+    """Buses over which gradients return in windows (`limited`: in several) to outputs of a population that its adjoint reads."""
+    buses = [bus for bus in net.plan.buses if bus.source == layer.id and bus.gradient is not None]
+    read = [bus for bus in buses if f"d_o{layer.outputs.index(bus.buffer)}" in code.reads]
+    return [bus for bus in read if net.limited(bus, backward=True) or not limited]
 
-    The gradients belong to the window that was shown `ahead` iterations before.
-    """
-    fields: list[CodeletField] = []
-    bodies: list[Body] = []
-    outputs: list[int] = []
+
+def returning_values(net: PoplarNetwork, buses: Sequence[BusPlan]) -> Values:
+    """Windows in which gradients return to a block."""
+    values: Values = {}
+    for i, bus in enumerate(buses):
+        assert bus.gradient is not None
+        values |= {
+            f"offset_back{i}": net.stages[bus.source] + bus.lag,
+            f"last_back{i}": net.last_step(bus),
+            f"capacity_back{i}": bus.gradient.capacity,
+            f"room_back{i}": net.stores[bus.buffer].room(bus.gradient.capacity),
+            f"ids_back{i}": f"Layout::samples({bus.id}_back_ids, b)",
+            f"number_back{i}": f"Layout::samples({bus.id}_back_number, b)",
+            f"value_back{i}": f"Layout::samples({bus.id}_back_values, b)",
+        }
+    return values
+
+
+def returning_bodies(layer: Layer, buses: Sequence[BusPlan], ahead: int) -> list[Body]:
+    """Template data of the same; the gradients belong to the window that was shown `ahead` iterations before."""
     shown = "iteration k + 1" if ahead else "this iteration"
-    for bus in buses:
-        if bus.source != population.id or bus.gradient is None:
-            continue
-        i, output = len(bodies), step.outputs.index(bus.buffer)
-        if f"d_o{output}" not in used:
-            continue
-        fields += [
-            integer(f"offset_back{i}", net.stages[bus.source] + bus.lag),
-            integer(f"last_back{i}", net.last_step(bus)),
-            number(f"capacity_back{i}", bus.gradient.capacity),
-            number(f"room_back{i}", net.stores[bus.buffer].room(bus.gradient.capacity)),
-            vector("Input", net.stores[bus.buffer].id_type, f"ids_back{i}", f"Layout::samples({bus.id}_back_ids, b)"),
-            vector("Input", "unsigned", f"number_back{i}", f"Layout::samples({bus.id}_back_number, b)"),
-            vector("Input", "float", f"value_back{i}", f"Layout::samples({bus.id}_back_values, b)"),
-        ]
-        bodies.append({"index": i, "output": output, "ahead": ahead, "comment": f"The gradient of what the targets read in {shown}."})
-        outputs.append(output)
-    return fields, bodies, sorted(set(outputs))
+    comment = f"The gradient of what the targets read in {shown}."
+    return [{"index": i, "output": layer.outputs.index(bus.buffer), "ahead": ahead, "comment": comment} for i, bus in enumerate(buses)]
 
 
 def cleared(net: PoplarNetwork, connection: ConnectionInfo) -> bool:

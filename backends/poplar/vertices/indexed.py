@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parts import Assembly, Body, CodeletField, VertexLoop, class_name, connected, number, vector
+from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, class_name, connected
 from snnc.backends.training.moments import moments
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
-from snnc.compiler.tiles.indexed.tables import IndexTables
+from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm
+from snnc.compiler.tiles.vertices.block_vertices import NUMBERS, BlockLink
 from snnc.compiler.tiles.vertices.control_vertices import ZERO_VERTEX
 from snnc.compiler.tiles.vertices.parameter_vertices import sum_pieces, sum_private, update
 
@@ -25,7 +26,7 @@ SIDE_TABLES: Final = 6
 """Tables of plan.bin for one side of a connection."""
 SHARED_SUMS: Final = "shared_sums"
 """The sequence in which workers add up what groups hold of gradients."""
-_TYPES: Final = {2: ("unsigned short", "poplar::UNSIGNED_SHORT"), 4: ("unsigned", "poplar::UNSIGNED_INT")}
+_POPLAR_TYPES: Final = {2: "poplar::UNSIGNED_SHORT", 4: "poplar::UNSIGNED_INT"}
 
 
 # ---- plan.bin --------------------------------------------------------------------------------------------------------
@@ -129,12 +130,13 @@ def _sides(found: IndexedConnection) -> list[str]:
 
 
 def _add_side(assembly: Assembly, name: str, population: str, tables: IndexTables, at: int) -> None:
-    number_type, poplar_type = _TYPES[tables.index_bytes()]
+    form = tables.form
+    number_type, poplar_type = NUMBERS[form.index_bytes], _POPLAR_TYPES[form.index_bytes]
     assembly.variable("Side", name, f"Side({population}, tables, {at})", f"runs with {population}")
     assembly.variable("Parts", f"{name}_rows", f"{name}.rows<{number_type}>(graph, {poplar_type})")
-    if tables.keyed:
+    if form.keyed:
         assembly.variable("Parts", f"{name}_keys", f"{name}.keys<{number_type}>(graph, {poplar_type})")
-    for column, what in enumerate(("place", "start") if tables.single else ("place", "start", "length")):
+    for column, what in enumerate(_run_columns(form)[1:]):
         assembly.variable("Parts", f"{name}_{what}", f"{name}.runs<{number_type}>(graph, {poplar_type}, {column})")
 
 
@@ -195,7 +197,7 @@ def _owned(assembly: Assembly, owners: str, name: str, comment: str, each: int =
 
 def _add_update(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, learned: str, at: int) -> None:
     id_ = found.connection.id
-    values: dict[str, object] = {
+    values: Values = {
         "rates": "rates",
         "value": f"{id_}_theta[o.index]",
         "gradient": f"d_{id_}_total[o.index]",
@@ -233,59 +235,39 @@ def _shown(
 # ---- vertices --------------------------------------------------------------------------------------------------------
 
 
-def table_fields(net: PoplarNetwork, connection: str, index: int, *, with_weights: bool) -> list[CodeletField]:
-    """Fields of a target's vertex: the tables and, forward, the weights."""
-    side, found = f"{connection}_in", net.indexed[connection]
-    fields = _table_fields(side, index, found.target)
-    if found.target.keyed:
-        fields.append(vector("Input", _TYPES[found.target.index_bytes()][0], f"keys{index}", f"{side}_keys[b.group]"))
-    else:
-        fields.append(number(f"low{index}", f"{side}.low(b)"))
-    fields.append(number(f"span{index}", f"{side}.span(b)"))
-    if with_weights:
-        fields.append(vector("Input", "float", f"weight{index}", f"{side}_copy[b.group]"))
-    return fields
+def table_values(connection: str, index: int, form: TableForm) -> Values:
+    """The tables of a target's vertex."""
+    side = f"{connection}_in"
+    rows: Values = {f"keys{index}": f"{side}_keys[b.group]"} if form.keyed else {f"low{index}": f"{side}.low(b)"}
+    return _table_values(side, index, form) | rows | {f"span{index}": f"{side}.span(b)"}
 
 
-def gradient_field(connection: str, index: int) -> list[CodeletField]:
+def gradient_values(link: BlockLink) -> Values:
     """The block's private sums of weight gradients, and how many they are."""
-    return [
-        vector("InOut", "float", f"gradient{index}", f"d_{connection}_theta[b.index]"),
-        number(f"size{index}", f"{connection}_in.size(b)"),
-    ]
+    id_, i = link.link.id, link.index
+    return {f"gradient{i}": f"d_{id_}_theta[b.index]", f"size{i}": f"{id_}_in.size(b)"}
 
 
-def choice_field(connection: str, index: int, what: str) -> CodeletField:
-    """The state of a maximum."""
-    return vector("InOut", "float", f"{what}{index}", f"{connection}_{what}[b.index]")
+def sent_choice_values(link: BlockLink) -> Values:
+    """The chosen entries of a maximum, which its source reads."""
+    id_, i = link.link.id, link.index
+    best: Values = {} if link.link.events else {f"best{i}": f"{id_}_best[b.index]"}
+    return {f"chosen{i}": f"{id_}_chosen[b.index]", **best, f"winner{i}": f"Layout::own({id_}_winner, b)"}
 
 
-def sent_choice_fields(connection: str, index: int, *, events: bool) -> list[CodeletField]:
-    """The field that tells the source the chosen entry of a maximum."""
-    return [
-        choice_field(connection, index, "chosen"),
-        *([] if events else [choice_field(connection, index, "best")]),
-        vector("Output", "float", f"winner{index}", f"Layout::own({connection}_winner, b)"),
-    ]
+def source_values(connection: str, index: int, delta: str, form: TableForm, *, chooses: bool) -> Values:
+    """What a source's vertex reads: tables, weights, and the deltas of the targets that it reaches."""
+    side = f"{connection}_out"
+    weight = {f"winner{index}": f"{side}.rows_of({connection}_winner, b)"} if chooses else {f"weight{index}": f"{side}_copy[b.group]"}
+    return _table_values(side, index, form) | {f"delta{index}": f"{side}.rows_of({delta}, b)"} | weight
 
 
-def source_fields(net: PoplarNetwork, connection: str, index: int, delta: str) -> list[CodeletField]:
-    """Fields of a source's vertex: tables, weights, and the deltas of the targets that it reaches."""
-    side, found = f"{connection}_out", net.indexed[connection]
-    assert found.source is not None
-    return [
-        *_table_fields(side, index, found.source),
-        vector("Input", "float", f"delta{index}", f"{side}.rows_of({delta}, b)"),
-        vector("Input", "float", f"winner{index}", f"{side}.rows_of({connection}_winner, b)")
-        if found.map.maximum
-        else vector("Input", "float", f"weight{index}", f"{side}_copy[b.group]"),
-    ]
+def _table_values(side: str, index: int, form: TableForm) -> Values:
+    return {f"{name}{index}": f"{side}_{name}[b.group]" for name in _run_columns(form)}
 
 
-def _table_fields(side: str, index: int, tables: IndexTables) -> list[CodeletField]:
-    number_type, _ = _TYPES[tables.index_bytes()]
-    names = ("rows", "place", "start") if tables.single else ("rows", "place", "start", "length")
-    return [vector("Input", number_type, f"{name}{index}", f"{side}_{name}[b.group]") for name in names]
+def _run_columns(form: TableForm) -> tuple[str, ...]:
+    return ("rows", "place", "start") if form.single else ("rows", "place", "start", "length")
 
 
 def table_body(net: PoplarNetwork, connection: str, index: int, *, source: bool = False) -> Body:
@@ -293,11 +275,12 @@ def table_body(net: PoplarNetwork, connection: str, index: int, *, source: bool 
     found = net.indexed[connection]
     tables = found.source if source else found.target
     assert tables is not None
+    form = tables.form
     return {
-        "table_type": _TYPES[tables.index_bytes()][0],
-        "single": "true" if tables.single else "false",
-        "length": "nullptr" if tables.single else f"&length{index}[0]",
-        "find": f"&keys{index}[0]" if tables.keyed else f"low{index}",
-        "kind": "single" if tables.single else "run",
+        "table_type": NUMBERS[form.index_bytes],
+        "single": "true" if form.single else "false",
+        "length": "nullptr" if form.single else f"&length{index}[0]",
+        "find": f"&keys{index}[0]" if form.keyed else f"low{index}",
+        "kind": "single" if form.single else "run",
         "value": "choice" if found.map.maximum else "value",
     }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.links import is_shared
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.step_program import ConnectionInfo
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_private, update, weight_rows
@@ -47,11 +47,11 @@ def placed_parameters(net: PoplarNetwork) -> Iterator[Placed]:
     shown: set[str] = set()
     for population in net.program.populations:
         names = [*net.step(population.id).parameters, *(b for port in population.ports for b in net.biases(port))]
-        for name in names:
+        layer = net.layers[population.id]
+        for name, shared in zip(names, [*layer.parameters, *itertools.chain(*layer.biases)], strict=True):
             if name in shown:
                 continue
             shown.add(name)
-            shared = is_shared(net, name, population.id)
             order = "{}" if shared else f"order_of_neurons({population.id})"
             yield _placed(net, name, population.id, "shared" if shared else "wide", order, "1", name in learned)
         for connection in net.incoming(population.id):

@@ -138,7 +138,7 @@ def _variables(net: PoplarNetwork, assembly: Assembly, store: Store) -> None:
             shares = net.workers if store.bits else 1
             position = f'layout.window({relays}, poplar::UNSIGNED_INT, "{bus.id}_position", {shares})'
             assembly.variable("Tensor", f"{bus.id}_position", position, "where the next window begins" + (", for each worker" * store.bits))
-            numbers = net.numbers_of_relay(bus) * (1 + net.asked_for_both)
+            numbers = net.numbers_of_relay(bus) * (1 + net.further.both)
             made = f'layout.relay_numbers({relays}, poplar::UNSIGNED_INT, "{bus.id}_more", {numbers})'
             assembly.variable("Parts", f"{bus.id}_more", made, "further windows that relays need")
         if bus.capacity < bus.width:
@@ -254,7 +254,7 @@ def _show_bits(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
     """Add the vertices that list the bits of a step in the window of a bus, or in its next window."""
     forward = "backward" not in compute_set
     clock = "second_clock[r.tile]" if again else _forward_clock(net, store) if forward else "first_clock[r.tile]"
-    window = net.window(bus, forward=forward)
+    window = net.further.window(bus.id, forward=forward)
     values = _common(net, store, (bus,), clock, forward=forward)
     values |= {"bit_words": bit_words(store.width), "bits": f"{store.buffer}_bits[r.index]"}
     values |= _window_values(store, 0, bus, window, again=again)
@@ -264,7 +264,7 @@ def _show_bits(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
         shown = ["position0[s * WORKERS + first] = from + capacity0;"]
     if not again and window.asked:
         each.append("left = rest - n > left ? rest - n : left;")
-        both = 1 + net.asked_for_both
+        both = 1 + net.further.both
         end = [f"more0[{both} * worker + {n}] = further_windows(left, capacity0);" for n in range(both)]
         end.append(f"cycles += {vertex.cost.single};")
     if window.lost and not again:
@@ -298,7 +298,7 @@ def _show(net: PoplarNetwork, assembly: Assembly, store: Store, compute_set: str
         values |= {"stage": net.forward_stages[store.owner] + net.plan.latency - 1, "steps": "STEPS"}
     near: list[int] = []
     if store.kind == "events":
-        windows = [net.window(bus, forward=forward) for bus in buses]
+        windows = [net.further.window(bus.id, forward=forward) for bus in buses]
         near = [index for index, window in enumerate(windows) if window.near]
         vertex = relay_windows(net.costs, store.steps, windows, joins=joins, backward=not forward)
         found, join = _event_values(net, store, buses, joins, forward)
@@ -416,6 +416,7 @@ def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bo
         "comment": f"Bus {index} of the source{': exact, further windows follow' if net.limited(bus) else ''}.",
         "all": "0u" if store.bits else f"shown{index} ? numbers[slot * samples + s] : 0",
         "copied": f"copy_ids(&ids[(slot * samples + s) * stored], &window{index}[s * room{index}], n, first, span)",
+        "positions": "",
         "each": [],
         "first": [],
         "left": [],
@@ -423,13 +424,10 @@ def _bus(net: PoplarNetwork, store: Store, index: int, bus: BusPlan, forward: bo
     if store.bits:
         body["copied"] = "{}"
     if net.limited(bus):
-        position = f"position{index}[s] = n;"
-        if store.bits:
-            position = f"for (unsigned w = 0; w < WORKERS; ++w) position{index}[s * WORKERS + w] = capacity{index};"
-        body["each"], body["first"] = [position], [position]
-    if net.asks(bus, forward=forward):
+        body["positions"] = "of workers" if store.bits else "of samples"
+    if net.further.passes(bus.id, forward=forward):
         body["left"] = ["relay_left_joined" if joins else "relay_left"]
-        body["both"] = net.asked_for_both
+        body["both"] = net.further.both
         body["asked"] = _asked(net, index, bus)
     if forward and bus.kind == "events" and bus.capacity < bus.width:
         lost = _lost(net, bus, index)
@@ -447,7 +445,7 @@ def _asked(net: PoplarNetwork, index: int, bus: BusPlan) -> list[Body]:
         "room": f"capacity{index}",
         "near": "",
         "kept": "all",
-        "words": [0, 1] if net.asked_for_both and not near else [0],
+        "words": [0, 1] if net.further.both and not near else [0],
     }
     if not near:
         return [spikes]
@@ -473,7 +471,7 @@ def _next_window(net: PoplarNetwork, assembly: Assembly, store: Store, compute_s
     values = _common(net, store, limited, "second_clock[r.tile]", forward=not backward)
     values |= {"stored": store.stored, "ids": f"{store.buffer}_ids[r.index]", "numbers": f"{store.buffer}_numbers[r.index]"}
     body: Body = {"buses": [], "near_buses": [], "id_type": store.id_type, "slot": slot(net, store, "t")}
-    windows = [net.window(bus, forward=not backward) for bus in limited]
+    windows = [net.further.window(bus.id, forward=not backward) for bus in limited]
     if any(window.near for window in windows):
         values["ends"] = f"{store.buffer}_ends[r.index]"
     for index, (bus, window) in enumerate(zip(limited, windows, strict=True)):

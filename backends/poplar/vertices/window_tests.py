@@ -25,21 +25,21 @@ def add_window_test(net: PoplarNetwork, assembly: Assembly, first_table: int) ->
     bools, numbers = "poplar::BOOL", "poplar::UNSIGNED_INT"
     assembly.variable("Tensor", "again", f'layout.on_tile({bools}, {{}}, "again", {_TILE})', "further windows follow")
     assembly.variable("Tensor", "windows_left", f'layout.on_tile({numbers}, {{}}, "windows_left", {_TILE})', "how many")
-    for part, exists in (("forward", net.rounds), ("backward", net.backward_rounds)):
+    for part, exists in (("forward", net.further.forward), ("backward", net.further.backward)):
         if exists:
             made = f'layout.on_tile({numbers}, {{1}}, "{part}_rounds", {_TILE})'
             rounds = assembly.variable("Tensor", f"{part}_round_count", made)
             assembly.tensors.append(f'counter("{part}_rounds", {rounds});')
-    if net.rounds:
+    if net.further.forward:
         keep_count(net, assembly, "forward_round_count")
-    if net.known:
+    if net.further.known:
         made = f'layout.on_tile({numbers}, {{ITERATIONS}}, "windows_back", {_TILE})'
         assembly.variable("Tensor", "windows_back", made, "what each iteration of the backward pass needs")
     _levels(net, assembly, test.direction, first_table)
     _answer(net, assembly, test.direction)
-    if net.known:
+    if net.further.known:
         _known(net, assembly)
-    for part in [part for part, exists in (("forward", net.rounds), ("backward", net.backward_rounds)) if exists]:
+    for part in [part for part, exists in (("forward", net.further.forward), ("backward", net.further.backward)) if exists]:
         vertex = count_down(net.costs)
         fields = connected(vertex, _FOLLOWING)
         assembly.loop("clocks", VertexLoop(f"{part}: a window less", *_ONE, f"{part}_next", class_name(vertex), _TILE, fields))
@@ -69,8 +69,8 @@ def _levels(net: PoplarNetwork, assembly: Assembly, direction: Direction, first_
 
 
 def _answer(net: PoplarNetwork, assembly: Assembly, direction: Direction) -> None:
-    vertex = answer(net.costs, looks_back=net.known)
-    kept = {"k": f"second_clock[{_TILE}]", "back": "windows_back"} if net.known else {}
+    vertex = answer(net.costs, looks_back=net.further.known)
+    kept = {"k": f"second_clock[{_TILE}]", "back": "windows_back"} if net.further.known else {}
     fields = connected(vertex, {"asked": "asked", "rounds": f"{direction}_round_count[0]", **_FOLLOWING, **kept})
     assembly.loop("clocks", VertexLoop("further windows: the answer", *_ONE, f"{direction}_answer", class_name(vertex), _TILE, fields))
 

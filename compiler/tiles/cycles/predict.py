@@ -63,7 +63,7 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     sources = relay_load(layout, "backward")
     add_blocks(layout, sources, "source_gradient", problem.network.layers)
     add_last_sums(layout, sources)
-    if problem.known:
+    if problem.further.known:
         sources.add(ROOT, problem.target.vertex_start_cycles + problem.costs["known"].start)
     into_relays = with_clock(layout, deltas_to_sources(layout), sources.tiles)
     deltas_by_rows(layout, into_relays)
@@ -360,7 +360,7 @@ def _overflow_test(layout: Layout, part: str, runs: int) -> tuple[SuperstepDraft
     if not problem.limited(backward=backward):
         return ()
     rounds = _rounds(problem, runs, backward=backward)
-    test = tuple(_test_steps(layout, part, runs)) if problem.asks == ("backward" if backward else "forward") else ()
+    test = tuple(_test_steps(layout, part, runs)) if problem.further.requested_in == ("backward" if backward else "forward") else ()
     decided = SuperstepDraft(f"{part}: decisions", part, runs + rounds, Load(problem), ExchangeTraffic.none(problem), decisions=1)
     if rounds == 0:
         return (*test, decided)

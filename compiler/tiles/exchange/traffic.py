@@ -85,11 +85,12 @@ class Layout:
     def window_test(self) -> WindowTest | None:
         """The test for further windows; None if windows hold everything."""
         problem = self.problem
-        if problem.asks is None:
+        direction = problem.further.requested_in
+        if direction is None:
             return None
         tiles = [relay.tile for bus in problem.asked for relay in self.relays[bus.source]]
         numbers = [problem.numbers_of_relay(bus) for bus in problem.asked for _ in self.relays[bus.source]]
-        return window_test(problem.asks, 1 + problem.asked_for_both, tiles, numbers, problem.target, problem.costs["most"])
+        return window_test(direction, 1 + problem.further.both, tiles, numbers, problem.target, problem.costs["most"])
 
     @cached_property
     def reductions(self) -> Mapping[str, BusReduction]:

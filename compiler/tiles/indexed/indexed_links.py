@@ -12,7 +12,7 @@ import numpy as np
 from snnc.compiler.ir.arrays.indexed_maps import IndexedMap, IndexedOp, indexed_map
 from snnc.compiler.ir.step_program import Buffer
 from snnc.compiler.tiles.indexed.holdings import Profile, TableAmounts, amounts, held_exactly, measure
-from snnc.compiler.tiles.indexed.tables import IndexTables, source_tables, target_tables
+from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm, source_tables, target_tables
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, column_groups, split
 from snnc.compiler.tiles.placement.tile_range import TileRange
 
@@ -30,6 +30,7 @@ class IndexedLink:
     weight_learns: bool
     bias_learns: bool
     _tables: dict[tuple[Side, bytes, int], IndexTables] = field(default_factory=dict)
+    _forms: dict[tuple[Side, bytes, int], TableForm] = field(default_factory=dict)
     _measured: dict[tuple[Side, bytes, int, bytes | None], dict[str, Any]] = field(default_factory=dict)
 
     @cached_property
@@ -67,7 +68,20 @@ class IndexedLink:
             if len(self._tables) >= KEPT:
                 self._tables.clear()
             self._tables[key] = (target_tables if side == "target" else source_tables)(self.map, first, count)
+            self._forms[key] = self._tables[key].form
         return self._tables[key]
+
+    def form(self, side: Side, where: TileRange) -> TableForm:
+        """What vertices that read the tables of a population that is placed there are printed from."""
+        key = (side, where.neurons.tobytes(), where.columns)
+        if key not in self._forms:
+            self._forms[key] = self.tables(side, where).form
+        return self._forms[key]
+
+    @property
+    def estimated_form(self) -> TableForm:
+        """The same of no placement in particular."""
+        return TableForm(single=self.map.length == 1)
 
     def held(self, side: Side, where: TileRange, rate: Floats | None = None) -> TableAmounts:
         """What every tile of `where` holds, replica after replica; `rate`: of each source, where not all send events alike."""

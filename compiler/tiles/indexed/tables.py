@@ -9,6 +9,7 @@ targets whose deltas it reads, without gaps: runs count in these local numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -34,6 +35,18 @@ class Pieces:
     def sizes(self) -> Ints:
         """Elements that each group uses."""
         return _sums(self.count, self.group)
+
+
+@dataclass(frozen=True)
+class TableForm:
+    """What the vertices that read some tables are printed from.
+
+    `single`: every run holds one value; `keyed`: rows are found by their keys; `index_bytes`: bytes of a number.
+    """
+
+    single: bool
+    keyed: bool = False
+    index_bytes: int = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +135,11 @@ class IndexTables:
     def index_bytes(self) -> int:
         """Bytes of a number in the tables: 16 bits as long as they suffice."""
         return 2 if self.largest < 1 << 16 else 4
+
+    @cached_property
+    def form(self) -> TableForm:
+        """What vertices that read them are printed from."""
+        return TableForm(self.single, self.keyed, self.index_bytes())
 
     @property
     def numbers(self) -> Ints:

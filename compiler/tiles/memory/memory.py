@@ -130,7 +130,7 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
             add(("relays", life), tiles, samples * each)
     every = np.arange(problem.target.tiles)
     add(("gradients", "backward"), every, reduced_bytes(layout))
-    if problem.known:
+    if problem.further.known:
         add(("relays", "always"), np.array([ROOT]), np.array([FLOAT * problem.segments.iterations]))
     losses = np.array(layout.loss_tiles, dtype=np.int64)
     used[losses] = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import Final
 
@@ -128,10 +128,10 @@ def choices(problem: MappingProblem, *, even: bool = False) -> tuple[tuple[Choic
 
 def _structure(problem: MappingProblem, layer: Layer) -> object:
     """The properties of a population that determine its tables, without names."""
-    names = {"id", "label", "kernel", "incoming", "outgoing", "sent", "adjoint_outputs"}
+    parameters = (layer.neuron_parameters, layer.scalar_parameters, layer.learnable_neuron_parameters, layer.learnable_scalars)
     kernel = (len(layer.kernel.states), len(layer.kernel.inputs), len(layer.kernel.history), len(layer.kernel.saved))
     return (
-        tuple(getattr(layer, f.name) for f in fields(layer) if f.name not in names),
+        (layer.neurons, parameters, layer.records, layer.gradient),
         kernel,
         tuple(problem.costs.get(f"{part}.{layer.id}") for part in PARTS),
         tuple((_link(link), _about(problem.window_events(link))) for link in layer.incoming),

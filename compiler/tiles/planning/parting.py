@@ -22,7 +22,7 @@ from snnc.compiler.tiles.partition.errors import PartsError, UnreachedPartError
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph
 from snnc.compiler.tiles.partition.partitioners import Partitioner, partitioner
 from snnc.compiler.tiles.planning.activity import Activity
-from snnc.compiler.tiles.vertices.cost import network_costs
+from snnc.compiler.tiles.vertices.codelet_costs import network_costs
 
 IMBALANCE: Final = 0.05
 """Work that a part may hold above the mean."""

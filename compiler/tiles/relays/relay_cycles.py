@@ -124,7 +124,7 @@ def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
         else:
             shown[bus.id] = _copying(problem, cost, bus, samples, forward=forward)
     for bus in buses:
-        if problem.passes_asked_for(bus, forward=forward):
+        if problem.further.passes(bus.id, forward=forward):
             always = always + cost.choice * samples + WINDOWS_LEFT
     if forward and rows is not None:
         rate = _found(problem, source)

@@ -95,7 +95,7 @@ def _alike(problem: MappingProblem, source: BusSource, rows: MaskRows | None, fi
         joined = forward and rows is not None and bus.lag == problem.schedule.latency
         each = cost.sample * shares.pieces[:, None] * (1.0 - finished if joined else 1.0)
         cycles = cycles + each + (0.0 if joined else _copying(problem, bus, shares, chosen, forward=forward))
-        if passes := problem.passes_asked_for(bus, forward=forward):
+        if passes := problem.further.passes(bus.id, forward=forward):
             read = samples + (finished * (shares.pieces.sum() - samples) if joined else 0.0)
             cycles = cycles + (cost.choice * read + WINDOWS_LEFT) * (np.arange(workers) < passes)[:, None]
     if forward and rows is not None:
@@ -191,7 +191,7 @@ def bits_cycles(problem: MappingProblem, bus: Bus, relays: Sequence[tuple[int, i
         here = np.flatnonzero(count == samples)
         shares = Shares.of(problem.target.workers, samples)
         found[here] = _listing(problem, bus, shares, first[here][:, None] + np.arange(samples))
-    return found + WINDOWS_LEFT * (problem.passes_asked_for(bus, forward=True) if forward else 0)
+    return found + WINDOWS_LEFT * (problem.further.passes(bus.id, forward=True) if forward else 0)
 
 
 def _listing(problem: MappingProblem, bus: Bus, shares: Shares, chosen: Ints) -> Any:

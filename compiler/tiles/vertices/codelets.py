@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.packing import packings
-from snnc.compiler.tiles.network import BusSource, Layer, learned_rows, learned_scalars
+from snnc.compiler.tiles.network import BusSource, Layer, Link, learned_rows, learned_scalars
 from snnc.compiler.tiles.placement.grouping import Ints, column_groups, sample_groups
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.window_test import ROOT
-from snnc.compiler.tiles.vertices.block_codelets import block_codelets, tables_of
-from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, answer, count_down, known, most, most_of_workers
+from snnc.compiler.tiles.vertices.block_codelets import block_codelets
+from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, ZERO_VERTEX, answer, count_down, known, most, most_of_workers
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials, remember
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
@@ -31,6 +31,7 @@ from snnc.compiler.tiles.vertices.relay_vertices import copy_mask
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 WORD: Final = 4
+Codelets: TypeAlias = tuple[tuple[VertexSpec, int], ...]
 LISTED: Final = 1
 """Words of a vertex besides its fields: its place in the list of its compute set."""
 
@@ -78,9 +79,18 @@ def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
     groups = column_groups(where.tile_neurons, where.columns)
     blocks = groups * sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
     structure = problem.kept.get(("structure", layer.id), lambda: _structure(layer))
-    for name, cost, fields, number in problem.kept.get(("codelets", layer.id), lambda: tuple(block_codelets(problem, layer))):
-        key = name if name == "zero" else (name, cost, fields, structure if name in ("forward", "backward", "source_gradient") else None)
-        yield Use(key, cost, where.tiles, number * blocks, fields)
+    for vertex, number in _block_codelets(layout, layer):
+        shown = structure if vertex.name in ("forward", "backward", "source_gradient") else None
+        key = vertex.name if vertex is ZERO_VERTEX else (vertex.name, vertex.cost, len(vertex.fields), shown)
+        yield Use(key, vertex.cost, where.tiles, number * blocks, len(vertex.fields))
+
+
+def _block_codelets(layout: Layout, layer: Layer) -> Codelets:
+    """Those of the placement's own tables where they are counted exactly."""
+    problem = layout.problem
+    if not layout.apart(layer):
+        return problem.kept.get(("codelets", layer.id), lambda: tuple(block_codelets(problem, layer)))
+    return tuple(block_codelets(problem, layer, lambda link, side: link.form(side, layout.range_of(layer))))
 
 
 def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...]:
@@ -89,8 +99,13 @@ def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...
 
 def _structure(layer: Layer) -> Hashable:
     """Distinguishing data of block classes besides their cost and fields: equations, and the structure of connections."""
-    links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, tables_of(link)) for link in layer.incoming)
+    links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, _tables_of(link)) for link in layer.incoming)
     return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records)
+
+
+def _tables_of(link: Link) -> int:
+    """Tables of runs of an indexed connection: rows, places, starts, and lengths where runs are longer than one."""
+    return 0 if link.indexed is None else 3 + (link.indexed.map.length > 1)
 
 
 # ---- all others --------------------------------------------------------------------------------------------------------------
@@ -134,9 +149,9 @@ def _of_tests(layout: Layout) -> Iterator[Use]:
     for level in test.levels:
         yield Use.of(most(problem.costs), level.tile, 1)
     yield Use.of(most_of_workers(problem.costs), root, 1)
-    yield Use.of(answer(problem.costs, looks_back=problem.known), root, 1)
-    yield Use.of(count_down(problem.costs), root, 1 + problem.known)
-    if problem.known:
+    yield Use.of(answer(problem.costs, looks_back=problem.further.known), root, 1)
+    yield Use.of(count_down(problem.costs), root, 1 + problem.further.known)
+    if problem.further.known:
         yield Use.of(known(problem.costs), root, 1)
 
 

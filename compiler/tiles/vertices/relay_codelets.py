@@ -10,7 +10,6 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus, ids_stored
 from snnc.compiler.tiles.vertices.relay_vertices import (
     Steps,
-    Window,
     id_type,
     next_window,
     relay_bits,
@@ -42,7 +41,7 @@ def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codel
         if bits:
             shown = [(bus, True) for bus in listed] + [(bus, False) for bus in buses if problem.training]
             for bus, forward in shown:
-                window = window_of(problem, bus, forward=forward)
+                window = problem.further.window(bus.id, forward=forward)
                 yield _codelet(problem, relay_bits(costs, kept, window, again=False), source, (bus,), forward=forward)
         else:
             if not joins:
@@ -50,7 +49,9 @@ def relay_codelets(problem: MappingProblem, source: BusSource) -> Iterator[Codel
             if problem.training:
                 yield _windows(problem, source, buses, joins=False, forward=False)
         for backward in (False, True)[: 1 + problem.training]:
-            yield from _next(problem, source, [bus for bus in buses if _limited(problem, bus, backward=backward)], backward=backward)
+            yield from _next(
+                problem, source, [bus for bus in buses if problem.further.sizes[bus.id].limited(backward=backward)], backward=backward
+            )
     if source in problem.sources_behind:
         vertex = relay_boundary(costs, None if source.kind == "values" else steps_of(problem, source))
         yield _codelet(problem, vertex, source, buses, forward=True, number=2)
@@ -63,23 +64,14 @@ def steps_of(problem: MappingProblem, source: BusSource) -> Steps:
     return Steps(id_type(source.width), source in problem.bits, near, near and stored < source.width)
 
 
-def window_of(problem: MappingProblem, bus: Bus, *, forward: bool) -> Window:
-    """What a vertex shows of a bus in a pass."""
-    near = bus.id in problem.windowed_buses and not forward
-    asked, lost = problem.passes_asked_for(bus, forward=forward), forward and bus.capacity < bus.source.width
-    return Window(near, _limited(problem, bus, backward=near), asked, lost)
-
-
-def _limited(problem: MappingProblem, bus: Bus, *, backward: bool) -> bool:
-    return bus in problem.limited(backward=backward)
-
-
 def _codelet(
     problem: MappingProblem, vertex: VertexSpec, source: BusSource, buses: Sequence[Bus], *, forward: bool, number: int = 1
 ) -> Codelet:
     """A class that shows windows in the forward pass or backward."""
-    asked = tuple((problem.passes_asked_for(bus, forward=forward), problem.asked_for_both) for bus in buses)
-    shown = tuple((_limited(problem, bus, backward=not forward), bus.id in problem.windowed_buses and not forward) for bus in buses)
+    asked = tuple((problem.further.passes(bus.id, forward=forward), problem.further.both) for bus in buses)
+    shown = tuple(
+        (problem.further.sizes[bus.id].limited(backward=not forward), bus.id in problem.windowed_buses and not forward) for bus in buses
+    )
     ring = (source.external, problem.largest_lag(source)) if problem.segment else ()
     key = (vertex.name, source.static, source.width > 1 << 16, source in problem.windowed, shown, asked, ring, len(vertex.fields))
     return key, vertex, number
@@ -87,14 +79,14 @@ def _codelet(
 
 def _windows(problem: MappingProblem, source: BusSource, buses: Sequence[Bus], *, joins: bool, forward: bool) -> Codelet:
     """Puts together what workers found, or shows windows; those of the backward pass may hold neurons near the threshold."""
-    windows = [window_of(problem, bus, forward=forward) for bus in buses]
+    windows = [problem.further.window(bus.id, forward=forward) for bus in buses]
     vertex = relay_windows(problem.costs, steps_of(problem, source), windows, joins=joins, backward=not forward)
     return _codelet(problem, vertex, source, buses, forward=forward)
 
 
 def _next(problem: MappingProblem, source: BusSource, limited: Sequence[Bus], *, backward: bool) -> Iterator[Codelet]:
     """Further windows: one vertex for all buses, where relays keep bits one for each."""
-    kept, windows = steps_of(problem, source), [window_of(problem, bus, forward=not backward) for bus in limited]
+    kept, windows = steps_of(problem, source), [problem.further.window(bus.id, forward=not backward) for bus in limited]
     if source in problem.bits:
         for bus, window in zip(limited, windows, strict=True):
             yield _codelet(problem, relay_bits(problem.costs, kept, window, again=True), source, (bus,), forward=not backward)

@@ -1,0 +1,85 @@
+"""Which windows may be too small, whose relays request further ones, and in which pass: derived once for the mapping and for emission."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from snnc.compiler.tiles.schedule.window_test import Direction
+from snnc.compiler.tiles.vertices.relay_vertices import Window
+
+
+@dataclass(frozen=True)
+class WindowSizes:
+    """The windows of a bus.
+
+    `gradient_capacity`: entries of a window of the backward pass, if gradients return in windows; `exact`: no event is dropped.
+    """
+
+    width: int
+    events: bool
+    exact: bool
+    capacity: int
+    gradient_capacity: int | None
+
+    def limited(self, *, backward: bool = False) -> bool:
+        """Whether a window may hold less than a step has, and further windows follow."""
+        room = self.gradient_capacity if backward and self.gradient_capacity is not None else self.capacity
+        return self.events and self.exact and room < self.width
+
+
+@dataclass(frozen=True)
+class FurtherWindows:
+    """The windows of all buses, by id, and what follows from their sizes."""
+
+    sizes: dict[str, WindowSizes]
+    training: bool
+
+    @cached_property
+    def forward(self) -> bool:
+        """Whether further windows exist in the forward pass."""
+        return any(sizes.limited() for sizes in self.sizes.values())
+
+    @cached_property
+    def backward(self) -> bool:
+        """Whether further windows exist in the backward pass."""
+        return self.training and any(sizes.limited(backward=True) for sizes in self.sizes.values())
+
+    @property
+    def requested_in(self) -> Direction | None:
+        """The pass in which relays request further windows; the forward pass also for the backward pass."""
+        return "forward" if self.forward else "backward" if self.backward else None
+
+    @property
+    def known(self) -> bool:
+        """Whether the forward pass finds how many further windows the backward pass needs."""
+        return self.forward and self.backward
+
+    @cached_property
+    def requesting(self) -> frozenset[str]:
+        """Buses whose relays request further windows."""
+        passes = (False, True)[: 1 + self.training]
+        return frozenset(id_ for id_, sizes in self.sizes.items() if any(sizes.limited(backward=backward) for backward in passes))
+
+    @cached_property
+    def both(self) -> bool:
+        """Whether the passes need separate numbers: some windows hold other entries backward than forward."""
+        return self.forward and any(self.sizes[id_].gradient_capacity is not None for id_ in self.requesting)
+
+    def passes(self, bus: str, *, forward: bool) -> int:
+        """Number of passes for which relays find the further windows of a bus in the forward (or backward) pass."""
+        if self.requested_in != ("forward" if forward else "backward") or bus not in self.requesting:
+            return 0
+        return 2 if forward and self.sizes[bus].gradient_capacity is not None else 1
+
+    def window(self, bus: str, *, forward: bool) -> Window:
+        """What a relay's vertex shows of a bus in a pass."""
+        sizes = self.sizes[bus]
+        near = sizes.gradient_capacity is not None and not forward
+        lost = forward and sizes.events and sizes.capacity < sizes.width
+        return Window(near, sizes.limited(backward=near), self.passes(bus, forward=forward), lost)
+
+
+def numbers_of_relay(workers: int, *, bits: bool, external: bool, lag: int) -> int:
+    """Return with how many numbers a relay requests windows: one per worker if they list bits; one worker joins the latest results."""
+    return workers if bits and (external or lag != 1) else 1

@@ -1,0 +1,278 @@
+"""Costs of the codelets of a network: instructions of their loops as written in C++, by what its populations and connections are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.tiles.network import Layer, Link, MappedNetwork, chooses_step, describe
+from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost, column_pairs
+from snnc.compiler.tiles.vertices.operations import pair_cycles
+
+
+def codelet_costs(program: StepProgram, training: bool | None = None) -> dict[str, CodeletCost]:
+    """Return the coefficients of every codelet of `program`.
+
+    Keys are codelet names; those that depend on the population carry its id (``"forward.p0"``). Populations of one structure
+    (kernel, number and kind of links, learned parameters) have equal coefficients, so one codelet serves them.
+    """
+    return network_costs(describe(program, training))
+
+
+def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
+    """As :func:`codelet_costs`, for an existing description of a network."""
+    costs = dict(_shared(network))
+    for layer in network.layers:
+        read = {link.events for link in layer.incoming if link.dense}
+        learned = {link.events for link in layer.incoming if link.dense and link.weight_gradient}
+        costs[f"forward.{layer.id}"] = _forward(layer, network.training).calling(*_over_columns(read, held=2, pair=2, product=3))
+        costs[f"gather.{layer.id}"] = _events_only(layer, held=2, event_vector=2).calling(*_over_columns(read & {True}, 2, 2, 3))
+        if network.training:
+            costs[f"backward.{layer.id}"] = _backward(layer).calling(*_over_columns(learned, held=1, pair=3, product=4))
+            back = _source_gradient(layer)
+            dense = any(link.dense and link.input_gradient for link in layer.outgoing)
+            costs[f"source_gradient.{layer.id}"] = back.calling(*_over_samples(back)) if dense else back
+            costs[f"weight_round.{layer.id}"] = _events_only(layer, held=1, event_vector=3).calling(
+                *_over_columns(learned & {True}, 1, 3, 4)
+            )
+    return costs
+
+
+# ---- loops that are compiled for every number of columns (samples) that a sweep may have, and once more for whole sweeps ---------------
+
+
+def _variants(most: int) -> tuple[int, ...]:
+    return (*range(1, 2 * most + 1), 2 * most)
+
+
+def _over_columns(events: Iterable[bool], held: int, pair: int, product: int) -> Iterator[tuple[str, int]]:
+    """Loops over events, or over rows of values, of a block with so many loads and stores per column."""
+    way = "forward" if held > 1 else "backward"
+    for kind in events:
+        most, one, each = (EVENT_SWEEP, _EVENT, pair) if kind else (VALUE_SWEEP, _ROW, product)
+        yield f"{'events' if kind else 'values'}_{way}", sum(_variant(n, one, each, held) for n in _variants(most))
+
+
+def _variant(columns: int, one: int, pair: int, held: int) -> int:
+    joined = _JOINED if columns % 2 and columns > 1 else 0
+    return _SWEEP + one + pair * int(column_pairs(columns)) + joined + held * columns
+
+
+def _over_samples(cost: CodeletCost) -> tuple[tuple[str, int], tuple[str, int]]:
+    """Loops over outputs for some samples, and for some columns of one sample; each for aligned and other deltas."""
+    samples = dots = 0
+    for unaligned in (0, cost.unaligned):
+        samples += sum(
+            cost.sweep + cost.row + cost.product * int(column_pairs(n)) + cost.held * n + unaligned * (n // 2)
+            for n in _variants(SAMPLE_SWEEP)
+        )
+        dots += sum(cost.sweep + cost.dot + (cost.product + cost.held + unaligned) * n for n in (4, 2, 1))
+    return ("dots", dots), ("samples", samples)
+
+
+def partial_products(cost: CodeletCost) -> tuple[str, int]:
+    """The loop over entries of a window whose products with the deltas of a block's columns return to the source."""
+    each = sum(cost.entry + cost.entry_vector * int(column_pairs(n)) + _JOINED + cost.held * n for n in range(1, 2 * VALUE_SWEEP + 1))
+    return "partial_products", each
+
+
+# ---- populations -----------------------------------------------------------------------------------------------------
+#
+# A connection: its fields 8; of a dense one the call, the place of the last column, the jump to the loop for its columns: 16 more.
+# A sweep over the list of a sample: load its length, test for none, advance list and columns, loop counter, branch: 6.
+# Of each column that it holds, forward: load and store the sum, 2; backward: load the delta, 1.
+# An event: load the id, multiply by the row's length, add the base, branch: 4. A pair forward: load the row, add: 2;
+# backward: load the row, add, store: 3. A last column beside pairs: shift the id, add its base: 2 more.
+# A row of products: load the value, copy it for a pair, advance row and last column, branch: 5.
+# A pair forward: load, multiply, add: 3; backward: multiply, load, add, store: 4.
+# Of values that are mostly 0, a pair: load both, or, branch, loop counter: 5; a row of a pair that is not: copy the value for a pair of
+# columns, form the address (multiply, add): 3, and its products.
+
+# A halving of a list of ids: load the id, compare, choose the half, subtract, branch: 5. Indexed connections. A lookup: load the id,
+# subtract the first row, compare with the number of rows, branch: 4; where rows have keys, each event and each key: load, compare,
+# branch, advance. A row that is walked through: load where its runs begin and end, compare, branch: 4.
+# A run of one value: load its place and its weight's, form no loop, branch: 4; a longer one loads its length, forms two addresses and sets
+# up a loop besides: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs begin anywhere.
+# A choice: load what is chosen so far, compare twice, load, add and store the sum, store the number: 8.
+
+_LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _LOUD = 8, 16, 6, 4, 2, 5, 5, 3
+_RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
+
+
+def _forward(layer: Layer, training: bool) -> CodeletCost:
+    kernel = layer.kernel
+    loads = len(kernel.inputs) + len(kernel.states) + layer.neuron_parameters
+    stores = len(kernel.states) + (len(kernel.saved) if training else 0) + layer.records
+    fill = 2 * len(kernel.inputs)
+    return CodeletCost(
+        start=24 + _links(layer.incoming),
+        idle=8,
+        sample=6 + _sample(layer.incoming),
+        sweep=_SWEEP,
+        held=2,
+        event=_EVENT,
+        event_vector=2,
+        event_joined=_JOINED,
+        row=_ROW,
+        product=3,
+        word=_PAIR,
+        word_hit=_LOUD,
+        neuron=pair_cycles(kernel.forward) + loads + stores + fill + 2 + _sending(layer),
+        pair=pair_cycles(kernel.forward) + 2 * (loads + stores + fill + _sending(layer)) + 2,
+        id=5,  # load, subtract the first, compare with the count, branch, advance; adds are counted as part of it
+        element=3,  # two floats: load, load the current, add or multiply-add, store, advance
+        near=6,  # two comparisons, and, not; shift and or into the mask
+        **_RUNS,
+    )
+
+
+def _backward(layer: Layer) -> CodeletCost:
+    kernel = layer.kernel
+    loads = 2 * len(kernel.history) + len(kernel.saved) + len(kernel.states) + layer.neuron_parameters
+    loads += sum(1 + (s.buffer in layer.adjoint_outputs) for s in layer.sent) or len(layer.adjoint_outputs)
+    stores = len(kernel.states) + len(kernel.inputs)
+    sums = 3 * (layer.learnable_neuron_parameters + layer.learnable_scalars)
+    learned = [link for link in layer.incoming if link.weight_gradient]
+    return CodeletCost(
+        start=28 + _links(learned),
+        idle=8,
+        sample=4 + _sample(learned),
+        sweep=_SWEEP,
+        held=1,
+        event=_EVENT,
+        event_vector=3,
+        event_joined=_JOINED,
+        row=_ROW,
+        product=4,
+        word=_PAIR,
+        word_hit=_LOUD,
+        neuron=pair_cycles(kernel.backward) + loads + stores + sums + 2,
+        pair=pair_cycles(kernel.backward) + 2 * (loads + stores + sums) + 2,
+        id=5,
+        element=3,
+        entry=8,  # load the id, multiply by the row's length, add the base, start the sum, add its halves, store, advance, branch
+        entry_vector=3,  # load the row, multiply, add
+        **_RUNS,
+    )
+
+
+def _links(links: Iterable[Link]) -> int:
+    """Reading the fields of each connection and choosing its loop."""
+    return sum(_LINK + (_DENSE if link.dense else 0) for link in links)
+
+
+def _sample(links: Iterable[Link]) -> int:
+    """Each connection without its own rows of weights: its count, its pointers and the set-up of its loop."""
+    return sum(6 if link.events else 4 for link in links if not link.dense)
+
+
+def _sending(layer: Layer) -> int:
+    """Setting a bit of the mask (shift, or, and a store each 32 neurons), or storing a value."""
+    return sum(3 if source.kind == "spikes" else 1 for source in layer.sent)
+
+
+def _events_only(layer: Layer, held: int, event_vector: int) -> CodeletCost:
+    """Links with further windows are a subset of those with events."""
+    links = [link for link in layer.incoming if link.events]
+    return CodeletCost(
+        start=16 + _links(links),
+        idle=8,
+        sample=_sample(links),
+        sweep=_SWEEP,
+        held=held,
+        event=_EVENT,
+        event_vector=event_vector,
+        event_joined=_JOINED,
+        id=5,
+        **_RUNS,
+    )
+
+
+def _source_gradient(layer: Layer) -> CodeletCost:
+    links = sum(link.input_gradient for link in layer.outgoing)
+    return CodeletCost(
+        start=16 + _LINK * links,
+        idle=8,
+        sample=4,
+        sweep=12,  # call, tests for the samples that are left, pointers, loop counter
+        held=3,  # load, add and store the gradient
+        row=4,  # load the weight, copy it for a pair, advance to the next output's row, branch
+        product=3,  # load, multiply, add; the sum stays in registers
+        dot=2,  # load two deltas, branch
+        unaligned=1,  # two loads
+        element=4,
+        found=24,  # bounds of the row, zeroes, and load, add and store for eight samples, two at a time
+        single=4,
+        run=8,
+        value=2,  # load the weight, form the address of the deltas; then for each two samples load and multiply-add
+        sample_value=1,
+        sample_choice=7,  # load the number of what was chosen, compare, branch, load the delta and the sum, add, store
+    )
+
+
+# ---- codelets that all populations share -----------------------------------------------------------------------------
+
+
+def _loss(network: MappedNetwork) -> dict[str, CodeletCost]:
+    """Scores of classes, then adjoints of steps; a loss of every step needs no scores."""
+    if network.loss_of_steps:
+        # a step: set-up of three loops, logarithm, sum; a class: load, compare; load, subtract, exp (3), add, store; divide, scale, store
+        return {"loss": CodeletCost(start=30, row=24, element=28), "loss_scores": CodeletCost()}
+    softmax = 0 if network.loss == "mse_count" else 24  # of a class: compare; subtract, exp (3), add; exp, divide (10), subtract
+    most = chooses_step(network.loss)
+    return {
+        # a class: its place, set-up of the loop, store; a step: load, add (compare and keep which), branch
+        "loss_scores": CodeletCost(start=20, sample=14, element=6 if most else 3),
+        "loss": CodeletCost(start=30, sample=softmax + 10, element=4 if most else 2),
+    }
+
+
+def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
+    copy_ids = 3  # load, store and branch for a word of two 16-bit ids
+    next_ids = 7  # load an id; store 16 bits: load the word, mask, shift, or, store; branch
+    copy_floats = 2  # load, store and branch for two floats, rounded up
+    sums = ("sums", sum(2 + 2 * n for n in range(1, SUMMANDS + 1)))
+    adam = 19  # load g, m, v, w; 12 products and sums; square root and division 10 each; store m, v, w, 0; halved
+    return {
+        # a piece: its nine numbers, addresses, two counts stored, loops; a run of words: pointers, loop set-up, test;
+        # four words: four loads, three ors, branch, loop; with a bit: load of each and of its first id, test, jump; a word alone: load,
+        # test, loop; an id: count zeros, add the first, store, shift, exclusive or, branch, and for a step downwards one more
+        "relay_compact": CodeletCost(start=24, idle=12, sample=24, row=8, word=9, word_hit=16, single=4, id=7),
+        # a list: its number, the smaller of two, addresses, first word and span; a run of words that is copied: loop set-up; a word: load,
+        # store, branch. Joining a piece: its numbers, limits, what comes behind it; a count: two loads, two sums, two tests; a word of two
+        # ids: two loads, shift, or, store, test, store, branch. What is left over: load, compare, subtract, maximum, branch
+        "relay_windows": CodeletCost(start=24, sample=16, run=4, element=copy_ids, row=32, value=8, word=8, choice=6, lookup=8, found=4),
+        # a list: addresses, its words, number; a word whose bits are counted: load, count, add, branch; a word of the list: load,
+        # test, branch; an id: count zeros, clear, add the first, half a word or not, test for room, shift, or, store, branch
+        "relay_bits": CodeletCost(start=24, sample=28, value=4, word=4, id=11),
+        # its three fields, two bounds, addresses, loop set-up; two words: load, store
+        "copy_mask": CodeletCost(start=14, element=2),
+        # a row: its tile and sample, addresses, loop set-up; a value: load, store, store in a window, branch
+        "relay_values": CodeletCost(start=24, row=12, value=4, element=copy_floats),
+        "next_window": CodeletCost(start=16, idle=8, sample=8, element=next_ids),
+        # two elements: set-up of the inner loop, store, advance; each row that is added: load, add
+        "reduce_partials": CodeletCost(start=16, row=6, product=2),
+        "gradient_window": CodeletCost(start=20, sample=14, row=6, product=2),
+        **_loss(network),
+        "most": CodeletCost(start=20, element=3),  # a worker's share, its answer; of a number: load, maximum, branch
+        # the numbers of all workers; what is left and whether any is, the sum of all iterations, the place of the iteration
+        "answer": CodeletCost(start=26, element=3),
+        "known": CodeletCost(start=18),  # four fields, the place of the iteration; load, test, three stores
+        "count_down": CodeletCost(start=12),  # two fields; load, subtract, store, test, store
+        "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
+        # private or gathered gradients, two elements at a time: of each pass over up to SUMMANDS of them load and store the sum; load, add
+        "update": CodeletCost(start=24, row=2, product=2, element=adam if network.moments == 2 else 5 + network.moments).calling(sums),
+        # each column: its neurons, its place, a test for the worker's share; each of its rows: two bounds, two pointers; load, store
+        "weight_rows": CodeletCost(start=24, lookup=6, row=10, element=2),
+        # each piece: its columns, its size, a test for the worker's share; each run of tiles with as many neurons: two numbers, two
+        # products, two divisions; each tile of it: two bounds, two pointers, set-up of the loop; load, store
+        "pack_rows": CodeletCost(start=24, lookup=6, run=32, row=10, element=2),
+        "transpose": CodeletCost(start=16, element=3),
+        # an owned element is zeroed; a piece: load place and length, form an address, set up the loop; a value: load, load, add, store
+        "sum_pieces": CodeletCost(start=20, element=1, row=8, value=4),
+        # the first step behind a boundary: a division; of each state: two pointers and the set-up of a loop; a float: load, store
+        "boundary": CodeletCost(start=32, row=8, element=2),
+        # of a step, the places of its lists: two divisions; of a list: its lengths, pointers, the set-up of a loop
+        "boundary_events": CodeletCost(start=40, row=24, sample=14, element=copy_ids),
+    }
