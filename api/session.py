@@ -17,11 +17,11 @@ from snnc.backends import session
 from snnc.backends.folders.manifest import PROFILE, RECORDING
 from snnc.backends.runtime.arrays import array_of
 from snnc.backends.runtime.engine import Engine, Initial
-from snnc.backends.runtime.events import Given, densely
+from snnc.backends.runtime.events import InputValues, densely
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.session import Input
 from snnc.backends.training.checkpoint import Checkpoints
-from snnc.compiler.ir.arrays.array_parts import wholes
+from snnc.compiler.ir.arrays.array_parts import arrays_with_parts
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.graph_text import graph_html, graph_text, plain
 from snnc.compiler.ir.plan import Plan
@@ -193,7 +193,7 @@ class Session(session.BackendSession):
         few = min(samples, len(next(iter(data.values()))))
         return self._record(self.batch_of(data, np.arange(few)), {}, samples)
 
-    def _record(self, sequences: Mapping[str, Given], start: Initial, samples: int) -> Recording:
+    def _record(self, sequences: Mapping[str, InputValues], start: Initial, samples: int) -> Recording:
         if samples < 1:
             raise RecordingError(f"{samples} samples are to be recorded; record at least 1.")
         from snnc.report.recording import record, write_recording
@@ -273,7 +273,7 @@ def arrays_for(
             "values that it holds as states of their own."
         )
     arrays = Chosen(arrays, {name: name for name in arrays if name not in idle})
-    states = {*own, *wholes(own)}
+    states = {*own, *arrays_with_parts(own)}
     arrays = with_input_name(arrays, [i.label for i in session.program.inputs])
     inputs, initial = ({name: name for name in arrays if (name in states) is wanted} for wanted in (False, True))
     return Chosen(arrays, inputs), Chosen(arrays, initial)

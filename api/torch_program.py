@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from snnc.backends.backend import Placed
-from snnc.backends.native.adjoint import GivenAdjoint, with_input_gradients, with_joined_outputs
+from snnc.backends.native.adjoint import ExternalLoss, with_input_gradients, with_joined_outputs
 from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.registry import BACKENDS
 from snnc.backends.runtime.errors import UnknownNameError
@@ -104,7 +104,7 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
         graph, relays = with_input_gradients(graph)
     program = lower(
         graph,
-        loss=GivenAdjoint(tuple(relays.values())),
+        loss=ExternalLoss(tuple(relays.values())),
         loss_output=whole,
         optimizer=SGD(0.0),
         surrogate=options.surrogate,

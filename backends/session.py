@@ -22,7 +22,7 @@ from snnc.backends.runtime.errors import (
     StepsError,
     UnknownNameError,
 )
-from snnc.backends.runtime.events import Events, Given
+from snnc.backends.runtime.events import Events, InputValues
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.runtime.initial import initial_values
 from snnc.backends.runtime.prediction import check_labels, prediction_output, scores
@@ -107,7 +107,7 @@ class BackendSession:
         inputs: Mapping[str, Input] | Input,
         initial: Mapping[str, npt.ArrayLike] | None = None,
         steps: int | None = None,
-    ) -> tuple[dict[str, Given], dict[tuple[str, str], Array]]:
+    ) -> tuple[dict[str, InputValues], dict[tuple[str, str], Array]]:
         """Turn arguments of :meth:`run` into those of an engine: input id -> [T, B, *shape], and initial values, all samples together."""
         if steps is not None and steps < 1:
             raise StepsError(f"steps is {steps}; it must be at least 1.")
@@ -262,7 +262,7 @@ class BackendSession:
             ranks.end()
         return history
 
-    def labelled(self, x: Mapping[str, Input] | Input, y: npt.ArrayLike) -> tuple[dict[str, Given], Array]:
+    def labelled(self, x: Mapping[str, Input] | Input, y: npt.ArrayLike) -> tuple[dict[str, InputValues], Array]:
         """Check samples and their labels; return the argument of :meth:`batch_of`, and the labels."""
         data, labels = self._samples(x), array_of(y, "y")
         check_labels(self.program, labels, len(next(iter(data.values()))))
@@ -373,7 +373,7 @@ class BackendSession:
             self._replay = StepReplay(self.engine, self.engine.steps)
         return self._replay
 
-    def _paired_inputs(self, inputs: Mapping[str, Input] | Input, events: bool = True) -> Iterator[tuple[InputInfo, Given]]:
+    def _paired_inputs(self, inputs: Mapping[str, Input] | Input, events: bool = True) -> Iterator[tuple[InputInfo, InputValues]]:
         """Pair the program's inputs with checked arrays, or with `events` if the engine accepts them."""
         accepts_events = events and getattr(self.engine, "accepts_events", False)
         infos = self.program.inputs
@@ -396,7 +396,7 @@ class BackendSession:
                 array = given.dense() if isinstance(given, Events) else given
                 yield info, checked(array, info.kind, f"the input {info.label!r}")
 
-    def _aligned(self, sequences: Mapping[str, Given], steps: int | None) -> dict[str, Given]:
+    def _aligned(self, sequences: Mapping[str, InputValues], steps: int | None) -> dict[str, InputValues]:
         """Bring all sequences to the same T and B."""
         lengths = {len(sequences[i.id]) for i in self.program.inputs if not i.static or len(sequences[i.id]) > 1}
         fixed = self.engine.steps or self.program.steps
@@ -410,7 +410,7 @@ class BackendSession:
         self._check_batch(sequences, batch)
         return {id_: a if isinstance(a, Events) else np.broadcast_to(a, (total, batch, *a.shape[2:])) for id_, a in sequences.items()}
 
-    def _check_batch(self, sequences: Mapping[str, Given], batch: int) -> None:
+    def _check_batch(self, sequences: Mapping[str, InputValues], batch: int) -> None:
         for info in self.program.inputs:
             own = sequences[info.id].shape[1]
             if own != batch and (info.layout.batch_axis is not None or isinstance(sequences[info.id], Events)):
@@ -427,7 +427,7 @@ class BackendSession:
             yield {id_: record[:, : now.count] for id_, record in records.items()}
             now = following
 
-    def _filled(self, whole: Mapping[str, Given], initial: Mapping[tuple[str, str], Array], part: slice) -> _Filled:
+    def _filled(self, whole: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array], part: slice) -> _Filled:
         """Take some samples, padded with zeros to the engine's batch."""
         inputs = {id_: array.part(part) if isinstance(array, Events) else array[:, part] for id_, array in whole.items()}
         count = next(iter(inputs.values())).shape[1]
@@ -438,7 +438,7 @@ class BackendSession:
             start = {key: padded(array, 0, missing) for key, array in start.items()}
         return _Filled({id_: self._cast(a) for id_, a in inputs.items()}, {key: self._cast(a) for key, a in start.items()}, count)
 
-    def _samples(self, x: Mapping[str, Input] | Input) -> dict[str, Given]:
+    def _samples(self, x: Mapping[str, Input] | Input) -> dict[str, InputValues]:
         """Check arrays of samples against the inputs: id -> [samples, T, *shape] (static inputs without T)."""
         found = {}
         for info, array in self._paired_inputs(x):
@@ -453,10 +453,10 @@ class BackendSession:
             raise BatchSizeError(f"the inputs have {', '.join(str(len(a)) for a in found.values())} samples; they must be equal.")
         return found
 
-    def batch_of(self, data: Mapping[str, Given], chosen: Array) -> dict[str, Array]:
+    def batch_of(self, data: Mapping[str, InputValues], chosen: Array) -> dict[str, Array]:
         """Take samples: id -> [T, B, *shape]."""
         shapes = {info.id: len(info.shape) for info in self.program.inputs}
-        batches: dict[str, Given] = {}
+        batches: dict[str, InputValues] = {}
         for id_, a in data.items():
             if isinstance(a, Events):
                 batches[id_] = a.of_samples(chosen)
@@ -464,7 +464,7 @@ class BackendSession:
                 batches[id_] = a[chosen][None] if a.ndim == shapes[id_] + 1 else a[chosen].swapaxes(0, 1)
         return {id_: self._cast(a) for id_, a in self._aligned(batches, None).items()}
 
-    def _cast(self, array: Given) -> Array:
+    def _cast(self, array: InputValues) -> Array:
         """Return the engine's input; only engines that support events get any."""
         if isinstance(array, Events):
             return cast(Array, array)
@@ -482,7 +482,7 @@ class _Filled:
     count: int
 
 
-def _sequence(given: Given, info: InputInfo) -> Given:
+def _sequence(given: InputValues, info: InputInfo) -> InputValues:
     """Convert the value of an input to [T, B, *shape]; events already have this form."""
     if not isinstance(given, Events):
         return to_sequence(given, info)

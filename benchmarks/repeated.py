@@ -8,7 +8,7 @@ from typing import Any, Final
 from snnc.benchmarks.nets import same_network
 from snnc.benchmarks.suites import Task
 from snnc.compiler.machines import load_target
-from snnc.compiler.machines.target import Target, only_the_clock
+from snnc.compiler.machines.target import Target, differ_in_clock_only
 
 _MILLISECONDS: Final = ("step_ms", "predicted_ms", "predicted_ms_full")
 
@@ -39,7 +39,7 @@ def at_another_clock(rows: Sequence[dict[str, Any]], task: Task) -> dict[str, An
     machine = load_target(task.target)
     for row in rows:
         alike = (row["net"], row["strategy"]) == (task.net, task.strategy) and row.get("ipus") == 1 and row["fits"]
-        if alike and only_the_clock(load_target(row["target"]), machine):
+        if alike and differ_in_clock_only(load_target(row["target"]), machine):
             return _scaled(row, machine)
     return None
 

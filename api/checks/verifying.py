@@ -13,7 +13,7 @@ import numpy as np
 from snnc.backends.registry import DEFAULT
 from snnc.checks.other_implementations import Other, RunRequest, all_ports, run_file, run_graph, run_nir, sizes, watched
 from snnc.checks.verification import LayerComparison, Verification
-from snnc.compiler.ir.arrays.array_parts import wholes
+from snnc.compiler.ir.arrays.array_parts import arrays_with_parts
 from snnc.compiler.ir.dataflow_order import in_dataflow_order
 from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population
 from snnc.compiler.tiles.errors import TooBigError
@@ -157,4 +157,4 @@ def _run(graph: Graph, arrays: Mapping[str, Array], target: str, seed: int) -> d
 
 def _known(graph: Graph) -> set[str]:
     """Names of the arrays that a network takes."""
-    return {name for name, _ in graph.of_type(Input)} | {*graph.state_inputs, *wholes(graph.state_inputs), *graph.idle_inputs}
+    return {name for name, _ in graph.of_type(Input)} | {*graph.state_inputs, *arrays_with_parts(graph.state_inputs), *graph.idle_inputs}

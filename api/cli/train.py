@@ -113,7 +113,7 @@ def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
 def _fit(session: Session, folder: Path, x: Any, y: Any, settings: Settings, every: str, as_json: bool) -> History:
     from snnc.backends.folders.manifest import TRAINED
     from snnc.backends.training.checkpoint import Checkpoints
-    from snnc.backends.training.notices import announced
+    from snnc.backends.training.notices import reported_differences
     from snnc.backends.training.ranks import leads
 
     tell = note if as_json else result_now
@@ -123,7 +123,7 @@ def _fit(session: Session, folder: Path, x: Any, y: Any, settings: Settings, eve
             tell(f"epoch {epoch.number + 1}: loss {epoch.loss:.4f}, {epoch.seconds:.1f} s")
 
     epochs = 1 if settings.epochs is None else settings.epochs
-    with announced(session.program, note), Progress("training", epochs) as bar:
+    with reported_differences(session.program, note), Progress("training", epochs) as bar:
 
         def show(stage: Stage) -> None:
             bar.update(stage.epoch + stage.batch / stage.batches, f"loss {stage.loss:.4f}")

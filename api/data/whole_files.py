@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from snnc.backends.folders.manifest import TRAINED, own_files
+from snnc.backends.folders.manifest import TRAINED, written_files
 from snnc.backends.folders.project import umask
 from snnc.compiler.files.temporary import temporary_file
 from snnc.errors import OutputFileError, SameFileError
@@ -59,7 +59,7 @@ def check_output(output: Path | None, *read: Path | None) -> None:
             raise SameFileError(f"{str(output)!r} would be written over what this command reads; give another file to write.")
     place = output.resolve()
     for folder in (place.parent, place.parent.parent):
-        own = own_files(folder)
+        own = written_files(folder)
         if own is not None and place.relative_to(folder).as_posix() in {*own, TRAINED}:
             raise SameFileError(f"{str(output)!r} is a file of the project {str(folder)!r}; give another file to write.")
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Unpack
 
 import numpy.typing as npt
 
-from snnc.backends.folders.project import whole_folder
+from snnc.backends.folders.project import atomic_folder
 from snnc.backends.registry import DEFAULT
 from snnc.compiler.files.temporary import HeldFolder
 from snnc.compiler.ir.graph import Graph, Input, Kind
@@ -204,7 +204,7 @@ def open_graph(graph: Graph, chosen: Options, calibrate: Data | None = None) -> 
 def compile_to_folder(graph: Graph, chosen: Options, folder: Path, data: Path | Data | None = None, *, overwrite: bool = False) -> Compiled:
     """Compile `graph` and write its project, whole or not at all; `data` is for the activity, `overwrite` as :func:`compile` takes it."""
     compiled = planned(graph, chosen, data)
-    with whole_folder(folder, keep_trained=not overwrite) as beside:
+    with atomic_folder(folder, keep_trained=not overwrite) as beside:
         emit_project(compiled, beside)
     remember(folder)
     return compiled

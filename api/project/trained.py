@@ -15,7 +15,7 @@ from snnc.backends.runtime.errors import SessionError
 from snnc.backends.runtime.weights import load_weights
 from snnc.backends.session import BackendSession
 from snnc.compiler.errors import SnncError
-from snnc.compiler.ir.arrays.sparse import entries_of
+from snnc.compiler.ir.arrays.sparse import nonzeros_of
 from snnc.compiler.ir.graph import WEIGHTED, Array, Graph, OneToOne, Population, Sparse, Weighted
 from snnc.errors import ProjectFolderError, TrainedWeightsError
 
@@ -101,7 +101,7 @@ def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -
     _check_finite(name, own)
     weight = own.get("weight", operation.weight)
     if isinstance(operation, Sparse) and weight.shape == operation.shape:
-        weight = entries_of(weight, operation)
+        weight = nonzeros_of(weight, operation)
     if weight.size != operation.weight.size:
         raise ProjectFolderError(f"the weights of {name!r} have shape {weight.shape}, the model's {operation.weight.shape}.")
     weight = weight.reshape(operation.weight.shape)

@@ -9,7 +9,7 @@ from pathlib import Path
 from snnc.backends.cpu.build import build_cpu
 from snnc.backends.native.processors import processors
 from snnc.backends.native.sequence_engine import SequenceEngine
-from snnc.backends.runtime.events import Events, Given
+from snnc.backends.runtime.events import Events, InputValues
 
 
 class CpuEngine(SequenceEngine):
@@ -41,7 +41,7 @@ class CpuEngine(SequenceEngine):
     def _available_memory(self) -> tuple[int, str]:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine"
 
-    def _set_arrays(self, inputs: Mapping[str, Given]) -> None:
+    def _set_arrays(self, inputs: Mapping[str, InputValues]) -> None:
         for info in self.description["inputs"]:
             given = inputs[info["tensor"]]
             if isinstance(given, Events):

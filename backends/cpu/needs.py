@@ -23,7 +23,7 @@ from snnc.compiler.ir.step_operations import (
     NeuronStep,
     Pooling,
     PoolingGradient,
-    ReductionGradient,
+    ReduceGradient,
 )
 
 SPIKING: Final = 0.08
@@ -123,7 +123,7 @@ def _choices(storage: SequenceStorage) -> int:
     """Bytes per step and sample of the choices of maxima."""
     found = 0
     for op in storage.program.backward:
-        if isinstance(op, PoolingGradient | ReductionGradient) and is_maximum(op) and not storage.reads_lists(op):
+        if isinstance(op, PoolingGradient | ReduceGradient) and is_maximum(op) and not storage.reads_lists(op):
             found += 4 * storage.size(op.target)
     for forward in storage.program.forward:
         if isinstance(forward, Convolve) and forward.connection in storage.pooled:

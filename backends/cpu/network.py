@@ -16,7 +16,7 @@ from snnc.backends.cpu.neurons import Function, backward_function, forward_funct
 from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.stages import Stages, stages_of
 from snnc.backends.cpu.statements import BlockStatement
-from snnc.backends.native.adjoint import GivenAdjoint
+from snnc.backends.native.adjoint import ExternalLoss
 from snnc.backends.native.contexts import Context, training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
@@ -230,7 +230,7 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
     if trains:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
         lines.append(f"add_labels({classes});")
-        if isinstance(program.loss, GivenAdjoint):
+        if isinstance(program.loss, ExternalLoss):
             record = next(o.record for o in program.outputs if o.id == program.loss_output)
             lines.append(f'add_adjoint("d_{record}", d_{record}, true);')
     return lines
@@ -277,4 +277,4 @@ def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list
 
 def reads_every_step(loss: Loss) -> bool:
     """Whether the adjoint of the output that `loss` reads differs from step to step; else its functions (``loss.hpp``) write one row."""
-    return isinstance(loss, CrossEntropyRate | CrossEntropyMaxMembrane | GivenAdjoint)
+    return isinstance(loss, CrossEntropyRate | CrossEntropyMaxMembrane | ExternalLoss)

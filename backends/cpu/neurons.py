@@ -11,7 +11,7 @@ from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.printing import c_assignments, c_expression
 from snnc.backends.native.row_buffers import padded, pitch
 from snnc.compiler.ir.step_program import PopulationInfo
-from snnc.compiler.lowering.gradient_support import argument_name, near_bounds, with_arguments
+from snnc.compiler.lowering.gradient_support import argument_name, support_bounds, with_arguments
 from snnc.compiler.neurons.expression import Assignment, Expression, Number, Symbol, call, symbols
 
 
@@ -91,7 +91,7 @@ def _centred(value: str, sign: str, centre: Expression) -> str:
 
 def _inside(info: PopulationInfo, output: str) -> Assignment:
     """Whether the argument of a spike is in the surrogate's support."""
-    bounds, x = near_bounds(info, output), Symbol(argument_name(output))
+    bounds, x = support_bounds(info, output), Symbol(argument_name(output))
     assert bounds is not None
     low, high = bounds
     if low > high:

@@ -8,13 +8,14 @@ from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.backends.cpu.stages import Stages
 from snnc.backends.cpu.statements import BlockStatement, CollapsedReadout, earlier_step, gradient_of, to_earlier_step, windows_expression
-from snnc.backends.native.adjoint import GivenAdjoint
+from snnc.backends.native.adjoint import ExternalLoss
 from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Table, wires_of
 from snnc.compiler.ir.step_operations import (
+    AddOneToOne,
+    AddPadded,
     AddReduced,
-    AddScaled,
     AddSlice,
     BackwardOp,
     BiasGradient,
@@ -22,7 +23,6 @@ from snnc.compiler.ir.step_operations import (
     ConvolveBiasGradient,
     ConvolveInputGradient,
     ConvolveWeightGradient,
-    CutGradient,
     DenseInputGradient,
     DenseProduct,
     DenseWeightGradient,
@@ -32,35 +32,29 @@ from snnc.compiler.ir.step_operations import (
     NeuronStep,
     OneToOneInputGradient,
     OneToOneWeightGradient,
+    PadGradient,
     Pooling,
     PoolingGradient,
     Record,
     RecordAdjoint,
-    ReductionGradient,
+    ReduceGradient,
     Rescale,
     RescaleBiasGradient,
     RescaleInputGradient,
     RescaleWeightGradient,
+    SliceGradient,
     SparseInputGradient,
     SparseProduct,
     SparseWeightGradient,
-    Surround,
-    SurroundGradient,
 )
 from snnc.compiler.neurons.expression import Number, Symbol
 from snnc.compiler.neurons.kernel import Kernel
 
-Wired: TypeAlias = SparseProduct | AddScaled | Pooling | Rescale | AddReduced | AddSlice | Surround
+Wired: TypeAlias = SparseProduct | AddOneToOne | Pooling | Rescale | AddReduced | AddSlice | AddPadded
 """Connections that are tables of wires."""
 WiredWeightGradient: TypeAlias = SparseWeightGradient | OneToOneWeightGradient | RescaleWeightGradient
 WiredInputGradient: TypeAlias = (
-    SparseInputGradient
-    | OneToOneInputGradient
-    | PoolingGradient
-    | RescaleInputGradient
-    | ReductionGradient
-    | CutGradient
-    | SurroundGradient
+    SparseInputGradient | OneToOneInputGradient | PoolingGradient | RescaleInputGradient | ReduceGradient | SliceGradient | PadGradient
 )
 
 SHARED: Final = 1 << 20
@@ -161,7 +155,7 @@ class Statements:
             return
         if found.constants is not None:
             self.kernels.append(f"const Array<float> {c}_constants = constants(tables[{first + 2}]);")
-        weight = op.weight if isinstance(op, SparseProduct | AddScaled | Rescale) else None
+        weight = op.weight if isinstance(op, SparseProduct | AddOneToOne | Rescale) else None
         self.weights[c] = f"{c}_constants.data()" if weight is None else f"{weight}.value.data()"
         self.forward.append(f"{c}.forward(w, {source}, {self.weights[c]}, {op.target}, t, scratch);")
         if isinstance(op, Rescale) and op.bias is not None:
@@ -266,7 +260,7 @@ class Statements:
         self.backward += [f"d_{o}.clear(w, t);" for o in op.outputs]
         loss = self.storage.program.loss
         if (
-            isinstance(loss, GivenAdjoint)
+            isinstance(loss, ExternalLoss)
             and next(p.label for p in self.storage.program.populations if p.id == op.population) in loss.relays
         ):
             self._store_adjoint(f"d_{op.population}", op.currents[0])

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from snnc.backends.native.adjoint import GivenAdjoint
+from snnc.backends.native.adjoint import ExternalLoss
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
     BackwardOp,
@@ -65,7 +65,7 @@ def _pair(program: StepProgram, convolve: Convolve) -> _Pair | None:
     info = next(p for p in program.populations if p.id == relay.population)
     fills = [op for op in into if isinstance(op, Fill)]
     alone = info.model == Relay() and len(into) == 1 + len(fills) and not any(fill.biases for fill in fills)
-    watched = isinstance(program.loss, GivenAdjoint) and info.label in program.loss.relays
+    watched = isinstance(program.loss, ExternalLoss) and info.label in program.loss.relays
     if not alone or watched or len(relay.currents) != 1 or len(relay.outputs) != 1:
         return None
     match [op for op in program.forward if not isinstance(op, Fill | NeuronStep) and op.source.buffer == relay.outputs[0]]:

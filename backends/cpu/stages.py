@@ -15,8 +15,8 @@ import networkx as nx
 
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.compiler.ir.step_operations import (
-    Arrival,
     BackwardOp,
+    ConnectionOp,
     DenseProduct,
     Fill,
     ForwardOp,
@@ -94,7 +94,7 @@ def _bytes(op: DenseProduct, program: StepProgram) -> int:
     return 4 * math.prod(program.buffers[op.weight].shape)
 
 
-def _levels(program: StepProgram, owner: Mapping[str, str], arrivals: Sequence[Arrival], heavy: set[str]) -> dict[str, int]:
+def _levels(program: StepProgram, owner: Mapping[str, str], arrivals: Sequence[ConnectionOp], heavy: set[str]) -> dict[str, int]:
     """Return for each population the maximum number of consecutive heavy connections before it; those in loops do not count."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(p.id for p in program.populations)

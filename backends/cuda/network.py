@@ -15,7 +15,7 @@ from snnc.backends.cuda.kernels.tables import Table
 from snnc.backends.cuda.schedule.launches import Launch, Launches
 from snnc.backends.cuda.schedule.plan import LaunchPlan
 from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
-from snnc.backends.native.adjoint import GivenAdjoint
+from snnc.backends.native.adjoint import ExternalLoss
 from snnc.backends.native.contexts import training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.project_files import MemoryNeeds
@@ -210,7 +210,7 @@ class Buffers:
     @property
     def relays(self) -> tuple[str, ...]:
         """Populations whose currents' adjoints are shown at every step."""
-        return self.program.loss.relays if isinstance(self.program.loss, GivenAdjoint) else ()
+        return self.program.loss.relays if isinstance(self.program.loss, ExternalLoss) else ()
 
     def ahead(self, current: str) -> int:
         """Steps of the next segment whose deltas are read: the longest delay of a gradient from `current`."""
@@ -361,7 +361,7 @@ def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> li
                 lines.append(f"add_begun({name}, {o});")
     lines += [f'add_record("{o.record}", {o.record});' for o in program.outputs]
     lines += [f"add_deltas({name}, {ahead});" for name, ahead in buffers.deltas()]
-    if isinstance(program.loss, GivenAdjoint):
+    if isinstance(program.loss, ExternalLoss):
         lines += [f'add_adjoint("d_{o.record}", d_{o.record}, true);' for o in program.outputs if o.id == program.loss_output]
         lines += [f'add_adjoint("d_{population}", d_{current}, false);' for population, current in buffers.shown().items()]
     if learned or program.optimizer is not None:

@@ -43,7 +43,7 @@ def retain_foreign_files(old: Path, new: Path, own: Mapping[str, str | None], ke
     old, new
         The replaced folder, and its replacement.
     own
-        See :func:`snnc.backends.folders.manifest.own_files`.
+        See :func:`snnc.backends.folders.manifest.written_files`.
     keep_trained
         Whether trained weights are kept.
 

@@ -54,7 +54,7 @@ def read_manifest(folder: Path) -> dict[str, str] | None:
     return _files(_json(folder / MANIFEST), FORMAT)
 
 
-def own_files(folder: Path) -> dict[str, str | None] | None:
+def written_files(folder: Path) -> dict[str, str | None] | None:
     """Return the files in `folder` that certainly belong to snnc: path -> digest (None: any content); None if the folder is not snnc's.
 
     Projects without a list are recognised by the format of ``project.json`` and of the model.

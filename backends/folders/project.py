@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from snnc.backends.folders.folder_lock import check_free, locked
 from snnc.backends.folders.foreign_files import RetainedFiles, remove, retain_foreign_files
-from snnc.backends.folders.manifest import TRAINED, own_files, write_manifest
+from snnc.backends.folders.manifest import TRAINED, write_manifest, written_files
 from snnc.compiler.errors import SnncError
 from snnc.compiler.files.exchange import exchange
 from snnc.compiler.files.temporary import HeldFolder
@@ -52,7 +52,7 @@ def write_file(path: Path, chunks: Iterable[Chunk]) -> str:
 
 
 @contextmanager
-def whole_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
+def atomic_folder(folder: Path, keep_trained: bool = True) -> Iterator[Path]:
     """Yield an empty folder to fill; it becomes `folder` only if the block ends without an error, and replaces an older project there.
 
     ``snnc.json`` lists the files that the block wrote. Files of an older project that snnc did not write stay in place. Changed files
@@ -119,7 +119,7 @@ def check_replaceable(folder: Path) -> None:
             return
         if not folder.is_dir():
             raise ForeignFolderError(f"{str(folder)!r} is a file; give a folder.")
-        if any(folder.iterdir()) and own_files(folder) is None:
+        if any(folder.iterdir()) and written_files(folder) is None:
             raise ForeignFolderError(f"the folder {str(folder)!r} holds files that are not a project of snnc; give a new or empty folder.")
         if not os.access(folder, os.W_OK):
             raise OutputFolderError(f"the folder {str(folder)!r} is read-only; make it writable (chmod u+w), or give another.")
@@ -134,7 +134,7 @@ def _put_in_place(beside: Path, target: Path, keep_trained: bool) -> None:
         beside.rename(target)
         return
     with locked(target, "compiles"):
-        own = own_files(target)
+        own = written_files(target)
         if own is None:
             raise ForeignFolderError(f"the folder {str(target)!r} is no longer a project of snnc; nothing was written.")
         carried = retain_foreign_files(target, beside, own, keep_trained)

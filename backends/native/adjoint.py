@@ -15,7 +15,7 @@ from snnc.compiler.passes.edit import fresh_name
 
 
 @dataclass(frozen=True)
-class GivenAdjoint:
+class ExternalLoss:
     """Replaces the loss of a program; only programs on the processor support it.
 
     Attributes

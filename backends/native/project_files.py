@@ -15,7 +15,7 @@ from snnc.backends.codegen.constants import WEIGHTS, Constant
 from snnc.backends.codegen.safetensors_file import safetensors
 from snnc.backends.codegen.source_templates import source_of, source_templates
 from snnc.backends.folders.manifest import PROJECT_FORMAT
-from snnc.backends.folders.project import Chunk, whole_folder, write_file
+from snnc.backends.folders.project import Chunk, atomic_folder, write_file
 from snnc.backends.native.library import ABI_VERSION, SHARED_SOURCES
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import Fill, NeuronStep
@@ -116,7 +116,7 @@ def write_project_files(
     """
     files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in texts.items()}
     files |= {TABLES: tables, WEIGHTS: safetensors(values)}
-    with whole_folder(folder) as unfinished:
+    with atomic_folder(folder) as unfinished:
         digests = {name: write_file(unfinished / name, chunks) for name, chunks in sorted(files.items())}
         description = _description(program, target, sizes, memory) | dict(more or {}) | {"files": digests}
         write_file(unfinished / "project.json", (json.dumps(description, indent=1).encode(),))

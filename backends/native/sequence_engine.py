@@ -19,7 +19,7 @@ from snnc.backends.native.library import Role
 from snnc.backends.native.memory import UNOBSERVED, Needs, busiest, least_bytes, least_segment, max_samples, predicted_bytes, segment_for
 from snnc.backends.runtime.engine import Array, Initial
 from snnc.backends.runtime.errors import MemoryNeededError
-from snnc.backends.runtime.events import Given
+from snnc.backends.runtime.events import InputValues
 
 
 class Gather(IntEnum):
@@ -97,7 +97,7 @@ class SequenceEngine(NativeEngine):
         """Nothing is ever dropped here."""
         return {"dropped_spikes": 0}
 
-    def run_forward(self, inputs: Mapping[str, Given]) -> None:
+    def run_forward(self, inputs: Mapping[str, InputValues]) -> None:
         """Run a sequence and keep the values that :meth:`run_backward` reads, in a project whose loss is a ``GivenAdjoint``."""
         self._begin_training(inputs)
         self._set_initial({})
@@ -143,7 +143,7 @@ class SequenceEngine(NativeEngine):
         self._begin_training(inputs)
         self.session.set("labels", target)
 
-    def _begin_training(self, inputs: Mapping[str, Given]) -> None:
+    def _begin_training(self, inputs: Mapping[str, InputValues]) -> None:
         """Set the inputs of a sequence that runs backward; the first sequence runs forward beforehand if the bound depends on its lists."""
         steps, batch = next(iter(inputs.values())).shape[:2]
         self._training = True
@@ -154,7 +154,7 @@ class SequenceEngine(NativeEngine):
         finally:
             self._training = False
 
-    def _observe_sequence(self, inputs: Mapping[str, Given], steps: int, batch: int) -> None:
+    def _observe_sequence(self, inputs: Mapping[str, InputValues], steps: int, batch: int) -> None:
         """Run forward, with histories in the segments that need least, to find the sizes of the lists."""
         self._check_memory(steps, batch)
         self._segments = {(steps, batch, self.memory or 0): least_segment(self.description, steps, batch, self._threads())}

@@ -25,11 +25,11 @@ from snnc.compiler.ir.step_operations import (
     PoolingGradient,
     Record,
     RecordAdjoint,
-    ReductionGradient,
+    ReduceGradient,
     WeightGradient,
 )
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.lowering.gradient_support import near_bounds
+from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.neurons.expression import Expression
 
 
@@ -108,7 +108,7 @@ class SequenceStorage:
         for info in self.program.populations:
             step = next(op for op in self.program.forward if isinstance(op, NeuronStep) and op.population == info.id)
             for output, buffer in zip(info.kernel.outputs, step.outputs, strict=True):
-                if buffer in wanted and near_bounds(info, output) is not None:
+                if buffer in wanted and support_bounds(info, output) is not None:
                     found[buffer] = (info.id, output)
         return found
 
@@ -156,4 +156,4 @@ class SequenceStorage:
 
 def is_maximum(op: object) -> bool:
     """Whether `op` is a maximum, or the adjoint of one."""
-    return isinstance(op, Pooling | PoolingGradient | AddReduced | ReductionGradient) and op.kind == "max"
+    return isinstance(op, Pooling | PoolingGradient | AddReduced | ReduceGradient) and op.kind == "max"

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from snnc.backends.folders.project import Chunk
 from snnc.backends.native.storage import SequenceStorage
 from snnc.compiler.ir.arrays.indexed_maps import indexed_map
-from snnc.compiler.ir.step_operations import AddScaled, Arrival, DenseProduct
+from snnc.compiler.ir.step_operations import AddOneToOne, ConnectionOp, DenseProduct
 
 Table = npt.NDArray[np.uint32]
 
@@ -48,10 +48,10 @@ class Wires:
         return found
 
 
-def wires_of(op: Arrival, storage: SequenceStorage) -> Wires:
+def wires_of(op: ConnectionOp, storage: SequenceStorage) -> Wires:
     """Write a connection that is not dense as wires."""
     assert not isinstance(op, DenseProduct), "dense connections have no wires"
-    if isinstance(op, AddScaled):
+    if isinstance(op, AddOneToOne):
         return _one_to_one(op, storage)
     found = indexed_map(op, storage.program.buffers)
     source, target, weight = found.source, found.target, found.weight
@@ -75,7 +75,7 @@ def wires_of(op: Arrival, storage: SequenceStorage) -> Wires:
     return Wires(_begin(source[order], found.inputs), entries, found.constants if found.order is None else None, bias)
 
 
-def _one_to_one(op: AddScaled, storage: SequenceStorage) -> Wires:
+def _one_to_one(op: AddOneToOne, storage: SequenceStorage) -> Wires:
     values = np.arange(storage.size(op.source.buffer), dtype=np.uint32)
     one = op.weight is None or storage.size(op.weight) == 1
     entries = np.stack([values + op.offset, values * (not one)], axis=1).astype(np.uint32)

@@ -13,7 +13,7 @@ from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors, safetensors_header
 from snnc.backends.codegen.source_templates import source_of, source_templates
 from snnc.backends.folders.manifest import PROJECT_FORMAT
-from snnc.backends.folders.project import Chunk, whole_folder, write_file
+from snnc.backends.folders.project import Chunk, atomic_folder, write_file
 from snnc.backends.native.library import ABI_VERSION, SHARED_SOURCES
 from snnc.backends.poplar.build import SOURCES, TABLES
 from snnc.backends.poplar.constants import CONSTANTS
@@ -93,7 +93,7 @@ def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
     texts = {name: text.encode() for name, text in render(net).items()} | {"plan.json": plan_to_json(plan).encode()}
     files: dict[str, Iterable[Chunk]] = {name: (text,) for name, text in texts.items()}
     files |= {TABLES: plan_tables(net), WEIGHTS: safetensors(initial_values(net))}
-    with whole_folder(folder) as beside:
+    with atomic_folder(folder) as beside:
         digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
         write_file(beside / "project.json", (json.dumps(_description(net, digests), indent=1).encode(),))
     return folder

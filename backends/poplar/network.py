@@ -10,7 +10,7 @@ from functools import cached_property
 from snnc.backends.poplar.errors import PlanMismatchError, UnsupportedOnPoplarError
 from snnc.compiler.ir.plan import Block, BusPlan, Plan, PopulationPlan
 from snnc.compiler.ir.step_operations import (
-    AddScaled,
+    AddOneToOne,
     BiasGradient,
     ConvolveBiasGradient,
     Fill,
@@ -231,7 +231,7 @@ class PoplarNetwork:
 
     def offset(self, connection: str) -> int:
         """First target neuron of a one-to-one connection."""
-        return next((op.offset for op in self.program.forward if isinstance(op, AddScaled) and op.connection == connection), 0)
+        return next((op.offset for op in self.program.forward if isinstance(op, AddOneToOne) and op.connection == connection), 0)
 
     def biases(self, port: str) -> tuple[str, ...]:
         """Biases of a port's current."""

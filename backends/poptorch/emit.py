@@ -12,7 +12,7 @@ from typing import Final
 from snnc.backends.codegen.constants import WEIGHTS
 from snnc.backends.codegen.safetensors_file import safetensors
 from snnc.backends.folders.manifest import PROJECT_FORMAT
-from snnc.backends.folders.project import Chunk, whole_folder, write_file
+from snnc.backends.folders.project import Chunk, atomic_folder, write_file
 from snnc.backends.poplar.build import TABLES
 from snnc.backends.poplar.emit import print_files
 from snnc.backends.poplar.parts import Body
@@ -64,7 +64,7 @@ def emit_poptorch(program: StepProgram, plan: Plan, folder: Path) -> Path:
     files: dict[str, Iterable[Chunk]] = {name: (text.encode(),) for name, text in render(operation).items()}
     files |= {"plan.json": (plan_to_json(plan).encode(),), TABLES: plan_tables(operation.net)}
     files |= {WEIGHTS: safetensors(operation.values)}
-    with whole_folder(folder) as beside:
+    with atomic_folder(folder) as beside:
         digests = {name: write_file(beside / name, chunks) for name, chunks in sorted(files.items())}
         head = {"format": PROJECT_FORMAT, "kind": "poptorch", "name": program.name, "target": plan.target.name, "files": digests}
         write_file(beside / "project.json", (json.dumps(head, indent=1).encode(),))

@@ -21,21 +21,21 @@ from snnc.compiler.ir.step_operations import (
     ConvolveBiasGradient,
     ConvolveInputGradient,
     ConvolveWeightGradient,
-    CutGradient,
     DenseInputGradient,
     DenseWeightGradient,
     NeuronAdjoint,
     OneToOneInputGradient,
     OneToOneWeightGradient,
+    PadGradient,
     PoolingGradient,
     RecordAdjoint,
-    ReductionGradient,
+    ReduceGradient,
     RescaleBiasGradient,
     RescaleInputGradient,
     RescaleWeightGradient,
+    SliceGradient,
     SparseInputGradient,
     SparseWeightGradient,
-    SurroundGradient,
 )
 from snnc.compiler.neurons.interpret import evaluate
 
@@ -176,20 +176,20 @@ def _rescale_bias(op: RescaleBiasGradient, memory: SequenceArrays, t: int) -> No
 
 
 @run_backward.register
-def _reduction(op: ReductionGradient, memory: SequenceArrays, t: int) -> None:
+def _reduction(op: ReduceGradient, memory: SequenceArrays, t: int) -> None:
     if t >= op.source.delay:
         adjoint = reduce_gradient(memory[f"d_{op.target}"], memory.read(op.source, t), op.shape, op.axes, op.kind)
         _add_to_source(memory, op.source, t, adjoint)
 
 
 @run_backward.register
-def _cut(op: CutGradient, memory: SequenceArrays, t: int) -> None:
+def _cut(op: SliceGradient, memory: SequenceArrays, t: int) -> None:
     if t >= op.source.delay:
         part = cut(memory[f"d_{op.source.buffer}"][t - op.source.delay], op.shape, op.axis, op.start, op.stop)
         part += memory[f"d_{op.target}"].reshape(part.shape)
 
 
 @run_backward.register
-def _surround(op: SurroundGradient, memory: SequenceArrays, t: int) -> None:
+def _surround(op: PadGradient, memory: SequenceArrays, t: int) -> None:
     part = inside(memory[f"d_{op.target}"], op.shape, op.padding)
     _add_to_source(memory, op.source, t, part.reshape(memory.batch, -1))

@@ -11,8 +11,9 @@ from snnc.backends.reference.scaling import cut, inside, rescale
 from snnc.backends.reference.sparse import sparse_product
 from snnc.backends.runtime.engine import Array
 from snnc.compiler.ir.step_operations import (
+    AddOneToOne,
+    AddPadded,
     AddReduced,
-    AddScaled,
     AddSlice,
     Convolve,
     DenseProduct,
@@ -23,7 +24,6 @@ from snnc.compiler.ir.step_operations import (
     Record,
     Rescale,
     SparseProduct,
-    Surround,
 )
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.neurons.interpret import evaluate
@@ -53,7 +53,7 @@ def _sparse(op: SparseProduct, memory: SequenceArrays, t: int) -> None:
 
 
 @run_forward.register
-def _one_to_one(op: AddScaled, memory: SequenceArrays, t: int) -> None:
+def _one_to_one(op: AddOneToOne, memory: SequenceArrays, t: int) -> None:
     source = memory.read(op.source, t)
     part = memory[op.target][:, op.offset : op.offset + source.shape[1]]
     part += source if op.weight is None else memory[op.weight] * source
@@ -91,7 +91,7 @@ def _cut(op: AddSlice, memory: SequenceArrays, t: int) -> None:
 
 
 @run_forward.register
-def _surround(op: Surround, memory: SequenceArrays, t: int) -> None:
+def _surround(op: AddPadded, memory: SequenceArrays, t: int) -> None:
     part = inside(memory[op.target], op.shape, op.padding)
     part += memory.read(op.source, t).reshape(part.shape)
 

@@ -8,14 +8,14 @@ from snnc.backends.reference.forward import environment_of, population_of
 from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.runtime.engine import Array
 from snnc.compiler.ir.step_operations import NeuronStep
-from snnc.compiler.lowering.gradient_support import argument_name, near_bounds, with_arguments
+from snnc.compiler.lowering.gradient_support import argument_name, support_bounds, with_arguments
 from snnc.compiler.neurons.interpret import evaluate
 
 
 def neurons_in_support(op: NeuronStep, memory: SequenceArrays, t: int) -> dict[str, Array]:
     """Return [B, n] truth values by output buffer, for the outputs of bounded support, right after step `t`."""
     info = population_of(memory, op.population)
-    bounds = {o: b for o in info.kernel.outputs if (b := near_bounds(info, o)) is not None}
+    bounds = {o: b for o in info.kernel.outputs if (b := support_bounds(info, o)) is not None}
     if not bounds:
         return {}
     found = evaluate(with_arguments(info.kernel, tuple(bounds)), environment_of(op, memory, t))

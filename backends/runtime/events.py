@@ -156,10 +156,10 @@ def _begins(counts: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     return np.concatenate(([0], np.cumsum(counts))).astype(np.uint64)
 
 
-Given: TypeAlias = Array | Events
+InputValues: TypeAlias = Array | Events
 """Types that a session accepts for an input."""
 
 
-def densely(inputs: Mapping[str, Given]) -> dict[str, Array]:
+def densely(inputs: Mapping[str, InputValues]) -> dict[str, Array]:
     """Replace events by arrays."""
     return {name: given.dense() if isinstance(given, Events) else given for name, given in inputs.items()}

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from snnc.backends.runtime.arrays import checked
 from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import DataShapeError, UnknownNameError
-from snnc.compiler.ir.arrays.array_parts import apart, wholes
+from snnc.compiler.ir.arrays.array_parts import arrays_with_parts, split_into_parts
 from snnc.compiler.ir.graph import StateRef
 from snnc.compiler.ir.shapes import size
 from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
@@ -33,7 +33,7 @@ def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], bat
     known = state_names(program)
     populations = {info.id: info for info in program.populations}
     found = {}
-    for name, value in apart(given, known).items():
+    for name, value in split_into_parts(given, known).items():
         if name not in known:
             _refuse(program, name, known, np.shape(value))
         info = populations[known[name].node]
@@ -51,7 +51,7 @@ def initial_values(program: StepProgram, given: Mapping[str, npt.ArrayLike], bat
 
 
 def _refuse(program: StepProgram, name: str, known: Mapping[str, StateRef], shape: tuple[int, ...]) -> NoReturn:
-    parts = wholes(known).get(name)
+    parts = arrays_with_parts(known).get(name)
     if parts:
         raise DataShapeError(
             f"the initial state {name!r} has shape {list(shape)}, which has no parts {', '.join(parts)}; give it as in the file."

@@ -55,7 +55,7 @@ def by_name(program: StepProgram, values: Mapping[str, object], strict: bool) ->
     return found
 
 
-def packed(values: Mapping[str, Array], metadata: Mapping[str, str]) -> bytes:
+def weight_file_bytes(values: Mapping[str, Array], metadata: Mapping[str, str]) -> bytes:
     """Return a safetensors file."""
     arrays = {k: np.asarray(v, order="C") for k, v in values.items()}
     content = {"format": "snnc", **metadata}
@@ -95,7 +95,7 @@ def save_weights(path: str | os.PathLike[str], values: Mapping[str, Array]) -> N
     """
     target = Path(path)
     try:
-        write_durably(target, packed(values, {}), target.with_name(f".{target.name}.{os.getpid()}.part"))
+        write_durably(target, weight_file_bytes(values, {}), target.with_name(f".{target.name}.{os.getpid()}.part"))
     except OSError as error:
         raise WeightFileError(f"the weights cannot be written to {target}: {error.strerror}.") from None
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from snnc.backends.runtime.engine import Array, Engine
 from snnc.backends.runtime.errors import CheckpointError, CheckpointIntervalError, ResumeError, WeightFileError
-from snnc.backends.runtime.weights import by_name, packed, read_weight_file
+from snnc.backends.runtime.weights import by_name, read_weight_file, weight_file_bytes
 from snnc.backends.training import optimizer_values
 from snnc.compiler.files.durable import write_durably
 from snnc.compiler.ir.step_program import StepProgram
@@ -141,7 +141,7 @@ def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position)
         It cannot be written.
     """
     about = {name: value for name, value in asdict(position).items() if name != "losses"}
-    data = packed({**values, _LOSSES: np.array(position.losses, dtype=np.float64)}, {_POSITION: json.dumps(about)})
+    data = weight_file_bytes({**values, _LOSSES: np.array(position.losses, dtype=np.float64)}, {_POSITION: json.dumps(about)})
     try:
         write_durably(path, data, path.with_name(f".{path.name}.part"))
     except OSError as error:

@@ -29,7 +29,7 @@ def warn_of_differences(program: StepProgram) -> None:
 
 
 @contextmanager
-def announced(program: StepProgram, tell: Callable[[str], None]) -> Iterator[None]:
+def reported_differences(program: StepProgram, tell: Callable[[str], None]) -> Iterator[None]:
     """Report each of them, and suppress the warning in the training inside."""
     for text in differences(program):
         tell(text)

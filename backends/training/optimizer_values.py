@@ -27,10 +27,10 @@ def optimizer_by_label(program: StepProgram, engine: Engine) -> dict[str, Array]
     OptimizerValuesError
         The program has no optimiser, or the backend does not expose it.
     """
-    return entries_of(program, _resumable(program, engine).get_optimizer())
+    return optimizer_entries(program, _resumable(program, engine).get_optimizer())
 
 
-def entries_of(program: StepProgram, found: OptimizerValues) -> dict[str, Array]:
+def optimizer_entries(program: StepProgram, found: OptimizerValues) -> dict[str, Array]:
     """Return values of an optimiser as entries of a file."""
     entries = {UPDATES: np.array([found.updates], dtype=np.int64)}
     for moment, kept in found.moments.items():

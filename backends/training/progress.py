@@ -14,7 +14,7 @@ from snnc.backends.runtime.engine import Array, Engine, OptimizerValues, Resumab
 from snnc.backends.runtime.errors import DivergedError
 from snnc.backends.runtime.weights import by_label
 from snnc.backends.training.checkpoint import Position, save_checkpoint
-from snnc.backends.training.optimizer_values import entries_of
+from snnc.backends.training.optimizer_values import optimizer_entries
 from snnc.compiler.ir.step_program import StepProgram
 
 
@@ -76,7 +76,7 @@ class ProgressGuard:
         state = self._state()
         entries = by_label(self.program, state.parameters)
         if state.optimizer is not None:
-            entries |= entries_of(self.program, state.optimizer)
+            entries |= optimizer_entries(self.program, state.optimizer)
         for label, value in entries.items():
             bad = int(value.size - np.isfinite(value).sum())
             if bad:

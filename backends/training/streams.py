@@ -20,7 +20,7 @@ from snnc.backends.training.ranks import ranks_for
 from snnc.backends.training.updates import Updates
 
 if TYPE_CHECKING:
-    from snnc.backends.runtime.events import Given
+    from snnc.backends.runtime.events import InputValues
     from snnc.backends.session import BackendSession
 
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class _Batch:
     """Checked samples, sample first, and their labels."""
 
-    data: Mapping[str, Given]
+    data: Mapping[str, InputValues]
     labels: Array
 
 

@@ -142,7 +142,7 @@ class SparseProduct(_WeightedFields):
 
 
 @dataclass(frozen=True)
-class AddScaled(_OneToOneFields):
+class AddOneToOne(_OneToOneFields):
     """``target[..., offset : offset + n] += weight * source`` (weight None: 1), n = size of the source."""
 
 
@@ -182,7 +182,7 @@ class AddSlice(_SliceFields):
 
 
 @dataclass(frozen=True)
-class Surround(_PadFields):
+class AddPadded(_PadFields):
     """``target[before : before + n] += source`` along every axis, where source has `shape` and target n + before + after of each axis."""
 
 
@@ -315,17 +315,17 @@ class RescaleBiasGradient:
 
 
 @dataclass(frozen=True)
-class ReductionGradient(_ReduceFields):
+class ReduceGradient(_ReduceFields):
     """``d_source[t - delay] += `` the adjoint of :class:`AddReduced`, of ``d_target[t]``; that of a maximum goes to the first of equals."""
 
 
 @dataclass(frozen=True)
-class CutGradient(_SliceFields):
+class SliceGradient(_SliceFields):
     """``d_source[t - delay][start:stop] += d_target[t]`` along `axis`."""
 
 
 @dataclass(frozen=True)
-class SurroundGradient(_PadFields):
+class PadGradient(_PadFields):
     """``d_source[t - delay] += d_target[t][before : before + n]`` along every axis (dropped where t < delay)."""
 
 
@@ -340,9 +340,9 @@ class OptimizerStep:
     gradient: str
 
 
-Arrival: TypeAlias = DenseProduct | SparseProduct | AddScaled | Convolve | Pooling | Rescale | AddReduced | AddSlice | Surround
+ConnectionOp: TypeAlias = DenseProduct | SparseProduct | AddOneToOne | Convolve | Pooling | Rescale | AddReduced | AddSlice | AddPadded
 """Contribution of a connection to a current."""
-ForwardOp: TypeAlias = Fill | Arrival | NeuronStep | Record
+ForwardOp: TypeAlias = Fill | ConnectionOp | NeuronStep | Record
 InputGradient: TypeAlias = (
     DenseInputGradient
     | SparseInputGradient
@@ -350,9 +350,9 @@ InputGradient: TypeAlias = (
     | ConvolveInputGradient
     | PoolingGradient
     | RescaleInputGradient
-    | ReductionGradient
-    | CutGradient
-    | SurroundGradient
+    | ReduceGradient
+    | SliceGradient
+    | PadGradient
 )
 WeightGradient: TypeAlias = (
     DenseWeightGradient | SparseWeightGradient | OneToOneWeightGradient | ConvolveWeightGradient | RescaleWeightGradient

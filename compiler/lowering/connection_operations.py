@@ -14,7 +14,7 @@ from snnc.compiler.ir.arrays.windows import windows_of
 from snnc.compiler.ir.connections import PopulationLink
 from snnc.compiler.ir.graph import Array, Conv, Linear, OneToOne, Pad, Pool, Reduce, Scale, Slice, Sparse, Weighted
 from snnc.compiler.ir.shapes import reduced_axes, size, sliced_axis
-from snnc.compiler.ir.step_operations import AnyBiasGradient, Arrival, BufferValue, InputGradient, WeightGradient
+from snnc.compiler.ir.step_operations import AnyBiasGradient, BufferValue, ConnectionOp, InputGradient, WeightGradient
 from snnc.compiler.ir.step_program import ConnectionInfo, ConnectionKind
 
 
@@ -57,7 +57,7 @@ def weights_of(link: PopulationLink) -> tuple[Array | None, Array | None]:
     return weight.reshape(-1) if weight.ndim else weight, flat
 
 
-def arrival(info: ConnectionInfo, link: PopulationLink, current: str) -> Arrival:
+def connection_op(info: ConnectionInfo, link: PopulationLink, current: str) -> ConnectionOp:
     """The connection's contribution to the buffer `current`."""
     id_, source, weight, shape = info.id, BufferValue(info.source_buffer, info.delay), info.weight, link.shape
     match info.kind, link.operation:
@@ -76,9 +76,9 @@ def arrival(info: ConnectionInfo, link: PopulationLink, current: str) -> Arrival
         case "slice", Slice(start=start, stop=stop) as part:
             return ops.AddSlice(id_, source, current, shape, sliced_axis(link.label, part, shape), start, stop)
         case "pad", Pad(padding=padding):
-            return ops.Surround(id_, source, current, shape, padding)
+            return ops.AddPadded(id_, source, current, shape, padding)
         case _:
-            return ops.AddScaled(id_, source, weight, current, link.offset)
+            return ops.AddOneToOne(id_, source, weight, current, link.offset)
 
 
 def fills(info: ConnectionInfo) -> bool:
@@ -89,42 +89,42 @@ def fills(info: ConnectionInfo) -> bool:
 _INPUT_GRADIENTS: Final[Mapping[type, Any]] = {
     ops.DenseProduct: ops.DenseInputGradient,
     ops.SparseProduct: ops.SparseInputGradient,
-    ops.AddScaled: ops.OneToOneInputGradient,
+    ops.AddOneToOne: ops.OneToOneInputGradient,
     ops.Convolve: ops.ConvolveInputGradient,
     ops.Pooling: ops.PoolingGradient,
     ops.Rescale: ops.RescaleInputGradient,
-    ops.AddReduced: ops.ReductionGradient,
-    ops.AddSlice: ops.CutGradient,
-    ops.Surround: ops.SurroundGradient,
+    ops.AddReduced: ops.ReduceGradient,
+    ops.AddSlice: ops.SliceGradient,
+    ops.AddPadded: ops.PadGradient,
 }
 _WEIGHT_GRADIENTS: Final[Mapping[type, Any]] = {
     ops.DenseProduct: ops.DenseWeightGradient,
     ops.SparseProduct: ops.SparseWeightGradient,
-    ops.AddScaled: ops.OneToOneWeightGradient,
+    ops.AddOneToOne: ops.OneToOneWeightGradient,
     ops.Convolve: ops.ConvolveWeightGradient,
     ops.Rescale: ops.RescaleWeightGradient,
 }
 _BIAS_GRADIENTS: Final[Mapping[type, Any]] = {ops.Convolve: ops.ConvolveBiasGradient, ops.Rescale: ops.RescaleBiasGradient}
 
 
-def input_gradient(op: Arrival) -> InputGradient:
+def input_gradient(op: ConnectionOp) -> InputGradient:
     """The operation that adds to the adjoint of the source of `op`."""
     found: InputGradient = _adjoint(_INPUT_GRADIENTS[type(op)], op)
     return found
 
 
-def weight_gradient(op: Arrival, gradient: str) -> WeightGradient:
+def weight_gradient(op: ConnectionOp, gradient: str) -> WeightGradient:
     """The operation that adds to the gradient of the weight of `op`."""
     found: WeightGradient = _adjoint(_WEIGHT_GRADIENTS[type(op)], op, gradient=gradient)
     return found
 
 
-def bias_gradient(op: Arrival, gradient: str) -> AnyBiasGradient:
+def bias_gradient(op: ConnectionOp, gradient: str) -> AnyBiasGradient:
     """The operation that adds to the gradient of the bias of `op`."""
     found: AnyBiasGradient = _adjoint(_BIAS_GRADIENTS.get(type(op), ops.BiasGradient), op, gradient=gradient)
     return found
 
 
-def _adjoint(kind: Any, op: Arrival, **more: str) -> Any:
+def _adjoint(kind: Any, op: ConnectionOp, **more: str) -> Any:
     """Return an operation of `kind` with the fields of the same name of `op`."""
     return kind(**{f.name: getattr(op, f.name) for f in fields(kind) if f.name not in more}, **more)

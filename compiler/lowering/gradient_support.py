@@ -19,7 +19,7 @@ _ROUNDING: Final = 4e-7
 """Relative slack of the bounds, some rounding errors of float32: one neuron too many is harmless, one too few is not."""
 
 
-def near_bounds(population: PopulationInfo, output: str) -> tuple[float, float] | None:
+def support_bounds(population: PopulationInfo, output: str) -> tuple[float, float] | None:
     """Return bounds of x between which the canonical output `output` of a population receives gradient; None: for every x.
 
     None also if the output is not a ``spike(x)``.

@@ -13,7 +13,7 @@ import numpy as np
 from snnc.compiler.ir.connections import PopulationLink, execution_order, links, recorded, recurrent
 from snnc.compiler.ir.graph import Array, Graph, Input, Output, Population, StateRef, source_ports
 from snnc.compiler.ir.shapes import PortMap, port_map, size
-from snnc.compiler.ir.step_operations import Arrival, BufferValue, Fill, ForwardOp, NeuronStep, Record
+from snnc.compiler.ir.step_operations import BufferValue, ConnectionOp, Fill, ForwardOp, NeuronStep, Record
 from snnc.compiler.ir.step_program import (
     Buffer,
     ConnectionInfo,
@@ -28,7 +28,7 @@ from snnc.compiler.ir.step_program import (
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
-from snnc.compiler.lowering.connection_operations import arrival, fills, kind_of, weights_of
+from snnc.compiler.lowering.connection_operations import connection_op, fills, kind_of, weights_of
 from snnc.compiler.lowering.loss_output import choose_loss_output
 from snnc.compiler.lowering.lower_backward import Backward, Trained, find_trained, lower_backward
 from snnc.compiler.neurons.derived_kernels import derived_once
@@ -144,7 +144,7 @@ class _Draft:
     populations: list[PopulationInfo] = field(default_factory=list)
     connections: list[ConnectionInfo] = field(default_factory=list)
     steps: list[NeuronStep] = field(default_factory=list)
-    contributions: dict[str, Arrival] = field(default_factory=dict)
+    contributions: dict[str, ConnectionOp] = field(default_factory=dict)
     """The operation of each connection, by its id."""
     ids: dict[str, str] = field(default_factory=dict)
     """Node name to id."""
@@ -238,7 +238,7 @@ def _forward(draft: _Draft) -> list[ForwardOp]:
             incoming_here = [(_connect(draft, link, number), link) for link in incoming if link.target_port == port]
             operations.append(Fill(current, tuple(c.bias for c, _ in incoming_here if c.bias is not None and fills(c))))
             for connection, link in incoming_here:
-                draft.contributions[connection.id] = arrival(connection, link, current)
+                draft.contributions[connection.id] = connection_op(connection, link, current)
                 operations.append(draft.contributions[connection.id])
         operations.append(step)
     return operations

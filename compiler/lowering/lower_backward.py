@@ -10,7 +10,7 @@ import networkx as nx
 from snnc.compiler.errors import NothingToLearnError
 from snnc.compiler.ir.connections import PopulationLink
 from snnc.compiler.ir.graph import Graph, Population
-from snnc.compiler.ir.step_operations import Arrival, BackwardOp, NeuronAdjoint, NeuronStep, OptimizerStep, RecordAdjoint
+from snnc.compiler.ir.step_operations import BackwardOp, ConnectionOp, NeuronAdjoint, NeuronStep, OptimizerStep, RecordAdjoint
 from snnc.compiler.ir.step_program import Buffer, ConnectionInfo, OutputInfo, Parameter, PopulationInfo
 from snnc.compiler.losses import Loss
 from snnc.compiler.lowering.connection_operations import bias_gradient, input_gradient, weight_gradient
@@ -42,7 +42,7 @@ class BackwardDraft(Protocol):
     populations: list[PopulationInfo]
     connections: list[ConnectionInfo]
     steps: list[NeuronStep]
-    contributions: dict[str, Arrival]
+    contributions: dict[str, ConnectionOp]
 
 
 def find_trained(graph: Graph, found: tuple[PopulationLink, ...], loss: Loss, source: str, frozen: frozenset[PopulationLink]) -> Trained:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from snnc.compiler.ir.step_operations import AddReduced, AddSlice, Fill, Pooling, Surround
+from snnc.compiler.ir.step_operations import AddPadded, AddReduced, AddSlice, Fill, Pooling
 from snnc.compiler.ir.step_program import ConnectionInfo, StepProgram
 from snnc.compiler.neurons.library import Quotient, Relay
 
-_SUMS = Pooling | AddReduced | AddSlice | Surround
+_SUMS = Pooling | AddReduced | AddSlice | AddPadded
 
 
-def is_quiet(program: StepProgram, connection: ConnectionInfo) -> bool:
+def reads_sparse_values(program: StepProgram, connection: ConnectionInfo) -> bool:
     """Whether the source of `connection` passes on sums or averages of spikes, without a bias and without a maximum."""
     if connection.kind != "dense":
         return False

@@ -209,6 +209,6 @@ def _tuples(wires: list[list[int]]) -> tuple[Wire, ...]:
     return tuple((a, b, n) for a, b, n in wires)
 
 
-def only_the_clock(one: Target, other: Target) -> bool:
+def differ_in_clock_only(one: Target, other: Target) -> bool:
     """Whether two machines of one chip differ in nothing but the clock."""
     return replace(one, name=other.name, device=other.device, clock_hz=other.clock_hz) == other and other.chips == 1

@@ -18,8 +18,8 @@ from snnc.compiler.ir.step_operations import (
     WeightGradient,
 )
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo, StepProgram
-from snnc.compiler.lowering.gradient_support import near_bounds
-from snnc.compiler.lowering.sparse_values import is_quiet
+from snnc.compiler.lowering.gradient_support import support_bounds
+from snnc.compiler.lowering.sparse_values import reads_sparse_values
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
 
@@ -272,7 +272,7 @@ def _windowed(program: StepProgram, connection: ConnectionInfo) -> bool:
     outputs = _step(program, population).outputs
     if connection.source_buffer not in outputs or program.buffers[connection.source_buffer].kind != "spikes":
         return False
-    return near_bounds(population, population.kernel.outputs[outputs.index(connection.source_buffer)]) is not None
+    return support_bounds(population, population.kernel.outputs[outputs.index(connection.source_buffer)]) is not None
 
 
 def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, training: bool) -> Link:
@@ -296,7 +296,7 @@ def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, t
         weight_gradient=any(isinstance(op, WeightGradient | ConvolveBiasGradient | RescaleBiasGradient) for op in mine),
         input_gradient=any(isinstance(op, InputGradient) for op in mine),
         indexed=indexed,
-        quiet=is_quiet(program, connection),
+        quiet=reads_sparse_values(program, connection),
     )
 
 

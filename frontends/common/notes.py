@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.errors import GraphDataError
-from snnc.compiler.ir.arrays.sparse import check_pattern, entries_of
+from snnc.compiler.ir.arrays.sparse import check_pattern, nonzeros_of
 from snnc.compiler.ir.graph import Array, Conv, Graph, Operation, Pool, Population, Sparse
 from snnc.compiler.ir.graph_data import graph_from_data, graph_to_data
 
@@ -138,7 +138,7 @@ def describe(
             return array_to_data(array)
         operation = graph.operation(node)
         if isinstance(operation, Sparse) and field == "weight" and there.shape == operation.shape:
-            there = entries_of(there, operation)
+            there = nonzeros_of(there, operation)
         same = there.shape == array.shape and np.array_equal(there.astype(np.float32), array.astype(np.float32))
         return place if same else array_to_data(array)
 
@@ -221,7 +221,7 @@ def _with_nonzeros(name: str, operation: Sparse) -> Sparse:
         raise GraphDataError(f"the weight of {name!r} has the shape {dense.shape} in the file; {operation.shape} is described.")
     found = replace(operation, weight=np.zeros(operation.indices.shape, np.float32))
     check_pattern(name, found)
-    return replace(found, weight=entries_of(dense, found))
+    return replace(found, weight=nonzeros_of(dense, found))
 
 
 def _with_changed_defaults(operation: Operation | None, now: Mapping[str, Array | None]) -> Population:

@@ -98,7 +98,7 @@ def mapped_as_drawn(seed, monkeypatch):
     """The same of a drawn network."""
     program, options, target, bits = drawn(seed)
     if bits:
-        monkeypatch.setattr(mapper, "with_bits", with_bits)
+        monkeypatch.setattr(request_search, "with_bits", with_bits)
     return mapped(monkeypatch, program, target, **options)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from frameworks import torch
 
-from snnc.backends.native.adjoint import GivenAdjoint, with_input_gradients
+from snnc.backends.native.adjoint import ExternalLoss, with_input_gradients
 from snnc.backends.reference.backward import run_backward
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.ir.graph import Output
@@ -34,7 +34,7 @@ def of_snnc(graph, x, weights, surrogate):
     """Return the same of a graph on the reference backend, in float64; gradients are under the labels of parameters."""
     relayed, relays = with_input_gradients(graph)
     output = next(name for name, _ in graph.of_type(Output))
-    program = lower(relayed, loss=GivenAdjoint(tuple(relays.values())), loss_output=output, optimizer=SGD(0.0), surrogate=surrogate)
+    program = lower(relayed, loss=ExternalLoss(tuple(relays.values())), loss_output=output, optimizer=SGD(0.0), surrogate=surrogate)
     engine = ReferenceEngine(program, np.float64)
     given = {program.inputs[0].id: x}
     memory = engine._run(given, {})

@@ -13,8 +13,8 @@ from snnc.backends.cuda.kernels.tables import FEW, ProgramTables, Table, by, cho
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Wires, wires_of
 from snnc.compiler.ir.step_operations import (
-    AddScaled,
-    Arrival,
+    AddOneToOne,
+    ConnectionOp,
     Convolve,
     ConvolveInputGradient,
     OneToOneWeightGradient,
@@ -117,17 +117,17 @@ class Connections:
         self._wires: dict[str, Wires] = {}
         self._constants: set[str] = set()
 
-    def operation(self, connection: str) -> Arrival:
+    def operation(self, connection: str) -> ConnectionOp:
         """The forward operation of a connection."""
-        return next(op for op in self.program.forward if isinstance(op, Arrival) and op.connection == connection)
+        return next(op for op in self.program.forward if isinstance(op, ConnectionOp) and op.connection == connection)
 
-    def wires(self, op: Arrival) -> Wires:
+    def wires(self, op: ConnectionOp) -> Wires:
         """The entries of a connection."""
         if op.connection not in self._wires:
             self._wires[op.connection] = wires_of(op, self.storage)
         return self._wires[op.connection]
 
-    def by_target(self, op: Arrival) -> ConnectionCode:
+    def by_target(self, op: ConnectionOp) -> ConnectionCode:
         """The tables of a connection that has some."""
         wires, name = self.wires(op), f"{op.connection}_by_target"
         if is_maximum(op):
@@ -141,7 +141,7 @@ class Connections:
             self._bind_table(f"{op.connection}_bias_of", wires.bias)
         return ConnectionCode(f"net.{name}", self._weight(op), bias_of)
 
-    def by_source(self, op: Arrival) -> str:
+    def by_source(self, op: ConnectionOp) -> str:
         """The entries of a connection sorted by source; of a maximum the targets of each."""
         wires, sources = self.wires(op), self.storage.size(op.source.buffer)
         if is_maximum(op):
@@ -149,7 +149,7 @@ class Connections:
         source, target, weight = columns(wires)
         return self._bind_wires(f"{op.connection}_by_source", lambda: self.tables.wires(by(source, sources, target, weight)))
 
-    def windows_partition(self, op: Arrival) -> tuple[bool, bool]:
+    def windows_partition(self, op: ConnectionOp) -> tuple[bool, bool]:
         """Whether no two windows of a maximum share a source, and whether all sources are in one."""
         entries = self.wires(op).entries.ravel()
         return len(np.unique(entries)) == len(entries), len(np.unique(entries)) == self.storage.size(op.source.buffer)
@@ -183,8 +183,8 @@ class Connections:
         self.copies[copy.name] = copy
         return f"net.{copy.name}"
 
-    def _weight(self, op: Arrival) -> str:
-        weight = op.weight if isinstance(op, SparseProduct | AddScaled | Rescale) else None
+    def _weight(self, op: ConnectionOp) -> str:
+        weight = op.weight if isinstance(op, SparseProduct | AddOneToOne | Rescale) else None
         if weight is not None:
             return f"net.{weight}"
         constants = self.wires(op).constants

@@ -13,11 +13,11 @@ from snnc.backends.cuda.kernels.equations import Body, backward_body, forward_bo
 from snnc.backends.cuda.kernels.neurons import NeuronStruct, Sum, backward_struct, forward_struct
 from snnc.backends.cuda.kernels.sums import AddEach, AddLargest, AddProduct, Begin, Call, FromLater, Term, step_expression
 from snnc.backends.cuda.schedule.schedule import Feedback, KernelOrder
-from snnc.backends.native.adjoint import GivenAdjoint
+from snnc.backends.native.adjoint import ExternalLoss
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import (
-    Arrival,
+    ConnectionOp,
     Convolve,
     ConvolveInputGradient,
     DenseInputGradient,
@@ -112,12 +112,14 @@ class Steps:
         biases = self.biases(current)
         return Sum(constant=" + ".join(f"net.{bias}[n]" for bias in biases) if biases else None)
 
-    def incoming(self, current: str, *, outside: bool) -> list[Arrival]:
+    def incoming(self, current: str, *, outside: bool) -> list[ConnectionOp]:
         """Inputs of a current, from outside its component or from within."""
-        operations = [op for op in self.program.forward if isinstance(op, Arrival) and op.target == current]
+        operations = [op for op in self.program.forward if isinstance(op, ConnectionOp) and op.target == current]
         return [op for op in operations if self.schedule.outside(op) == outside]
 
-    def outside_sum(self, name: str, population: str, to: str, op: Arrival | RecordAdjoint | InputGradient, *, first: bool) -> OutsideSum:
+    def outside_sum(
+        self, name: str, population: str, to: str, op: ConnectionOp | RecordAdjoint | InputGradient, *, first: bool
+    ) -> OutsideSum:
         """A network-specific kernel that adds an input from outside, for all steps at once.
 
         Parameters
@@ -134,8 +136,8 @@ class Steps:
         info = self.population(population)
         begin = Begin(0, f"net.{to}.row(t, item.sample + s)[item.column]", existing=True)
         if first:
-            begin = self._start(op.target) if isinstance(op, Arrival) else Begin(0, "0.0f")
-        term = self._input(op, 0) if isinstance(op, Arrival) else self._gradient(op, 0)
+            begin = self._start(op.target) if isinstance(op, ConnectionOp) else Begin(0, "0.0f")
+        term = self._input(op, 0) if isinstance(op, ConnectionOp) else self._gradient(op, 0)
         return OutsideSum(name, self._comment(info), self.neurons(info.id), to, (begin, term))
 
     def feedback_forward(self, component: Feedback) -> list[StepPhase]:
@@ -161,7 +163,7 @@ class Steps:
             begin = Begin(port, f"net.c_{current}.row(t, item.sample + least(s, item.samples - 1))[item.column]")
         return [begin, *(self._input(op, port) for op in self.incoming(current, outside=False))]
 
-    def _input(self, op: Arrival, port: int) -> Term:
+    def _input(self, op: ConnectionOp, port: int) -> Term:
         row = f"net.{op.source.buffer}.values({step_expression(op.source, back=False)}, item.sample + s)"
         if isinstance(op, DenseProduct):
             return self._dense(op, port)
@@ -280,7 +282,7 @@ class Steps:
 
     def rounds_delta(self, current: str) -> bool:
         """Whether deltas of a current are kept as bfloat16: not where they are shown as they are."""
-        relays = self.program.loss.relays if isinstance(self.program.loss, GivenAdjoint) else ()
+        relays = self.program.loss.relays if isinstance(self.program.loss, ExternalLoss) else ()
         owner = next(op.population for op in self.program.forward if isinstance(op, NeuronStep) and current in op.currents)
         return self.half is not None and self.population(owner).label not in relays
 

@@ -13,7 +13,7 @@ from snnc.backends.native.storage import is_maximum
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
-    Arrival,
+    ConnectionOp,
     Convolve,
     ConvolveInputGradient,
     ConvolveWeightGradient,
@@ -117,7 +117,7 @@ class Launches:
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
 
-    def coming(self, op: Arrival | InputGradient | RecordAdjoint, label: str) -> Launch:
+    def coming(self, op: ConnectionOp | InputGradient | RecordAdjoint, label: str) -> Launch:
         """The contribution of an operation to the sum from outside for the population of that name."""
         source, target = self._row_bytes(op.source.buffer), FLOAT * self._steps.storage.size(op.target)
         if isinstance(op, DenseProduct):
@@ -129,7 +129,7 @@ class Launches:
             return self._convolution(op, op.windows, op.groups, label, "forward", source + target, 2)
         if isinstance(op, ConvolveInputGradient):
             return self._convolution(op, op.windows, op.groups, label, "backward", values + target, 3)
-        way: Way = "forward" if isinstance(op, Arrival) else "backward"
+        way: Way = "forward" if isinstance(op, ConnectionOp) else "backward"
         # A maximum on the way back reads again what it was chosen from.
         again = values if way == "backward" and not isinstance(op, RecordAdjoint) and is_maximum(op) else 0
         return Launch("table", way, label, (source if way == "forward" else values) + target + again)

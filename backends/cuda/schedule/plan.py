@@ -16,7 +16,7 @@ from snnc.backends.cuda.schedule.schedule import Component, Feedback, RecurrentL
 from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
 from snnc.backends.cuda.schedule.wavefront import Wavefront
 from snnc.compiler.ir.arrays.sizes import FLOAT
-from snnc.compiler.ir.step_operations import Arrival, DenseInputGradient, DenseProduct, InputGradient, NeuronAdjoint, RecordAdjoint
+from snnc.compiler.ir.step_operations import ConnectionOp, DenseInputGradient, DenseProduct, InputGradient, NeuronAdjoint, RecordAdjoint
 from snnc.compiler.neurons.expression import Symbol
 
 SharedWeights = dict[str, list[str]]
@@ -196,11 +196,11 @@ class LaunchPlan:
 
     def _sum(self, way: list[str], port: str, population: str, to: str) -> None:
         """Add the launches that sum inputs from outside to a current or, in the backward pass, to an output."""
-        coming: Sequence[Arrival | RecordAdjoint | InputGradient]
+        coming: Sequence[ConnectionOp | RecordAdjoint | InputGradient]
         coming = self._steps.incoming(port, outside=True) if way is self.forward else self._steps.gradients(port, outside=True)
         for number, op in enumerate(coming):
             first = number == 0
-            if isinstance(op, Arrival):
+            if isinstance(op, ConnectionOp):
                 call = self._sequence_calls.forward_call(op, to, first=first)
             else:
                 call = None if isinstance(op, RecordAdjoint) else self._sequence_calls.backward_call(op, to, first=first)
@@ -314,7 +314,9 @@ class LaunchPlan:
         steps, program = self._steps, self._steps.program
         currents = {c for p in feedback.populations for c in steps.neuron_step(p).currents}
         inside = {
-            op.connection for op in program.forward if isinstance(op, Arrival) and op.target in currents and not steps.schedule.outside(op)
+            op.connection
+            for op in program.forward
+            if isinstance(op, ConnectionOp) and op.target in currents and not steps.schedule.outside(op)
         }
         dense = [
             (op, program.parameters[op.weight].value.size)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import networkx as nx
 
 from snnc.backends.cuda.schedule.wavefront import Edge, Wavefront, wavefront
-from snnc.compiler.ir.step_operations import Arrival, DenseProduct, InputGradient, NeuronAdjoint, NeuronStep
+from snnc.compiler.ir.step_operations import ConnectionOp, DenseProduct, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
 
 
@@ -106,7 +106,7 @@ class KernelOrder:
         self.components = tuple(self._component(m, number) for number, m in enumerate(members))
         self._component_of = {p: c for c in self.components for p in c.populations}
 
-    def outside(self, op: Arrival) -> bool:
+    def outside(self, op: ConnectionOp) -> bool:
         """Whether the source of `op` is complete for all steps before its target's component runs: an input, or an earlier component."""
         owner = self._owner.get(op.source.buffer)
         return owner is None or self._component_of[owner] is not self._component_of[self._reader[op.target]]
@@ -123,7 +123,7 @@ class KernelOrder:
         edges = self._edges(members)
         if not edges:
             return Walk(members[0])
-        own = [op for op in self._program.forward if isinstance(op, Arrival) and self._is_within(op, members)]
+        own = [op for op in self._program.forward if isinstance(op, ConnectionOp) and self._is_within(op, members)]
         backward = [name for name in members if name in self._adjoints]
         turned = [(after, before, delay) for before, after, delay in edges]
         feedback = Feedback(f"feedback{number}", members, wavefront(members, edges), wavefront(backward, turned))
@@ -132,13 +132,13 @@ class KernelOrder:
             return RecurrentLoop(members[0], lone, feedback)
         return feedback
 
-    def _is_within(self, op: Arrival, members: Collection[str]) -> bool:
+    def _is_within(self, op: ConnectionOp, members: Collection[str]) -> bool:
         owner = self._owner.get(op.source.buffer)
         return owner is not None and owner in members and self._reader[op.target] in members
 
     def _edges(self, members: Collection[str]) -> list[Edge]:
         """Connections among some populations, with delays."""
-        arriving = [op for op in self._program.forward if isinstance(op, Arrival)]
+        arriving = [op for op in self._program.forward if isinstance(op, ConnectionOp)]
         return [
             (self._owner[op.source.buffer], self._reader[op.target], op.source.delay) for op in arriving if self._is_within(op, members)
         ]

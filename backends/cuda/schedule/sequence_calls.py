@@ -10,8 +10,8 @@ from snnc.backends.cuda.kernels.steps import Steps
 from snnc.backends.native.storage import is_maximum
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import (
-    Arrival,
     BufferValue,
+    ConnectionOp,
     Convolve,
     ConvolveBiasGradient,
     ConvolveInputGradient,
@@ -95,7 +95,7 @@ class SequenceCalls:
     prepared: dict[str, PreparedWeight] = field(default_factory=dict)
     work: dict[str, None] = field(default_factory=dict)
 
-    def forward_call(self, op: Arrival, to: str, *, first: bool) -> str | None:
+    def forward_call(self, op: ConnectionOp, to: str, *, first: bool) -> str | None:
         """Call that adds the inputs to the rows of `to`; None if only a network-specific kernel can.
 
         Parameters
@@ -213,7 +213,7 @@ class SequenceCalls:
         first = self._first(source)
         return f"{{{first}, nullptr, 0}}" if self.steps.spikes(source.buffer) else f"{{nullptr, {first}, 0}}"
 
-    def _ends(self, op: Arrival) -> str:
+    def _ends(self, op: ConnectionOp) -> str:
         return f"{{{self.steps.storage.size(op.source.buffer)}, {self.steps.storage.size(op.target)}}}"
 
 

@@ -11,7 +11,7 @@ from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, conne
 from snnc.backends.poplar.vertices.links import Incoming
 from snnc.compiler.ir.plan import BusPlan
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
-from snnc.compiler.lowering.gradient_support import argument_name, near_bounds
+from snnc.compiler.lowering.gradient_support import argument_name, support_bounds
 from snnc.compiler.tiles.network import Layer
 from snnc.compiler.tiles.vertices.block_code import BackwardCode
 from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials, remember
@@ -158,7 +158,7 @@ def join_near(store: Store) -> tuple[Values, Body]:
 def near_code(population: PopulationInfo, index: int) -> str:
     """C++ condition under which a neuron that did not spike takes gradient."""
     name = population.kernel.outputs[index]
-    bounds = near_bounds(population, name)
+    bounds = support_bounds(population, name)
     assert bounds is not None
     low, high = bounds
     if low > high:

@@ -40,7 +40,7 @@ def part_of(name: str) -> tuple[str, Index] | None:
     return found[1], tuple(int(e[1]) if e[1] else slice(_bound(e[2]), _bound(e[3])) for e in entries if e is not None)
 
 
-def wholes(names: Iterable[str]) -> dict[str, list[str]]:
+def arrays_with_parts(names: Iterable[str]) -> dict[str, list[str]]:
     """Return the names of the arrays that some of `names` are parts of, and those parts."""
     found: dict[str, list[str]] = {}
     for name in names:
@@ -50,7 +50,7 @@ def wholes(names: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def taken(array: npt.ArrayLike, name: str) -> npt.NDArray[Any] | None:
+def read_part(array: npt.ArrayLike, name: str) -> npt.NDArray[Any] | None:
     """Return the part called `name` of a complete array, or a number unchanged; None if the array has no such part."""
     whole, part = np.asarray(array), part_of(name)
     if part is None or not whole.ndim:
@@ -64,13 +64,13 @@ def taken(array: npt.ArrayLike, name: str) -> npt.NDArray[Any] | None:
     return None if short else found
 
 
-def apart(arrays: Mapping[str, npt.ArrayLike], names: Iterable[str]) -> dict[str, npt.ArrayLike]:
+def split_into_parts(arrays: Mapping[str, npt.ArrayLike], names: Iterable[str]) -> dict[str, npt.ArrayLike]:
     """Replace each array whose parts are among `names` by those parts; one that lacks them stays as it is."""
     names = list(names)
-    known, parts = set(names), wholes(names)
+    known, parts = set(names), arrays_with_parts(names)
     found: dict[str, npt.ArrayLike] = {}
     for name, array in arrays.items():
-        pieces = {} if name in known else {p: taken(array, p) for p in parts.get(name, ())}
+        pieces = {} if name in known else {p: read_part(array, p) for p in parts.get(name, ())}
         if pieces and all(p is not None for p in pieces.values()):
             found |= {p: a for p, a in pieces.items() if a is not None and p not in arrays}
         else:

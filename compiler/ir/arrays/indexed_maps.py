@@ -15,7 +15,7 @@ from snnc.compiler.ir.arrays.channel_order import ChannelOrder
 from snnc.compiler.ir.arrays.sizes import check_size
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.graph import Array, Shape
-from snnc.compiler.ir.step_operations import AddReduced, AddSlice, Convolve, Pooling, Rescale, SparseProduct, Surround
+from snnc.compiler.ir.step_operations import AddPadded, AddReduced, AddSlice, Convolve, Pooling, Rescale, SparseProduct
 from snnc.compiler.ir.step_program import Buffer
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -93,7 +93,7 @@ def pooling_places(windows: Windows, count_padding: bool) -> tuple[TapEntries, A
     return TapEntries(source.reshape(-1), target.reshape(-1), tap.reshape(-1)), np.tile(each.reshape(-1), windows.channels)
 
 
-IndexedOp: TypeAlias = SparseProduct | Convolve | Pooling | Rescale | AddReduced | AddSlice | Surround
+IndexedOp: TypeAlias = SparseProduct | Convolve | Pooling | Rescale | AddReduced | AddSlice | AddPadded
 """Operations that have this form (a maximum: see :attr:`IndexedMap.maximum`)."""
 
 
@@ -289,7 +289,7 @@ def _slice(op: AddSlice, sizes: _Sizes) -> IndexedMap:
 
 
 @_map.register
-def _padding(op: Surround, sizes: _Sizes) -> IndexedMap:
+def _padding(op: AddPadded, sizes: _Sizes) -> IndexedMap:
     padded = tuple(before + n + after for n, (before, after) in zip(op.shape, op.padding, strict=True))
     some = tuple(slice(before, before + n) for n, (before, _) in zip(op.shape, op.padding, strict=True))
     target = np.arange(sizes.outputs, dtype=np.int64).reshape(padded)[some].reshape(-1)

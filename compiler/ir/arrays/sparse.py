@@ -50,7 +50,7 @@ def to_linear(operation: Sparse) -> Linear:
     return Linear(dense_weight(operation), operation.bias, operation.learnable)
 
 
-def entries_of(dense: Array, operation: Sparse) -> Array:
+def nonzeros_of(dense: Array, operation: Sparse) -> Array:
     """The entries of a weight [outputs, inputs] at the places of those of `operation`."""
     entries: Array = dense[pattern_of(operation).rows, operation.indices]
     return entries

@@ -16,7 +16,7 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.channel_order import ChannelOrder, Ints
 from snnc.compiler.ir.graph import Array, Shape
-from snnc.compiler.ir.step_operations import AddScaled, Convolve, DenseProduct, Fill, NeuronStep, Pooling
+from snnc.compiler.ir.step_operations import AddOneToOne, Convolve, DenseProduct, Fill, NeuronStep, Pooling
 from snnc.compiler.ir.step_program import Parameter, PopulationInfo, StepProgram
 from snnc.compiler.tiles.partition.correspondence import Correspondence, PlaceInWhole
 
@@ -28,7 +28,7 @@ def movable(program: StepProgram) -> dict[str, Shape]:
     numbers.
     """
     joined = {op.connection for op in program.forward if isinstance(op, Convolve | Pooling)}
-    fixed = {op.connection for op in program.forward if isinstance(op, AddScaled)}
+    fixed = {op.connection for op in program.forward if isinstance(op, AddOneToOne)}
     wanted, kept = set(), set()
     for connection in program.connections:
         ends = {connection.source, connection.target}

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.ir.plan import Plan
-from snnc.compiler.machines.target import Target, only_the_clock
+from snnc.compiler.machines.target import Target, differ_in_clock_only
 from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.placement.search import Search
 
@@ -50,7 +50,7 @@ class Clocks:
 
     def plan(self, asked: Mapping[str, Any], target: Target) -> Plan | None:
         """Return the plan for `target` of what was asked for, at this or another clock; None where it is not known."""
-        found = (plan for other, plan in self._known if only_the_clock(plan.target, target) and _same(_at(other, target), asked))
+        found = (plan for other, plan in self._known if differ_in_clock_only(plan.target, target) and _same(_at(other, target), asked))
         return next((replace(plan, target=target) for plan in found), None)
 
     def keep(self, asked: Mapping[str, Any], plan: Plan) -> None:

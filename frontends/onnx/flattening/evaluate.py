@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from snnc.compiler.ir.arrays.array_parts import part_of, taken
+from snnc.compiler.ir.arrays.array_parts import part_of, read_part
 from snnc.frontends.common.functions import ELEMENTWISE, apply, summary
 from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, Array, Node, Pick, Shape, check_size
 from snnc.frontends.onnx.flattening.shaping import evaluate_linear, evaluate_window
@@ -216,7 +216,7 @@ class GivenInputs:
         shape, given = self.inputs.shapes[name], self.arrays.get(name)
         part = None if given is not None else part_of(name)
         if part is not None and part[0] in self.arrays:
-            given = taken(self.arrays[part[0]], name)
+            given = read_part(self.arrays[part[0]], name)
             given = None if given is None else np.broadcast_to(given, shape) if not given.ndim else given.reshape(shape)
         return np.zeros(shape) if given is None else np.asarray(given, np.float64)
 

@@ -13,7 +13,7 @@ import snnc
 from snnc.backends.folders.folder_lock import locked
 from snnc.backends.folders.manifest import TRAINED
 from snnc.backends.runtime.errors import WeightFileError
-from snnc.backends.runtime.weights import load_weights, packed
+from snnc.backends.runtime.weights import load_weights, weight_file_bytes
 from snnc.backends.training.checkpoint import read_position
 from snnc.cli import main as cli
 
@@ -202,10 +202,12 @@ def test_a_training_that_diverges_keeps_the_last_good_weights_and_the_project_op
 
 def spoiled(content):
     """A file of weights as a training that did not look has left it."""
-    return packed({name: np.full_like(value, np.nan) if value.dtype.kind == "f" else value for name, value in content.items()}, {})
+    return weight_file_bytes(
+        {name: np.full_like(value, np.nan) if value.dtype.kind == "f" else value for name, value in content.items()}, {}
+    )
 
 
-@pytest.mark.parametrize("spoil", [spoiled, lambda _: b"", lambda _: packed({"other.weight": np.zeros(3, np.float32)}, {})])
+@pytest.mark.parametrize("spoil", [spoiled, lambda _: b"", lambda _: weight_file_bytes({"other.weight": np.zeros(3, np.float32)}, {})])
 def test_a_project_with_weights_that_cannot_be_used_opens_with_the_compiled_ones(tmp_path, data, capsys, spoil):
     folder = compiled(tmp_path / "p", "gc200", steps=8)
     with snnc.open(folder) as session:
@@ -244,7 +246,7 @@ def test_a_time_between_checkpoints_that_is_none_is_refused_before_anything_is_r
 def test_a_position_that_is_damaged_does_not_keep_a_project_from_training(tmp_path, data, capsys):
     folder = compiled(tmp_path / "p")
     assert run("train", folder, "--data", data) == 0
-    (folder / TRAINED).write_bytes(packed(entries(folder), {"training": "{"}))
+    (folder / TRAINED).write_bytes(weight_file_bytes(entries(folder), {"training": "{"}))
     with pytest.raises(WeightFileError):
         read_position(folder / TRAINED)
     assert run("train", folder, "--data", data, "--resume") == 2

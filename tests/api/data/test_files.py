@@ -11,7 +11,7 @@ import pytest
 
 import snnc
 from snnc import errors
-from snnc.backends.folders.project import OutputFolderError, whole_folder
+from snnc.backends.folders.project import OutputFolderError, atomic_folder
 from snnc.cli import main as cli
 from snnc.data.arrays import pick, read_arrays, write_arrays
 from snnc.data.whole_files import whole_file
@@ -205,17 +205,17 @@ def test_a_place_under_a_file_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(errors.OutputFileError):
         write_arrays(tmp_path / "file" / "x.npz", {})
-    with pytest.raises(OutputFolderError), whole_folder(tmp_path / "file" / "folder"):
+    with pytest.raises(OutputFolderError), atomic_folder(tmp_path / "file" / "folder"):
         pass
 
 
 def test_a_folder_appears_only_when_it_is_complete(tmp_path):
     place = tmp_path / "project"
-    with pytest.raises(RuntimeError), whole_folder(place) as folder:
+    with pytest.raises(RuntimeError), atomic_folder(place) as folder:
         (folder / "half").touch()
         raise RuntimeError
     assert list(tmp_path.iterdir()) == []
-    with whole_folder(place) as folder:
+    with atomic_folder(place) as folder:
         (folder / "model").mkdir()
         (folder / MARK).touch()
         assert not place.exists()
@@ -225,13 +225,13 @@ def test_a_folder_appears_only_when_it_is_complete(tmp_path):
 def test_a_project_is_replaced_and_anything_else_is_left_alone(tmp_path):
     place = tmp_path / "project"
     for version in ("one", "two"):
-        with whole_folder(place) as folder:
+        with atomic_folder(place) as folder:
             (folder / "model").mkdir()
             (folder / MARK).write_text(version)
     assert (place / MARK).read_text() == "two"
     assert [p.name for p in tmp_path.iterdir()] == ["project"]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").touch()
-    with pytest.raises(OutputFolderError, match="not a project"), whole_folder(tmp_path / "mine"):
+    with pytest.raises(OutputFolderError, match="not a project"), atomic_folder(tmp_path / "mine"):
         pass
     assert (tmp_path / "mine" / "thesis.tex").exists()

@@ -18,7 +18,7 @@ from snnc.backends.cuda.build import build_cuda, nvcc
 from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.engine import CudaEngine
 from snnc.backends.cuda.errors import NvccMissingError
-from snnc.backends.native.adjoint import GivenAdjoint
+from snnc.backends.native.adjoint import ExternalLoss
 from snnc.backends.native.library import NativeError
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
@@ -51,7 +51,7 @@ def asked(tmp_path, monkeypatch):
 
 
 def under_autograd():
-    return lower(recurrent(np.random.default_rng(3)), loss=GivenAdjoint(()), loss_output="y", optimizer=SGD(0.0))
+    return lower(recurrent(np.random.default_rng(3)), loss=ExternalLoss(()), loss_output="y", optimizer=SGD(0.0))
 
 
 def there_and_back(engine, program, x, empty=np.empty):

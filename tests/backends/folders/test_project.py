@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from snnc.backends.folders.project import DiskFullError, ForeignFolderError, OutputFolderError, whole_folder, write_file
+from snnc.backends.folders.project import DiskFullError, ForeignFolderError, OutputFolderError, atomic_folder, write_file
 
 FILES = {"project.json": b"{}", "a/b.txt": b"text"}
 
 
 def write_project(folder, files):
-    with whole_folder(folder) as beside:
+    with atomic_folder(folder) as beside:
         for name, content in files.items():
             write_file(beside / name, (content,))
     return folder

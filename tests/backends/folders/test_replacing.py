@@ -11,15 +11,15 @@ import warnings
 import pytest
 
 from snnc.backends.folders.folder_lock import FolderInUseError, check_free, locked
-from snnc.backends.folders.manifest import LOCK, MANIFEST, TRAINED, own_files, read_manifest
-from snnc.backends.folders.project import ForeignFolderError, OutputFolderError, check_replaceable, whole_folder
+from snnc.backends.folders.manifest import LOCK, MANIFEST, TRAINED, read_manifest, written_files
+from snnc.backends.folders.project import ForeignFolderError, OutputFolderError, atomic_folder, check_replaceable
 from snnc.compiler.files import exchange
 
 FILES = {"project.json": '{"format": "snnc project 1", "files": {}}', "host.cpp": "int main() {}", "model/graph.json": "{}"}
 
 
 def write(folder, files=None, **options):
-    with whole_folder(folder, **options) as beside:
+    with atomic_folder(folder, **options) as beside:
         for name, text in (FILES if files is None else files).items():
             place = beside / name
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def test_a_project_without_a_list_is_known_where_its_format_is(tmp_path, kind):
         (folder / "model" / "graph.json").write_text('{"nodes": [], "edges": []}')
         (folder / "model" / "arrays.npz").write_text("")
     (folder / "notes.txt").write_text("mine")
-    assert own_files(folder) is not None
+    assert written_files(folder) is not None
     write(folder)
     assert texts(folder) == {**FILES, "notes.txt": "mine"}
 

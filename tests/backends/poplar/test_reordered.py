@@ -19,7 +19,7 @@ from snnc.compiler.ir.graph import Flatten, Graph, Input, Pool, Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD, Adam
 from snnc.compiler.lowering.lower import lower
-from snnc.compiler.lowering.sparse_values import is_quiet
+from snnc.compiler.lowering.sparse_values import reads_sparse_values
 from snnc.compiler.neurons.library import LIF
 from snnc.compiler.tiles.mapper import make_plan
 from snnc.compiler.tiles.partition.reorder import movable, orders, reorder
@@ -98,7 +98,7 @@ def test_measured_spikes_and_rates_move_with_the_values_of_an_order(grain):
 
 def test_averages_of_spikes_are_mostly_zero_and_membranes_are_not():
     program = program_of(pooled, Adam(1e-2))
-    quiet = {c.label for c in program.connections if is_quiet(program, c)}
+    quiet = {c.label for c in program.connections if reads_sparse_values(program, c)}
     assert quiet == {"dense"}
 
 

@@ -17,7 +17,7 @@ from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.reference.scaling import inside
 from snnc.backends.reference.sparse import sparse_input_gradient, sparse_product, sparse_weight_gradient
 from snnc.compiler.errors import NotFiniteError, PadError, ParameterShapeError, ShapeMismatchError, SparsePatternError
-from snnc.compiler.ir.arrays.sparse import dense_weight, entries_of, pattern_of
+from snnc.compiler.ir.arrays.sparse import dense_weight, nonzeros_of, pattern_of
 from snnc.compiler.ir.graph import Graph, Input, Linear, Output, Pad, Population, Sparse
 from snnc.compiler.ir.shapes import port_map
 from snnc.compiler.ir.verify import verify
@@ -51,7 +51,7 @@ def test_products_and_gradients_are_those_of_a_masked_linear_layer(outputs, inpu
     wanted.backward(torch.tensor(d_y))
     np.testing.assert_allclose(sparse_product(x, entries, pattern), wanted.detach(), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(sparse_input_gradient(d_y, entries, pattern), tensor.grad, rtol=1e-12, atol=1e-12)
-    masked = entries_of(weight.grad.numpy(), operation)
+    masked = nonzeros_of(weight.grad.numpy(), operation)
     np.testing.assert_allclose(sparse_weight_gradient(d_y, x, pattern), masked, rtol=1e-12, atol=1e-12)
 
 

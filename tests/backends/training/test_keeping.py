@@ -21,7 +21,7 @@ from snnc.backends.runtime.errors import (
     WeightFileError,
     WeightNotFiniteError,
 )
-from snnc.backends.runtime.weights import load_weights, packed, read_weight_file
+from snnc.backends.runtime.weights import load_weights, read_weight_file, weight_file_bytes
 from snnc.backends.session import BackendSession
 from snnc.backends.training.checkpoint import Checkpoints, read_position, seconds_of
 from snnc.compiler.files import durable
@@ -340,7 +340,7 @@ def test_a_damaged_position_is_an_error_with_a_code(stopped, damage):
     entries, metadata = read_weight_file(stopped)
     data = json.loads(metadata["training"])
     damage(data)
-    stopped.write_bytes(packed(entries, {"training": json.dumps(data)}))
+    stopped.write_bytes(weight_file_bytes(entries, {"training": json.dumps(data)}))
     with pytest.raises(WeightFileError, match="SNNC-E516"):
         read_position(stopped)
     with compiled() as session, pytest.raises(WeightFileError):

@@ -282,7 +282,7 @@ def reference(path, graph, seed):
 
 def single(session, names, feeds, graph, known, rng):
     """Run a single step four times with its states fed back, as the importer says that they pair."""
-    from snnc.compiler.ir.arrays.array_parts import apart
+    from snnc.compiler.ir.arrays.array_parts import split_into_parts
 
     text = next(a for a in graph.assumptions if "states continue as" in a).split(" as ")[-1].rstrip(".")
     pairs = dict(p.split(" -> ") for p in text.split(", "))
@@ -297,7 +297,7 @@ def single(session, names, feeds, graph, known, rng):
     return (
         {n: np.stack([r[n] for r in rows]) for n in names},
         {n: x for n, x in data.items() if n in known},
-        apart(states, graph.state_inputs),
+        split_into_parts(states, graph.state_inputs),
     )
 
 
