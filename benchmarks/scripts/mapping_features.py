@@ -64,7 +64,7 @@ FEATURES: Final[Mapping[str, Feature]] = {
     "shared tiles": Feature("placement.search.sharing_tiles", lambda *problem: [], SPARSE),
     "orders of channels": Feature("planning.ordering.movable", lambda program: False, ("dvs-conv",)),
     "parts": Feature("planning.parting._tried", lambda *parter: iter(()), ("random-10k", "clusters-10k")),
-    "skipping of zeros": Feature("network.is_quiet", lambda *connection: False, ("dvs-conv",)),
+    "skipping of zeros": Feature("network.reads_sparse_values", lambda *connection: False, ("dvs-conv",)),
     "balance of parts": Feature("placement.placement.SHARES", SHARES[:1]),
     "local search": Feature("mapper.EFFORT", 0),
     "segments": Feature("request.MappingRequest.ways", lambda request: (), tuple(LARGE)),

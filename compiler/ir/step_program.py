@@ -3,13 +3,13 @@
 Each operation is a line of arithmetic in :mod:`snnc.compiler.ir.step_operations`::
 
     StepProgram = buffers, forward: [ForwardOp], backward: [BackwardOp], update: [UpdateOp], loss, optimizer
-    ForwardOp   = Fill | Arrival | NeuronStep | Record
-    Arrival     = DenseProduct | SparseProduct | AddScaled | Convolve | Pooling | Rescale | AddReduced | AddSlice | Surround
+    ForwardOp   = Fill | ConnectionOp | NeuronStep | Record
+    ConnectionOp     = DenseProduct | SparseProduct | AddOneToOne | Convolve | Pooling | Rescale | AddReduced | AddSlice | AddPadded
     BackwardOp  = RecordAdjoint | NeuronAdjoint | BiasGradient | DenseInputGradient | DenseWeightGradient
                 | SparseInputGradient | SparseWeightGradient | OneToOneInputGradient | OneToOneWeightGradient
                 | ConvolveInputGradient | ConvolveWeightGradient | ConvolveBiasGradient
                 | PoolingGradient | RescaleInputGradient | RescaleWeightGradient | RescaleBiasGradient
-                | ReductionGradient | CutGradient | SurroundGradient
+                | ReduceGradient | SliceGradient | PadGradient
     UpdateOp    = OptimizerStep
 
 One training step, for a batch::

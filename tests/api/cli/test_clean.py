@@ -20,12 +20,12 @@ DIGEST = "0123456789abcdef0123"
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from snnc.backends.folders.project import whole_folder
+from snnc.backends.folders.project import atomic_folder
 from snnc.compiler.files.temporary import HeldFolder
 from snnc.data.whole_files import whole_file
 folder = HeldFolder()
 (folder.path / "x").write_bytes(bytes(500))
-with whole_folder(Path(sys.argv[1]) / "build") as beside, whole_file(Path(sys.argv[1]) / "y.npz") as stream:
+with atomic_folder(Path(sys.argv[1]) / "build") as beside, whole_file(Path(sys.argv[1]) / "y.npz") as stream:
     (beside / "z").write_bytes(bytes(300))
     stream.write(bytes(200))
     stream.flush()

@@ -24,7 +24,7 @@ from snnc.compiler.ir.step_operations import (
     PoolingGradient,
     Rescale,
 )
-from snnc.compiler.ir.step_operations import AddScaled as OneToOneStep
+from snnc.compiler.ir.step_operations import AddOneToOne as OneToOneStep
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam

@@ -7,7 +7,7 @@ import pytest
 
 from snnc.compiler.errors import InvalidValueError, LossOutputError, NothingToLearnError, ShapeMismatchError
 from snnc.compiler.ir.graph import Concat, FileLayout, Graph, Input, Linear, OneToOne, Output, Population, StateRef
-from snnc.compiler.ir.step_operations import AddScaled as OneToOneOp
+from snnc.compiler.ir.step_operations import AddOneToOne as OneToOneOp
 from snnc.compiler.ir.step_operations import (
     BufferValue,
     DenseInputGradient,
