@@ -29,15 +29,15 @@ def lend_objects(cache: Path) -> None:
 
 def _shared() -> set[str]:
     """Folders of the cache that the build of a processor project takes its parts from."""
-    found, kept = set(), objects.kept
+    found, kept = set(), objects.cached_file
 
     def noted(name, file, fill):
         found.add(name)
         return kept(name, file, fill)
 
     with temporary_folder("snnc-lent-") as above, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(objects, "kept", noted)
-        patch.setattr(build, "kept", lambda name, file, fill: fill(above))
+        patch.setattr(objects, "cached_file", noted)
+        patch.setattr(build, "cached_file", lambda name, file, fill: fill(above))
         net = snnc.Sequential(2, snnc.Dense(2), snnc.LIF(), snnc.Dense(2), snnc.LI(), name="lent")
         compile_to_folder(net.graph(), options("cpu"), above / "project")
         build.build_cpu(above / "project")

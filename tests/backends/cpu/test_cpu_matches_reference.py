@@ -87,7 +87,7 @@ def test_an_output_may_be_what_the_backward_pass_reads():
 def test_gradients_of_neurons_near_their_thresholds_equal_those_of_the_reference(surrogate):
     graph = wide(np.random.default_rng(3), LI(0.9))
     program = lower(graph, loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2, 0.9), surrogate=WINDOWS[surrogate])
-    assert len(SequenceStorage(program).near) == 2
+    assert len(SequenceStorage(program).outputs_with_support) == 2
     for batch in (3, 20):
         with opened(program, threads=1) as engine:
             assert_same_training(engine, program, updates=2, batch=batch)

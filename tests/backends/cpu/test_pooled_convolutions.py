@@ -25,7 +25,7 @@ def test_training_steps_equal_those_of_the_reference(surrogate):
     program = lower(graph, loss=parse_loss("ce_mean_membrane"), optimizer=SGD(1e-2), loss_output="y", surrogate=given)
     fused, windows = with_pooled_convolutions(program)
     assert len(windows) == 4
-    assert len(SequenceStorage(fused, windows).near) == 3 * ("boxcar" in surrogate)
+    assert len(SequenceStorage(fused, windows).outputs_with_support) == 3 * ("boxcar" in surrogate)
     for density in (0.2, 0.9):
         with opened(program) as engine:
             assert_same_training(engine, program, updates=2, density=density)

@@ -47,7 +47,7 @@ def lowered(graph, **options):
 def stages(program):
     storage = SequenceStorage(program)
     readout = collapsed(storage)
-    return stages_of(storage, lambda op: readout is not None and readout.holds(op))
+    return stages_of(storage, lambda op: readout is not None and readout.contains(op))
 
 
 def levels(program):
