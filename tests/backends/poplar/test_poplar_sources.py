@@ -201,7 +201,7 @@ def test_cmake_builds_an_executable_that_trains(tmp_path):
     profile = json.loads((folder / "profile.json").read_text())
     assert profile["train_runs"] == 6
     streams = {step["name"]: step["executions"] for step in profile["emulator"]["steps"] if step["kind"] == "stream"}
-    assert set(streams.values()) == {1 + 6}, "only what the first step takes is sent before it"
+    assert set(streams.values()) == {6}, "every step is sent its batch once"
     usage = subprocess.run([train, "--help"], capture_output=True, text=True, check=False)
     assert usage.returncode == 0
     assert "labels.npy" in usage.stdout
