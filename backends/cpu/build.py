@@ -10,7 +10,7 @@ from typing import Final
 
 from snnc.backends.toolchain.cache import cached_file
 from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, machine_id, run_compiler
-from snnc.backends.toolchain.objects import all_of, compiled, headers_of, precompiled, source_key
+from snnc.backends.toolchain.objects import all_of, compiled, headers_of, precompiled, source_key, sources_in
 
 HOT: Final = (
     "products.cpp",
@@ -80,7 +80,8 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL) -> Pa
     headers = headers_of(folder)
     levels = dict.fromkeys(HOT, LEVEL) | dict.fromkeys(PLAIN, PLAIN_LEVEL) | dict.fromkeys(OWN, level)
     further = {"neurons.cpp": EQUATION_FLAGS}
-    keys = {name: source_key(folder / name, headers, [*identity, levels[name], *further.get(name, ())]) for name in SOURCES}
+    sources = sources_in(folder, SOURCES)
+    keys = {name: source_key(folder / name, headers, [*identity, levels[name], *further.get(name, ())]) for name in sources}
 
     def compile_one(name: str) -> Path:
         own = [*command, *every, levels[name], *further.get(name, ())]
@@ -89,7 +90,7 @@ def build_cpu(folder: Path, flags: Sequence[str] = (), level: str = LEVEL) -> Pa
         return compiled(folder / name, keys[name], own)
 
     def build(to: Path) -> None:
-        objects = all_of([partial(compile_one, name) for name in SOURCES])
+        objects = all_of([partial(compile_one, name) for name in sources])
         run_compiler([*command, *every, LEVEL, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
     return cached_file(f"cpu-{digest([*identity, *keys.values()])}", LIBRARY, build)

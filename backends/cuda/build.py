@@ -16,7 +16,7 @@ from typing import Final
 from snnc.backends.cuda.errors import CHECK_ON_HOST, NvccMissingError
 from snnc.backends.toolchain.cache import cached_file
 from snnc.backends.toolchain.compilers import common_flags, compiler, compiler_version, digest, first_errors, machine_id, run_compiler
-from snnc.backends.toolchain.objects import all_of, compiled, headers_of, precompiled, source_key
+from snnc.backends.toolchain.objects import all_of, compiled, headers_of, precompiled, source_key, sources_in
 from snnc.compiler.errors import BuildError
 
 SOURCES: Final = (
@@ -93,10 +93,11 @@ def build_cuda(folder: Path, architecture: str, flags: Sequence[str] = ()) -> Pa
     identity = [*command, compiler_version(command[:1])]
     headers = headers_of(folder)
     quickly = _quickly(identity[-1])
-    keys = {name: source_key(folder / name, headers, [*identity, *(quickly if name == OWN else [])]) for name in SOURCES}
+    sources = sources_in(folder, SOURCES)
+    keys = {name: source_key(folder / name, headers, [*identity, *(quickly if name == OWN else [])]) for name in sources}
 
     def build(to: Path) -> None:
-        objects = all_of([partial(_object, folder / name, keys[name], [*command, *(quickly if name == OWN else [])]) for name in SOURCES])
+        objects = all_of([partial(_object, folder / name, keys[name], [*command, *(quickly if name == OWN else [])]) for name in sources])
         (to / RESOURCES).write_text("".join((one.parent / RESOURCES).read_text() for one in objects))
         _run([*command, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
@@ -142,14 +143,15 @@ def build_host_check(folder: Path, flags: Sequence[str] = ()) -> Path:
     every = [*command, *common_flags(command), *HOST_FLAGS, *flags]
     identity = [*every, compiler_version(command), machine_id()]
     headers = headers_of(folder)
-    keys = {name: source_key(folder / name, headers, identity) for name in SOURCES}
+    sources = sources_in(folder, SOURCES)
+    keys = {name: source_key(folder / name, headers, identity) for name in sources}
 
     def compile_one(name: str) -> Path:
         taken = precompiled(folder, HEADERS, identity, every) if name == "network.cu" else []
         return compiled(folder / name, keys[name], [*every, *taken, "-x", "c++"])
 
     def build(to: Path) -> None:
-        objects = all_of([partial(compile_one, name) for name in SOURCES])
+        objects = all_of([partial(compile_one, name) for name in sources])
         run_compiler([*every, "-shared", *map(str, objects), "-o", str(to / LIBRARY)], LIBRARY)
 
     return cached_file(f"cuda-host-{digest([*identity, *keys.values()])}", LIBRARY, build)

@@ -60,6 +60,14 @@ def compiled(source: Path, key: str, command: Sequence[str]) -> Path:
     return cached_file(f"object-{key}", name, build)
 
 
+def sources_in(folder: Path, names: Sequence[str]) -> list[str]:
+    """Return those of `names` that a project has: one that another version of snnc compiled may have fewer sources.
+
+    A damaged project is not opened: its manifest says which files are missing.
+    """
+    return [name for name in names if (folder / name).exists()]
+
+
 def all_of(calls: Sequence[Callable[[], Path]]) -> list[Path]:
     """Run compilations, as many at a time as there are processors, eight at most; return the objects."""
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:

@@ -27,7 +27,7 @@ from snnc.compiler.ir.plan import (
 )
 from snnc.compiler.machines.target import Target
 
-FORMAT: Final = "snnc plan 2"
+FORMAT: Final = "snnc plan 3"
 _BLOCK: Final = ("tile", "first", "count", "sample", "samples")
 _PLAIN: Final = (
     "name",

@@ -136,7 +136,7 @@ def test_json_round_trip_is_exact(of: dict) -> None:
     assert len(text) < 55_000
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format":"snnc plan 2"}', '{"format":"snnc plan 1","target":3}', "null"])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format":"snnc plan 3"}', '{"format":"snnc plan 1","target":3}', "null"])
 def test_other_json_is_refused(text: str) -> None:
     with pytest.raises(PlanFileError, match="SNNC-E314"):
         Plan.from_json(text)
