@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from indexed_nets import choosing, conv, convolutional, read_out, shaping
 from nets import join, linear
 from poplar_projects import BATCH, STEPS, Project, machine
-from test_parted import assert_trains_alike
+from test_parts_on_tiles import assert_trains_alike
 from test_poplar_matches_reference import assert_same_records
 from wide import examples, sampled
 

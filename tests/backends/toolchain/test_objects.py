@@ -1,3 +1,6 @@
+"""Sources of a project are compiled one by one."""
+
+from snnc.backends.toolchain import objects
 
 
 def test_of_sources_that_a_project_lacks_none_is_compiled(tmp_path):
