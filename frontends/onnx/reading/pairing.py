@@ -2,7 +2,7 @@
 
 A state is continued by the output that is computed from it most directly: a membrane decays (a product and a sum), while the membrane of
 another population reaches it through weights or a spike only. The pairing with the best sum of ratings is chosen
-(:mod:`snnc.frontends.onnx.recovery.paths`). Names break ties, then other properties of the
+(:func:`rate_paths`). Names break ties, then other properties of the
 paths, then the order in the file.
 """
 
