@@ -1,4 +1,4 @@
-"""The effect of a spike on its neuron, in words."""
+"""Describe in words when neurons fire and how they reset."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from snnc.compiler.neurons.expression import Call, Expression, symbols
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.frontends.common.recognise import Facts, recognise
 
-_STEPS = ("spike", "spike_ge")
+_SPIKE_FUNCTIONS = ("spike", "spike_ge")
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,12 @@ class FiringDescription:
     Attributes
     ----------
     fires
-        "above the threshold (>)", "at or above the threshold (>=)", or None if it does not fire.
+        When it fires: "above the threshold (>)", "at or above the threshold (>=)" or, if its spikes differ, "as the equations say"; None
+        if it never does.
     reset
-        In words, or None if there is nothing to reset.
+        How it resets, or why it does not; None if it never fires.
     gradient
-        What training sees of the reset, or None if there is none.
+        Whether gradients flow through the reset; None if it does not reset.
     """
 
     fires: str | None
@@ -35,72 +36,75 @@ class FiringDescription:
 
 
 def firing(population: Population) -> FiringDescription:
-    """Say how `population` fires, from its equations alone, whoever wrote them."""
-    found = [call for a in population.model.equations for call in _calls(a.value) if call.function in _STEPS]
-    if not found:
+    """Describe how `population` fires and resets, from its equations only."""
+    functions = {call.function for a in population.model.equations for call in _calls(a.value) if call.function in _SPIKE_FUNCTIONS}
+    if not functions:
         return FiringDescription(None)
-    kinds = {call.function for call in found}
     fires = {
         frozenset({"spike"}): "above the threshold (>)",
         frozenset({"spike_ge"}): "at or above the threshold (>=)",
-    }.get(frozenset(kinds), "as the equations say")
+    }.get(frozenset(functions), "as the equations say")
     if not population.model.states:
         return FiringDescription(fires, "none: it has no state")
-    resetting = _resetting(population.model)
-    if not resetting:
+    immediate = _immediate_resets(population.model)
+    if not immediate:
         return FiringDescription(fires, "none: no state depends on a spike")
-    given = {n: np.asarray(population.parameters.get(n, default)) for n, default in population.model.parameters.items()}
-    facts = recognise(population.model, given)
-    when = "at once" if any(resetting) else "in the step after the spike"
-    known = facts is not None and facts.threshold is not None
-    words = _words(facts, when) if known and facts is not None else f"as the equations say, {when}"
-    return FiringDescription(fires, words, _gradient(population))
+    parameters = {n: np.asarray(population.parameters.get(n, default)) for n, default in population.model.parameters.items()}
+    facts = recognise(population.model, parameters)
+    when = "at once" if any(immediate) else "in the step after the spike"
+    recognised = facts is not None and facts.threshold is not None
+    reset = _describe_reset(facts, when) if recognised and facts is not None else f"as the equations say, {when}"
+    return FiringDescription(fires, reset, _describe_gradient(population))
 
 
-def _words(facts: Facts, when: str) -> str:
+def _describe_reset(facts: Facts, when: str) -> str:
     match facts.reset:
         case "subtract":
             return f"the threshold is subtracted, {when}"
         case "zero":
             return f"to 0, {when}"
         case "value":
-            return f"to {_range(facts.v_reset)}, {when}"
+            return f"to {_format_values(facts.v_reset)}, {when}"
     return "none"
 
 
-def _range(value: Array | None) -> str:
+def _format_values(value: Array | None) -> str:
     if value is None or not np.size(value):
         return "v_reset"
     least, most = float(np.min(value)), float(np.max(value))
     return f"{least:g}" if least == most else f"a value a neuron ({least:g} … {most:g})"
 
 
-def _gradient(population: Population) -> str:
-    cut = any(c.function == "detach" for a in population.model.equations for c in _calls(a.value))
-    return "training sees no gradient through it" if cut else "gradients flow through it"
+def _describe_gradient(population: Population) -> str:
+    detached = any(c.function == "detach" for a in population.model.equations for c in _calls(a.value))
+    return "training sees no gradient through it" if detached else "gradients flow through it"
 
 
-def _resetting(model: NeuronModel) -> list[bool]:
-    """For each spike that a state depends on: whether it reads what arrived in the same step."""
-    now: set[str] = set(model.inputs)
-    carried: dict[str, set[bool]] = {}
-    found: list[bool] = []
-    for line in model.equations:
-        spikes = {bool(now & set(symbols(call))) for call in _calls(line.value) if call.function in _STEPS}
-        for name in symbols(line.value):
-            spikes |= carried.get(name, set())
-        carried[line.target] = spikes
-        if now & set(symbols(line.value)):
-            now.add(line.target)
+def _immediate_resets(model: NeuronModel) -> list[bool]:
+    """Return, for the spikes that each state depends on, whether they depend on inputs of the same step.
+
+    The list is empty if no state depends on a spike.
+    """
+    current: set[str] = set(model.inputs)  # names whose value depends on inputs of this step
+    spikes_in: dict[str, set[bool]] = {}
+    immediate: list[bool] = []
+    for equation in model.equations:
+        names = set(symbols(equation.value))
+        spikes = {bool(current & set(symbols(call))) for call in _calls(equation.value) if call.function in _SPIKE_FUNCTIONS}
+        for name in names:
+            spikes |= spikes_in.get(name, set())
+        spikes_in[equation.target] = spikes
+        if current & names:
+            current.add(equation.target)
         else:
-            now.discard(line.target)
-        if line.target in model.states:
-            found += sorted(spikes)
-    return found
+            current.discard(equation.target)
+        if equation.target in model.states:
+            immediate += sorted(spikes)
+    return immediate
 
 
-def _calls(e: Expression) -> Iterator[Call]:
-    if isinstance(e, Call):
-        yield e
-        for argument in e.args:
+def _calls(expression: Expression) -> Iterator[Call]:
+    if isinstance(expression, Call):
+        yield expression
+        for argument in expression.args:
             yield from _calls(argument)

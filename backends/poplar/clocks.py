@@ -1,4 +1,4 @@
-"""Counters of the iteration, one for each IPU, so that no IPU waits for another to read it."""
+"""Iteration counters, one per IPU, so that no IPU waits to read the counter of another."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 
 
 def clock(compute_set: str, source: str, target: str, add: int | str) -> VertexLoop:
-    """Vertices that set one counter of each IPU by the other."""
+    """Return vertices that set the counter `target` of each IPU to its counter `source` plus `add`."""
     fields = connected(CLOCK_VERTEX, {"from": f"{source}[p.tile]", "to": f"{target}[p.tile]", "add": add})
     return VertexLoop(compute_set, "auto", "p", f"{target}.places", compute_set, class_name(CLOCK_VERTEX), "p.tile", fields)
 
 
 def set_clock(name: str, value: str) -> str:
-    """C++ program that sets the counters of all IPUs."""
+    """Return the C++ program that sets the counter `name` of every IPU to `value`."""
     return f"Copy(layout.on_ipus({value}, IPUS).all, {name}.all)"

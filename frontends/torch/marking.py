@@ -1,8 +1,8 @@
-"""Values that are constants to a module's gradient: observed while PyTorch's autograd runs it, and marked in the export.
+"""Mark, in an exported PyTorch module, the values through which no gradient flows, and label the parameters of neurons.
 
-The module runs under autograd, with inputs that require a gradient. If a value depends on such an input but requires no gradient itself,
-it was cut: by ``detach``, ``data`` or ``no_grad``, or by a comparison outside of a surrogate function. The trace has an operator of snnc
-at that place; in the file it is an ``Identity`` whose name says so.
+The module runs under autograd with inputs that require a gradient. If a value depends on such an input but requires no gradient, it was
+detached: by ``detach``, ``data`` or ``no_grad``, or by a comparison outside of a surrogate function. The export has the operator
+``snnc::Detach`` after that value, and :func:`write_marks` replaces it with an ``Identity`` whose name marks the value.
 """
 
 from __future__ import annotations
@@ -22,48 +22,49 @@ from snnc.frontends.torch.spikingjelly_operators import reference_of
 
 _DOMAIN: Final = "snnc"
 _VALUE_INDEPENDENT: Final = ("_like", "new_", "zeros", "ones", "full", "empty", "rand", "eye", "arange", "tensor")
-"""Substrings of the names of functions that use only shapes and types of their arguments."""
+"""Substrings of the names of functions that read only the shapes and types of their arguments."""
 _LAYERS: Final = ("linear", "conv", "matmul", "mm", "norm", "lstm", "gru", "rnn", "einsum", "embedding", "bilinear")
-"""Substrings of the names of functions that take parameters as weights."""
-_NO_VALUES: Final = ("size", "dim", "numel", "is_floating_point", "__set__", "__len__")
+"""Substrings of the names of functions that use parameters as the weights of a layer."""
+_ATTRIBUTE_FUNCTIONS: Final = ("size", "dim", "numel", "is_floating_point", "__set__", "__len__")
+"""Names of functions that read or set attributes of a tensor, but do not compute with its values."""
 
 
 @contextmanager
 def marking(module: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
-    """Insert snnc's operators, under autograd, in code that runs inside: on values whose gradient is cut, and on parameters of neurons.
+    """Run the code inside under autograd, and insert snnc's operators after detached values and parameters of neurons.
 
     Parameters
     ----------
     module
-        The module; its parameters keep their names.
+        The module; the names of its parameters become labels.
     inputs
-        Its arguments, from :func:`needing_gradients`.
+        The arguments of its call, from :func:`needing_gradients`.
     """
     torch = require_torch()
     _define(torch)
-    mode = _mode(torch, {id(p): name for name, p in module.named_parameters() if p.requires_grad}, {id(leaf) for leaf in inputs})
+    mode = _marking_mode(torch, {id(p): name for name, p in module.named_parameters() if p.requires_grad}, {id(leaf) for leaf in inputs})
 
-    def watched(call: Callable[..., Any], _: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
-        with mode.inside():
-            found = call(*arguments)
-        return mode.marked(found, (arguments, named))
+    def call_function(call: Callable[..., Any], _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        with mode.disabled():
+            result = call(*args)
+        return mode.mark_detached(result, (args, kwargs))
 
-    with replacing_apply(watched), nullcontext() if torch.is_grad_enabled() else torch.enable_grad(), mode:
+    with replacing_apply(call_function), nullcontext() if torch.is_grad_enabled() else torch.enable_grad(), mode:
         yield
 
 
 def needing_gradients(leaves: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the arguments of a call such that all of floating type require gradients."""
+    """Return the arguments of a call; tensors of floating type are detached and require a gradient."""
     torch = require_torch()
 
-    def needing(leaf: Any) -> Any:
+    def prepare(leaf: Any) -> Any:
         return leaf.detach().requires_grad_() if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
 
-    return tuple(needing(leaf) for leaf in leaves)
+    return tuple(prepare(leaf) for leaf in leaves)
 
 
 def write_marks(file: Path) -> None:
-    """Turn the operator of :func:`marking` in an exported file into identities with names that say so."""
+    """Replace snnc's operators in an exported file with ``Identity`` nodes; their names mark detached values and label parameters."""
     import onnx
 
     model = onnx.load(str(file), load_external_data=False)
@@ -79,7 +80,7 @@ def write_marks(file: Path) -> None:
 
 
 def clamped_parameters(file: Path) -> dict[str, tuple[float, float]]:
-    """Return the parameters of neurons, by label, that an exported file with marks clips to constants, and the bounds."""
+    """Return the bounds of the parameters of neurons that an exported file clips to constants, by label; it reads the marks."""
     import onnx
 
     graph = onnx.load(str(file), load_external_data=False).graph
@@ -98,7 +99,7 @@ def clamped_parameters(file: Path) -> dict[str, tuple[float, float]]:
 
 
 def _define(torch: Any) -> None:
-    """Register the operator with PyTorch, once in a process."""
+    """Register snnc's operators with PyTorch, once per process."""
     if hasattr(torch.ops.snnc, "detach"):
         return
     torch.library.define("snnc::detach", "(Tensor x) -> Tensor")
@@ -106,11 +107,11 @@ def _define(torch: Any) -> None:
     torch.library.impl("snnc::parameter", "CompositeExplicitAutograd", lambda x, label: x.clone())
     torch.library.impl("snnc::detach", "CompositeExplicitAutograd", lambda x: x.detach().clone())
     torch.onnx.register_custom_op_symbolic("snnc::detach", lambda g, x: g.op(f"{_DOMAIN}::Detach", x).setType(x.type()), OPSET)
-    torch.onnx.register_custom_op_symbolic("snnc::parameter", _parameter, OPSET)
+    torch.onnx.register_custom_op_symbolic("snnc::parameter", _parameter_symbolic, OPSET)
 
 
 def translations(torch: Any) -> dict[Any, Any]:
-    """Return the translation of the operator for PyTorch's newer exporter."""
+    """Return the translation of ``snnc::detach`` for PyTorch's newer exporter, which does not get labels of parameters."""
     import onnx
     import onnxscript
 
@@ -127,61 +128,61 @@ def translations(torch: Any) -> dict[Any, Any]:
     return {torch.ops.snnc.detach.default: operator}
 
 
-def _parameter(g: Any, x: Any, label: Any) -> Any:
+def _parameter_symbolic(g: Any, x: Any, label: Any) -> Any:
     return g.op(f"{_DOMAIN}::Parameter", x, label_s=label.node().s("value")).setType(x.type())
 
 
-def _mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> Any:
+def _marking_mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> Any:
     tree = torch.utils._pytree
     base: Any = torch.overrides.TorchFunctionMode
 
-    class Marking(base):  # type: ignore[misc]  # PyTorch may not be there when types are checked
-        """Intercepts each function of PyTorch that Python calls, except those inside surrogate functions."""
+    class Marking(base):  # type: ignore[misc]  # PyTorch may not be installed when types are checked
+        """Intercepts each call of a PyTorch function from Python, except in functions with a hand-written backward pass."""
 
         def __init__(self) -> None:
             super().__init__()
-            self._depth = 0
+            self._disabled = 0
 
         @contextmanager
-        def inside(self) -> Iterator[None]:
-            """Leave code that runs here unmarked: it has its own gradient."""
-            self._depth += 1
+        def disabled(self) -> Iterator[None]:
+            """Insert no operators in the code inside, because its backward pass is hand-written."""
+            self._disabled += 1
             try:
                 yield
             finally:
-                self._depth -= 1
+                self._disabled -= 1
 
-        def __torch_function__(self, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
-            named = named or {}
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
             if function is torch.Tensor.requires_grad.__set__:
-                return None  # of a constant, which tracing then refuses; initial states need no gradient here
+                return None  # tracing refuses constants that require a gradient, and initial states need none here
             reference = reference_of(function)
-            if reference is not None and not self._depth:
+            if reference is not None and not self._disabled:
                 with self:
-                    return reference(*arguments, **named)
-            if torch.jit.is_tracing() and not self._depth:
-                arguments, named = tree.tree_map(partial(self._named, not _multiplies(function)), (arguments, named))
-            found = function(*arguments, **named)
-            return found if _ignores_values(function) else self.marked(found, (arguments, named))
+                    return reference(*args, **kwargs)
+            if torch.jit.is_tracing() and not self._disabled:
+                args, kwargs = tree.tree_map(partial(self._label, _may_read_neuron_parameters(function)), (args, kwargs))
+            result = function(*args, **kwargs)
+            return result if _ignores_values(function) else self.mark_detached(result, (args, kwargs))
 
-        def marked(self, found: Any, arguments: Any) -> Any:
-            """Put the operator after the values in `found` that require no gradient although one in `arguments` does."""
-            if self._depth or not any(isinstance(a, torch.Tensor) and a.requires_grad for a in tree.tree_leaves(arguments)):
-                return found
-            return tree.tree_map(self._mark, found)
+        def mark_detached(self, result: Any, arguments: Any) -> Any:
+            """Insert ``snnc::detach`` after the values in `result` that require no gradient, if a value in `arguments` does."""
+            if self._disabled or not any(isinstance(a, torch.Tensor) and a.requires_grad for a in tree.tree_leaves(arguments)):
+                return result
+            return tree.tree_map(self._mark, result)
 
-        def _named(self, elementwise: bool, value: Any) -> Any:
-            """Name a parameter of a neuron; a constant that requires a gradient loses it, because tracing refuses it."""
+        def _label(self, may_be_neuron_parameter: bool, value: Any) -> Any:
+            """Insert ``snnc::parameter`` after a parameter of a neuron; detach other constants, because tracing refuses their gradient."""
             if not isinstance(value, torch.Tensor) or not value.requires_grad or not value.is_leaf or id(value) in inputs:
                 return value
             with torch._C.DisableTorchFunction():
                 if isinstance(value, torch.nn.Parameter):
-                    return torch.ops.snnc.parameter(value, labels[id(value)]) if elementwise and id(value) in labels else value
+                    return torch.ops.snnc.parameter(value, labels[id(value)]) if may_be_neuron_parameter and id(value) in labels else value
                 return _untraced(torch, value)
 
         def _mark(self, value: Any) -> Any:
-            kinds = isinstance(value, torch.Tensor) and (value.is_floating_point() or value.dtype == torch.bool)
-            if not kinds or value.requires_grad:
+            markable = isinstance(value, torch.Tensor) and (value.is_floating_point() or value.dtype == torch.bool)
+            if not markable or value.requires_grad:
                 return value
             with torch._C.DisableTorchFunction():
                 return torch.ops.snnc.detach(value)
@@ -190,7 +191,7 @@ def _mode(torch: Any, labels: Mapping[int, str], inputs: set[int]) -> Any:
 
 
 def _untraced(torch: Any, value: Any) -> Any:
-    """Return a constant without its gradient, invisibly to the trace."""
+    """Detach a constant without recording the operation in the trace."""
     trace = torch._C._get_tracing_state()
     torch._C._set_tracing_state(None)
     try:
@@ -199,10 +200,10 @@ def _untraced(torch: Any, value: Any) -> Any:
         torch._C._set_tracing_state(trace)
 
 
-def _multiplies(function: Any) -> bool:
-    """Return whether a function takes parameters as weights of a layer, or reads none of their values."""
+def _may_read_neuron_parameters(function: Any) -> bool:
+    """Return whether a function may compute with parameters of neurons: it is no layer and reads more than attributes."""
     name = getattr(function, "__name__", "")
-    return name.startswith("__get") or name in _NO_VALUES or any(part in name for part in _LAYERS)
+    return not (name.startswith("__get") or name in _ATTRIBUTE_FUNCTIONS or any(part in name for part in _LAYERS))
 
 
 def _ignores_values(function: Any) -> bool:

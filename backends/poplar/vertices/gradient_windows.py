@@ -1,4 +1,4 @@
-"""Windowed input gradients: variables, fields and vertices of gradients that return for some neurons of a source only."""
+"""Windowed input gradients: variables, fields and vertices for gradients that return to only some neurons of a source."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from snnc.compiler.tiles.vertices.block_code import BackwardCode
 from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials, remember
 
 REDUCE: Final = "reduce_gradients"
-"""The compute set of stage one of the reduction."""
+"""Compute set of the first stage of the reduction."""
 
 
 def add_gradient_windows(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Add, for every bus whose gradient comes back in windows, the partial products, their sums and the windows."""
+    """Add the partial products and both stages of their reduction, for every bus whose gradients return in windows."""
     for bus in net.plan.buses:
         if bus.gradient is None:
             continue
         store = net.stores[bus.buffer]
         links = [c for c in net.program.connections if net.buses[c.id] == bus and net.returns(c.id)]
         for link in links:
-            made = f'layout.sample_rows({link.target}, "{partial_name(link)}", {bus.gradient.capacity})'
-            assembly.forget("backward", assembly.variable("Parts", partial_name(link), made, f"partial products of {link.label}"))
+            expression = f'layout.sample_rows({link.target}, "{partial_name(link)}", {bus.gradient.capacity})'
+            assembly.forget("backward", assembly.variable("Parts", partial_name(link), expression, f"partial products of {link.label}"))
         _stage_one(assembly, bus, links, net)
         _stage_two(net, assembly, store, bus)
 
 
 def partial_name(connection: ConnectionInfo) -> str:
-    """Variable of a connection's partial products."""
+    """Return the name of the variable for a connection's partial products."""
     return f"{connection.id}_partial"
 
 
 def partial_values(net: PoplarNetwork, links: Iterable[Incoming]) -> Values:
-    """What a block reads and writes to make the partial products of some connections."""
+    """Return C++ expressions, by field, with which a block writes the partial products of some connections."""
     values: Values = {}
     for link in links:
         gradient = net.buses[link.connection.id].gradient
@@ -53,8 +53,8 @@ def partial_values(net: PoplarNetwork, links: Iterable[Incoming]) -> Values:
 def _stage_one(assembly: Assembly, bus: BusPlan, links: Sequence[ConnectionInfo], net: PoplarNetwork) -> None:
     assert bus.gradient is not None
     capacity = bus.gradient.capacity
-    from_ = ", ".join(f"{{{c.target}, {partial_name(c)}}}" for c in links)
-    assembly.variable("Producers", f"{bus.id}_producers", f"Producers({capacity}, {{{from_}}})", "whose partial products are added")
+    producers = ", ".join(f"{{{c.target}, {partial_name(c)}}}" for c in links)
+    assembly.variable("Producers", f"{bus.id}_producers", f"Producers({capacity}, {{{producers}}})", "whose partial products are added")
     reduced = assembly.variable(
         "Tensor",
         f"{bus.id}_reduced",
@@ -80,12 +80,12 @@ def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
         "Parts", f"{bus.id}_counts", f'layout.kept({relays}, poplar::UNSIGNED_INT, "{bus.id}_counts", 1)', "entries of the window before"
     )
     limited = net.limited(bus, backward=True)
-    number_ = f"Layout::samples({bus.id}_near_number, r)"
+    numbers = f"Layout::samples({bus.id}_near_number, r)"
     vertex, title = remember(net.costs), "Remembers how many entries a window holds."
-    keep = connected(vertex, {"samples": "r.samples", "number": number_, "counts": f"{counts}[r.index]"})
-    name = assembly.described(vertex, title, bus.id, keep)
+    fields = connected(vertex, {"samples": "r.samples", "number": numbers, "counts": f"{counts}[r.index]"})
+    name = assembly.described(vertex, title, bus.id, fields)
     for compute_set in ("backward_neurons", "backward_rounds")[: 1 + limited]:
-        assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "Relay", "r", relays, compute_set, name, "r.tile", keep))
+        assembly.loop("reduction", VertexLoop(f"{bus.id}: {title}", "Relay", "r", relays, compute_set, name, "r.tile", fields))
     values = {
         "samples": "r.samples",
         "capacity": bus.gradient.capacity,
@@ -105,7 +105,7 @@ def _stage_two(net: PoplarNetwork, assembly: Assembly, store: Store, bus: BusPla
 
 
 def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
-    """Declare the windows of the backward pass: what takes gradient, and the gradients of the iteration before with their ids."""
+    """Declare the windows of the backward pass: neurons that receive gradient, and the previous iteration's gradients with their ids."""
     assert bus.gradient is not None
     relays, capacity = f"{store.buffer}_relays", bus.gradient.capacity
     for part, comment in (("near", f"bus {bus.id}: what takes gradient"), ("back", f"bus {bus.id}: whose gradients come")):
@@ -117,7 +117,7 @@ def window_variables(assembly: Assembly, store: Store, bus: BusPlan) -> None:
 
 
 def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
-    """What the template needs to show the first window of a bus in the backward pass."""
+    """Return the template data with which a relay shows the first window of a bus in the backward pass."""
     window = net.further.window(bus.id, forward=False)
     return {
         "index": index,
@@ -128,7 +128,7 @@ def shown_body(net: PoplarNetwork, index: int, bus: BusPlan) -> Body:
 
 
 def near_values(store: Store, index: int, bus: BusPlan) -> Values:
-    """C++ expressions, by field, with which a relay shows a window of the backward pass."""
+    """Return C++ expressions, by field, with which a relay shows a window of the backward pass."""
     assert bus.gradient is not None
     return {
         f"entries{index}": bus.gradient.capacity,
@@ -142,7 +142,7 @@ def near_values(store: Store, index: int, bus: BusPlan) -> Values:
 
 
 def join_near(store: Store) -> tuple[Values, Body]:
-    """C++ expressions, by field, and lines with which workers put neurons that only take gradient behind the spikes."""
+    """Return C++ expressions, by field, and lines with which workers append neurons that receive gradient without a spike to the spikes."""
     name = store.buffer
     lines: Body = {"near": [1], "head": ["ends[slot] = all;"]}
     values: Values = {"ends": f"{name}_ends[r.index]"}
@@ -156,7 +156,7 @@ def join_near(store: Store) -> tuple[Values, Body]:
 
 
 def near_code(population: PopulationInfo, index: int) -> str:
-    """C++ condition under which a neuron that did not spike takes gradient."""
+    """Return the C++ condition under which a neuron that did not spike receives gradient."""
     name = population.kernel.outputs[index]
     bounds = support_bounds(population, name)
     assert bounds is not None
@@ -170,14 +170,17 @@ def near_code(population: PopulationInfo, index: int) -> str:
 
 
 def returning_buses(net: PoplarNetwork, layer: Layer, code: BackwardCode, *, limited: bool = False) -> list[BusPlan]:
-    """Buses over which gradients return in windows (`limited`: in several) to outputs of a population that its adjoint reads."""
+    """Return the buses over which gradients return in windows to a population, for outputs whose gradient its backward code reads.
+
+    `limited` selects those that may need several windows per step.
+    """
     buses = [bus for bus in net.plan.buses if bus.source == layer.id and bus.gradient is not None]
     read = [bus for bus in buses if f"d_o{layer.outputs.index(bus.buffer)}" in code.reads]
     return [bus for bus in read if net.limited(bus, backward=True) or not limited]
 
 
 def returning_values(net: PoplarNetwork, buses: Sequence[BusPlan]) -> Values:
-    """Windows in which gradients return to a block."""
+    """Return C++ expressions, by field, of the windows in which gradients return to a block."""
     values: Values = {}
     for i, bus in enumerate(buses):
         assert bus.gradient is not None
@@ -194,13 +197,13 @@ def returning_values(net: PoplarNetwork, buses: Sequence[BusPlan]) -> Values:
 
 
 def returning_bodies(layer: Layer, buses: Sequence[BusPlan], ahead: int) -> list[Body]:
-    """Template data of the same; the gradients belong to the window that was shown `ahead` iterations before."""
-    shown = "iteration k + 1" if ahead else "this iteration"
-    comment = f"The gradient of what the targets read in {shown}."
+    """Return the template data of these windows; their gradients belong to the window that was shown `ahead` iterations earlier."""
+    iteration = "iteration k + 1" if ahead else "this iteration"
+    comment = f"The gradient of what the targets read in {iteration}."
     return [{"index": i, "output": layer.outputs.index(bus.buffer), "ahead": ahead, "comment": comment} for i, bus in enumerate(buses)]
 
 
 def cleared(net: PoplarNetwork, connection: ConnectionInfo) -> bool:
-    """Whether other targets read the same windows in iterations in which this one has no step."""
+    """Return whether a target must clear its partial products: others may read the same window while this one computes no step."""
     bus = net.buses[connection.id]
     return len({(net.stages[c.target], c.delay) for c in net.program.connections if net.buses[c.id] == bus}) > 1

@@ -1,4 +1,4 @@
-"""The module that replaces ``poptorch``."""
+"""Make the module that replaces ``poptorch``."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from snnc.backends.poptorch.emulated.operations import EmulatedBlock, Emulator
 
 
 def make_poptorch(machine: str = "ipu2", tiles: int = 0) -> ModuleType:
-    """Return a module with PopTorch's names; operations run on an emulated IPU.
+    """Return a module with PopTorch's public names; models run on an emulated IPU.
 
     Parameters
     ----------
     machine
-        ``"ipu1"``, ``"ipu2"`` or ``"ipu21"``, as ``POPTORCH_IPU_MODEL_VERSION`` takes them.
+        ``"ipu1"``, ``"ipu2"`` or ``"ipu21"``, as in ``POPTORCH_IPU_MODEL_VERSION``.
     tiles
-        Tiles of the IPU; 0 for all that such a machine has.
+        Number of tiles of the IPU; 0 for all tiles of `machine`.
     """
     emulator = Emulator(machine, tiles)
 
     def training_model(
         model: torch.nn.Module, options: options.Options | None = None, optimizer: torch.optim.Optimizer | None = None
     ) -> PoplarExecutor:
-        chosen = optimizer or torch.optim.SGD(model.parameters(), lr=0.01)
-        return PoplarExecutor(emulator, model, options, chosen)
+        optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.01)
+        return PoplarExecutor(emulator, model, options, optimizer)
 
     def inference_model(model: torch.nn.Module, options: options.Options | None = None) -> PoplarExecutor:
         return PoplarExecutor(emulator, model, options, None)
 
-    made = ModuleType("poptorch", "Stand-in for PopTorch on snnc's emulator.")
+    module = ModuleType("poptorch", "Stand-in for PopTorch on snnc's emulator.")
     public = {
         "custom_op": emulator.custom_op,
         "identity_loss": emulator.identity_loss,
@@ -45,5 +45,5 @@ def make_poptorch(machine: str = "ipu2", tiles: int = 0) -> ModuleType:
         **{c.__name__: c for c in (DataLoader, PoplarExecutor, options.Options, options.OutputMode, options.AutoStage, options.Error)},
         **{c.__name__: c for c in (options.PipelinedExecution, options.ShardedExecution)},
     }
-    made.__dict__.update(public)
-    return made
+    module.__dict__.update(public)
+    return module

@@ -1,11 +1,15 @@
 """Bytes and fragments that every tile receives in the exchange before each superstep.
 
-A fragment is a piece that is contiguous at both the sender and the receiver. Assumed layouts: deltas are stored by column group
-(``[groups][batch][...]``), so a reader takes one fragment from each column group; masks and values by tile (``[tiles][batch][...]``), so a
-relay takes one from each tile; a window is two fragments (ids, counts) from each relay, one for values; copied weights are one fragment
-from each column group. A tile reads the samples of its replica only. Records and their adjoints are stored by column group and sample
-(``[groups][batch][T][...]``), so a sample's loss takes one fragment from each column group.
-Data already on the reading tile is not moved.
+A fragment is contiguous at both the sender and the receiver. The layout of the data determines how many fragments a tile receives:
+
+- Deltas are stored by column group (``[groups][batch][...]``): a reader receives one fragment from each column group.
+- Masks and values are stored by tile (``[tiles][batch][...]``): a relay receives one fragment from each tile.
+- A window of events is two fragments (ids, counts) from each relay, a window of values one.
+- Copied weights are one fragment from each column group.
+- Records and their adjoints are stored by column group and sample (``[groups][batch][T][...]``): the loss of a sample receives one fragment
+  from each column group.
+
+A tile reads only the samples of its replica, and data that is already on the tile is not moved.
 """
 
 from __future__ import annotations
@@ -37,14 +41,14 @@ from snnc.compiler.tiles.relays.relay_cycles import mask_rows
 from snnc.compiler.tiles.schedule.window_test import Asked, WindowTest, window_test
 
 RATES = 2 * FLOAT
-"""Numbers that every update reads: the step size and a correction."""
+"""Bytes of the two numbers that every update reads: the learning rate and a correction."""
 Origin: TypeAlias = tuple[int, tuple[int, int], float]
-"""A chip, its samples (first, count), and the bytes of each."""
+"""A chip, its samples (first, count), and the bytes of one sample."""
 
 
 @dataclass(eq=False)
 class ExchangeTraffic:
-    """The data of one exchange: arrays over tiles, and traffic between chips."""
+    """The data of one exchange: bytes and fragments of each tile, and bytes between chips."""
 
     received: Floats
     fragments: Floats
@@ -53,7 +57,7 @@ class ExchangeTraffic:
 
     @classmethod
     def none(cls, problem: MappingProblem) -> ExchangeTraffic:
-        """No traffic."""
+        """Return an exchange without data."""
         tiles = problem.target.tiles
         return cls(np.zeros(tiles), np.zeros(tiles), np.zeros(tiles))
 
@@ -65,25 +69,25 @@ class ExchangeTraffic:
         self.flows.merge(other.flows)
 
     def add(self, tiles: Ints | int, received: Any, fragments: Any) -> None:
-        """Tiles receive bytes in fragments."""
+        """Count the bytes and the fragments that `tiles` receive."""
         self.received[tiles] += received
         self.fragments[tiles] += fragments
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The places of all data: the problem, the tile ranges, relays and the tile of each sample's loss."""
+    """Tiles of all data: tile ranges of populations, relays of sources, and the tile of each sample's loss."""
 
     problem: MappingProblem
     placement: Placement
     relays: Mapping[BusSource, tuple[Relay, ...]]
     loss_tiles: tuple[int, ...]
     exact: bool = True
-    """Whether tables of indexed connections are counted exactly; while placements are compared, they are estimated."""
+    """Whether tables of indexed connections are counted exactly; they are estimated while placements are compared."""
 
     @cached_property
     def window_test(self) -> WindowTest | None:
-        """The test for further windows; None if windows hold everything."""
+        """The test for further windows; None if no relay requests any."""
         problem = self.problem
         direction = problem.further.requested_in
         if direction is None:
@@ -94,7 +98,7 @@ class Layout:
 
     @cached_property
     def reductions(self) -> Mapping[str, BusReduction]:
-        """The windowed gradients of sources, by bus id."""
+        """Reductions of windowed input gradients, by bus id."""
         return reductions(self.problem, self.ranges, {source.buffer: relays for source, relays in self.relays.items()})
 
     @cached_property
@@ -103,7 +107,7 @@ class Layout:
         return {layer.id: where for layer, where in zip(self.problem.network.layers, self.placement.ranges, strict=True)}
 
     def cut_of(self, layer: Layer) -> Cut:
-        """How `layer` is cut."""
+        """Return how `layer` is cut into blocks."""
         return self.ranges[layer.id].cut
 
     @cached_property
@@ -118,11 +122,11 @@ class Layout:
 
     @cached_property
     def owned(self) -> tuple[Ownership, ...]:
-        """Those with some trained weights."""
+        """Copied connections with weights that are trained."""
         return tuple(found for found in self.copied if found.link.weight_gradient)
 
     def holdings(self, layer: Layer) -> Holdings:
-        """Sizes of the tables of the connections of `layer` on each of its tiles."""
+        """Return the function that gives the sizes of a connection's tables on each tile of `layer`."""
         where = self.ranges[layer.id]
         if self.exact:
             rate = self.problem.relative_rate
@@ -130,7 +134,7 @@ class Layout:
         return estimated(where.tile_neurons, column_groups(where.tile_neurons, where.columns))
 
     def kind_holdings(self, layer: Layer, blocks: Blocks) -> Holdings:
-        """The same for each kind of its blocks."""
+        """Return the function that gives the sizes of a connection's tables for each kind of `blocks` of `layer`."""
         where = self.ranges[layer.id]
         if not self.exact:
             return lambda link, side: link.estimated(side, blocks.columns, 1)
@@ -138,25 +142,25 @@ class Layout:
         return lambda link, side: link.held_by(side, where, rate(link.op.source.buffer) if side == "target" else None, blocks.group)
 
     def apart(self, layer: Layer) -> bool:
-        """Whether column groups of `layer` differ in cost, because each has its own tables."""
+        """Return whether column groups of one size may differ in cost, because `layer` has indexed connections, whose tables vary."""
         return self.exact and any(link.indexed is not None for link in (*layer.incoming, *layer.outgoing))
 
     def blocks(self, layer: Layer) -> Blocks:
-        """The blocks of `layer`."""
+        """Return the blocks of `layer`."""
         where, apart = self.ranges[layer.id], self.apart(layer)
         workers = self.problem.target.workers
         return self.problem.kept.get(("blocks", apart, cut_key(where)), lambda: blocks_of(where, workers, apart=apart))
 
     def range_of(self, layer: Layer) -> TileRange:
-        """Tile range of `layer`."""
+        """Return the tile range of `layer`."""
         return self.ranges[layer.id]
 
     def range_by_id(self, name: str) -> TileRange:
-        """Tile range of the population `name`."""
+        """Return the tile range of the population with the id `name`."""
         return self.ranges[name]
 
     def chips_of(self, tiles: Ints) -> Sequence[int]:
-        """Chips of tiles in ascending order."""
+        """Return the chips of `tiles`; both are in ascending order."""
         first, last = self.chip_of(int(tiles[0])), self.chip_of(int(tiles[-1]))
         if last - first < 2 or tiles[-1] - tiles[0] + 1 == len(tiles):
             return range(first, last + 1)
@@ -164,7 +168,7 @@ class Layout:
         return found
 
     def chip_of(self, tile: int) -> int:
-        """Chip of one tile."""
+        """Return the chip of a tile."""
         return tile // self.problem.target.tiles_per_chip
 
     def by_chip(self, tiles: Ints, amounts: Any) -> dict[int, float]:
@@ -177,24 +181,24 @@ class Layout:
 
     @cached_property
     def clock_tiles(self) -> Ints:
-        """The first computing tile of each chip: it counts iterations for the others."""
+        """The first tile of each chip in use, which counts iterations for the others."""
         last = [int(where.tiles.max()) for where in self.placement.ranges] + [r.tile for some in self.relays.values() for r in some]
         found: Ints = self.problem.target.tiles_per_chip * np.arange(self.chip_of(max(last)) + 1)
         return found
 
     @property
     def several_chips(self) -> bool:
-        """Whether anything may cross chips."""
+        """Whether data may cross chips."""
         return self.placement.chips > 1
 
 
 def common(a: tuple[int, int], b: tuple[int, int]) -> int:
-    """Samples common to two ranges (first, count)."""
+    """Return the number of samples that two ranges (first, count) share."""
     return max(0, min(a[0] + a[1], b[0] + b[1]) - max(a[0], b[0]))
 
 
 def clock_to_boundaries(layout: Layout) -> ExchangeTraffic:
-    """Every tile with blocks, or with relays that keep steps at boundaries, reads the iteration number."""
+    """At boundaries of segments, tiles with blocks or with relays that store steps there read the iteration number."""
     traffic, used = ExchangeTraffic.none(layout.problem), np.zeros(layout.problem.target.tiles, dtype=bool)
     for where in layout.placement.ranges:
         used[where.tiles] = True
@@ -204,7 +208,7 @@ def clock_to_boundaries(layout: Layout) -> ExchangeTraffic:
 
 
 def with_clock(layout: Layout, traffic: ExchangeTraffic, readers: Ints) -> ExchangeTraffic:
-    """Vertices on the tiles `readers` read the iteration number: the counter of each chip goes to those of its tiles."""
+    """Add the iteration number, which the clock tile of each chip sends to the tiles of that chip in `readers`."""
     per_chip, homes = layout.problem.target.tiles_per_chip, layout.clock_tiles
     tiles = readers[readers % per_chip != 0]
     traffic.add(tiles, FLOAT, 1)
@@ -213,7 +217,7 @@ def with_clock(layout: Layout, traffic: ExchangeTraffic, readers: Ints) -> Excha
 
 
 def send_to_all(layout: Layout, traffic: ExchangeTraffic, home: int, tiles: Ints, size: int) -> None:
-    """Each of `tiles` receives the same `size` bytes from the tile `home`."""
+    """Add `size` bytes that the tile `home` sends to each of `tiles`."""
     traffic.add(tiles, size, 1)
     traffic.sent[home] += size * (len(tiles) > 0)
     if layout.several_chips:
@@ -221,7 +225,7 @@ def send_to_all(layout: Layout, traffic: ExchangeTraffic, home: int, tiles: Ints
 
 
 def masks_to_relays(layout: Layout) -> ExchangeTraffic:
-    """Before F1: spike masks (values) of populations go to the relays of their samples."""
+    """Before F1: relays receive the spike masks, or values, of populations for their samples."""
     traffic = ExchangeTraffic.none(layout.problem)
     for layer in layout.problem.network.layers:
         where = layout.range_of(layer)
@@ -233,22 +237,22 @@ def masks_to_relays(layout: Layout) -> ExchangeTraffic:
 
 
 def _gather(layout: Layout, traffic: ExchangeTraffic, where: TileRange, relays: Sequence[Relay], row: int) -> None:
-    """Relays receive their samples, `row` bytes each, of all tiles of `where` but their own: one piece from each."""
+    """Relays receive `row` bytes per sample, in one fragment, from each tile of `where` that has their samples, except their own tile."""
     homes, first, count = np.array([(r.tile, r.sample, r.samples) for r in relays], dtype=np.int64).T
-    overlap = in_common(tuple(zip(first, count, strict=True)), where.samples)
-    others = (where.width - where.holds(homes)) * (overlap > 0)
-    np.add.at(traffic.received, homes, row * (overlap * others).sum(axis=1))
+    shared = _shared_samples(tuple(zip(first, count, strict=True)), where.samples)
+    others = (where.width - where.holds(homes)) * (shared > 0)
+    np.add.at(traffic.received, homes, row * (shared * others).sum(axis=1))
     np.add.at(traffic.fragments, homes, others.sum(axis=1))
     if layout.several_chips:
         ones = np.ones(where.width)
         chips = [layout.by_chip(where.of(r), ones) for r in range(where.replicas)]
-        for place, replica in np.argwhere(overlap > 0).tolist():
+        for relay, replica in np.argwhere(shared > 0).tolist():
             for chip, tiles in chips[replica].items():
-                traffic.flows.send(chip, (layout.chip_of(int(homes[place])),), int(overlap[place, replica]) * row * tiles)
+                traffic.flows.send(chip, (layout.chip_of(int(homes[relay])),), int(shared[relay, replica]) * row * tiles)
 
 
 def windows_to_blocks(layout: Layout, *, backward: bool = False) -> ExchangeTraffic:
-    """Before F2 and B2: windows go to every tile that reads them (backward: tiles that form weight gradients)."""
+    """Before F2 and B2: every tile receives the windows that it reads; backward, these are tiles that compute weight gradients."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     for bus in problem.buses:
         readers = problem.readers(bus, backward=backward)
@@ -259,7 +263,7 @@ def windows_to_blocks(layout: Layout, *, backward: bool = False) -> ExchangeTraf
 
 
 def returned_to_blocks(layout: Layout, layers: Iterable[Layer]) -> ExchangeTraffic:
-    """Before the neurons of `layers`, backward: windows of gradients return to them."""
+    """Before B2 of `layers`: windows of gradients return to their tiles."""
     traffic = ExchangeTraffic.none(layout.problem)
     for layer in layers:
         for bus in returned_buses(layout.problem, layer):
@@ -268,33 +272,33 @@ def returned_to_blocks(layout: Layout, layers: Iterable[Layer]) -> ExchangeTraff
 
 
 def _multicast(layout: Layout, traffic: ExchangeTraffic, bus: Bus, ranges: list[TileRange], window: tuple[int, int]) -> None:
-    """Each tile reads its own samples of a bus once, however many of its populations do; `window`: bytes of a sample, pieces of a relay."""
+    """Each tile reads its samples of a bus once, even for several populations; `window`: bytes per sample, fragments per relay."""
     size, pieces = window
     problem, relays = layout.problem, layout.relays[bus.source]
     homes, first, count = np.array([(r.tile, r.sample, r.samples) for r in relays], dtype=np.int64).T
     stop = first + count
-    samples, number = np.zeros(problem.target.tiles), np.zeros(problem.target.tiles)
-    held = np.zeros(len(relays), dtype=np.int64)
+    samples, windows = np.zeros(problem.target.tiles), np.zeros(problem.target.tiles)
+    local = np.zeros(len(relays), dtype=np.int64)
     for where in ranges:
         samples[where.tiles] = np.maximum(samples[where.tiles], where.tile_samples)
-        number[where.tiles] = np.maximum(number[where.tiles], where.windows_read(first, stop))
-        held = np.maximum(held, where.held_on(homes, first, stop))
-    np.subtract.at(samples, homes, held)
-    np.subtract.at(number, homes, held > 0)
+        windows[where.tiles] = np.maximum(windows[where.tiles], where.windows_read(first, stop))
+        local = np.maximum(local, where.held_on(homes, first, stop))
+    np.subtract.at(samples, homes, local)
+    np.subtract.at(windows, homes, local > 0)
     np.add.at(traffic.sent, homes, count * size)
     traffic.received += float(size) * samples
-    traffic.fragments += float(pieces) * number
+    traffic.fragments += float(pieces) * windows
     if layout.several_chips:
         origins = [(layout.chip_of(r.tile), (r.sample, r.samples), float(size)) for r in relays]
         _over_links(layout, traffic, origins, ranges)
 
 
 def _over_links(layout: Layout, traffic: ExchangeTraffic, origins: Iterable[Origin], readers: Iterable[TileRange]) -> None:
-    """Chips send samples to all chips on which tiles of `readers` handle them."""
-    handled = [(held, layout.chips_of(where.of(replica))) for where in readers for replica, held in enumerate(where.samples)]
-    edges = sorted({edge for (first, count), _ in handled for edge in (first, first + count)})
+    """Chips send samples to all chips on which tiles of `readers` process them."""
+    read = [(samples, layout.chips_of(where.of(replica))) for where in readers for replica, samples in enumerate(where.samples)]
+    edges = sorted({edge for (first, count), _ in read for edge in (first, first + count)})
     chips: list[set[int]] = [set() for _ in edges]
-    for (first, count), some in handled:
+    for (first, count), some in read:
         for part in range(bisect_left(edges, first), bisect_left(edges, first + count)):
             chips[part].update(some)
     for chip, (first, count), size in origins:
@@ -306,7 +310,7 @@ def _over_links(layout: Layout, traffic: ExchangeTraffic, origins: Iterable[Orig
 
 
 def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
-    """Before B1: every tile of a source reads the deltas of its targets for its samples."""
+    """Before B1: every tile of a source reads the deltas of the targets of the source, for the samples of the tile."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
     readers: dict[tuple[str, int], list[TileRange]] = {}
     for layer in problem.network.layers:
@@ -325,29 +329,29 @@ def deltas_to_sources(layout: Layout) -> ExchangeTraffic:
 
 
 def _read_all(layout: Layout, traffic: ExchangeTraffic, reader: TileRange, writer: TileRange) -> None:
-    """Each tile of `reader` reads what all tiles of `writer` hold for its samples, but for what it holds itself."""
-    overlap = in_common(reader.samples, writer.samples)
-    whole = overlap == np.array([count for _, count in writer.samples])
+    """Each tile of `reader` reads the values of all neurons of `writer` for its samples, except those on the tile itself."""
+    shared = _shared_samples(reader.samples, writer.samples)
+    complete = shared == np.array([count for _, count in writer.samples])
     neurons, tiles = int(writer.neurons.sum()), int(np.minimum(writer.neurons, 1).sum())
-    pieces = np.where(whole, tiles, neurons) * (overlap > 0)
-    received = FLOAT * neurons * overlap.sum(axis=1)
-    traffic.add(reader.tiles, np.repeat(received, reader.width), np.repeat(pieces.sum(axis=1), reader.width))
-    both, mine, own = shared_tiles(reader.tiles, writer.tiles)
-    pair = mine // reader.width, own // writer.width
-    held = writer.tile_neurons[own]
-    traffic.add(both, -FLOAT * overlap[pair] * held, -np.where(whole[pair], np.minimum(held, 1), held) * (overlap[pair] > 0))
+    fragments = np.where(complete, tiles, neurons) * (shared > 0)
+    received = FLOAT * neurons * shared.sum(axis=1)
+    traffic.add(reader.tiles, np.repeat(received, reader.width), np.repeat(fragments.sum(axis=1), reader.width))
+    both, in_reader, in_writer = shared_tiles(reader.tiles, writer.tiles)
+    pair = in_reader // reader.width, in_writer // writer.width
+    local = writer.tile_neurons[in_writer]
+    traffic.add(both, -FLOAT * shared[pair] * local, -np.where(complete[pair], np.minimum(local, 1), local) * (shared[pair] > 0))
     traffic.sent[writer.tiles] += FLOAT * writer.tile_samples * writer.tile_neurons
 
 
-def in_common(a: Sequence[tuple[int, int]], b: Sequence[tuple[int, int]]) -> Ints:
-    """[ranges of a, ranges of b]: samples that two (first, count) have in common."""
-    (first, count), (begin, number) = (np.array(some, dtype=np.int64).T for some in (a, b))
-    found: Ints = np.minimum((first + count)[:, None], begin + number) - np.maximum(first[:, None], begin)
-    return np.maximum(found, 0)
+def _shared_samples(a: Sequence[tuple[int, int]], b: Sequence[tuple[int, int]]) -> Ints:
+    """Return the number of samples that ranges (first, count) share, ``[ranges of a, ranges of b]``."""
+    (first_a, count_a), (first_b, count_b) = (np.array(ranges, dtype=np.int64).T for ranges in (a, b))
+    shared: Ints = np.minimum((first_a + count_a)[:, None], first_b + count_b) - np.maximum(first_a[:, None], first_b)
+    return np.maximum(shared, 0)
 
 
 def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
-    """Tiles that both hold, and their positions in each."""
+    """Return the tiles that are in both of `a` and `b`, and their positions in each."""
     if a[-1] < b[0] or b[-1] < a[0]:
         none = np.zeros(0, dtype=np.int64)
         return none, none, none
@@ -369,8 +373,8 @@ def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
     send_to_all(layout, traffic, 0, np.flatnonzero(updates), RATES)
     for layer in problem.network.layers:
         where = layout.range_of(layer)
-        for each in learned_rows(layer):
-            between_replicas(layout, traffic, where, each, gathers=True)
+        for rows in learned_rows(layer):
+            between_replicas(layout, traffic, where, rows, gathers=True)
         if learned_scalars(layer):
             groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
             shares = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
@@ -383,23 +387,23 @@ def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
 
 
 def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool) -> None:
-    """Shares of one parameter travel between the replicas of a population: each gathers its own, or sends it to all others."""
+    """Replicas of a population exchange shares of one parameter: each gathers its share from the others, or sends it to them."""
     if where.replicas == 1:
         return
     for number, elements in parameter_groups(where, rows):
         share = shares_of(where, elements)
-        own, some = number * share, number * (share > 0)
-        rest = own.sum(axis=0) - own
+        owned, pieces = number * share, number * (share > 0)
+        rest = owned.sum(axis=0) - owned
         others = where.replicas - 1
-        received, pieces = (others * own, others * some) if gathers else (rest, some.sum(axis=0) - some)
-        traffic.add(where.tiles, FLOAT * received.ravel(), pieces.ravel())
-        traffic.sent[where.tiles] += FLOAT * (rest if gathers else own).ravel()
+        received, fragments = (others * owned, others * pieces) if gathers else (rest, pieces.sum(axis=0) - pieces)
+        traffic.add(where.tiles, FLOAT * received.ravel(), fragments.ravel())
+        traffic.sent[where.tiles] += FLOAT * (rest if gathers else owned).ravel()
         if layout.several_chips:
-            _replicas_over_links(layout, traffic, where, (FLOAT * own).astype(np.float64), gathers=gathers)
+            _replicas_over_links(layout, traffic, where, (FLOAT * owned).astype(np.float64), gathers=gathers)
 
 
 def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]:
-    """Column groups of one size on every tile of a replica, and elements of a parameter with `rows` rows in such a group."""
+    """Yield, for each size of column groups, their number on each tile of a replica, and the elements of `rows` rows in one of them."""
     groups = np.maximum(column_groups(where.neurons, where.columns), 1)
     size, larger = where.neurons // groups, where.neurons % groups
     for columns, number in ((size + 1, larger), (size, groups - larger)):
@@ -407,36 +411,35 @@ def parameter_groups(where: TileRange, rows: int) -> Iterator[tuple[Ints, Ints]]
 
 
 def shares_of(where: TileRange, elements: Ints) -> Ints:
-    """Elements of each replica's share, [replicas][tiles]: whole pairs as far as possible."""
+    """Return the number of elements in each replica's share, ``[replicas][tiles]``: an even number where possible."""
     edges = np.minimum(2 * (ceil_div(elements, 2) * np.arange(where.replicas + 1)[:, None] // where.replicas), elements)
     found: Ints = np.diff(edges, axis=0)
     return found
 
 
 def _replicas_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRange, share: Floats, *, gathers: bool) -> None:
-    """Tile i of each replica sends another share to tile i of every other replica, or its own share to all of them."""
-    held, shares = np.zeros((2, layout.problem.target.chips, where.width))
+    """Tile i of each replica sends tile i of every other replica the share of that replica (`gathers`), or its own share."""
+    used, shares = np.zeros((2, layout.problem.target.chips, where.width))
     for replica in range(where.replicas):
-        place = where.of(replica) // layout.problem.target.tiles_per_chip, np.arange(where.width)
-        held[place] += 1
-        shares[place] += share[replica]
-    used = np.flatnonzero(held.any(axis=1)).tolist()
+        position = where.of(replica) // layout.problem.target.tiles_per_chip, np.arange(where.width)
+        used[position] += 1
+        shares[position] += share[replica]
     if gathers:
-        moved = held @ shares.T
-        for a in used:
-            for b in used:
+        moved, chips = used @ shares.T, np.flatnonzero(used.any(axis=1)).tolist()
+        for a in chips:
+            for b in chips:
                 traffic.flows.send(a, (b,), float(moved[a, b]))
         return
-    some = held > 0
-    changes = np.flatnonzero((some[:, 1:] != some[:, :-1]).any(axis=0)) + 1
+    on_chip = used > 0
+    changes = np.flatnonzero((on_chip[:, 1:] != on_chip[:, :-1]).any(axis=0)) + 1
     for part in np.split(np.arange(where.width), changes):
-        receivers = np.flatnonzero(some[:, part[0]]).tolist()
+        receivers = np.flatnonzero(on_chip[:, part[0]]).tolist()
         for chip in receivers:
             traffic.flows.send(chip, receivers, float(shares[chip, part].sum()))
 
 
 def numbers_of_windows(layout: Layout, asked: Asked) -> ExchangeTraffic:
-    """Before a level of the test for further windows: the data received by its tiles."""
+    """Before a level of the test for further windows: its tiles receive the numbers of the level below."""
     traffic = ExchangeTraffic.none(layout.problem)
     traffic.add(asked.tile, asked.received, asked.fragments)
     np.add.at(traffic.sent, asked.from_tile, asked.sent)

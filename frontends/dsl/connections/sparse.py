@@ -1,4 +1,4 @@
-"""Connections with some weights only."""
+"""Sparse connections."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from snnc.frontends.dsl.errors import ConnectionShapeError, SparseMatrixError
 from snnc.frontends.dsl.initialisers import FanIn, Fans, Initialiser
 
 MOST_ROWS: Final = 1 << 22
-"""Maximum neurons whose connections are drawn at random; some microseconds each."""
+"""Maximum number of target neurons whose connections are drawn at random; drawing takes some microseconds per neuron."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sparse(Connection):
-    """Some neurons of the source feed some of the target; training changes these weights and adds no others.
+    """A sparse connection; training changes its weights, but adds no connections.
 
     Give `matrix`, or `density`, or `fan_in`.
 
     Parameters
     ----------
     matrix
-        The weights [outputs, inputs]: any matrix or array of :mod:`scipy.sparse`, whose entries are the connections, or an array, whose
-        nonzero values are.
+        The weights [outputs, inputs]. Connections are the stored entries of a matrix or array of :mod:`scipy.sparse`, and the nonzero
+        values of any other array.
     density
         Probability with which each connection exists, drawn independently.
     fan_in
-        Number of sources of each neuron of the target, drawn without repetition.
+        Number of sources of each target neuron, drawn without replacement.
     outputs
-        Neurons of the target, as in :class:`Dense`; known from `matrix`.
+        Number of target neurons, as in :class:`Dense`; not needed with `matrix`.
     bias
         As in :class:`Dense`; no bias by default.
     init
-        Initialiser of the weights of `density` and `fan_in`, and of those of `matrix` if given. Its ``fan_in`` is the mean number of
-        sources.
+        Initialiser of the weights, by default torch's as in :class:`Dense`; with `matrix`, it replaces the weights given there. An
+        initialiser that depends on the fan-in uses the mean number of sources.
     seed, learnable
         As in :class:`Dense`.
     delays
-        As in :class:`Dense`; a scipy.sparse matrix of delays has an entry wherever the weights have one.
+        As in :class:`Dense`; a scipy.sparse matrix of delays must have an entry wherever the weights have one.
 
     Examples
     --------
@@ -79,14 +79,14 @@ class Sparse(Connection):
         return None if self.outputs is None else (self.outputs,)
 
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
-        """Return a Sparse, or one for each delay."""
+        """Return a branch with a sparse operation, or one for each delay."""
         rng, shape = generator(self.seed, seed, where), self._shape(source, target, where)
-        given, pattern = self._entries(shape, rng, where)
+        values, pattern = self._entries(shape, rng, where)
         count, (outputs, inputs) = len(pattern.indices), shape
         if not count:
             raise SparseMatrixError(f"{where}: Sparse has no connection among {outputs} x {inputs}; give one or more, or leave it out.")
         fans = Fans(count / outputs, count / inputs)
-        init = self.init if self.init is not None else FanIn() if given is None else given
+        init = self.init if self.init is not None else FanIn() if values is None else values
         weight = realise(init, (count,), fans, rng, f"the weight of {where}")
         bias = realise_bias(self.bias, init, outputs, fans, rng, where)
         flat: tuple[Operation, ...] = (ir.Flatten(),) if len(source) > 1 else ()
@@ -98,37 +98,37 @@ class Sparse(Connection):
 
     def _shape(self, source: Shape, target: Shape | None, where: str) -> tuple[int, int]:
         """Return (outputs, inputs)."""
-        if sum(given is not None for given in (self.matrix, self.density, self.fan_in)) != 1:
+        if sum(option is not None for option in (self.matrix, self.density, self.fan_in)) != 1:
             raise SparseMatrixError(f"{where}: Sparse takes one of a matrix, density=0.1 and fan_in=40.")
-        inputs, known = math.prod(source), self.shape_after(source, where)
-        wanted = known if target is None else target
-        if wanted is None:
+        inputs, declared = math.prod(source), self.shape_after(source, where)
+        result = declared if target is None else target
+        if result is None:
             raise ConnectionShapeError(f"{where}: Sparse does not say how many neurons follow; write outputs=n.")
-        given = None if self.matrix is None else _shape_of(self.matrix, where)
-        if len(wanted) != 1 or known not in (None, wanted) or given not in (None, (*wanted, inputs)):
-            text = f"Sparse(outputs={self.outputs})" if given is None else f"a matrix of shape {given}"
+        matrix_shape = None if self.matrix is None else _shape_of(self.matrix, where)
+        if len(result) != 1 or declared not in (None, result) or matrix_shape not in (None, (*result, inputs)):
+            text = f"Sparse(outputs={self.outputs})" if matrix_shape is None else f"a matrix of shape {matrix_shape}"
             raise ConnectionShapeError(
-                f"{where}: {text} between a source of shape {source} and a target of shape {wanted}; it needs (outputs, inputs) = "
-                f"({math.prod(wanted)}, {inputs}), and a target with one axis."
+                f"{where}: {text} between a source of shape {source} and a target of shape {result}; it needs (outputs, inputs) = "
+                f"({math.prod(result)}, {inputs}), and a target with one axis."
             )
-        return wanted[0], inputs
+        return result[0], inputs
 
     def _entries(self, shape: tuple[int, int], rng: Stream, where: str) -> tuple[Array | None, Pattern]:
-        """Return the weights of `matrix`, if any, and the places of all."""
+        """Return the weights of `matrix`, or None if there is none, and the positions of all weights."""
         if self.matrix is not None:
-            return _of_matrix(self.matrix, shape, where)
+            return _read_matrix(self.matrix, shape, where)
         outputs, inputs = shape
         if self.fan_in is not None:
-            fan_in = _fan_in(self.fan_in, inputs, where)
-            _check_drawn(outputs, fan_in, where)
+            fan_in = _checked_fan_in(self.fan_in, inputs, where)
+            _check_effort(outputs, fan_in, where)
             counts = np.full(outputs, fan_in)
         else:
-            density = _density(self.density, where)
-            _check_drawn(outputs, density * inputs, where)
+            density = _checked_density(self.density, where)
+            _check_effort(outputs, density * inputs, where)
             counts = rng.binomial(inputs, density, outputs)
-        chosen = [rng.distinct(inputs, count) for count in counts]
+        sources = [rng.distinct(inputs, count) for count in counts]
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        return None, Pattern(np.concatenate(chosen).astype(np.int32), indptr, shape)
+        return None, Pattern(np.concatenate(sources).astype(np.int32), indptr, shape)
 
 
 def _shape_of(matrix: Any, where: str) -> Shape:
@@ -140,7 +140,7 @@ def _shape_of(matrix: Any, where: str) -> Shape:
         ) from None
 
 
-def _of_matrix(matrix: Any, shape: tuple[int, int], where: str) -> tuple[Array, Pattern]:
+def _read_matrix(matrix: Any, shape: tuple[int, int], where: str) -> tuple[Array, Pattern]:
     from scipy.sparse import csr_array
 
     try:
@@ -153,7 +153,7 @@ def _of_matrix(matrix: Any, shape: tuple[int, int], where: str) -> tuple[Array, 
     return rows.data, Pattern(rows.indices.astype(np.int32), rows.indptr.astype(np.int32), shape)
 
 
-def _fan_in(value: int, inputs: int, where: str) -> int:
+def _checked_fan_in(value: int, inputs: int, where: str) -> int:
     try:
         count = operator.index(value)
     except TypeError:
@@ -163,17 +163,17 @@ def _fan_in(value: int, inputs: int, where: str) -> int:
     return count
 
 
-def _check_drawn(outputs: int, each: float, where: str) -> None:
-    """Refuse more rows or entries than can be drawn in minutes, before drawing any."""
+def _check_effort(outputs: int, fan_in: float, where: str) -> None:
+    """Refuse more rows or weights than can be drawn in a few minutes, before any are drawn."""
     if outputs > MOST_ROWS:
         raise SparseMatrixError(
             f"{where}: the connections of {outputs:,} neurons are drawn one neuron after the other; give a matrix for "
             f"more than {MOST_ROWS:,}, or split the population."
         )
-    check_weights((max(1, round(outputs * each)),), f"the weight of {where}")
+    check_weights((max(1, round(outputs * fan_in)),), f"the weight of {where}")
 
 
-def _density(value: object, where: str) -> float:
+def _checked_density(value: object, where: str) -> float:
     if not isinstance(value, int | float | np.number) or not 0 < float(value) <= 1:
         raise SparseMatrixError(f"{where}: the density is {value!r}; give a probability above 0 and at most 1.")
     return float(value)

@@ -1,4 +1,4 @@
-"""ONNX files written by snnc: the graph in their description, if it computes the same as the file's own nodes."""
+"""Read the graph that snnc described in an ONNX file when it wrote it, if the nodes of the file compute the same."""
 
 from __future__ import annotations
 
@@ -19,22 +19,38 @@ from snnc.frontends.onnx.proof.traces import Imported, Trace, is_spike_port
 from snnc.frontends.onnx.proof.verify import CheckedOutput, verify
 
 Seen: TypeAlias = Mapping[tuple[str, int], Node]
-"""(tensor of the loop, trip) -> node."""
+"""(tensor of the loop, iteration) -> node."""
 Execute: TypeAlias = Callable[[NodePool, Mapping[str, Shape], frozenset[str]], tuple[Mapping[str, Node], Seen]]
-"""Runs a file for shapes of its inputs, watching tensors of its loop; returns its outputs, and what was watched."""
+"""Runs a file with the given input shapes and watches the given tensors of its loop; returns the outputs and the watched values."""
 _Declared: TypeAlias = Mapping[str, tuple[int | str, ...]]
 
 _BATCH: Final = 2
+"""Samples of the check if the file does not fix their number."""
 _STEPS: Final = 16
-_DELAYS: Final = 48
-"""Steps that the check adds for delays, at most."""
-_LATEST: Final = 1_000
-"""Steps that the check adds for outputs that begin late, at most."""
+"""Steps of the check, without delays and outputs that begin late."""
+_MAX_DELAY: Final = 48
+"""Maximum number of steps that the check adds for delays."""
+_MAX_START: Final = 1_000
+"""Maximum number of steps that the check adds for outputs that begin late."""
 
 
 @dataclass(frozen=True)
 class File:
-    """The data that a description must fit: initializers, declared input shapes, output names, a digest of nodes, and how to run it."""
+    """The file that a description must match.
+
+    Attributes
+    ----------
+    constants
+        Initializers.
+    inputs
+        Declared shapes of the inputs.
+    outputs
+        Names of the outputs.
+    structure
+        A digest of the nodes.
+    execute
+        Runs the file.
+    """
 
     constants: Mapping[str, Array]
     inputs: _Declared
@@ -43,7 +59,7 @@ class File:
     execute: Execute
 
 
-def described(text: object, file: File, given: Mapping[str, Shape] | None = None) -> Imported:
+def described(text: object, file: File, array_shapes: Mapping[str, Shape] | None = None) -> Imported:
     """Return the graph that snnc described in a file.
 
     Parameters
@@ -52,13 +68,13 @@ def described(text: object, file: File, given: Mapping[str, Shape] | None = None
         The description.
     file
         The file.
-    given
-        Shapes of arrays for which the correspondence of graph and file is needed; None: those of the check.
+    array_shapes
+        Shapes of the input arrays for which the result has the values of the file; None: those of the check.
 
     Raises
     ------
     SnncError
-        The description is damaged, or the file computes something else. Other exceptions are possible too, because the text is untrusted.
+        The description is damaged, or the file computes something else. Other exceptions are possible, because the text is untrusted.
     """
     description = read_description(text, lambda name: file.constants.get(name) if isinstance(name, str) else None)
     graph = description.graph
@@ -68,19 +84,19 @@ def described(text: object, file: File, given: Mapping[str, Shape] | None = None
     if description.structure != file.structure:
         raise DescriptionError("the nodes of the file have changed since snnc wrote it.")
     ports = verify_graph(graph)
-    found, nodes = _run(description, ports, file, _check_inputs(graph, ports, file.inputs))
+    found, nodes = _run(description, file, _inputs_of_check(graph, ports, file.inputs))
     _check_work(graph, ports, found, list(nodes.values()))
     verify(graph, _checked_outputs(graph, found, nodes), found.traces, found.inputs, False)
-    if given is None:
+    if array_shapes is None:
         return found
-    return _run(description, ports, file, _inputs(graph, ports, {**file.inputs, **given}))[0]
+    return _run(description, file, _bind_sizes(graph, ports, {**file.inputs, **array_shapes}))[0]
 
 
 # ---- shapes ----------------------------------------------------------------------------------------------------------
 
 
-def _check_inputs(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
-    """Return shapes for the check; if inputs have a time axis, the file gives the number of steps."""
+def _inputs_of_check(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
+    """Return input shapes for the check; if inputs have a time axis, set the steps of `graph` to those that the file declares."""
     timed = [(n, op.layout.time_axis) for n, op in graph.of_type(Input) if op.layout.time_axis is not None]
     lengths = {declared[name][axis] for name, axis in timed if axis < len(declared[name])}
     if lengths:
@@ -89,46 +105,47 @@ def _check_inputs(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
             raise DescriptionError(f"the file's inputs have {', '.join(map(str, sorted(fixed)))} steps.")
         graph.steps = fixed[0] if fixed else None
     delays = sum({(e.source, e.source_port, e.delay): e.delay for e in graph.edges}.values())
-    late = max((operation.start for _, operation in graph.of_type(Output)), default=0)
-    enough = _STEPS + min(_DELAYS, delays) + min(_LATEST, late)
-    steps = min(graph.steps or enough, enough) if timed else graph.steps
-    short = {name: tuple(steps if k == axis else n for k, n in enumerate(declared[name])) for name, axis in timed if steps is not None}
-    return _inputs(graph, ports, {**declared, **short})
+    start = max((operation.start for _, operation in graph.of_type(Output)), default=0)
+    needed = _STEPS + min(_MAX_DELAY, delays) + min(_MAX_START, start)
+    steps = min(graph.steps or needed, needed) if timed else graph.steps
+    shortened = {name: tuple(steps if k == axis else n for k, n in enumerate(declared[name])) for name, axis in timed if steps is not None}
+    return _bind_sizes(graph, ports, {**declared, **shortened})
 
 
-def _inputs(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
-    """Return the shapes of `declared` with numbers instead of names."""
+def _bind_sizes(graph: Graph, ports: PortMap, declared: _Declared) -> Inputs:
+    """Return the inputs with a number for every size that `declared` leaves dynamic, and check that they fit the graph."""
     operations = dict(graph.of_type(Input))
     patterns: dict[str, list[int | str]] = {name: _pattern(op) for name, op in operations.items()}
     batched = any(op.layout.batch_axis is not None for op in operations.values())
     for name, ref in graph.state_inputs.items():
         patterns[name] = [*(["batch"] if batched else []), *ports[ref.node, ref.name].shape]
-    found: dict[str, int] = {"batch": _BATCH, "time": graph.steps or _STEPS}
+    sizes: dict[str, int] = {"batch": _BATCH, "time": graph.steps or _STEPS}
     for name, pattern in patterns.items():
         if len(pattern) != len(declared[name]):
             raise DescriptionError(f"its input {name!r} has the shape {pattern}, but {list(declared[name])} in the file.")
-        found |= {p: n for p, n in zip(pattern, declared[name], strict=True) if isinstance(p, str) and isinstance(n, int)}
-    shapes = {name: tuple(found[p] if isinstance(p, str) else p for p in pattern) for name, pattern in patterns.items()}
+        sizes |= {p: n for p, n in zip(pattern, declared[name], strict=True) if isinstance(p, str) and isinstance(n, int)}
+    shapes = {name: tuple(sizes[p] if isinstance(p, str) else p for p in pattern) for name, pattern in patterns.items()}
     for name, shape in shapes.items():
         if any(isinstance(n, int) and n != m for n, m in zip(declared[name], shape, strict=True)):
             raise DescriptionError(f"its input {name!r} has the shape {list(shape)}, but {list(declared[name])} in the file.")
     axes = {name: axis for name, op in operations.items() if (axis := op.layout.time_axis) is not None}
-    return Inputs(axes, shapes, found["time"])
+    return Inputs(axes, shapes, sizes["time"])
 
 
 def _pattern(operation: Input) -> list[int | str]:
-    """Return the shape of an input with words for its batch and its steps."""
-    found: list[int | str] = list(operation.shape)
-    places = ((operation.layout.batch_axis, "batch"), (operation.layout.time_axis, "time"))
-    for axis, word in sorted((axis, word) for axis, word in places if axis is not None):
-        found.insert(axis, word)
-    return found
+    """Return the shape of an input with "batch" and "time" as the sizes of these axes."""
+    pattern: list[int | str] = list(operation.shape)
+    axes = ((operation.layout.batch_axis, "batch"), (operation.layout.time_axis, "time"))
+    for axis, name in sorted((axis, name) for axis, name in axes if axis is not None):
+        pattern.insert(axis, name)
+    return pattern
 
 
-# ---- the correspondence ----------------------------------------------------------------------------------------------
+# ---- values of the file ----------------------------------------------------------------------------------------------
 
 
-def _run(description: Description, ports: PortMap, file: File, inputs: Inputs) -> tuple[Imported, Mapping[str, Node]]:
+def _run(description: Description, file: File, inputs: Inputs) -> tuple[Imported, Mapping[str, Node]]:
+    """Run the file; return the graph with the values of the file that its populations must equal, and the outputs of the file."""
     graph, pool = description.graph, NodePool()
     watched = frozenset(name for row in description.values.values() for name in row.values())
     outputs, seen = file.execute(pool, inputs.shapes, watched)
@@ -139,12 +156,12 @@ def _run(description: Description, ports: PortMap, file: File, inputs: Inputs) -
 
 def _traces(name: str, population: Population, values: Mapping[str, str], seen: Seen, steps: int, batch: int) -> Iterator[Trace]:
     model, shape = population.model, (batch, *population.shape)
-    lines = {line.target: line.value for line in model.equations}
+    equations = {equation.target: equation.value for equation in model.equations}
     for port in dict.fromkeys((*model.states, *model.outputs)):
         tensor = values.get(port, "")
         nodes = {t: seen[tensor, t] for t in range(steps) if (tensor, t) in seen}
         if nodes and all(math.prod(n.shape) == math.prod(shape) for n in nodes.values()):
-            yield Trace(name, port, is_spike_port(lines, port), nodes, shape, 0, population.shape)
+            yield Trace(name, port, is_spike_port(equations, port), nodes, shape, 0, population.shape)
 
 
 def _checked_outputs(graph: Graph, found: Imported, outputs: Mapping[str, Node]) -> list[CheckedOutput]:
@@ -162,21 +179,21 @@ def _checked_outputs(graph: Graph, found: Imported, outputs: Mapping[str, Node])
 
 
 def _check_work(graph: Graph, ports: PortMap, found: Imported, outputs: list[Node]) -> None:
-    """Refuse a description that is much larger than its file, before spending memory and time on it."""
+    """Refuse a description that takes far more operations than its file, or a file that takes too many, before the check."""
     roots = [*outputs, *(n for trace in found.traces for n in trace.nodes.values())]
-    of_file = sum(_work_of_node(n) for n, _ in use_counts(roots).values() if n.value is None)
+    file_work = sum(_work_of_node(n) for n, _ in use_counts(roots).values() if n.value is None)
     samples = max(math.prod(found.inputs.shapes[n]) // size(op.shape) for n, op in graph.of_type(Input))
-    described = samples * work_of(graph, ports)
-    if too_much(described, of_file):
-        raise DescriptionError(f"its network takes {described:,} operations, but the file {of_file:,}.")
-    if of_file > MAX_WORK:
-        raise DescriptionError(f"the file takes {of_file:,} operations in {found.inputs.steps} steps, too many to check it.")
+    graph_work = samples * work_of(graph, ports)
+    if too_much(graph_work, file_work):
+        raise DescriptionError(f"its network takes {graph_work:,} operations, but the file {file_work:,}.")
+    if file_work > MAX_WORK:
+        raise DescriptionError(f"the file takes {file_work:,} operations in {found.inputs.steps} steps, too many to check it.")
 
 
 def _work_of_node(node: Node) -> int:
-    per = 1
+    operations = 1  # of one value
     if node.op in ("linear", "conv"):
-        per = math.prod(node.inputs[1].shape[1:])
+        operations = math.prod(node.inputs[1].shape[1:])
     elif node.op == "pool" and isinstance(node.attrs[1], tuple):
-        per = math.prod(node.attrs[1])
-    return math.prod(node.shape) * per
+        operations = math.prod(node.attrs[1])
+    return math.prod(node.shape) * operations

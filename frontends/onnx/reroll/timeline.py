@@ -1,4 +1,4 @@
-"""Find time in a flattened graph: its axis and steps, the step that each value depends on, and the same value one step earlier."""
+"""Find the time axes and steps of a flattened graph, the step that each value depends on, and the same value in earlier steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_DEPTH: Final = 100
 
 @dataclass(frozen=True)
 class GraphTimeline:
-    """Time of one flattened graph.
+    """The time steps of one flattened graph.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class GraphTimeline:
     axes
         Time axis of each input that has one.
     latest
-        For each node, by id, the latest input step that it depends on; -1 where it depends on none.
+        For each node, by id, the latest input step that it depends on; -1 if it depends on none.
     """
 
     steps: int
@@ -37,11 +37,11 @@ class GraphTimeline:
 
     @property
     def timed(self) -> bool:
-        """Whether any input changes in time."""
+        """Whether any input has a time axis."""
         return bool(self.axes)
 
     def input_step(self, node: Node) -> tuple[str, int] | None:
-        """Return (input, step) where `node` is one step of an input."""
+        """Return (input, step) if `node` is one step of an input, else None."""
         if node.op != "slice" or node.inputs[0].op != "input":
             return None
         name = str(node.inputs[0].attrs[0])
@@ -52,31 +52,34 @@ class GraphTimeline:
 
 
 def find_axes(outputs: Iterable[Node]) -> dict[str, int]:
-    """Return the time axis of each input that `outputs` depend on: the first axis whose entries are read one at a time."""
-    seen: dict[str, dict[int, set[int]]] = {}
+    """Return the time axis of each input that `outputs` depend on.
+
+    It is the first axis of which every entry is read alone; without such an axis, the first of which several entries are.
+    """
+    starts_read: dict[str, dict[int, set[int]]] = {}
     sizes: dict[tuple[str, int], int] = {}
     for _, node in sorted(ancestors(outputs).items()):
         if node.op == "slice" and node.inputs[0].op == "input":
             axis, start = node.attrs
             if node.shape[axis] == 1:
                 name = str(node.inputs[0].attrs[0])
-                seen.setdefault(name, {}).setdefault(axis, set()).add(start)
+                starts_read.setdefault(name, {}).setdefault(axis, set()).add(start)
                 sizes[name, axis] = node.inputs[0].shape[axis]
-    found: dict[str, int] = {}
-    for name, axes in seen.items():
+    time_axes: dict[str, int] = {}
+    for name, axes in starts_read.items():
         full = [a for a, starts in sorted(axes.items()) if len(starts) == sizes[name, a] > 1]
         partial = [a for a, starts in sorted(axes.items()) if len(starts) > 1]
         if full or partial:
-            found[name] = (full or partial)[0]
-    return found
+            time_axes[name] = (full or partial)[0]
+    return time_axes
 
 
 def check_extent(shapes: Mapping[str, Shape], axes: Mapping[str, int]) -> None:
-    """Refuse inputs of more steps, or larger ones, than are unrolled and compared.
+    """Refuse inputs with too many steps to unroll, or with steps too large to compare.
 
     Raises
     ------
-    TooLargeError
+    OnnxLimitError
         There are too many steps, or too many values in a step.
     """
     for name, shape in shapes.items():
@@ -102,7 +105,7 @@ def ancestors(outputs: Iterable[Node]) -> dict[int, Node]:
 
 
 def timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> GraphTimeline:
-    """Compute what each node depends on.
+    """Compute the latest input step that each node depends on; without timed inputs, there are `steps` steps.
 
     Raises
     ------
@@ -113,13 +116,13 @@ def timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> GraphTimeli
     if len(lengths) > 1:
         raise TimeMixingError(f"the inputs have different numbers of time steps: {sorted(lengths)}.")
     total = lengths.pop() if lengths else steps
-    made = GraphTimeline(total, axes, [])
-    extend(made, pool)
-    return made
+    line = GraphTimeline(total, axes, [])
+    extend(line, pool)
+    return line
 
 
 def extend(line: GraphTimeline, pool: NodePool) -> None:
-    """Add the nodes that the pool got since."""
+    """Add the nodes that the pool has gained since the last call."""
     latest = line.latest
     for node in pool.nodes[len(latest) :]:
         step = line.input_step(node)
@@ -133,16 +136,17 @@ def extend(line: GraphTimeline, pool: NodePool) -> None:
 
 @dataclass(frozen=True)
 class StepWindow:
-    """Consecutive steps of one value: those from `start` on, one node a step."""
+    """Consecutive steps of one value: the first step, and one node per step."""
 
     start: int
     rows: tuple[Node, ...]
 
 
 def stacked(pool: NodePool, line: GraphTimeline, output: Node, axis: int) -> list[Node] | None:
-    """Return the values of all steps where `axis` of `output` is time, else None.
+    """Return the values of all steps if `axis` of `output` is time, else None.
 
-    It is time where no entry depends on a later step than its own, the last one on the last, and entries rise.
+    With timed inputs, `axis` is time if no entry depends on a later input step than its own, and if in its second half each entry depends
+    on one more step than the entry before. Otherwise, the depths of the entries in the graph must increase from the second one on.
     """
     if output.shape[axis] != line.steps or output.value is not None:
         return None
@@ -153,52 +157,51 @@ def stacked(pool: NodePool, line: GraphTimeline, output: Node, axis: int) -> lis
     rows = [shaping.at_index(pool, output, axis, t) for t in range(line.steps)]
     extend(line, pool)
     if line.timed:
-        last = line.latest[rows[-1].id]
-        late = [line.latest[n.id] for n in rows]
-        if any(k > t for t, k in enumerate(late)) or late[-1] < 0:
+        latest = [line.latest[n.id] for n in rows]
+        if any(step > t for t, step in enumerate(latest)) or latest[-1] < 0:
             return None
-        rising = all(b - a == 1 for a, b in pairwise(late[line.steps // 2 :]))
-        return rows if rising and last > late[0] else None
+        consecutive = all(b - a == 1 for a, b in pairwise(latest[line.steps // 2 :]))
+        return rows if consecutive and latest[-1] > latest[0] else None
     depths = [n.depth for n in rows]
     return rows if all(b > a for a, b in pairwise(depths[1:])) and line.steps > 2 else None
 
 
 def windowed(pool: NodePool, line: GraphTimeline, output: Node, axis: int) -> StepWindow | None:
-    """Return the steps that `axis` of `output` stands for: all of them, or some that follow one another; else None."""
+    """Return the steps along `axis` of `output`: all of them, or some consecutive ones; None if it is not a time axis."""
     rows = stacked(pool, line, output, axis)
     if rows is not None:
         return StepWindow(0, tuple(rows))
     count = output.shape[axis]
-    if not 1 < count < line.steps or not line.timed or output.value is not None or not _leads_to_stack(line, output, axis):
+    if not 1 < count < line.steps or not line.timed or output.value is not None or not _comes_from_stack(line, output, axis):
         return None
-    found = tuple(shaping.at_index(pool, output, axis, t) for t in range(count))
+    entries = tuple(shaping.at_index(pool, output, axis, t) for t in range(count))
     extend(line, pool)
-    late = [line.latest[n.id] for n in found]
-    if late[0] < 0 or any(b - a != 1 for a, b in pairwise(late)):
+    latest = [line.latest[n.id] for n in entries]
+    if latest[0] < 0 or any(b - a != 1 for a, b in pairwise(latest)):
         return None
-    return StepWindow(late[0], found)
+    return StepWindow(latest[0], entries)
 
 
-def _leads_to_stack(line: GraphTimeline, node: Node, axis: int) -> bool:
-    """Return whether `axis` leads down to a stack of values of different steps, without making slices of the nodes between."""
+def _comes_from_stack(line: GraphTimeline, node: Node, axis: int) -> bool:
+    """Return whether `axis` comes from a concatenation of values of different steps; this adds no slices to the pool."""
     for _ in range(_MAX_DEPTH):
         if node.value is not None:
             return False
         if node.op == "concat" and node.attrs[0] == axis:
             return line.latest[node.inputs[0].id] < line.latest[node.inputs[-1].id]
-        below = _axis_below(node, axis)
-        if below is None:
+        source = _source_axis(node, axis)
+        if source is None:
             return False
-        node, axis = below
+        node, axis = source
     return False
 
 
-def _axis_below(node: Node, axis: int) -> tuple[Node, int] | None:
-    """Return the operand that `axis` comes from, and where it stands there."""
+def _source_axis(node: Node, axis: int) -> tuple[Node, int] | None:
+    """Return the operand that `axis` comes from, and its position there."""
     source = next((n for n in node.inputs if n.value is None), None)
     if node.op in ELEMENTWISE:
-        offset = {n: axis - (len(node.shape) - len(n.shape)) for n in node.inputs if n.value is None}
-        return next(((n, k) for n, k in offset.items() if k >= 0 and n.shape[k] == node.shape[axis]), None)
+        positions = {n: axis - (len(node.shape) - len(n.shape)) for n in node.inputs if n.value is None}
+        return next(((n, k) for n, k in positions.items() if k >= 0 and n.shape[k] == node.shape[axis]), None)
     if source is None:
         return None
     match node.op:
@@ -207,8 +210,8 @@ def _axis_below(node: Node, axis: int) -> tuple[Node, int] | None:
         case "reshape":
             outer = math.prod(node.shape[:axis])
             same = (k for k, d in enumerate(source.shape) if d == node.shape[axis] and math.prod(source.shape[:k]) == outer)
-            source_axis = next(same, None)
-            return None if source_axis is None else (source, source_axis)
+            position = next(same, None)
+            return None if position is None else (source, position)
         case "linear" if axis < len(node.shape) - 1:
             return source, axis
         case "conv" | "pool" if axis == 0:
@@ -219,12 +222,12 @@ def _axis_below(node: Node, axis: int) -> tuple[Node, int] | None:
 
 
 def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimeline:
-    """Find the number of steps from an output that stacks them or adds them up.
+    """Find the steps of a graph without timed inputs, from an output that stacks or sums the values of all steps.
 
     Raises
     ------
     StateLossError
-        There are spikes, but nothing is carried from step to step.
+        There are spikes, but no state is carried from step to step.
     NoTimeError
         There are no time steps at all.
     """
@@ -254,22 +257,21 @@ def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimelin
 
 
 def summands(output: Node) -> tuple[list[Node], float]:
-    """Return the values that an output adds up, one after the other, and the factor of the sum; no values where it is none."""
+    """Return the values that an output sums over the steps, in time order, and the factor of the sum; no values if it is no such sum."""
     node, scale = unscaled(output)
-    found: list[Node] = []
+    terms: list[Node] = []
     while node.op == "add" and all(n.value is None for n in node.inputs):
-        a, b = node.inputs
-        found.append(b)
-        node = a
-    found.append(_without_zero_start(node))
-    found.reverse()
-    same_operation = len({n.signature for n in found}) == 1
-    later = all(b.depth > a.depth for a, b in pairwise(found))
-    return (found, scale) if len(found) > 2 and same_operation and later else ([], 1.0)
+        node, term = node.inputs
+        terms.append(term)
+    terms.append(_without_zero_start(node))
+    terms.reverse()
+    same_operation = len({n.signature for n in terms}) == 1
+    deeper = all(b.depth > a.depth for a, b in pairwise(terms))
+    return (terms, scale) if len(terms) > 2 and same_operation and deeper else ([], 1.0)
 
 
 def _without_zero_start(node: Node) -> Node:
-    """Return the first value of a sum that starts at zero."""
+    """Return the first term of a sum without the constant zero that it starts from, if there is one."""
     if node.op == "add":
         for start, rest in (node.inputs, node.inputs[::-1]):
             if start.value is not None and not start.value.any() and rest.value is None:
@@ -278,7 +280,7 @@ def _without_zero_start(node: Node) -> Node:
 
 
 def unscaled(node: Node) -> tuple[Node, float]:
-    """Return what a value is a constant multiple of, and the factor."""
+    """Return the value of which `node` is a constant multiple, and the factor; otherwise `node` and 1."""
     if node.op in ("div", "mul"):
         a, b = node.inputs
         if b.value is not None and b.value.size == 1:
@@ -290,26 +292,29 @@ def unscaled(node: Node) -> tuple[Node, float]:
 
 
 _MAX_SEARCH: Final = 2000
+"""Maximum number of ancestors that are searched for candidates."""
 _MAX_CANDIDATES: Final = 20
+"""Number of candidates after which the search stops."""
 
 
 def trace_back(line: GraphTimeline, time: int, node: Node) -> dict[int, Node]:
-    """Return the values of the steps up to `time` that `node` continues; only itself where there are none.
+    """Return the values that `node` has in the steps up to `time`, by step; only `node` itself if no earlier values are found.
 
-    The nearest ancestor of the same operation and shape that depends on one input step less is a candidate; the way
-    to it is followed as far as it goes, and the candidate with the longest chain wins.
+    Candidates are ancestors of the same operation and shape that depend on one input step less, nearest first. The path of operands to a
+    candidate is followed as far back as possible, and the longest chain wins.
     """
     best = {time: node}
     for k, path in enumerate(_candidates(line, node)):
-        found = _follow(line, time, node, path)
-        if len(found) > len(best):
-            best = found
+        chain = _follow(line, time, node, path)
+        if len(chain) > len(best):
+            best = chain
         if k >= _MAX_CANDIDATES or len(best) >= time:
             break
     return best
 
 
 def _candidates(line: GraphTimeline, node: Node) -> Iterator[tuple[int, ...]]:
+    """Yield the paths of operands, by position, from `node` to values that may be the same value one step earlier."""
     seen = {node.id}
     queue: deque[tuple[Node, tuple[int, ...]]] = deque([(node, ())])
     while queue and len(seen) < _MAX_SEARCH:
@@ -318,40 +323,40 @@ def _candidates(line: GraphTimeline, node: Node) -> Iterator[tuple[int, ...]]:
             if operand.id in seen or operand.value is not None:
                 continue
             seen.add(operand.id)
-            if _continues(operand, node) and line.latest[operand.id] == line.latest[node.id] - 1:
+            if _is_same_value(operand, node) and line.latest[operand.id] == line.latest[node.id] - 1:
                 yield (*path, k)
             queue.append((operand, (*path, k)))
 
 
 def _follow(line: GraphTimeline, time: int, node: Node, path: tuple[int, ...]) -> dict[int, Node]:
-    """Follow a path of operands from step to step as far as it leads to the same operation."""
-    found = {time: node}
+    """Follow a path of operands from step to step while it leads to the same operation, or to a constant as the first value."""
+    chain = {time: node}
     current = node
     while time > 0:
-        following = current
+        earlier = current
         for k in path:
-            if k >= len(following.inputs):
-                return found
-            following = following.inputs[k]
-        if following.value is None and (line.latest[following.id] != line.latest[current.id] - 1 or _differs(following, node)):
-            return found
+            if k >= len(earlier.inputs):
+                return chain
+            earlier = earlier.inputs[k]
+        if earlier.value is None and (line.latest[earlier.id] != line.latest[current.id] - 1 or _constants_differ(earlier, node)):
+            return chain
         time -= 1
-        found[time] = following
-        if following.value is not None or following.signature != node.signature:
-            return found
-        current = following
-    return found
+        chain[time] = earlier
+        if earlier.value is not None or earlier.signature != node.signature:
+            return chain
+        current = earlier
+    return chain
 
 
-def _continues(earlier: Node, node: Node) -> bool:
+def _is_same_value(earlier: Node, node: Node) -> bool:
     return earlier.signature == node.signature and all(
         a is b or (a.value is None and b.value is None and (a.op, a.shape) == (b.op, b.shape))
         for a, b in zip(earlier.inputs, node.inputs, strict=True)
     )
 
 
-def _differs(earlier: Node, node: Node) -> bool:
-    """Return whether two values are computed with different parameters."""
+def _constants_differ(earlier: Node, node: Node) -> bool:
+    """Return whether the same operation has different constant operands in two values; False for different operations."""
     if earlier.signature != node.signature:
         return False
     return any(a.value is not None and b.value is not None and a is not b for a, b in zip(earlier.inputs, node.inputs, strict=True))
