@@ -12,6 +12,7 @@ from snnc.compiler import errors
 from snnc.compiler.ir.arrays.windows import windows_of
 from snnc.compiler.ir.graph import Conv, Flatten, Graph, Input, Linear, Output, Pool, Population, Reduce, Reshape, Scale, Slice, StateRef
 from snnc.compiler.ir.shapes import Port, port_map
+from snnc.compiler.ir.step_operations import AddOneToOne as OneToOneStep
 from snnc.compiler.ir.step_operations import (
     AddReduced,
     AddSlice,
@@ -24,7 +25,6 @@ from snnc.compiler.ir.step_operations import (
     PoolingGradient,
     Rescale,
 )
-from snnc.compiler.ir.step_operations import AddOneToOne as OneToOneStep
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
