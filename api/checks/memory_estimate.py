@@ -1,4 +1,4 @@
-"""Predicted memory and time of a sequence on the processor or on a GPU, without building anything."""
+"""Predict the memory and the time of a sequence on the processor or on a GPU, without building a project."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from snnc.options.compile_options import Options
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """Predicted bytes.
+    """Predicted memory and, on a GPU, predicted time.
 
     Attributes
     ----------
     target, precision, steps, batch, training
-        Of what; a training step where there is a loss, a forward pass otherwise.
+        What the prediction is for; `training`: a training step, otherwise a forward pass.
     segment
-        Steps between two checkpoints; None: there are none.
+        Steps between two checkpoints; None if there are none.
     bytes
-        What it takes, parameters and moments among it.
+        Bytes that it needs, including parameters and moments.
     card, seconds, kernels
-        On a GPU: its name, seconds of it all, and of each launch with what bounds it.
+        On a GPU: its name, the total seconds, and the time of each launch with what bounds it.
     """
 
     target: str
@@ -43,49 +43,51 @@ class MemoryEstimate:
     kernels: tuple[Mapping[str, Any], ...] = ()
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON types."""
+        """Return the estimate as JSON types."""
         return asdict(self)
 
     def text(self) -> str:
-        """Return it as a line."""
+        """Return the memory as a line of text."""
         what = "a training step" if self.training else "a forward pass"
         checkpoints = "" if self.segment is None else f", checkpoints every {self.segment} steps"
         size = f"{self.bytes / 2**20:.1f} MiB for {what}, predicted"
         return f"memory    {size} ({self.target}, {self.precision}; {self.steps} steps of {self.batch} samples{checkpoints})"
 
     def lines(self) -> list[str]:
-        """Return all of it as lines: memory, time, and where the time goes."""
+        """Return the estimate as lines of text: memory, time, and the time of each kernel."""
         if self.seconds is None:
             return [self.text()]
         what = "a training step" if self.training else "a forward pass"
-        found = [
+        lines = [
             self.text(),
             f"time      {1e3 * self.seconds:.3g} ms for {what}, predicted for {self.card}, its wait for the host included; kernels, in us:",
         ]
-        for one in self.kernels:
-            moved = f"{one['bytes'] / 2**20:,.1f} MiB"
-            found.append(f"  {one['us']:8.1f}  {one['kind']:<11} {one['way']:<8}  {moved:>12}  bound by {one['by']:<12}  {one['of']}")
-        return found
+        for kernel in self.kernels:
+            moved = f"{kernel['bytes'] / 2**20:,.1f} MiB"
+            name = f"{kernel['kind']:<11} {kernel['way']:<8}"
+            lines.append(f"  {kernel['us']:8.1f}  {name}  {moved:>12}  bound by {kernel['by']:<12}  {kernel['of']}")
+        return lines
 
 
 def estimate_memory(graph: Graph, chosen: Options) -> MemoryEstimate:
-    """Predict what a sequence takes on a native target, within the bound of `chosen` where it has one.
+    """Predict what a sequence takes on a native target; if `chosen` limits the memory, with checkpoints that stay within the limit.
 
     Raises
     ------
     MemoryNeededError
-        No distance of checkpoints stays within the bound.
+        No number of steps between checkpoints stays within the limit.
     """
-    with temporary_folder("snnc-estimate-") as above:
-        compile_to_folder(graph, chosen, Path(above) / "project")
-        description = json.loads((Path(above) / "project" / "project.json").read_text(encoding="utf-8"))
+    with temporary_folder("snnc-estimate-") as folder:
+        project = Path(folder) / "project"
+        compile_to_folder(graph, chosen, project)
+        description = json.loads((project / "project.json").read_text(encoding="utf-8"))
     steps, batch, training = description["steps"], description["batch"], description["training"]
     segment, threads = steps, chosen.backend.threads(chosen.own())
     if training and chosen.memory is not None:
         segment = segment_for(description, steps, batch, chosen.memory, threads)
     size = predicted_bytes(description, steps, batch, segment, threads)
-    found = MemoryEstimate(chosen.target, chosen.precision, steps, batch, training, None if segment == steps else segment, size)
+    estimate = MemoryEstimate(chosen.target, chosen.precision, steps, batch, training, None if segment == steps else segment, size)
     predicted = chosen.backend.launches(description, steps, batch)
     if predicted is None:
-        return found
-    return replace(found, card=predicted["card"], seconds=predicted["seconds"], kernels=tuple(predicted["kernels"]))
+        return estimate
+    return replace(estimate, card=predicted["card"], seconds=predicted["seconds"], kernels=tuple(predicted["kernels"]))

@@ -1,4 +1,4 @@
-"""How often neurons fire on a user's data, measured with the reference backend or assumed."""
+"""Measure how often neurons fire on a user's data, with the reference backend, or assume it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from snnc.errors import OptionValueError
 
 
 def assumed_activity(program: StepProgram, value: float) -> Activity:
-    """Assume `value` spikes a value and step of every source that sends spikes.
+    """Assume that every value of a source that sends spikes is a spike with probability `value` in each step.
 
     Raises
     ------
@@ -26,44 +26,45 @@ def assumed_activity(program: StepProgram, value: float) -> Activity:
     """
     if not 0 <= value <= 1:
         raise OptionValueError(f"the activity is {value}; it is spikes a neuron and step, between 0 and 1.")
-    return Activity(dict.fromkeys(_sending(program), value), {}, f"{value:g} assumed")
+    return Activity(dict.fromkeys(_spike_buffers(program), value), {}, f"{value:g} assumed")
 
 
-def _sending(program: StepProgram) -> tuple[str, ...]:
+def _spike_buffers(program: StepProgram) -> tuple[str, ...]:
+    """Return the buffers of the sources that send spikes."""
     return tuple(dict.fromkeys(c.source_buffer for c in program.connections if program.buffers[c.source_buffer].kind == "spikes"))
 
 
 def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: str) -> Activity:
-    """Run `inputs` (input id -> [T, B, *shape]); count spikes and neurons that take gradient."""
+    """Run `inputs` (input id -> [T, B, *shape]); count spikes, and neurons in the support of their surrogate."""
     steps, batch = next(iter(inputs.values())).shape[:2]
     parameters = {name: p.value.astype(np.float32) for name, p in program.parameters.items()}
     memory = SequenceArrays(program, steps, batch, parameters, np.dtype(np.float32))
     memory.set_initial({})
     for info in program.inputs:
         memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)
-    sending = _sending(program)
-    near: dict[str, list[Array]] = {}
+    buffers = _spike_buffers(program)
+    in_support: dict[str, list[Array]] = {}
     for t in range(steps):
         for op in program.forward:
             run_forward(op, memory, t)
             if isinstance(op, NeuronStep):
-                for name, taking in neurons_in_support(op, memory, t).items():
-                    near.setdefault(name, []).append(taking.sum(axis=-1))
-    counts = {name: _counted(memory[name].reshape(steps, batch, -1)) for name in sending}
-    entries = {name: np.array(rows, dtype=np.int32) for name, rows in near.items() if name in sending}
+                for name, neurons in neurons_in_support(op, memory, t).items():
+                    in_support.setdefault(name, []).append(neurons.sum(axis=-1))
+    counts = {name: _spike_counts(memory[name].reshape(steps, batch, -1)) for name in buffers}
+    support_counts = {name: np.array(rows, dtype=np.int32) for name, rows in in_support.items() if name in buffers}
     return Activity(
-        mean={name: float(memory[name].mean()) for name in sending},
+        mean={name: float(memory[name].mean()) for name in buffers},
         peak={name: int(count.max()) for name, count in counts.items()},
         source=source,
-        near={name: float(rows.mean()) / memory[name].shape[-1] for name, rows in entries.items()},
-        near_peak={name: int(rows.max()) for name, rows in entries.items()},
-        rates={name: memory[name].mean(axis=(0, 1)) for name in sending},
+        near={name: float(rows.mean()) / memory[name].shape[-1] for name, rows in support_counts.items()},
+        near_peak={name: int(rows.max()) for name, rows in support_counts.items()},
+        rates={name: memory[name].mean(axis=(0, 1)) for name in buffers},
         counts=counts,
-        near_counts=entries,
-        patterns={name: np.packbits(memory[name].reshape(steps, batch, -1) != 0, axis=-1) for name in sending},
+        near_counts=support_counts,
+        patterns={name: np.packbits(memory[name].reshape(steps, batch, -1) != 0, axis=-1) for name in buffers},
     )
 
 
-def _counted(spikes: Array) -> Array:
-    found: Array = spikes.sum(axis=-1).round().astype(np.int32)
-    return found
+def _spike_counts(spikes: Array) -> Array:
+    counts: Array = spikes.sum(axis=-1).round().astype(np.int32)
+    return counts

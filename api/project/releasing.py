@@ -1,4 +1,4 @@
-"""Weights of a compiled network become views of the project's file once its program holds them, so memory has no second copy."""
+"""Replace the weights of a compiled network with views of the project's file of weights, so that memory has no second copy."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from snnc.project.compiled import Compiled
 
 
 def released(compiled: Compiled, folder: Path) -> Compiled:
-    """Return the same network, whose weights are in the project in `folder` where a native program owns them.
+    """Return the network with weights that are views of the file in the project `folder`; unchanged if the target is not native.
 
-    Arrays of the graph become views too where the program took them as they are.
+    Arrays of the graph become views too if they are equal to those of the program.
 
     Raises
     ------
     ProjectFolderError
-        The file of weights is not of this network: the program reads numbers by their places, and would take others for weights.
+        The file of weights belongs to another network. The program finds weights by their positions, so it would read wrong ones.
     """
     if not compiled.options.backend.native:
         return compiled
@@ -39,18 +39,18 @@ def released(compiled: Compiled, folder: Path) -> Compiled:
 
 
 def _released_graph(graph: Graph, views: Mapping[str, tuple[Array, Array]]) -> Graph:
-    found = graph.copy()
+    copy = graph.copy()
     for name in graph.names:
         operation = graph.operation(name)
-        own = {f.name: views[label] for f in fields(operation) if (label := f"{name}.{f.name}") in views}
-        same: Any = {field: view for field, (value, view) in own.items() if _equal(getattr(operation, field), value)}
-        if same:
-            found.nx.nodes[name]["operation"] = replace(operation, **same)
-    return found
+        by_field = {f.name: views[label] for f in fields(operation) if (label := f"{name}.{f.name}") in views}
+        changes: Any = {field: view for field, (value, view) in by_field.items() if _equal(getattr(operation, field), value)}
+        if changes:
+            copy.nx.nodes[name]["operation"] = replace(operation, **changes)
+    return copy
 
 
-def _equal(given: Any, value: Array) -> bool:
-    """Whether the graph's array holds what the program does, bit for bit."""
-    if not isinstance(given, np.ndarray) or given.dtype != value.dtype or given.shape != value.shape:
+def _equal(field: Any, value: Array) -> bool:
+    """Return whether a field of an operation is an array that is bitwise equal to that of the program."""
+    if not isinstance(field, np.ndarray) or field.dtype != value.dtype or field.shape != value.shape:
         return False
-    return bool(np.array_equal(given.view(np.uint32), value.view(np.uint32)))
+    return bool(np.array_equal(field.view(np.uint32), value.view(np.uint32)))

@@ -80,7 +80,7 @@ def write_marks(file: Path) -> None:
 
 
 def clamped_parameters(file: Path) -> dict[str, tuple[float, float]]:
-    """Return the bounds of the parameters of neurons that an exported file clips to constants, by label; it reads the marks."""
+    """Return the constant bounds of parameters of neurons that an exported file clips, by label; the file has been marked."""
     import onnx
 
     graph = onnx.load(str(file), load_external_data=False).graph

@@ -15,9 +15,9 @@ from snnc.compiler.tiles.partition.greedy import OwnPartitioner, balanced, moved
 from snnc.compiler.tiles.partition.hypergraph import Floats, Hypergraph, Ints
 
 MOST_PINS: Final = 300_000
-"""Pins times parts above which Mt-KaHyPar, on one thread, takes longer than planning."""
+"""Number of pins times number of parts above which Mt-KaHyPar, on one thread, would take longer than all other planning."""
 UNITS: Final = 1000
-"""Work of an average vertex, and rate of an average net, in the partitioners' integers."""
+"""Integer that a partitioner gets for the average work of a vertex and the average rate of a net."""
 
 
 class Partitioner(Protocol):
@@ -35,7 +35,7 @@ class Partitioner(Protocol):
         parts
             Number of parts.
         imbalance
-            Work that a part may hold above the mean, relative to it; one vertex more is always allowed.
+            Fraction by which the work of a part may exceed the mean; one vertex more is always allowed.
         seed
             Seed of all random choices.
         """
@@ -44,7 +44,7 @@ class Partitioner(Protocol):
 
 @dataclass(frozen=True)
 class MtKahypar:
-    """Mt-KaHyPar (Gottesbueren et al. 2023), its deterministic preset on one thread, for the metric of connectivity."""
+    """Mt-KaHyPar (Gottesbueren et al. 2023) with its deterministic preset, on one thread, for the connectivity metric."""
 
     name: ClassVar[str] = "mtkahypar"
 
@@ -65,47 +65,51 @@ class MtKahypar:
 
 @dataclass(frozen=True)
 class Metis:
-    """METIS (Karypis and Kumar 1998) on the star expansion: every net a vertex without work, joined to its pins; then snnc's own moves."""
+    """METIS (Karypis and Kumar 1998) on the star expansion, in which each net is a vertex without work, joined to its pins.
+
+    snnc's own pass then improves the result.
+    """
 
     name: ClassVar[str] = "metis"
 
     def __call__(self, graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
         """See :class:`Partitioner`."""
-        both = _star(graph)
-        found = ask(
+        star = _star_expansion(graph)
+        part_of_vertex = ask(
             "metis",
-            start=both.indptr,
-            neighbours=both.indices,
+            start=star.indptr,
+            neighbours=star.indices,
             work=np.concatenate([whole(graph.work), np.zeros(graph.nets, dtype=np.int64)]),
-            edges=both.data,
+            edges=star.data,
             parts=parts,
             recursive=False,
             seed=seed,
         )
         most = graph.most_work(parts, imbalance)
-        part = balanced(graph, found[: graph.vertices], parts, most)
+        part = balanced(graph, part_of_vertex[: graph.vertices], parts, most)
         return moved(graph, part, parts, most, seed)
 
 
-def _star(graph: Hypergraph) -> Any:
+def _star_expansion(graph: Hypergraph) -> Any:
+    """Return the weighted adjacency matrix of vertices and nets."""
     from scipy.sparse import block_array, csr_array
 
-    one = csr_array((whole(graph.rate)[graph.net_of_pin], graph.pins, graph.start), shape=(graph.nets, graph.vertices))
-    found = block_array([[None, one.T], [one, None]]).tocsr()
-    found.data = found.data.astype(np.int64)
-    return found
+    incidence = csr_array((whole(graph.rate)[graph.net_of_pin], graph.pins, graph.start), shape=(graph.nets, graph.vertices))
+    adjacency = block_array([[None, incidence.T], [incidence, None]]).tocsr()
+    adjacency.data = adjacency.data.astype(np.int64)
+    return adjacency
 
 
 def whole(weights: Floats) -> Ints:
-    """Weights as integers of at least 1, the average at :data:`UNITS`."""
+    """Return weights as integers of at least 1, scaled so that their average is :data:`UNITS`."""
     mean = float(weights.mean()) if len(weights) else 0.0
-    found: Ints = np.maximum(np.rint(weights * (UNITS / mean if mean > 0 else 0.0)), 1).astype(np.int64)
-    return found
+    rounded: Ints = np.maximum(np.rint(weights * (UNITS / mean if mean > 0 else 0.0)), 1).astype(np.int64)
+    return rounded
 
 
 @dataclass(frozen=True)
 class FirstThatWorks:
-    """Tries partitioners one after the other; if one crashes, it warns and tries the next."""
+    """Tries partitioners in order; if one crashes, it warns and tries the next."""
 
     name: ClassVar[str] = "first"
     choices: tuple[Partitioner, ...]
@@ -113,15 +117,16 @@ class FirstThatWorks:
     def __call__(self, graph: Hypergraph, parts: int, imbalance: float, seed: int) -> Ints:
         """See :class:`Partitioner`."""
         *others, last = self.choices
-        for choice, after in zip(others, self.choices[1:], strict=True):
+        for choice, following in zip(others, self.choices[1:], strict=True):
             try:
                 return choice(graph, parts, imbalance, seed)
             except PartitionerCrashError as error:
-                warnings.warn(f"{error.text} {after.name!r} cuts instead.", UserWarning, stacklevel=2)
+                warnings.warn(f"{error.text} {following.name!r} cuts instead.", UserWarning, stacklevel=2)
         return last(graph, parts, imbalance, seed)
 
 
 _MODULES: Final = {"mtkahypar": "mtkahypar", "metis": "pymetis", "snnc": ""}
+"""Python module that each partitioner needs, by name."""
 
 
 def partitioners() -> tuple[Partitioner, ...]:
@@ -130,18 +135,18 @@ def partitioners() -> tuple[Partitioner, ...]:
 
 
 def partitioner(name: str | None = None, pins: int = 0) -> Partitioner:
-    """Return the partitioner with that name, or the best available one for `pins`, the number of pins times parts.
+    """Return the partitioner with that name, or the best available one for `pins`, the number of pins times the number of parts.
 
     Raises
     ------
     PartitionerError
-        It is not known or not installed.
+        The partitioner is unknown or not installed.
     """
-    found = {p.name: p for p in partitioners()}
+    installed = {p.name: p for p in partitioners()}
     if name is None:
-        return FirstThatWorks(tuple(p for p in found.values() if not isinstance(p, MtKahypar) or pins <= MOST_PINS))
-    if name not in found:
+        return FirstThatWorks(tuple(p for p in installed.values() if not isinstance(p, MtKahypar) or pins <= MOST_PINS))
+    if name not in installed:
         raise PartitionerError(
-            f"the partitioner {name!r} is not here; there are {', '.join(found)}; more with: pip install 'snnc[partition]'."
+            f"the partitioner {name!r} is not here; there are {', '.join(installed)}; more with: pip install 'snnc[partition]'."
         )
-    return found[name]
+    return installed[name]

@@ -1,4 +1,4 @@
-"""Read an ONNX file, check everything that can be checked before it runs, and hash its nodes."""
+"""Read an ONNX file, check what can be checked before the graph is evaluated, and hash its nodes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from snnc.frontends.onnx.flattening.node import MAX_CONSTANT, check_size
 MAX_FILE: Final = 2**31
 OLDEST_OPSET: Final = 13
 _DIGEST: Final = f"{KEY}.structure"
-_OWN_DOMAINS: Final = ("", "ai.onnx")
+_ONNX_DOMAINS: Final = ("", "ai.onnx")
 _SMALL: Final = 256
-"""Maximum elements of external data that are always loaded."""
+"""Maximum number of elements of external tensors that :func:`read_outline` loads."""
 
 
 def size_of(path: Path) -> int:
@@ -56,7 +56,7 @@ def read_model(path: Path) -> ModelProto:
     Raises
     ------
     OnnxError
-        Some part of the file is wrong; the error's class says which.
+        A part of the file is invalid or not supported; the class of the error says which.
     """
     try:
         size = size_of(path)
@@ -81,7 +81,7 @@ def read_model(path: Path) -> ModelProto:
     digest = structure(model) if described else ""
     model = inline(model)
     if described:
-        _note_digest(model, digest)
+        _store_digest(model, digest)
     _check_graph(model.graph, set(), 0)
     _drop_unused(model.graph)
     for graph in _graphs(model.graph):
@@ -92,7 +92,7 @@ def read_model(path: Path) -> ModelProto:
 
 
 def read_outline(path: Path) -> ModelProto:
-    """Return the model of a file that :func:`read_model` has accepted, local functions inlined, with small external data only.
+    """Return the model of a file that :func:`read_model` accepts, with local functions inlined and without large external data.
 
     ONNX Runtime needs small tensors (shapes and indices) in the model; it finds large weights in the model's folder.
     """
@@ -106,11 +106,11 @@ def read_outline(path: Path) -> ModelProto:
 
 def opset_of(model: ModelProto) -> int:
     """Return the version of ONNX's own operators that the model uses."""
-    return max((int(o.version) for o in model.opset_import if o.domain in _OWN_DOMAINS), default=0)
+    return max((int(o.version) for o in model.opset_import if o.domain in _ONNX_DOMAINS), default=0)
 
 
 def notes_of(model: ModelProto) -> tuple[object, object]:
-    """Return the unparsed description of the network in a file written by snnc, and a digest of the file's current nodes.
+    """Return the unparsed description of the network in a file written by snnc, and a digest of the file's present nodes.
 
     Both are None if there is no description.
     """
@@ -118,8 +118,8 @@ def notes_of(model: ModelProto) -> tuple[object, object]:
     return found.get(KEY), found.get(_DIGEST)
 
 
-def _note_digest(model: ModelProto, digest: str) -> None:
-    """Keep the digest of a file, before its functions were inlined, with the model."""
+def _store_digest(model: ModelProto, digest: str) -> None:
+    """Store the digest of a file, from before its functions were inlined, in the metadata of the model."""
     remaining = [p for p in model.metadata_props if p.key != _DIGEST]
     del model.metadata_props[:]
     model.metadata_props.extend([*remaining, StringStringEntryProto(key=_DIGEST, value=digest)])
@@ -146,12 +146,13 @@ def inline(model: ModelProto) -> ModelProto:
 
     try:
         inlined: ModelProto = inliner.inline_local_functions(model)
-    except Exception as error:  # the binding raises whatever its C++ side threw
+    except Exception as error:  # the C++ binding may raise any exception
         raise MalformedGraphError(f"the model's local functions cannot be inlined: {str(error)[:200]}") from None
     return inlined
 
 
 def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
+    """Yield a graph and all graphs nested in its nodes."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
@@ -160,6 +161,7 @@ def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
 
 
 def _tensors(graph: GraphProto) -> Iterator[tuple[TensorProto, str]]:
+    """Yield the tensors of a graph, and names for them in messages."""
     for tensor in graph.initializer:
         yield tensor, tensor.name
     for node in graph.node:
@@ -169,7 +171,7 @@ def _tensors(graph: GraphProto) -> Iterator[tuple[TensorProto, str]]:
 
 
 def _check_graph(graph: GraphProto, outer: set[str], level: int) -> None:
-    """Check names, outputs and nodes of a graph and of the graphs inside it; `outer` names are visible in it."""
+    """Check names, outputs and nodes of a graph and of the graphs nested in it; they can read the names in `outer`."""
     if level > 8:
         raise MalformedGraphError(f"the graph '{graph.name}' nests deeper than 8 levels of loops.")
     if level == 0 and not graph.node:
@@ -184,26 +186,26 @@ def _check_graph(graph: GraphProto, outer: set[str], level: int) -> None:
         raise MalformedGraphError(f"two inputs of the graph '{graph.name}' have the same name.")
     if len(defined) < len(graph.initializer) + len(set(inputs) - {t.name for t in graph.initializer}):
         raise MalformedGraphError(f"two initializers of the graph '{graph.name}' have the same name.")
-    made: dict[str, int] = {}
+    computed_by: dict[str, int] = {}
     for k, node in enumerate(graph.node):
         for name in node.output:
-            if name and (name in made or name in defined):
+            if name and (name in computed_by or name in defined):
                 raise MalformedGraphError(f"two values have the name '{name}'; the second comes from a {node.op_type} node.")
-            made[name] = k
+            computed_by[name] = k
     visible = outer | defined
     for k, node in enumerate(graph.node):
-        _check_node(graph, k, visible, made, level)
+        _check_node(graph, k, visible, computed_by, level)
         visible.update(o for o in node.output if o)
     missing = [o.name for o in graph.output if o.name not in visible]
     if missing:
         raise MalformedGraphError(f"the output '{missing[0]}' of graph '{graph.name}' is computed by no node.")
 
 
-def _check_node(graph: GraphProto, index: int, visible: set[str], made: dict[str, int], level: int) -> None:
+def _check_node(graph: GraphProto, index: int, visible: set[str], computed_by: dict[str, int], level: int) -> None:
     """Check the operator, the inputs and the nested graphs of one node."""
     node = graph.node[index]
     where = f"{node.op_type} node '{node.name or (node.output[0] if node.output else index)}'"
-    if node.domain not in _OWN_DOMAINS:
+    if node.domain not in _ONNX_DOMAINS:
         raise ForeignOperatorError(f"{where} is of the domain '{node.domain}'; snnc reads ONNX's own operators only.")
     if not all(isinstance(text, str) for text in (node.op_type, node.name, *node.input, *node.output)):
         raise UnreadableFileError(f"{where}: its names are not valid text; the file is damaged, export it again.")
@@ -214,7 +216,7 @@ def _check_node(graph: GraphProto, index: int, visible: set[str], made: dict[str
         raise MalformedGraphError(f"{where} has {len(node.input)} input(s); {node.op_type} takes {schema.min_input} to {schema.max_input}.")
     for name in node.input:
         if name and name not in visible:
-            if made.get(name, -1) >= index:
+            if computed_by.get(name, -1) >= index:
                 raise MalformedGraphError(
                     f"{where} reads '{name}', which a later node computes: the graph has a cycle, or its nodes are out of order."
                 )
@@ -226,13 +228,13 @@ def _check_node(graph: GraphProto, index: int, visible: set[str], made: dict[str
 
 def _drop_unused(graph: GraphProto) -> None:
     """Remove initializers that no node reads, so that they are not loaded."""
-    for found in _graphs(graph):
-        read = {name for inner in _graphs(found) for node in inner.node for name in node.input}
-        read |= {o.name for inner in _graphs(found) for o in inner.output} | {i.name for i in found.input}
-        remaining = [tensor for tensor in found.initializer if tensor.name in read]
-        if len(remaining) < len(found.initializer):
-            del found.initializer[:]
-            found.initializer.extend(remaining)
+    for outer in _graphs(graph):
+        read = {name for inner in _graphs(outer) for node in inner.node for name in node.input}
+        read |= {o.name for inner in _graphs(outer) for o in inner.output} | {i.name for i in outer.input}
+        remaining = [tensor for tensor in outer.initializer if tensor.name in read]
+        if len(remaining) < len(outer.initializer):
+            del outer.initializer[:]
+            outer.initializer.extend(remaining)
 
 
 def _load_external(tensor: TensorProto, name: str, path: Path) -> None:
@@ -303,15 +305,15 @@ def _check_tensor(tensor: TensorProto, name: str) -> None:
             raise NotFiniteTensorError(f"the tensor '{name}' has {bad} NaN or infinite value(s) among {values.size}; repair the model.")
 
 
-# ---- a digest of the nodes, which shows whether somebody changed them ------------------------------------------------
+# ---- a digest of the nodes, to detect changes of the file ------------------------------------------------------------
 
 
 def structure(model: ModelProto) -> str:
-    """Return a digest of nodes, functions, and names of inputs and outputs, without initializers, shapes and names of nodes."""
-    found = hashlib.sha256()
+    """Return a digest of nodes, functions, and names of inputs and outputs; initializers, shapes and names of nodes do not matter."""
+    digest = hashlib.sha256()
     for part in _model_parts(model):
-        found.update(repr(part).encode("utf-8", "surrogatepass"))
-    return found.hexdigest()
+        digest.update(repr(part).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def _model_parts(model: ModelProto) -> Iterator[object]:
@@ -339,6 +341,6 @@ def _attribute_parts(a: AttributeProto) -> Iterator[object]:
     if a.type == AttributeProto.GRAPH:
         yield from _graph_parts(a.g)
     elif a.type == AttributeProto.TENSOR:
-        yield a.t.SerializeToString(deterministic=True)  # as it is: nothing of the file has been checked yet
+        yield a.t.SerializeToString(deterministic=True)  # undecoded, because nothing in the file has been checked yet
     else:
         yield a.i, a.f, a.s, list(a.ints), list(a.floats), list(a.strings)

@@ -54,7 +54,7 @@ class GraphTimeline:
 def find_axes(outputs: Iterable[Node]) -> dict[str, int]:
     """Return the time axis of each input that `outputs` depend on.
 
-    It is the first axis of which every entry is read alone; without such an axis, the first of which several entries are.
+    It is the first axis whose entries are all read one at a time, or else the first with several entries read so.
     """
     starts_read: dict[str, dict[int, set[int]]] = {}
     sizes: dict[tuple[str, int], int] = {}
@@ -145,8 +145,8 @@ class StepWindow:
 def stacked(pool: NodePool, line: GraphTimeline, output: Node, axis: int) -> list[Node] | None:
     """Return the values of all steps if `axis` of `output` is time, else None.
 
-    With timed inputs, `axis` is time if no entry depends on a later input step than its own, and if in its second half each entry depends
-    on one more step than the entry before. Otherwise, the depths of the entries in the graph must increase from the second one on.
+    With timed inputs, `axis` is time if no entry depends on a later input step than its own, and if the latest steps that entries depend on
+    increase by one in its second half. Without, the depths of the entries in the graph must increase from the second entry on.
     """
     if output.shape[axis] != line.steps or output.value is not None:
         return None
