@@ -34,7 +34,7 @@ class Gather(IntEnum):
 class SequenceEngine(NativeEngine):
     """Runs the shared library of a project with any number of steps and samples, within a bound on memory.
 
-    See :class:`snnc.backends.runtime.engine.Engine`. A project whose loss is a ``ExternalLoss`` runs under autograd.
+    See :class:`snnc.backends.runtime.engine.Engine`. A project whose loss is an ``ExternalLoss`` runs under autograd.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class SequenceEngine(NativeEngine):
         return {"dropped_spikes": 0}
 
     def run_forward(self, inputs: Mapping[str, InputValues]) -> None:
-        """Run a sequence and keep the values that :meth:`run_backward` reads, in a project whose loss is a ``ExternalLoss``."""
+        """Run a sequence and keep the values that :meth:`run_backward` reads, in a project whose loss is an ``ExternalLoss``."""
         self._begin_training(inputs)
         self._set_initial({})
         self._setting("autograd", 1)
