@@ -138,7 +138,7 @@ def check_size(shape: Shape, what: str, limit: int = MAX_ELEMENTS) -> None:
 
     Raises
     ------
-    TooLargeError
+    OnnxLimitError
         More than `limit` elements.
     """
     if math.prod(shape) > limit:

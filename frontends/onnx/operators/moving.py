@@ -23,7 +23,7 @@ def gather(pool: NodePool, x: Node, axis: int, index: Array) -> Node:
 
     Raises
     ------
-    TooLargeError
+    OnnxLimitError
         There are too many pieces.
     """
     ends = [0, *(np.flatnonzero(np.diff(index) != 1) + 1).tolist(), len(index)]

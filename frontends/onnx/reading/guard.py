@@ -25,7 +25,7 @@ def refusing(path: Path, what: str, advice: str) -> Iterator[None]:
 
     Raises
     ------
-    TooLargeError
+    OnnxLimitError
         The file exhausts the stack or the memory.
     UnforeseenError
         No check foresaw the file.
