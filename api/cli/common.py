@@ -106,7 +106,7 @@ def permitted(model: Path, trust: bool, target: str | None = None) -> bool:
     CommandLineError
         --trust is given for something other than a project.
     UntrustedProjectError
-        Nobody can be asked, or the answer is no.
+        The user answers no, or there is no terminal to ask at.
     SnncError
         The project is damaged, changed, or open to others.
     """

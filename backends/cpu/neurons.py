@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from snnc.backends.codegen.assignments import needed, reads
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.printing import c_assignments, c_expression
 from snnc.backends.native.row_buffers import padded, pitch
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name, support_bounds, with_arguments
 from snnc.compiler.neurons.expression import Assignment, Expression, Number, Symbol, call, symbols
+from snnc.compiler.neurons.single_assignment import live, reads
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def forward_function(
     stores += [(a.target, f"{o}_near") for o, a in inside.items()]
     short = {n: f"{n}_kept" for n in rounded}
     results = [*(n for n, _ in stores), *short]
-    body = needed(code, results)
+    body = live(code, results)
     used = reads(body, results) | {n for centre in rounded.values() for n in symbols(centre)}
     places = {i: f"{i}_row" for i in kernel.inputs} | {f"{s}_prev": f"{s}_before" for s in kernel.states}
     arguments = [f"const float *{a}_row" for a in kernel.parameters]
@@ -109,7 +109,7 @@ def backward_function(
     """
     kernel, rounded = info.kernel, rounded or {}
     results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
-    body = needed(kernel.backward, results)
+    body = live(kernel.backward, results)
     used = reads(body, results)
     places: dict[str, str] = {}
     short: dict[str, Expression] = {}

@@ -43,17 +43,17 @@ def without_outputs(command: Sequence[str]) -> list[str]:
 def main(command: Sequence[str]) -> int:
     """Run the command on preprocessed sources in which lambdas outside of functions capture nothing; return its exit code."""
     named = [word for word in command if word.endswith(SOURCES)]
-    plain = [word for word in without_outputs(command) if word not in named]
+    plain, sources = [word for word in without_outputs(command) if word not in named], load_sources()
     with tempfile.TemporaryDirectory(prefix="snnc-launcher-") as folder:
         changed: dict[str, str] = {}
         for source in named:
             errors = subprocess.run([*plain, "-w", "-fsyntax-only", source], capture_output=True, text=True, check=False).stderr
-            if not load_sources().NOT_LOCAL.search(errors):
+            if not sources.NOT_LOCAL.search(errors):
                 continue
             text = subprocess.run([*plain, "-E", source], capture_output=True, text=True, check=False).stdout
             copy = Path(folder) / str(len(changed)) / f"{Path(source).stem}.ii"
             copy.parent.mkdir()
-            copy.write_text(load_sources().without_capture_defaults(text, errors))
+            copy.write_text(sources.without_capture_defaults(text, errors))
             changed[source] = str(copy)
         return subprocess.run([changed.get(word, word) for word in command], check=False).returncode
 

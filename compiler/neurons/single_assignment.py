@@ -182,6 +182,13 @@ def live(assignments: Iterable[Assignment], roots: Iterable[str]) -> tuple[Assig
     return tuple(reversed(kept))
 
 
+def reads(assignments: Iterable[Assignment], results: Iterable[str]) -> set[str]:
+    """Return the names that `assignments` and `results` read but do not assign."""
+    listed = tuple(assignments)
+    found = {name for assignment in listed for name in symbols(assignment.value)} | set(results)
+    return found - {assignment.target for assignment in listed}
+
+
 def inline(assignments: Iterable[Assignment], names: Collection[str]) -> tuple[Assignment, ...]:
     """Inline the values of `names` that are read once."""
     listed = tuple(assignments)

@@ -165,7 +165,7 @@ def _searches(request: MappingRequest, strategy: str, placer: Placer | None, *, 
 def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], strategy: str, placer: Placer | None) -> list[Search]:
     """Search for each problem, the later times on as many chips as the first; anew for the other way of gradients.
 
-    The way of gradients with less work goes first: what is far behind its placements is not looked at.
+    The way of gradients with less work goes first; later ones whose placements are much slower are skipped.
     """
     found = [_cached_search(request, problem) or Search(problem) for problem in problems]
     first: dict[frozenset[BusSource], Search] = {}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from snnc.backends.codegen.assignments import needed, reads
 from snnc.backends.codegen.printing import c_assignments
 from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
+from snnc.compiler.neurons.single_assignment import live, reads
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def forward_body(program: StepProgram, info: PopulationInfo, op: NeuronStep, pas
     """
     kernel = info.kernel
     results = [*kernel.states, *kernel.outputs, *kernel.saved]
-    body = needed(kernel.forward, results)
+    body = live(kernel.forward, results)
     used = reads(body, results) | {f"{s}_prev" for s, buffer in zip(kernel.states, op.states, strict=True) if buffer in past}
     places = {name: f"item.sum({port}, s)" for port, name in enumerate(kernel.inputs)}
     places |= {f"{s}_prev": f"net.{buffer}.row(t - 1, b)[n]" for s, buffer in zip(kernel.states, op.states, strict=True)}
@@ -63,7 +63,7 @@ def backward_body(program: StepProgram, info: PopulationInfo, op: NeuronAdjoint,
     """
     kernel = info.kernel
     results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
-    body = needed(kernel.backward, results)
+    body = live(kernel.backward, results)
     used = reads(body, results)
     states = dict(zip(kernel.states, op.states, strict=True))
     places: dict[str, str] = {}

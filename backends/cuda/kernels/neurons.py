@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from snnc.backends.codegen.assignments import needed, reads
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.printing import c_assignments
 from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
+from snnc.compiler.neurons.single_assignment import live, reads
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def forward_struct(
         Neurons.
     """
     kernel, parts = info.kernel, _Parts()
-    body = needed(kernel.forward, [*kernel.states, *kernel.outputs, *kernel.saved])
+    body = live(kernel.forward, [*kernel.states, *kernel.outputs, *kernel.saved])
     used = reads(body, [*kernel.states, *kernel.outputs, *kernel.saved])
     parts.sums(kernel.inputs, sums, used)
     parts.parameters(program, kernel.parameters, op.parameters, used)
@@ -195,7 +195,7 @@ def backward_struct(
     """
     kernel, parts = info.kernel, _Parts()
     results = [*(f"d_{s}_prev" for s in kernel.states), *(f"d_{i}" for i in kernel.inputs), *(f"d_{a}" for a in kernel.learnable)]
-    body = needed(kernel.backward, results)
+    body = live(kernel.backward, results)
     used = reads(body, results)
     states = dict(zip(kernel.states, op.states, strict=True))
     parts.sums([f"d_{o}" for o in kernel.outputs], sums, used)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from snnc.backends.codegen.assignments import needed
 from snnc.backends.cuda.kernels.connections import SharedWeight
 from snnc.backends.cuda.kernels.copies import LANES
 from snnc.backends.cuda.kernels.neurons import NeuronStruct
@@ -18,6 +17,7 @@ from snnc.backends.cuda.schedule.wavefront import Wavefront
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.step_operations import ConnectionOp, DenseInputGradient, DenseProduct, InputGradient, NeuronAdjoint, RecordAdjoint
 from snnc.compiler.neurons.expression import Symbol
+from snnc.compiler.neurons.single_assignment import live
 
 SharedWeights = dict[str, list[str]]
 
@@ -256,7 +256,7 @@ class LaunchPlan:
         kernel, op = self._steps.population(population).kernel, self._steps.neuron_step(population)
         if kernel.states or kernel.saved or len(kernel.inputs) != 1 or len(kernel.outputs) != 1 or self._steps.spikes(op.outputs[0]):
             return False
-        body = needed(kernel.forward, kernel.outputs)
+        body = live(kernel.forward, kernel.outputs)
         same = len(body) == 1 and body[0].value == Symbol(kernel.inputs[0])
         return same and bool(self._steps.incoming(op.currents[0], outside=True))
 

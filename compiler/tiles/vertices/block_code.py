@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from snnc.compiler.lowering.gradient_support import argument_name, with_arguments
-from snnc.compiler.neurons.expression import Assignment, symbols
-from snnc.compiler.neurons.single_assignment import live
+from snnc.compiler.neurons.expression import Assignment
+from snnc.compiler.neurons.single_assignment import live, reads
 from snnc.compiler.tiles.network import Layer, LearnedParameter
 
 
@@ -42,8 +42,7 @@ def code_of(assignments: Sequence[Assignment], results: Iterable[str]) -> BlockC
     """Return the code that `results` need."""
     results = set(results)
     code = live(assignments, results)
-    read = {name for assignment in code for name in symbols(assignment.value)} | results
-    return BlockCode(code, frozenset(read - {assignment.target for assignment in code}))
+    return BlockCode(code, frozenset(reads(code, results)))
 
 
 def forward_code(layer: Layer, supports: Collection[int], *, saved: bool) -> BlockCode:
