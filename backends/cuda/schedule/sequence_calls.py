@@ -25,7 +25,8 @@ from snnc.compiler.ir.step_operations import (
 )
 
 Use = Literal["SPIKES", "NUMBERS", "BACK"]
-_FORWARD: Final[dict[Precision, str]] = {"float32": "SPLIT", "bfloat16": "SPLIT", "float16": "ROUNDED"}
+_FORWARD: Final[dict[tuple[Use, Precision], str]] = {("SPIKES", "float16"): "ROUNDED", ("NUMBERS", "float16"): "HALF_WEIGHTS"}
+"""Factors of forward products; all others are split."""
 _BACKWARD: Final[dict[Precision, str]] = {"float32": "SPLIT", "bfloat16": "ROUNDED", "float16": "HALF_WEIGHTS"}
 _GRADIENT: Final[dict[Precision, str]] = {"float32": "SPLIT", "bfloat16": "SPLIT", "float16": "SPLIT"}
 
@@ -115,7 +116,7 @@ class SequenceCalls:
         if isinstance(op, DenseProduct):
             outputs, inputs = self.steps.program.buffers[op.weight].shape
             use: Use = "SPIKES" if self.steps.spikes(op.source.buffer) else "NUMBERS"
-            weights = self._prepared(op.weight, use, _FORWARD[self.precision], inputs, outputs)
+            weights = self._prepared(op.weight, use, _FORWARD.get((use, self.precision), "SPLIT"), inputs, outputs)
             return f"whole_forward({self._first(op.source)}, rows, {weights}, {{net.{to}.row(0, 0), {start}, {add}}});"
         source = self._rows(op.source)
         sums = f"{{net.{to}.row(0, 0), rows, {add}, %s, {start}}}"

@@ -37,7 +37,7 @@ bool by_warpgroups() {
 int parts_of(WholeUse use, Factors factors) {
   if (factors == Factors::ROUNDED)
     return 1;
-  return use == WholeUse::NUMBERS ? 3 : 2;
+  return use == WholeUse::NUMBERS && factors == Factors::SPLIT ? 3 : 2;
 }
 
 int outputs_of(const PreparedWeights &weights) { return weights.use == WholeUse::BACK ? weights.inputs : weights.outputs; }
@@ -172,8 +172,8 @@ void whole_forward(const std::uint32_t *spikes, int rows, const PreparedWeights 
 
 void whole_forward(const float *numbers, int rows, const PreparedWeights &weights, const DenseSums &sums) {
   const NumberRows<float> source = number_rows(numbers, weights.inputs, weights.inputs, 0, rows);
-  if (weights.factors == Factors::ROUNDED)
-    start_numbers<float, 1, 1>(source, weights, results_of(weights, rows, sums));
+  if (weights.factors == Factors::HALF_WEIGHTS)
+    start_numbers<float, 2, 2>(source, weights, results_of(weights, rows, sums));
   else
     start_numbers<float, 3, 3>(source, weights, results_of(weights, rows, sums));
 }

@@ -14,7 +14,8 @@ struct Slices;
 template <class Half> struct Short;
 
 /// What a product's factors become on tensor cores. SPLIT: two or three parts, as exact as float32 forward, 1e-5 back. ROUNDED: one number of 16 bits,
-/// float16 forward and bfloat16 back. HALF_WEIGHTS: back, weights rounded to float16 with deltas of bfloat16.
+/// weights of float16 with spikes, bfloat16 back. HALF_WEIGHTS: weights rounded to float16, in two parts of 8 bits, as its 11 bits have no room in one;
+/// numbers forward have two parts too, deltas are bfloat16.
 enum class Factors { SPLIT, ROUNDED, HALF_WEIGHTS };
 
 /// Which product weights are prepared for.

@@ -203,4 +203,4 @@ def test_the_code_for_a_device_asks_everything_of_the_callers_stream(tmp_path):
     assert {stream for _, stream in usual} == {0}
     assert ("wait", 0) in usual
     assert {stream for _, stream in named} == {77}
-    assert {what for what, _ in named} == {"launch", "copy", "clear"}
+    assert {what for what, _ in named} == {"launch", "copy"}

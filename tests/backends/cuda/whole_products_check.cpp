@@ -76,7 +76,11 @@ PreparedWeights prepared(WholeUse use, Factors factors, const Problem &of) {
   return to;
 }
 
+/// A weight as the definition reads it: where factors say so, rounded to float16.
+double weight_of(float weight, bool halves) { return halves ? Float16::number(Float16::of(Float16::bounded(weight))) : weight; }
+
 double forward(const Problem &p, bool bits, Factors factors, bool add) {
+  const bool halves = factors == (bits ? Factors::ROUNDED : Factors::HALF_WEIGHTS);
   const PreparedWeights weights = prepared(bits ? WholeUse::SPIKES : WholeUse::NUMBERS, factors, p);
   std::vector<float> found(p.before.begin(), p.before.begin() + p.rows * p.outputs);
   const DenseSums sums{found.data(), add ? p.start.data() : nullptr, add};
@@ -89,7 +93,7 @@ double forward(const Problem &p, bool bits, Factors factors, bool add) {
     for (int n = 0; n < p.outputs; ++n) {
       double wanted = add ? static_cast<double>(p.start[n]) + p.before[r * p.outputs + n] : 0, scale = std::abs(wanted);
       for (int k = 0; k < p.inputs; ++k) {
-        const double one = static_cast<double>(p.source[r * p.inputs + k]) * p.weights[k * p.outputs + n];
+        const double one = static_cast<double>(p.source[r * p.inputs + k]) * weight_of(p.weights[k * p.outputs + n], halves);
         wanted += one, scale += std::abs(one);
       }
       worst.see(found[r * p.outputs + n], wanted, scale);
@@ -107,7 +111,8 @@ template <class Number> double back(const Problem &p, const std::vector<Number> 
     for (int k = 0; k < p.inputs; ++k) {
       double wanted = add ? p.before[r * p.inputs + k] : 0, scale = std::abs(wanted);
       for (int n = 0; n < p.outputs && r + shift < limit; ++n) {
-        const double one = static_cast<double>(static_cast<float>(deltas[(r + shift) * stride + n])) * p.weights[k * p.outputs + n];
+        const double one = static_cast<double>(static_cast<float>(deltas[(r + shift) * stride + n])) *
+                           weight_of(p.weights[k * p.outputs + n], factors == Factors::HALF_WEIGHTS);
         wanted += one, scale += std::abs(one);
       }
       worst.see(found[r * p.inputs + k], wanted, scale);
@@ -151,7 +156,8 @@ int main(int count, char **arguments) {
     for (const Factors factors : {Factors::SPLIT, Factors::ROUNDED})
       for (const bool add : {false, true}) {
         const char *name = names[static_cast<int>(factors)];
-        std::printf("forward %s %s %d %.3g\n", source, name, add, forward(p, bits, factors, add));
+        if (bits || factors == Factors::SPLIT)
+          std::printf("forward %s %s %d %.3g\n", source, name, add, forward(p, bits, factors, add));
         std::printf("gradient %s %s %d %.3g\n", source, name, add, gradient(p, bits, p.deltas, factors, add));
         std::printf("gradient_short %s %s %d %.3g\n", source, name, add, gradient(p, bits, p.short_deltas, factors, add));
         if (!bits) {
@@ -159,7 +165,9 @@ int main(int count, char **arguments) {
           std::printf("back_short numbers %s %d %.3g\n", name, add, back(p, p.short_deltas, factors, add));
         }
       }
-    if (!bits)
+    if (!bits) {
+      std::printf("forward numbers half_weights 0 %.3g\n", forward(p, bits, Factors::HALF_WEIGHTS, false));
       std::printf("back_short numbers half_weights 0 %.3g\n", back(p, p.short_deltas, Factors::HALF_WEIGHTS, false));
+    }
   }
 }
