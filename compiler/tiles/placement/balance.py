@@ -38,7 +38,7 @@ AT_ONCE: Final = 64
 
 @dataclass(frozen=True, eq=False)
 class AllocationTable:
-    """Every allocation of a population, ordered by tiles, then by cycles: one for every width that some number of neurons on a tile needs."""
+    """Every allocation of a population, ordered by tiles, then by cycles: one for each useful width."""
 
     some: Sequence[Choice]
     tiles: Ints
@@ -152,7 +152,7 @@ class Balance:
         self._members = np.bincount([self._place[id(some)] for some in options])
 
     def improve(self, allocations: Sequence[Allocation], tiles: int) -> list[Allocation]:
-        """Return allocations on at most `tiles` tiles whose step, the sum over parts of the slowest population, is no longer than before."""
+        """Return allocations on at most `tiles` tiles whose step (the sum over parts of the slowest population) is no longer."""
         best = np.array([allocation.choice.parts[:, allocation.neurons - 1] for allocation in allocations]).max(axis=0)
         found: Ints | None = None
         for _ in range(ROUNDS):

@@ -74,7 +74,7 @@ def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
 
 
 def split_samples(total: int, parts: int, *, paired: bool = True) -> Iterator[tuple[int, int]]:
-    """Cut the samples of a tile into `parts`: in pairs, as two samples are one aligned load, if their number is even and no part stays empty.
+    """Cut the samples of a tile into `parts`: in pairs (one aligned load), if their number is even and no part stays empty.
 
     Without `paired`, in pairs only if that makes no part larger either.
     """

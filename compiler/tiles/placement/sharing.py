@@ -94,7 +94,7 @@ def sharing_tiles(
     ----------
     problem, options, chips, copies
         As :func:`snnc.compiler.tiles.placement.placement.placements` takes them.
-    apart
+    separate
         Placements of populations on separate tiles. The search begins with one of these.
     """
     if chips != copies or problem.target.tiles < len(options) or len(options) > LAYERS:
