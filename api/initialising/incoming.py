@@ -100,3 +100,10 @@ def with_weights(graph: Graph, name: str, weight: Array) -> None:
     if not isinstance(changed, OneToOne | Scale) and changed.bias is not None:
         changed = replace(changed, bias=np.zeros_like(changed.bias))
     replace_operation(graph, name, changed)
+
+
+def scale_weights(graph: Graph, name: str, factor: float) -> None:
+    """Multiply the weight of node `name` of a graph by `factor`."""
+    operation = graph.operation(name)
+    assert isinstance(operation, Connection)
+    with_weights(graph, name, operation.weight * factor)

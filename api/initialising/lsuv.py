@@ -14,7 +14,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.passes.edit import fresh_name
 from snnc.frontends.dsl.initialisers import Orthogonal
 from snnc.initialising.errors import InitialisationError
-from snnc.initialising.incoming import IncomingWeights, incoming_weights, with_weights
+from snnc.initialising.incoming import IncomingWeights, incoming_weights, scale_weights, with_weights
 from snnc.initialising.membrane import membrane_of, threshold_of
 
 
@@ -90,7 +90,7 @@ class LSUV:
             if abs(measured / target - 1) <= self.tolerance:
                 return
             for node in weights:
-                with_weights(graph, node, graph.operation(node).weight * (target / measured))  # type: ignore[union-attr]
+                scale_weights(graph, node, target / measured)
         raise InitialisationError(
             f"the membranes of {name!r} have a standard deviation of {measured:.3g} after {self.rounds} scalings, {target:.3g} is the aim: "
             "resets and recurrence work against it. A smaller std, a larger tolerance or FluctuationDriven() helps."
