@@ -22,6 +22,7 @@ from snnc.backends.native.memory import Needs
 from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import Table
+from snnc.backends.codegen.updates import group_literals, group_numbers, groups_of
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
@@ -77,7 +78,9 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "start": made.start,
         "cut": {"steps": program.truncate, "clears": _cut(storage)} if trains and program.truncate else None,
         "finish": made.finish,
-        "update": [f"change({u.parameter}, part({u.parameter}.numbers, worker, workers), learning_rate, updates);" for u in program.update],
+        "update": _updates(program),
+        "updated": [u.parameter for u in program.update],
+        "groups": [group_literals(group) for group in groups_of(program)],
         "tables": len(made.tables),
         "readout": made.readout,
         "scored": {"rows": record, "adjoint": f"d_{record}", "steps": "steps"} | made.scored,
@@ -85,6 +88,13 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
     return context, made.tables, needs_of(made, row_buffers)
+
+
+def _updates(program: StepProgram) -> list[str]:
+    """Statements that change parameters."""
+    scale = ", clip_scale" if program.optimizer is not None and program.optimizer.clip_norm is not None else ""
+    part = "part({}.numbers, worker, workers)"
+    return [f"change({name}, {part.format(name)}, by.group[{group}]{scale});" for name, group in group_numbers(program).items()]
 
 
 @dataclass
