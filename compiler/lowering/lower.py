@@ -214,7 +214,12 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
 
 
 def _kernel(
-    population: Population, used: tuple[str, ...], surrogate: Surrogate, learnable: tuple[str, ...], trained: bool, known: dict[object, Kernel]
+    population: Population,
+    used: tuple[str, ...],
+    surrogate: Surrogate,
+    learnable: tuple[str, ...],
+    trained: bool,
+    known: dict[object, Kernel],
 ) -> Kernel:
     """Derive the kernel of a population, or reuse that of an equal one; without training it stores nothing for an adjoint."""
     model = population.model

@@ -37,7 +37,9 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     assembly.variable("Tensor", "loss", f'layout.on_tile(poplar::FLOAT, {{1}}, "loss", {_TILE})')
     assembly.variable("Tensor", "lr", f'layout.on_tile(poplar::FLOAT, {{1}}, "lr", {_TILE})', "learning rate")
     assembly.variable("Tensor", "optimizer_step", f'layout.on_tile(poplar::INT, {{1}}, "optimizer_step", {_TILE})')
-    assembly.variable("Tensor", "rates", f'layout.on_tile(poplar::FLOAT, {{{rate_numbers(net)}}}, "rates", {_TILE})', "what the update reads")
+    assembly.variable(
+        "Tensor", "rates", f'layout.on_tile(poplar::FLOAT, {{{rate_numbers(net)}}}, "rates", {_TILE})', "what the update reads"
+    )
     assembly.tensors += [
         'tensor("loss", SNNC_RESULT, {1}, loss, {}, false);',
         'tensor("lr", SNNC_SETTING, {1}, lr, {}, true);',
