@@ -124,7 +124,7 @@ class NothingToLearnError(GraphError):
 class EmptyGroupError(GraphError):
     """A group of the optimiser holds no parameter."""
 
-    code = "SNNC-E730"
+    code = "SNNC-E090"
 
 
 class LossOutputError(GraphError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from numbers import Real
 from pathlib import Path
 from typing import Final, TypeAlias

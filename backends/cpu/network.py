@@ -10,6 +10,7 @@ from typing import Any
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
 from snnc.backends.codegen.statements import Guarded, Statement
+from snnc.backends.codegen.updates import group_literals, group_numbers, groups_of
 from snnc.backends.cpu.collapse import add_collapsed, add_collapsed_adjoint, collapsed
 from snnc.backends.cpu.needs import needs_of
 from snnc.backends.cpu.neurons import Function, backward_function, forward_function
@@ -22,7 +23,6 @@ from snnc.backends.native.memory import Needs
 from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import Table
-from snnc.backends.codegen.updates import group_literals, group_numbers, groups_of
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep

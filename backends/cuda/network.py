@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
+from snnc.backends.codegen.updates import group_literals, group_numbers, groups_of
 from snnc.backends.cuda.kernels.copies import LANES, WeightCopy
 from snnc.backends.cuda.kernels.gradients import Gradients
 from snnc.backends.cuda.kernels.steps import Steps
@@ -20,7 +21,6 @@ from snnc.backends.native.contexts import training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.project_files import MemoryNeeds
 from snnc.backends.native.storage import SequenceStorage
-from snnc.backends.codegen.updates import group_literals, group_numbers, groups_of
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.graph import Array

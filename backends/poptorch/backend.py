@@ -51,8 +51,8 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         given = [] if optimizer is None else [n for n in ("nesterov", "clip_value", "clip_norm") if getattr(optimizer, n, None)]
         if given:
             raise UnsupportedOnPopTorchError(
-                f"the optimizer has {' and '.join(given)}, and train.py of the package trains with the optimisers of PopTorch, which do not; "
-                "leave it out, or compile for the machine itself."
+                f"the optimizer has {' and '.join(given)}, and train.py of the package trains with the optimisers of PopTorch, which do "
+                "not; leave it out, or compile for the machine itself."
             )
         super().check(program, options)
 

@@ -111,11 +111,11 @@ def description(operation: PopartOperation, name: str) -> Body:
         ],
         "states": [name for name in operation.values if name not in program.parameters],
         "loss_output": None if operation.loss_output is None else program.outputs.index(operation.loss_output),
-        "optimizer": None if program.optimizer is None else _optimizer(program, program.optimizer),
+        "optimizer": None if program.optimizer is None else optimizer_settings(program, program.optimizer),
     }
 
 
-def _optimizer(program: StepProgram, optimizer: Optimizer) -> Body:
+def optimizer_settings(program: StepProgram, optimizer: Optimizer) -> Body:
     """The settings of the optimiser; with groups, the factor of the learning rate and the weight decay of each learned parameter."""
     later = [f for f in fields(UpdateOptions) if f.name != "groups"]
     kept = {name: value for name, value in asdict(optimizer).items() if name not in ("groups", "nesterov", *(f.name for f in later))}

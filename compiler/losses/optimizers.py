@@ -86,7 +86,7 @@ class Adam(UpdateOptions):
 
 @dataclass(frozen=True)
 class AdamW(UpdateOptions):
-    """Adam with decoupled weight decay: ``w -= lr*weight_decay*w`` at each update (Loshchilov & Hutter, arXiv 1711.05101), as torch.optim.AdamW."""
+    """Adam with decoupled weight decay, as torch.optim.AdamW: ``w -= lr*weight_decay*w`` each update (arXiv 1711.05101)."""
 
     lr: float = 1e-3
     beta1: float = 0.9
@@ -123,7 +123,7 @@ class GroupSettings:
 
 
 def group_of(optimizer: Optimizer, label: str) -> Group | None:
-    """Return the first group whose pattern matches the name of a parameter, or of the one that it is a part of (of a divided population)."""
+    """Return the first group whose pattern matches the name of a parameter; of a part of a divided one, the name of the whole too."""
     names = (label, _PART.sub("", label))
     return next((group for group in optimizer.groups if any(fnmatchcase(name, group.pattern) for name in names)), None)
 

@@ -3,7 +3,7 @@
 from fnmatch import fnmatchcase
 
 import numpy as np
-import torch
+from frameworks import torch
 
 from snnc.compiler.losses.optimizers import SGD, Adam, AdamW, Group, RMSprop
 

@@ -1,4 +1,4 @@
-"""Twenty updates of every option of an optimiser beside torch.optim and torch.nn.utils, on the targets that need no tool chain of a machine."""
+"""Twenty updates of every option of an optimiser beside torch.optim and torch.nn.utils: on the reference, the processor and CUDA."""
 
 import cpu_projects
 import cuda_projects
