@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from snnc.compiler.losses import MeanSquaredCount as MeanSquared  # noqa: F401
     from snnc.compiler.losses.optimizers import SGD as SGD
     from snnc.compiler.losses.optimizers import Adam as Adam
+    from snnc.compiler.losses.optimizers import AdamW as AdamW
+    from snnc.compiler.losses.optimizers import Group as Group
+    from snnc.compiler.losses.optimizers import RMSprop as RMSprop
     from snnc.compiler.neurons.library import ALIF as ALIF
     from snnc.compiler.neurons.library import IF as IF
     from snnc.compiler.neurons.library import LI as LI
@@ -73,6 +76,7 @@ if TYPE_CHECKING:
 _HOMES: Final = {
     "ALIF": "snnc.compiler.neurons.library:ALIF",
     "Adam": "snnc.compiler.losses.optimizers:Adam",
+    "AdamW": "snnc.compiler.losses.optimizers:AdamW",
     "Alpha": "snnc.compiler.neurons.library:Alpha",
     "AvgPool": "snnc.frontends.dsl.connections:AvgPool",
     "Checkpoints": "snnc.backends.training.checkpoint:Checkpoints",
@@ -87,6 +91,7 @@ _HOMES: Final = {
     "FluctuationDriven": "snnc.initialising:FluctuationDriven",
     "Flatten": "snnc.frontends.dsl.connections:Flatten",
     "Graph": "snnc.compiler.ir.graph:Graph",
+    "Group": "snnc.compiler.losses.optimizers:Group",
     "I": "snnc.compiler.neurons.library:I",
     "IF": "snnc.compiler.neurons.library:IF",
     "KaimingNormal": "snnc.frontends.dsl.initialisers:KaimingNormal",
@@ -105,6 +110,7 @@ _HOMES: Final = {
     "OneToOne": "snnc.frontends.dsl.connections:OneToOne",
     "Orthogonal": "snnc.frontends.dsl.initialisers:Orthogonal",
     "Plan": "snnc.compiler.ir.plan:Plan",
+    "RMSprop": "snnc.compiler.losses.optimizers:RMSprop",
     "Recurrent": "snnc.frontends.dsl.sequential:Recurrent",
     "SGD": "snnc.compiler.losses.optimizers:SGD",
     "SLSTM": "snnc.compiler.neurons.library:SLSTM",
