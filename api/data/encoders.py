@@ -94,9 +94,7 @@ class Latency:
         check_number("tau", self.tau, 1e-30, 1e30)
         check_number("threshold", self.threshold, 0, 1)
         if self.threshold in (0, 1) or self.first > self.steps - 1:
-            raise DataOptionError(
-                f"threshold is {self.threshold} and first {self.first}; a threshold lies between 0 and 1, and first below steps ({self.steps})."
-            )
+            raise DataOptionError(f"threshold is {self.threshold} and first {self.first}; they lie in 0 … 1 and below steps, {self.steps}.")
 
     def apply(self, sample: Sample, draw: Draw) -> Sample:
         """See :class:`snnc.data.Transform`."""
