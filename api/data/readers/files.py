@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
@@ -12,7 +13,7 @@ from snnc.errors import DataFileError, DataFormatError, MemoryShortError
 
 
 @contextmanager
-def opened_file(path: Path) -> Iterator[IO[bytes]]:
+def opened_file(path: Path) -> Iterator[BufferedReader]:
     """Open a file for reading.
 
     Raises
