@@ -86,7 +86,7 @@ def _file(path: Path, classes: int) -> HeidelbergFile:
 
 def _element(data: Any) -> str:
     """Return numpy's kind of a data set's elements, or of its rows' elements."""
-    import h5py
+    import h5py  # type: ignore[import-untyped]
 
     inner = h5py.check_vlen_dtype(data.dtype)
     return str(np.dtype(data.dtype if inner is None else inner).kind)
@@ -94,7 +94,7 @@ def _element(data: Any) -> str:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    import h5py
+    import h5py  # type: ignore[import-untyped]
 
     if not path.is_file():
         raise DataFileError(f"the data file {str(path)!r} does not exist." if not path.exists() else f"{str(path)!r} is not a file.")
