@@ -94,7 +94,7 @@ def _element(data: Any) -> str:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    import h5py  # type: ignore[import-untyped]
+    import h5py
 
     if not path.is_file():
         raise DataFileError(f"the data file {str(path)!r} does not exist." if not path.exists() else f"{str(path)!r} is not a file.")
