@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     __version__: str
+    from snnc import data as data
     from snnc.backends.runtime.events import Events as Events
     from snnc.backends.training.checkpoint import Checkpoints as Checkpoints
     from snnc.checks.verifying import verify as verify
@@ -142,6 +143,8 @@ __all__ = sorted(_HOMES)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
+    if name == "data":
+        return import_module("snnc.data")
     if name == "__version__":
         from importlib.metadata import version
 
