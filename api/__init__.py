@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     __version__: str
-    from snnc.backends.runtime.events import Events as Events
     from snnc import recipe as recipe
     from snnc import schedules as schedules
+    from snnc.backends.runtime.events import Events as Events
     from snnc.backends.training.checkpoint import Checkpoints as Checkpoints
     from snnc.backends.training.schedules import Linear as Linear
     from snnc.checks.verifying import verify as verify

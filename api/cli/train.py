@@ -130,7 +130,7 @@ def train(
                 return
             session.keep()
             if record is not None:
-                session.record_samples(x, record)
+                session.record_samples(_inputs(session, arrays, data), record)
             cycles = session.cycles()
     _show(folder, history, cycles, as_json)
 

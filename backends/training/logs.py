@@ -66,7 +66,9 @@ class CsvLog:
             write_durably(self.path, text.getvalue().encode(), self.path.with_name(f".{self.path.name}.part"))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            raise LogError(f"the log {str(self.path)!r} cannot be written: {reason}; the checkpoint of this epoch is not written.") from None
+            raise LogError(
+                f"the log {str(self.path)!r} cannot be written: {reason}; the checkpoint of this epoch is not written."
+            ) from None
 
     def _kept(self, epochs: int) -> list[dict[str, str]]:
         try:
@@ -105,11 +107,11 @@ class TensorBoardLog:
 
     def after_epoch(self, epoch: Epoch) -> None:
         """Add the validation of an epoch."""
-        self._writer.add_scalar("training/epoch_loss", epoch.loss, epoch.updates)
+        self._writer.add_scalar("training/epoch_loss", epoch.loss, epoch.updates - 1)
         if epoch.validation is not None:
             found = {"loss": epoch.validation.loss, "accuracy": epoch.validation.accuracy, **scalars(epoch.validation.metrics)}
             for name, value in found.items():
-                self._writer.add_scalar(f"validation/{name}", value, epoch.updates)
+                self._writer.add_scalar(f"validation/{name}", value, epoch.updates - 1)
         self._writer.flush()
 
     def close(self) -> None:
@@ -128,4 +130,6 @@ def _writer(folder: Path, purge_step: int | None) -> Any:
             return found.SummaryWriter(str(folder), purge_step=purge_step)
         except OSError as error:
             raise LogError(f"the folder {str(folder)!r} of TensorBoard's log cannot be written: {error}.") from None
-    raise ToolMissingError("tensorboard= needs a writer of TensorBoard's files, and none is installed; pip install tensorboardX, or torch and tensorboard.")
+    raise ToolMissingError(
+        "tensorboard= needs a writer of TensorBoard's files, and none is installed; pip install tensorboardX, or torch and tensorboard."
+    )

@@ -62,7 +62,9 @@ class ByEpoch(Schedule):
     def at(self, when: Moment) -> float:
         """See :class:`Schedule`."""
         if when.epoch is None:
-            raise ScheduleError("ByEpoch has a value for each epoch, and which epoch this is is unknown here; give a function of the update.")
+            raise ScheduleError(
+                "ByEpoch has a value for each epoch, and which epoch this is is unknown here; give a function of the update."
+            )
         return float(value_at(self.then, Moment(when.epoch, when.epoch, 1, when.losses)))
 
 
