@@ -49,7 +49,7 @@ _PATHS: Final = ("validation", "best", "log", "tensorboard")
 def read_recipe(path: str | Path) -> dict[str, Any]:
     """Return the settings of a recipe, checked; ``session.fit(x, y, **read_recipe("shd.toml"))`` takes those without files of data.
 
-    Paths are relative to the folder of the recipe. ``validation`` is a path and ``checkpoint_every`` a duration, which ``snnc train`` reads.
+    Paths are relative to the folder of the recipe. ``validation`` is a path, and ``checkpoint_every`` a duration, for ``snnc train``.
 
     Raises
     ------

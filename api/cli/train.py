@@ -117,7 +117,7 @@ def train(
         load_project(folder)
     trust = permitted(folder, trust)
     with locked(folder, "trains") if leads() else nullcontext():
-        settings = settings_for(folder, Settings(*(chosen.pop(name, None) for name in SETTINGS), resume))
+        settings = settings_for(folder, Settings(**{name: chosen.pop(name, None) for name in SETTINGS}, resume=resume))
         with working("building"):
             session = _opened(folder, settings, trust)
         with session, _hint(folder, data):

@@ -73,7 +73,8 @@ class Watching:
         if self.validate is None:
             return ""
         rule = self.stopping
-        return f"{self.about}, monitor {rule.monitor}, patience {rule.patience}, min_delta {rule.min_delta:g}, restore_best {self.restore_best}"
+        ends = f"patience {rule.patience}, min_delta {rule.min_delta:g}, restore_best {self.restore_best}"
+        return f"{self.about}, monitor {rule.monitor}, {ends}"
 
     def check(self, metrics: object, checkpoints: Checkpoints | None) -> None:
         """Refuse arguments that have no effect.

@@ -12,7 +12,7 @@ from snnc.backends.runtime.errors import SessionError
 
 
 class ScheduleError(SessionError):
-    """A schedule has wrong numbers or an unknown form, or needs something that the training does not have: validation, a number of batches."""
+    """A schedule has wrong numbers or an unknown form, or needs what the training does not have: validation, a number of batches."""
 
     code = "SNNC-E590"
 
@@ -108,7 +108,7 @@ def updates_of(epochs: float, when: Moment, schedule: Schedule) -> int:
 
 def is_number(value: object) -> bool:
     """Return whether `value` is a finite real number."""
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
 
 
 def check_numbers(schedule: Schedule, *names: str, least: float = -math.inf) -> None:

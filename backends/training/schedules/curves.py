@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from snnc.backends.training.schedules.base import Lasting, Moment, Schedule, ScheduleError, check_numbers, is_number, updates_of
@@ -155,9 +156,9 @@ class Steps(Schedule):
         if (self.updates is None) == (self.epochs is None):
             raise ScheduleError("Steps needs the places of its steps: give either updates=[…] or epochs=[…].")
         name, places = ("updates", self.updates) if self.epochs is None else ("epochs", self.epochs)
-        if not isinstance(places, Sequence) or isinstance(places, str) or not places or not all(is_number(n) and n > 0 for n in places):
+        if not _is_list(places) or not places or not all(is_number(n) and n > 0 for n in places):
             raise ScheduleError(f"{name} of Steps is {places!r}; it must be a list of numbers above 0.")
-        if any(after <= before for before, after in zip(places, places[1:], strict=False)):
+        if any(after <= before for before, after in pairwise(places)):
             raise ScheduleError(f"{name} of Steps is {places!r}; the numbers must ascend.")
         object.__setattr__(self, name, tuple(places))
         self._check_values(len(places))
@@ -170,7 +171,7 @@ class Steps(Schedule):
             return
         if self.factor is not None:
             raise ScheduleError("Steps has a factor and values; leave one of them out.")
-        if isinstance(self.values, str) or len(self.values) != count or not all(map(is_number, self.values)):
+        if not _is_list(self.values) or len(self.values) != count or not all(map(is_number, self.values)):
             raise ScheduleError(f"values of Steps is {self.values!r}; it must be a list of {count} numbers, one a step.")
         object.__setattr__(self, "values", tuple(self.values))
 
@@ -182,6 +183,10 @@ class Steps(Schedule):
             return float(self.values[passed - 1] if passed else self.first)
         assert self.factor is not None, "filled when it was made"
         return float(self.first * self.factor**passed)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def between(first: float, last: float, part: float) -> float:

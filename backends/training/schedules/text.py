@@ -98,7 +98,7 @@ def _made(kind: type[Schedule], text: str, whole: str, **others: Any) -> Schedul
 def _fields(kind: type[Schedule], *left_out: str) -> dict[str, Field[Any]]:
     """Return the arguments of a schedule, those with a position first."""
     own = [field for field in fields(kind) if field.name not in left_out]  # type: ignore[arg-type]  # every schedule is a dataclass
-    return {field.name: field for field in sorted(own, key=lambda field: field.kw_only)}
+    return {field.name: field for field in sorted(own, key=lambda field: bool(field.kw_only))}
 
 
 def _value(field: Field[Any], text: str) -> Any:

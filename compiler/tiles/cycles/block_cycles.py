@@ -10,7 +10,7 @@ import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.cycles.sparse_values import loud_rows
-from snnc.compiler.tiles.gradients.gradient_counts import near_counts, returned_buses, returned_counts
+from snnc.compiler.tiles.gradients.gradient_counts import partial_product_counts, returned_buses, returned_counts
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, indexed_counts, keys_passed
 from snnc.compiler.tiles.network import Layer, Link, learned_elements
 from snnc.compiler.tiles.placement.block_shapes import BlockShape
@@ -88,7 +88,7 @@ def expected(problem: MappingProblem) -> WindowContents:
     """Return the means."""
     events = problem.window_events
     return WindowContents(
-        events, lambda link: problem.near_events(problem.bus[problem.bus_of[link.id]]), lambda link: keys_passed(events(link))
+        events, lambda link: problem.support_events(problem.bus[problem.bus_of[link.id]]), lambda link: keys_passed(events(link))
     )
 
 
@@ -119,7 +119,7 @@ def shape_cycles(
     else:
         counts = _neuron_counts(problem, read_links(problem, layer, part), columns, each, seen.events)
         back = [link for link in layer.incoming if problem.returns(link)]
-        extra = near_counts(columns, each, seen.entries, back) if part == "backward" else {}
+        extra = partial_product_counts(columns, each, seen.entries, back) if part == "backward" else {}
         counts = added(counts, extra)
         if part == "forward":
             counts["nears"] = each * columns * sum(source in problem.windowed for source in layer.sent)

@@ -21,7 +21,7 @@ def returned_buses(problem: MappingProblem, layer: Layer) -> tuple[Bus, ...]:
     return tuple(problem.bus[b] for b in mine)
 
 
-def near_counts(columns: Any, samples: Any, entries: Callable[[Link], float], links: Sequence[Link]) -> dict[str, Any]:
+def partial_product_counts(columns: Any, samples: Any, entries: Callable[[Link], float], links: Sequence[Link]) -> dict[str, Any]:
     """Counts of the backward codelet of a block: partial products of its inputs; `entries` of a sample on each of `links`."""
     return {
         "entries": samples * sum(entries(link) for link in links),
@@ -34,11 +34,11 @@ def returned_counts(problem: MappingProblem, layer: Layer, columns: Any, samples
     """Expected counts of a block's own neurons in returning windows."""
     found: dict[str, Any] = {"samples": 0, "searches": 0.0, "ids": 0.0}
     for bus in returned_buses(problem, layer):
-        near = problem.near_events(bus)
-        spikes = min(problem.events(bus.source), bus.capacity, near)
+        support = problem.support_events(bus)
+        spikes = min(problem.events(bus.source), bus.capacity, support)
         found["samples"] = found["samples"] + samples
-        found["searches"] = found["searches"] + samples * (expected_halvings(spikes) + expected_halvings(near - spikes))
-        found["ids"] = found["ids"] + samples * columns * near / bus.source.width
+        found["searches"] = found["searches"] + samples * (expected_halvings(spikes) + expected_halvings(support - spikes))
+        found["ids"] = found["ids"] + samples * columns * support / bus.source.width
     return found
 
 

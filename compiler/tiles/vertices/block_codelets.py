@@ -88,7 +88,7 @@ def supported_outputs(layer: Layer, windowed: Collection[BusSource]) -> list[int
 
 def layer_code_bytes(problem: MappingProblem, layer: Layer) -> int:
     """Bytes of codelets on a tile of `layer` that also has a relay of its output, before anything is placed."""
-    return problem.kept.get(("code of a layer", layer.id), lambda: _code_of(problem, layer))
+    return problem.memo.get(("code of a layer", layer.id), lambda: _code_of(problem, layer))
 
 
 def _code_of(problem: MappingProblem, layer: Layer) -> int:

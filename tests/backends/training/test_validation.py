@@ -117,7 +117,7 @@ def test_a_schedule_by_update_is_used_at_every_update_and_resumed_by_its_text(tm
         session.fit(*samples(), **call, callback=seen.append, checkpoints=Checkpoints(tmp_path / "kept", resume=True))
         assert seen[0].update >= 6
         assert [p.learning_rate for p in seen] == [Linear(0.1, 0.01, updates=10)(p.update) for p in seen]
-    with compiled() as session, pytest.raises(ResumeError, match="learning_rate linear:first=0.1.*here 0.1"):
+    with compiled() as session, pytest.raises(ResumeError, match=r"learning_rate linear:first=0\.1.*here 0\.1"):
         session.fit(*samples(), **call | {"learning_rate": 0.1}, checkpoints=Checkpoints(tmp_path / "kept", resume=True))
 
 
