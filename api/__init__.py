@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     __version__: str
     from snnc import data as data
+    from snnc import recipe as recipe
+    from snnc import schedules as schedules
     from snnc.backends.runtime.events import Events as Events
     from snnc.backends.training.checkpoint import Checkpoints as Checkpoints
+    from snnc.backends.training.schedules import Linear as Linear
     from snnc.checks.verifying import verify as verify
     from snnc.compiler.errors import SnncError as SnncError
     from snnc.compiler.ir.graph import Graph as Graph
@@ -100,6 +103,7 @@ _HOMES: Final = {
     "LI": "snnc.compiler.neurons.library:LI",
     "LIF": "snnc.compiler.neurons.library:LIF",
     "Lapicque": "snnc.compiler.neurons.library:Lapicque",
+    "Linear": "snnc.backends.training.schedules:Linear",
     "LSUV": "snnc.initialising:LSUV",
     "LogNormal": "snnc.frontends.dsl.initialisers:LogNormal",
     "MaxPool": "snnc.frontends.dsl.connections:MaxPool",
@@ -139,6 +143,9 @@ _HOMES: Final = {
     "write_onnx": "snnc.frontends.onnx.writer.write:write_onnx",
 }
 
+_MODULES: Final = ("recipe", "schedules")
+"""Modules with names of their own."""
+
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 
 
@@ -149,6 +156,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("snnc")
+    if name in _MODULES:
+        return import_module(f"snnc.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'snnc' has no attribute {name!r}")
     module, _, attribute = _HOMES[name].partition(":")
@@ -156,4 +165,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES, "__version__"})
+    return sorted({*globals(), *_HOMES, *_MODULES, "__version__"})

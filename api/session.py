@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
@@ -22,6 +23,9 @@ from snnc.backends.runtime.events import InputValues, densely
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.session import Input
 from snnc.backends.training.checkpoint import Checkpoints
+from snnc.backends.training.loop import LearningRate
+from snnc.backends.training.metrics import Metric
+from snnc.backends.training.stopping import Monitor
 from snnc.compiler.ir.arrays.array_parts import arrays_with_parts
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.graph_text import graph_html, graph_text, plain
@@ -70,10 +74,19 @@ class Session(session.BackendSession):
         epochs: int = 1,
         first_epoch: int = 0,
         batch: int | None = None,
-        learning_rate: float | Callable[[int], float] | None = None,
+        learning_rate: LearningRate = None,
         shuffle: bool = True,
         seed: int | None = None,
         accumulate: int = 1,
+        validation: tuple[Mapping[str, Input] | Input, npt.ArrayLike] | None = None,
+        metrics: Iterable[Metric] = (),
+        monitor: Monitor = "loss",
+        patience: int | None = None,
+        min_delta: float = 0.0,
+        best: str | os.PathLike[str] | None = None,
+        restore_best: bool = False,
+        log: str | os.PathLike[str] | None = None,
+        tensorboard: str | os.PathLike[str] | None = None,
         callback: Callable[[TrainingProgress], None] | None = None,
         on_epoch: Callable[[Epoch], None] | None = None,
         checkpoints: Checkpoints | None = None,
@@ -98,6 +111,15 @@ class Session(session.BackendSession):
             shuffle=shuffle,
             seed=order,
             accumulate=accumulate,
+            validation=validation,
+            metrics=metrics,
+            monitor=monitor,
+            patience=patience,
+            min_delta=min_delta,
+            best=best,
+            restore_best=restore_best,
+            log=log,
+            tensorboard=tensorboard,
             callback=callback,
             on_epoch=on_epoch,
             checkpoints=checkpoints,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias, cast
 
@@ -23,6 +24,7 @@ from snnc.backends.runtime.errors import (
     NotTrainableError,
     StepsError,
     UnknownNameError,
+    UnsharedTargetError,
 )
 from snnc.backends.runtime.events import Events, InputValues, densely
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
@@ -33,13 +35,17 @@ from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_
 from snnc.backends.training import loop as training
 from snnc.backends.training.checkpoint import Checkpoints, set_entries
 from snnc.backends.training.fitting import FitArguments, beginning, fit
+from snnc.backends.training.metrics import Metric
 from snnc.backends.training.notices import warn_of_differences
 from snnc.backends.training.optimizer_values import optimizer_by_label
 from snnc.backends.training.ranks import ranks_for
+from snnc.backends.training.stopping import Monitor, Stopping
 from snnc.backends.training.streams import DataSetEpochs, StreamOptions, check_data_set, check_stream, fit_batches, is_stream
 from snnc.backends.training.updates import Updates
+from snnc.backends.training.validating import validation_data
+from snnc.backends.training.watching import Watching
 from snnc.compiler.ir.graph import FileLayout
-from snnc.compiler.ir.step_program import InputInfo, StepProgram
+from snnc.compiler.ir.step_program import InputInfo, OutputInfo, StepProgram
 
 Input: TypeAlias = npt.ArrayLike | Events
 """Types that the methods of a session accept for an input."""
@@ -178,10 +184,19 @@ class BackendSession:
         epochs: int = 1,
         first_epoch: int = 0,
         batch: int | None = None,
-        learning_rate: float | Callable[[int], float] | None = None,
+        learning_rate: training.LearningRate = None,
         shuffle: bool = True,
         seed: int = 0,
         accumulate: int = 1,
+        validation: tuple[Mapping[str, Input] | Input, npt.ArrayLike] | None = None,
+        metrics: Iterable[Metric] = (),
+        monitor: Monitor = "loss",
+        patience: int | None = None,
+        min_delta: float = 0.0,
+        best: str | os.PathLike[str] | None = None,
+        restore_best: bool = False,
+        log: str | os.PathLike[str] | None = None,
+        tensorboard: str | os.PathLike[str] | None = None,
         callback: Callable[[TrainingProgress], None] | None = None,
         on_epoch: Callable[[Epoch], None] | None = None,
         checkpoints: Checkpoints | None = None,
@@ -213,12 +228,30 @@ class BackendSession:
         batch
             Samples per update; the engine's, or 64. An iterable of batches has its own sizes.
         learning_rate
-            A number, or a function of the epoch (from `first_epoch`); the optimizer's by default.
+            A number; a schedule of :mod:`snnc.schedules`, its text, or another function of the update (updates of `first_epoch` epochs
+            included); the optimizer's by default.
         shuffle, seed
             Order of the samples: a new permutation each epoch, or as given. An iterable of batches keeps its order.
         accumulate
             Number of parts in which the samples of an update run in sequence: gradients are summed, and a step needs the memory
             of one part. The update is that of the whole batch, up to rounding.
+        validation
+            ``(x, y)``: samples and labels that the network is measured on after each epoch.
+        metrics
+            What is measured besides loss and accuracy: ``"top_3"``, ``"f1"``, ``"per_class"``, ``"confusion"``, or functions of scores
+            [samples, classes] and labels.
+        monitor
+            What says which epoch is the best: the validation ``"loss"``, or the ``"accuracy"``.
+        patience, min_delta
+            Training stops after so many epochs in sequence that improve it by no more than `min_delta`.
+        best
+            File for the weights of the best epoch, like one of `checkpoints`.
+        restore_best
+            Whether the session has the weights of the best epoch in the end, instead of those of the last one.
+        log
+            CSV file with a row an epoch.
+        tensorboard
+            Folder for event files; needs tensorboardX, or torch and tensorboard.
         callback
             Called after each batch.
         on_epoch
@@ -243,14 +276,25 @@ class BackendSession:
         if self.program.loss is None or self.program.optimizer is None:
             raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
         warn_of_differences(self.program)
+        measured = validation_data(self, validation, metrics)
+        watching = Watching(
+            None if measured is None else measured.measure,
+            "" if measured is None else f"{measured.text}",
+            Stopping(monitor, patience, min_delta),
+            None if best is None else Path(best),
+            restore_best,
+            log,
+            tensorboard,
+        )
+        watching.check(metrics, checkpoints)
         if isinstance(x, BatchedData):
-            check_data_set(self, x, y, distributed, checkpoints)
+            check_data_set(self, x, y, distributed, checkpoints, watching)
             size = training.batch_size(self.engine, len(x), batch)
             order = training.BatchSchedule(epochs, size, self.engine.batch is not None, shuffle, seed, first_epoch)
             rate = training.learning_rate(self.program.optimizer, learning_rate)
             return fit_batches(self, DataSetEpochs(x, order), StreamOptions(epochs, first_epoch, rate, accumulate, callback, on_epoch))
         if y is None or is_stream(x, y):
-            check_stream(self, x, y, batch, distributed, checkpoints)
+            check_stream(self, x, y, batch, distributed, checkpoints, watching)
             rate = training.learning_rate(self.program.optimizer, learning_rate)
             return fit_batches(self, cast(Iterable[Any], x), StreamOptions(epochs, first_epoch, rate, accumulate, callback, on_epoch))
         data, labels = self.labelled(cast("Mapping[str, Input] | Input", x), y)
@@ -258,11 +302,13 @@ class BackendSession:
         plan = training.BatchSchedule(
             epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed, first_epoch
         )
-        call = FitArguments(plan, count, labels, learning_rate, accumulate, checkpoints, callback, on_epoch)
+        call = FitArguments(plan, count, labels, learning_rate, accumulate, checkpoints, callback, on_epoch, watching)
         ranks = ranks_for(self.engine, plan.batch) if distributed else None
         updates = Updates(
             self.engine, lambda chosen: (self.batch_of(data, chosen), labels[chosen].astype(np.int64)), accumulate=accumulate, ranks=ranks
         )
+        if ranks is not None and measured is not None:
+            raise UnsharedTargetError("processes that train together measure nothing; leave validation out, or give distributed=False.")
         begin = beginning(call, self.program, self.engine)
         if ranks is not None:
             ranks.begin((plan, begin.epoch, begin.batch, accumulate, {id_: a.shape for id_, a in data.items()}), labels)
@@ -321,13 +367,18 @@ class BackendSession:
         if isinstance(x, BatchedData):
             return np.concatenate([np.zeros(0, np.int64), *(found for found, _ in self._predicted(x, output))])
         chosen = prediction_output(self.program, output)
-        data = self._samples(x)
+        return np.concatenate([found.argmax(axis=-1) for _, found in self.outputs_and_scores(self._samples(x), chosen)])
+
+    def outputs_and_scores(self, data: Mapping[str, InputValues], output: OutputInfo | None = None) -> Iterator[tuple[Array, Array]]:
+        """Run samples in batches; yield the outputs [T, B, n] and the scores [B, classes] of each, by default at the loss's output."""
+        chosen = output or prediction_output(self.program)
         count = len(next(iter(data.values())))
         length = next(iter(self.batch_of(data, np.arange(1)).values())).shape[0]
         size = samples_at_once(self.engine, length, min(count, 256))
         batches = (self.batch_of(data, np.arange(at, min(at + size, count))) for at in range(0, count, size))
-        records = self._forward(self._filled(batch, {}, slice(None)) for batch in batches)
-        return np.concatenate([scores(self.program, chosen, record[chosen.id]).argmax(axis=-1) for record in records])
+        for record in self._forward(self._filled(batch, {}, slice(None)) for batch in batches):
+            found = record[chosen.id]
+            yield found.reshape(*found.shape[:2], -1), scores(self.program, chosen, found)
 
     def evaluate(self, x: Mapping[str, Input] | Input | BatchedData, y: npt.ArrayLike | None = None, output: str | None = None) -> float:
         """Return the share of samples whose class :meth:`predict` finds; a data set gives its own labels."""

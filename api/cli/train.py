@@ -22,23 +22,44 @@ if TYPE_CHECKING:
 def train(
     folder: ProjectArgument,
     data: Annotated[Path, typer.Option("--data", help="An npz archive: x [samples, steps, …], or each input by name, and y [samples].")],
+    recipe: Annotated[
+        Path | None, typer.Option("--recipe", help="A TOML file with the settings of the training; options given here take precedence.")
+    ] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", help="How often to go through the data (default 1).")] = None,
     first_epoch: Annotated[
         int | None,
         typer.Option("--first-epoch", help="Epochs that earlier runs made with these data and this seed: orders of samples go on."),
     ] = None,
-    lr: Annotated[float | None, typer.Option("--lr", help="Learning rate; by default the one of the compilation.")] = None,
+    lr: Annotated[
+        str | None,
+        typer.Option("--lr", help="Learning rate, a number or a schedule: cosine:0.1,epochs=20; by default the one of the compilation."),
+    ] = None,
     accumulate: Annotated[
         int | None, typer.Option("--accumulate", help="Parts that the samples of an update are run in, to save memory.")
     ] = None,
+    validation: Annotated[Path | None, typer.Option("--validation", help="Validation data: an npz archive like --data.")] = None,
+    metrics: Annotated[
+        list[str] | None, typer.Option("--metric", help="Also measured on the validation data: top_3, f1, per_class, confusion.")
+    ] = None,
+    monitor: Annotated[str | None, typer.Option("--monitor", help="What says which epoch is the best: loss or accuracy.")] = None,
+    patience: Annotated[
+        int | None, typer.Option("--patience", help="Stop after so many epochs in sequence without a better validation.")
+    ] = None,
+    min_delta: Annotated[float | None, typer.Option("--min-delta", help="With --patience: improvement that counts as none.")] = None,
+    best: Annotated[Path | None, typer.Option("--best", help="File for the weights of the best epoch.")] = None,
+    restore_best: Annotated[
+        bool, typer.Option("--restore-best", help="End with the weights of the best epoch (kept in model/best.safetensors, or --best).")
+    ] = False,
+    log: Annotated[Path | None, typer.Option("--log", help="CSV file with a row an epoch.")] = None,
+    tensorboard: Annotated[Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard's event files.")] = None,
     checkpoint_every: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--checkpoint-every",
             metavar="TIME",
-            help="Time between two checkpoints within an epoch: 30s, 5m, 1h; 0 or none: after epochs only.",
+            help="Time between two checkpoints within an epoch: 30s, 5m (default), 1h; 0 or none: after epochs only.",
         ),
-    ] = "5m",
+    ] = None,
     resume: Annotated[
         bool | None,
         typer.Option(
@@ -62,32 +83,54 @@ def train(
     Example: snnc train build/ --data digits.npz --epochs 5
     """
     from snnc.backends.folders.folder_lock import locked
-    from snnc.backends.training.checkpoint import seconds_of
+    from snnc.backends.folders.manifest import BEST
+    from snnc.backends.training.checkpoint import EVERY, seconds_of
     from snnc.backends.training.ranks import leads
     from snnc.data.arrays import pick, read_arrays
     from snnc.driver.loading import is_project, load_project
-    from snnc.project.resuming import Settings, settings_for
+    from snnc.project.resuming import SETTINGS, Settings, settings_for
+    from snnc.recipe import number_or_text, read_recipe
 
-    seconds_of(checkpoint_every)
+    given = {
+        "epochs": epochs,
+        "first_epoch": first_epoch,
+        "learning_rate": None if lr is None else number_or_text(lr),
+        "accumulate": accumulate,
+        "seed": seed,
+        "validation": validation,
+        "metrics": metrics or None,
+        "monitor": monitor,
+        "patience": patience,
+        "min_delta": min_delta,
+        "best": best,
+        "restore_best": restore_best or None,
+        "log": log,
+        "tensorboard": tensorboard,
+        "checkpoint_every": checkpoint_every,
+    }
+    chosen = ({} if recipe is None else read_recipe(recipe)) | {name: value for name, value in given.items() if value is not None}
+    every = chosen.pop("checkpoint_every", EVERY)
+    seconds_of(every)
     arrays = read_arrays(data)
     y = pick(arrays, "y", data)
     if not is_project(folder):
         load_project(folder)
     trust = permitted(folder, trust)
     with locked(folder, "trains") if leads() else nullcontext():
-        settings = settings_for(folder, Settings(epochs, first_epoch, lr, accumulate, seed, resume))
+        settings = settings_for(folder, Settings(**{name: chosen.pop(name, None) for name in SETTINGS}, resume=resume))
         with working("building"):
             session = _opened(folder, settings, trust)
         with session, _hint(folder, data):
-            names = [info.label for info in session.program.inputs]
-            alone = len(names) == 1 and names[0] not in arrays
-            x = pick(arrays, "x", data) if alone else {name: pick(arrays, name, data) for name in names}
-            history = _fit(session, folder, x, y, settings, checkpoint_every, as_json)
+            if "validation" in chosen:
+                chosen["validation"] = _samples(session, chosen["validation"])
+            if chosen.get("restore_best") and "best" not in chosen:
+                chosen["best"] = folder / BEST
+            history = _fit(session, folder, (_inputs(session, arrays, data), y), settings, chosen, every, as_json)
             if not leads():
                 return
             session.keep()
             if record is not None:
-                session.record_samples(x, record)
+                session.record_samples(_inputs(session, arrays, data), record)
             cycles = session.cycles()
     _show(folder, history, cycles, as_json)
 
@@ -110,7 +153,24 @@ def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
     return open_project(folder, trust=trust)
 
 
-def _fit(session: Session, folder: Path, x: Any, y: Any, settings: Settings, every: str, as_json: bool) -> History:
+def _samples(session: Session, path: Path) -> tuple[Any, Any]:
+    from snnc.data.arrays import pick, read_arrays
+
+    arrays = read_arrays(Path(path))
+    return _inputs(session, arrays, Path(path)), pick(arrays, "y", Path(path))
+
+
+def _inputs(session: Session, arrays: Any, path: Path) -> Any:
+    from snnc.data.arrays import pick
+
+    names = [info.label for info in session.program.inputs]
+    alone = len(names) == 1 and names[0] not in arrays
+    return pick(arrays, "x", path) if alone else {name: pick(arrays, name, path) for name in names}
+
+
+def _fit(
+    session: Session, folder: Path, samples: tuple[Any, Any], settings: Settings, others: dict[str, Any], every: str, as_json: bool
+) -> History:
     from snnc.backends.folders.manifest import TRAINED
     from snnc.backends.training.checkpoint import Checkpoints
     from snnc.backends.training.notices import reported_differences
@@ -120,17 +180,19 @@ def _fit(session: Session, folder: Path, x: Any, y: Any, settings: Settings, eve
 
     def show_epoch(epoch: Epoch) -> None:
         if leads():
-            tell(f"epoch {epoch.number + 1}: loss {epoch.loss:.4f}, {epoch.seconds:.1f} s")
+            tell(epoch.text)
+            accuracy[:] = [] if epoch.validation is None else [f", accuracy {100 * epoch.validation.accuracy:.1f} %"]
 
+    accuracy: list[str] = []
     epochs = 1 if settings.epochs is None else settings.epochs
     with reported_differences(session.program, note), Progress("training", epochs) as bar:
 
         def show(stage: Stage) -> None:
-            bar.update(stage.epoch + stage.batch / stage.batches, f"loss {stage.loss:.4f}")
+            bar.update(stage.epoch + stage.batch / stage.batches, f"loss {stage.loss:.4f}{''.join(accuracy)}")
 
         return session.fit(
-            x,
-            y,
+            *samples,
+            **others,
             epochs=epochs,
             first_epoch=settings.first_epoch or 0,
             learning_rate=settings.learning_rate,
@@ -166,14 +228,22 @@ def _hint(folder: Path, data: Path) -> Iterator[None]:
 
 def _show(folder: Path, history: History, cycles: dict[str, float] | None, as_json: bool) -> None:
     from snnc.backends.folders.manifest import TRAINED
+    from snnc.backends.training.metrics import plain
 
     if history.note:
         warn(history.note)
     if as_json:
-        result_json({"loss": history.losses, "cycles": cycles, "seconds": history.seconds, "left_out": history.dropped})
+        validated = {"loss": [v.loss for v in history.validation], "accuracy": [plain(v.accuracy) for v in history.validation]}
+        names = history.validation[0].metrics if history.validation else ()
+        validated |= {name: [plain(v.metrics[name]) for v in history.validation] for name in names}
+        shown = {"validation": validated, "best_epoch": history.best_epoch} if history.validation else {}
+        result_json({"loss": history.losses, **shown, "cycles": cycles, "seconds": history.seconds, "left_out": history.dropped})
         return
     if not history.losses:
         result("nothing is left to train: all epochs are over; give a larger --epochs, or leave out --resume.")
+    if history.best_epoch is not None:
+        early = "; training stopped early" if history.stopped_early else ""
+        result(f"best validation: epoch {history.best_epoch + 1}{early}")
     if cycles:
         result(f"a training step: {cycles['counted']:,.0f} cycles counted by the emulator, {cycles['predicted']:,.0f} predicted")
     result(f"weights kept in {folder / TRAINED}")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from snnc.backends.folders.manifest import TRAINED
 from snnc.backends.runtime.errors import UnfinishedTrainingError, WeightFileError
 from snnc.backends.training.checkpoint import Position, read_position
+
+SETTINGS: Final = ("epochs", "first_epoch", "learning_rate", "accumulate", "seed")
+"""Fields of :class:`Settings` that are arguments of ``fit``, in their order."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class Settings:
 
     epochs: int | None
     first_epoch: int | None
-    learning_rate: float | None
+    learning_rate: float | str | None
     accumulate: int | None
     seed: int | None
     resume: bool | None

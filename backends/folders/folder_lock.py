@@ -25,6 +25,13 @@ class FolderInUseError(SnncError):
 
 
 @contextmanager
+def locked_file(path: Path, doing: str) -> Iterator[None]:
+    """Do as :func:`locked` for one file, which need not exist, by a lock file ``.NAME.lock`` next to it."""
+    with _held(path, path.with_name(f".{path.name}.lock"), doing):
+        yield
+
+
+@contextmanager
 def locked(folder: Path, doing: str) -> Iterator[None]:
     """Hold the lock of a project's folder while the block runs.
 
@@ -42,13 +49,19 @@ def locked(folder: Path, doing: str) -> Iterator[None]:
     OSError
         The lock file cannot be created.
     """
-    handle = _acquired(folder)
+    with _held(folder, folder / LOCK, doing):
+        yield
+
+
+@contextmanager
+def _held(place: Path, lock: Path, doing: str) -> Iterator[None]:
+    handle = _acquired(place, lock)
     try:
         os.truncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()} on {os.uname().nodename} {doing} here\n".encode(), 0)
         yield
     finally:
-        _unlink(folder / LOCK, handle)
+        _unlink(lock, handle)
         os.close(handle)
 
 
@@ -70,16 +83,16 @@ def check_free(folder: Path) -> None:
         os.close(handle)
 
 
-def _acquired(folder: Path) -> int:
+def _acquired(place: Path, lock: Path) -> int:
     """Return the open lock file, after checking that it is still the one in the folder: its last holder may have deleted it meanwhile."""
     while True:
-        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
-            _lock(folder, handle)
+            _lock(place, handle)
         except BaseException:
             os.close(handle)
             raise
-        if _is_at(folder / LOCK, handle):
+        if _is_at(lock, handle):
             return handle
         os.close(handle)
 
@@ -91,13 +104,17 @@ def _lock(folder: Path, handle: int) -> None:
         if error.errno in _TAKEN:
             holder = os.pread(handle, 200, 0).decode("ascii", "replace").strip() or "of unknown number"
             raise FolderInUseError(
-                f"the folder {str(folder)!r} is in use: process {holder}. Wait for it to end, stop it, or give another folder."
+                f"{_what(folder)} is in use: process {holder}. Wait for it to end, stop it, or give another one."
             ) from None
         if error.errno not in _UNSUPPORTED:
             raise
         warnings.warn(
             f"the file system of {str(folder)!r} has no locks: make sure that only one process works there.", UserWarning, stacklevel=2
         )
+
+
+def _what(place: Path) -> str:
+    return f"the folder {str(place)!r}" if place.is_dir() else f"the file {str(place)!r}"
 
 
 def _is_at(path: Path, handle: int) -> bool:

@@ -27,7 +27,13 @@ LOCK: Final = ".snnc.lock"
 """Held by the process that trains in the folder or replaces it."""
 PART: Final = "model/.trained.safetensors.part"
 """Temporary file of trained weights before they replace the old ones."""
-BY_PRODUCTS: Final = (PROFILE, RECORDING, LOCK, MANIFEST, PART)
+TRAINED_LOCK: Final = "model/.trained.safetensors.lock"
+"""Held by the training that writes the trained weights."""
+BEST: Final = "model/best.safetensors"
+"""Weights of the epoch with the best validation, like the trained ones."""
+BEST_PART: Final = "model/.best.safetensors.part"
+"""Temporary file of the best weights before they replace the old ones."""
+BY_PRODUCTS: Final = (PROFILE, RECORDING, LOCK, MANIFEST, PART, TRAINED_LOCK, BEST, BEST_PART)
 """Files that snnc writes into a folder in addition to the list, and can make again."""
 _MODEL: Final = ("model/graph.json", "model/arrays.npz", "model/options.json", "model/orders.json", "model/parts.npz")
 """Model files of a project without a list."""

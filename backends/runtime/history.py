@@ -2,7 +2,38 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """What a network reaches on data that it is not trained on.
+
+    Attributes
+    ----------
+    loss
+        Mean over the samples; NaN if the network was compiled without a loss.
+    accuracy
+        Share of samples whose class is predicted; NaN if the targets are not classes.
+    metrics
+        The other metrics by name: numbers, or arrays (``"confusion"`` [class, predicted class]).
+    """
+
+    loss: float
+    accuracy: float
+    metrics: Mapping[str, float | npt.NDArray[np.floating]] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Loss, accuracy and those metrics that are numbers, in words."""
+        accuracy = "" if self.accuracy != self.accuracy else f", accuracy {100 * self.accuracy:.1f} %"
+        others = "".join(f", {name} {value:.4g}" for name, value in self.metrics.items() if isinstance(value, int | float))
+        return f"validation loss {self.loss:.4f}{accuracy}{others}"
 
 
 @dataclass(frozen=True)
@@ -16,6 +47,10 @@ class TrainingProgress:
     batches: int
     loss: float
     """Of this batch."""
+    update: int = 0
+    """Updates before this one, those of earlier epochs included."""
+    learning_rate: float = math.nan
+    """Of this update."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +64,19 @@ class Epoch:
     loss: float
     """Mean over the samples."""
     seconds: float
-    """Duration in this run."""
+    """Duration in this run, without the validation."""
+    validation: Validation | None = None
+    """On the validation data; None: there are none."""
+    learning_rate: float = math.nan
+    """Of the last update."""
+    updates: int = 0
+    """Updates so far."""
+
+    @property
+    def text(self) -> str:
+        """Number, losses, accuracy and duration in words."""
+        validated = "" if self.validation is None else f", {self.validation.text}"
+        return f"epoch {self.number + 1}: loss {self.loss:.4f}{validated}, {self.seconds:.1f} s"
 
 
 @dataclass
@@ -42,6 +89,12 @@ class History:
     """Of each batch of each epoch."""
     seconds: list[float] = field(default_factory=list)
     """Duration of each epoch."""
+    validation: list[Validation] = field(default_factory=list)
+    """On the validation data after each epoch; nothing if there are none."""
+    best_epoch: int | None = None
+    """Number of the epoch with the best validation so far, from 0; None: there are no validation data."""
+    stopped_early: bool = False
+    """Whether the validation did not improve any more, so that training ended before its last epoch."""
     dropped: int = 0
     """Samples that each epoch skipped because they did not fill a batch; with shuffling, different ones each time."""
 

@@ -8,7 +8,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from snnc.compiler.ir.step_program import StepProgram
 PREFIX: Final = "training:"
 """Prefix of a training's entries in a file of weights."""
 _LOSSES: Final = f"{PREFIX}losses"
+_VALIDATED: Final = f"{PREFIX}validated"
 _POSITION: Final = "training"
 """Key of the position, as JSON, in the file's metadata."""
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
@@ -84,10 +85,12 @@ class TrainingRecipe:
     shuffle: bool
     seed: int
     accumulate: int
-    learning_rate: float | None
-    """None: the optimizer's, or a function of the epoch."""
+    learning_rate: float | str | None
+    """A number, or the text of a schedule; None: the optimizer's, or a function of the update."""
     labels: str
     """SHA-256 of the labels."""
+    watch: str = ""
+    """The validation data and what follows from them, as text; nothing: there are none."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,12 @@ class Position:
         Finished epochs, and finished batches of the next one.
     losses
         Losses of these batches.
+    validated
+        Loss and accuracy on the validation data after each finished epoch of this training; NaN where there is none.
+    ended
+        Whether it was stopped early.
+    restored
+        Whether the weights are the best ones again, instead of the last ones.
     """
 
     recipe: TrainingRecipe
@@ -114,11 +123,14 @@ class Position:
     epoch: int
     batch: int = 0
     losses: tuple[float, ...] = ()
+    validated: tuple[tuple[float, float], ...] = ()
+    ended: bool = False
+    restored: bool = False
 
     @property
     def finished(self) -> bool:
         """Whether nothing is left to do."""
-        return self.epoch >= self.until
+        return self.ended or self.epoch >= self.until
 
     @property
     def text(self) -> str:
@@ -140,8 +152,11 @@ def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position)
     CheckpointError
         It cannot be written.
     """
-    about = {name: value for name, value in asdict(position).items() if name != "losses"}
-    data = weight_file_bytes({**values, _LOSSES: np.array(position.losses, dtype=np.float64)}, {_POSITION: json.dumps(about)})
+    about = {name: value for name, value in asdict(position).items() if name not in ("losses", "validated")}
+    rows = {_LOSSES: np.array(position.losses, dtype=np.float64)}
+    if position.validated:
+        rows[_VALIDATED] = np.array(position.validated, dtype=np.float64)
+    data = weight_file_bytes({**values, **rows}, {_POSITION: json.dumps(about)})
     try:
         write_durably(path, data, path.with_name(f".{path.name}.part"))
     except OSError as error:
@@ -169,14 +184,24 @@ def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str,
         return None
     try:
         data: dict[str, Any] = json.loads(metadata[_POSITION])
-        recipe = TrainingRecipe(**{f.name: _typed(data["recipe"][f.name], str(f.type)) for f in fields(TrainingRecipe)})
+        own = [f for f in fields(TrainingRecipe) if f.default is MISSING or f.name in data["recipe"]]
+        recipe = TrainingRecipe(**{f.name: _typed(data["recipe"][f.name], str(f.type)) for f in own})
         numbers = {name: _typed(data[name], "int") for name in ("until", "batches", "epoch", "batch")}
+        flags = {name: _typed(data.get(name, False), "bool") for name in ("ended", "restored")}
         losses = tuple(float(loss) for loss in np.asarray(entries[_LOSSES], dtype=np.float64).reshape(-1))
         if len(losses) != numbers["batch"] or numbers["batch"] > numbers["batches"] or not np.isfinite(losses).all():
             raise ValueError("losses that do not fit the number of batches")
+        validated = _rows(entries.get(_VALIDATED, np.zeros((0, 2))), max(0, numbers["epoch"] - recipe.first_epoch))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise WeightFileError(f"the training record of {path} is damaged ({error}); start a new training.") from None
-    return Position(recipe, **numbers, losses=losses)
+    return Position(recipe, **numbers, losses=losses, validated=validated, **flags)
+
+
+def _rows(array: Array, epochs: int) -> tuple[tuple[float, float], ...]:
+    """Return what was validated: a row for each finished epoch, or none at all."""
+    if array.ndim != 2 or array.shape[1] != 2 or len(array) not in (0, epochs):
+        raise ValueError("validation losses that do not fit the number of epochs")
+    return tuple((float(loss), float(accuracy)) for loss, accuracy in array)
 
 
 def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
@@ -188,7 +213,12 @@ def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
         They differ.
     """
     pairs = [(f.name, getattr(found.recipe, f.name), getattr(recipe, f.name)) for f in fields(TrainingRecipe)]
-    texts = [name if name == "labels" else f"{name} {old}, here {new}" for name, old, new in pairs if old != new]
+    shown = {"watch": "validation and its use:"}
+    texts = [
+        name if name == "labels" else f"{shown.get(name, name)} {'none' if old == '' else old}, here {'none' if new == '' else new}"
+        for name, old, new in pairs
+        if old != new
+    ]
     if texts:
         raise ResumeError(
             f"the training in {path} cannot be resumed with other settings or data: {'; '.join(texts)}. Give the same as at its start, or "
@@ -203,7 +233,9 @@ def _typed(value: Any, kind: str) -> Any:
         "int": whole,
         "bool": isinstance(value, bool),
         "str": isinstance(value, str),
-        "float | None": value is None or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)),
+        "float | str | None": value is None
+        or isinstance(value, str)
+        or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)),
     }
     if not good[kind]:
         raise ValueError(f"{value!r} in place of {kind}")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -15,8 +15,12 @@ from snnc.backends.runtime.engine import Array, Engine
 from snnc.backends.runtime.errors import BatchSizeError, TrainingOptionError
 from snnc.backends.runtime.history import Epoch, History
 from snnc.backends.training.checkpoint import Position
+from snnc.backends.training.schedules import Moment, parse_schedule, schedule_text, value_at
 from snnc.compiler.ir.arrays.randomness import Stream
 from snnc.compiler.losses.optimizers import Optimizer
+
+LearningRate: TypeAlias = float | str | Callable[[int], float] | None
+"""A number, a schedule or other function of the update, or the text of a schedule; None: the optimizer's."""
 
 
 @dataclass(frozen=True)
@@ -67,17 +71,33 @@ def batch_size(engine: Engine, count: int, wanted: int | None) -> int:
     return engine.batch
 
 
-def learning_rate(optimizer: Optimizer, wanted: float | Callable[[int], float] | None) -> Callable[[int], float]:
-    """Return the learning rate as a function of the epoch."""
+def learning_rate(optimizer: Optimizer, wanted: LearningRate) -> Callable[[Moment], float]:
+    """Return the learning rate of each update.
 
-    def rate(epoch: int) -> float:
-        given: Any = wanted(epoch) if callable(wanted) else optimizer.lr if wanted is None else wanted
+    Raises
+    ------
+    ScheduleError
+        A text describes no schedule.
+    """
+    schedule = parse_schedule(wanted) if isinstance(wanted, str) else wanted
+
+    def rate(when: Moment) -> float:
+        given: Any = value_at(schedule, when) if callable(schedule) else optimizer.lr if schedule is None else schedule
         value = float(given) if not isinstance(given, bool) and isinstance(given, Real) else math.nan
         if not (math.isfinite(value) and value >= 0):
-            raise TrainingOptionError(f"the learning rate of epoch {epoch} is {given!r}; it must be a number of 0 or more.")
+            where = "" if when.epoch is None else f", in epoch {when.epoch}"
+            raise TrainingOptionError(f"the learning rate of update {when.update}{where} is {given!r}; it must be a number of 0 or more.")
         return value
 
     return rate
+
+
+def rate_in_words(wanted: LearningRate) -> float | str | None:
+    """Return a learning rate as a checkpoint names it: a number, the text of a schedule, or None for functions and the optimizer's."""
+    schedule = parse_schedule(wanted) if isinstance(wanted, str) else wanted
+    if schedule is None or callable(schedule):
+        return None if schedule is None else schedule_text(schedule)
+    return float(schedule)
 
 
 def batches_of(plan: BatchSchedule, count: int) -> int:
@@ -96,13 +116,13 @@ class Watch(Protocol):
         """Receive the losses of the epoch in which training stops."""
         ...
 
-    def after_epoch(self, epoch: Epoch) -> None:
-        """Receive a finished epoch."""
+    def after_epoch(self, epoch: Epoch) -> tuple[Epoch, bool]:
+        """Receive a finished epoch; return it with its validation, and whether to stop here."""
         ...
 
 
-def train(plan: BatchSchedule, count: int, begin: Position, step: Callable[[Array, int, Array | None], float], watch: Watch) -> History:
-    """Call ``step(indices, epoch, following)`` for every remaining batch, with the indices of the following batch (None: none)."""
+def train(plan: BatchSchedule, count: int, begin: Position, step: Callable[[Array, Moment, Array | None], float], watch: Watch) -> History:
+    """Call ``step(indices, moment, following)`` for every remaining batch, with the indices of the following batch (None: none)."""
     used = count - count % plan.batch if plan.full_batches_only else count
     history = History(dropped=count - used)
     parts = [slice(at, min(at + plan.batch, used)) for at in range(0, used, plan.batch)]
@@ -114,7 +134,7 @@ def train(plan: BatchSchedule, count: int, begin: Position, step: Callable[[Arra
         for _ in range(len(losses), len(parts)):
             chosen, following = following, next(batches, None)
             assert chosen is not None, "there are as many batches as epochs have"
-            losses.append(step(chosen, epoch, following))
+            losses.append(step(chosen, Moment(epoch * len(parts) + len(losses), epoch, len(parts)), following))
             stop = watch.after_batch(epoch, losses)
             if stop and len(losses) < len(parts):
                 watch.stopped(epoch, losses)
@@ -123,9 +143,12 @@ def train(plan: BatchSchedule, count: int, begin: Position, step: Callable[[Arra
         history.batch_losses.append(losses)
         history.losses.append(done.loss)
         history.seconds.append(done.seconds)
-        watch.after_epoch(done)
+        done, enough = watch.after_epoch(done)
+        if done.validation is not None:
+            history.validation.append(done.validation)
         losses = []
-        if stop:
+        if stop or enough:
+            history.stopped_early = enough
             break
     return history
 

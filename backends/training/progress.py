@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from snnc.backends.runtime.engine import Array, Engine, OptimizerValues, ResumableEngine
-from snnc.backends.runtime.errors import DivergedError
-from snnc.backends.runtime.weights import by_label
-from snnc.backends.training.checkpoint import Position, save_checkpoint
+from snnc.backends.runtime.errors import DivergedError, ResumeError
+from snnc.backends.runtime.weights import by_label, read_weight_file
+from snnc.backends.training.checkpoint import Position, position_in, save_checkpoint, set_entries
 from snnc.backends.training.optimizer_values import optimizer_entries
+from snnc.backends.training.ranks import leads
 from snnc.compiler.ir.step_program import StepProgram
 
 
@@ -50,6 +51,7 @@ class ProgressGuard:
         self.program = program
         self.file = file
         self._good: tuple[_State, Position] | None = None
+        self._best: _State | None = None
         self._written = time.monotonic()
 
     def check_loss(self, position: Position, loss: float) -> None:
@@ -73,6 +75,60 @@ class ProgressGuard:
         CheckpointError
             It cannot be written.
         """
+        state, entries = self._checked(position)
+        self._good = state, position
+        if self.file is not None:
+            save_checkpoint(self.file.path, entries, position)
+        self._written = time.monotonic()
+
+    def check(self, position: Position) -> None:
+        """Check the state that the engine is in.
+
+        Raises
+        ------
+        DivergedError
+            A value is not finite; the last good state is in the engine.
+        """
+        self._checked(position)
+
+    def keep_best(self, path: Path | None, position: Position) -> None:
+        """Keep the state that the engine is in as the best one, in a file or in memory.
+
+        Raises
+        ------
+        CheckpointError
+            It cannot be written.
+        """
+        state, entries = self._checked(position)
+        self._best = None if path is not None else state
+        if path is not None and leads():
+            save_checkpoint(path, entries, position)
+
+    def restore_best(self, path: Path | None, epochs: int) -> None:
+        """Set the best state again, the one after so many epochs.
+
+        Raises
+        ------
+        ResumeError
+            The file holds another one.
+        """
+        if path is None:
+            assert self._best is not None, "kept after the best epoch"
+            self._set(self._best)
+            return
+        entries, metadata = read_weight_file(path)
+        position = position_in(path, entries, metadata)
+        if position is None or position.epoch != epochs:
+            raise ResumeError(f"{path} does not hold the best weights of this training, those after {epochs} epochs; the last ones stay.")
+        set_entries(self.program, self.engine, entries, strict=True, optimizer=isinstance(self.engine, ResumableEngine))
+
+    @property
+    def due(self) -> bool:
+        """Whether the next write is due."""
+        return self.file is not None and time.monotonic() - self._written >= self.file.every
+
+    def _checked(self, position: Position) -> tuple[_State, dict[str, Array]]:
+        """Return the state of the engine, also as entries of a file."""
         state = self._state()
         entries = by_label(self.program, state.parameters)
         if state.optimizer is not None:
@@ -81,15 +137,12 @@ class ProgressGuard:
             bad = int(value.size - np.isfinite(value).sum())
             if bad:
                 self._go_back(f"{label} holds {bad:,} of {value.size:,} values that are not finite {position.text}")
-        self._good = state, position
-        if self.file is not None:
-            save_checkpoint(self.file.path, entries, position)
-        self._written = time.monotonic()
+        return state, entries
 
-    @property
-    def due(self) -> bool:
-        """Whether the next write is due."""
-        return self.file is not None and time.monotonic() - self._written >= self.file.every
+    def _set(self, state: _State) -> None:
+        self.engine.set_parameters(state.parameters)
+        if state.optimizer is not None and isinstance(self.engine, ResumableEngine):
+            self.engine.set_optimizer(state.optimizer)
 
     def _state(self) -> _State:
         optimizer = self.engine.get_optimizer() if isinstance(self.engine, ResumableEngine) else None
@@ -99,9 +152,7 @@ class ProgressGuard:
         if self._good is None:
             raise DivergedError(f"{reason}, before training began; load other weights.")
         state, position = self._good
-        self.engine.set_parameters(state.parameters)
-        if state.optimizer is not None and isinstance(self.engine, ResumableEngine):
-            self.engine.set_optimizer(state.optimizer)
+        self._set(state)
         kept = "" if self.file is None else f", also saved in {self.file.path}"
         raise DivergedError(
             f"training diverged: {reason}. The session has the weights {position.text} again{kept}. Continue from there with a smaller "

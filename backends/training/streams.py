@@ -18,7 +18,9 @@ from snnc.backends.training.checkpoint import Position, TrainingRecipe
 from snnc.backends.training.loop import BatchSchedule, check_epochs
 from snnc.backends.training.progress import ProgressGuard
 from snnc.backends.training.ranks import ranks_for
+from snnc.backends.training.schedules import Moment
 from snnc.backends.training.updates import Updates
+from snnc.backends.training.watching import Watching
 from snnc.compiler.ir.arrays.randomness import Stream
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ class StreamOptions:
 
     epochs: int
     first_epoch: int
-    rate: Callable[[int], float]
+    rate: Callable[[Moment], float]
     accumulate: int
     callback: Callable[[TrainingProgress], None] | None
     on_epoch: Callable[[Epoch], None] | None
@@ -106,12 +108,14 @@ def fit_batches(session: BackendSession, batches: Iterable[Any] | DataSetEpochs,
             f"epochs is {options.epochs}, and a {type(batches).__name__} yields its batches once; give an iterable that can be repeated, "
             "such as a DataLoader or a list, or call fit with epochs=1 and a new iterator for each epoch."
         )
-    history = History()
+    known = len(batches) if isinstance(batches, Sized) else 0
+    history, updates = History(), options.first_epoch * known
     guard = ProgressGuard(session.engine, session.program, None)
     guard.save(options.position(0))
     for epoch in range(options.epochs):
         began = time.perf_counter()
-        losses, sizes, history.dropped = _epoch(session, batches, epoch, options, guard)
+        losses, sizes, history.dropped = _epoch(session, batches, epoch, options, guard, updates)
+        updates += known or len(losses)
         guard.save(options.position(epoch + 1))
         number, until = options.first_epoch + epoch, options.first_epoch + options.epochs
         done = Epoch(number, until, float(np.average(losses, weights=sizes)), time.perf_counter() - began)
@@ -124,7 +128,7 @@ def fit_batches(session: BackendSession, batches: Iterable[Any] | DataSetEpochs,
 
 
 def _epoch(
-    session: BackendSession, batches: Iterable[Any] | DataSetEpochs, epoch: int, options: StreamOptions, guard: ProgressGuard
+    session: BackendSession, batches: Iterable[Any] | DataSetEpochs, epoch: int, options: StreamOptions, guard: ProgressGuard, updates: int
 ) -> tuple[list[float], list[int], int]:
     """Return the losses and sizes of all batches, and the number of skipped samples."""
     known = len(batches) if isinstance(batches, Sized) else 0
@@ -139,7 +143,8 @@ def _epoch(
         if dropped or (session.engine.batch is not None and size != session.engine.batch):
             dropped = _left_out(session, number, dropped, size)
             continue
-        losses.append(_update(session, batch, options.rate(options.first_epoch + epoch), options.accumulate))
+        when = Moment(updates + number, options.first_epoch + epoch, known or None)
+        losses.append(_update(session, batch, options.rate(when), options.accumulate))
         sizes.append(size)
         guard.check_loss(options.position(epoch, number + 1, known), losses[-1])
         if options.callback is not None:
@@ -189,7 +194,9 @@ def _update(session: BackendSession, batch: _Batch, rate: float, accumulate: int
     return Updates(session.engine, chosen, accumulate=accumulate).make(np.arange(len(batch.labels)), None, rate)
 
 
-def check_data_set(session: BackendSession, data: BatchedData, y: object, distributed: bool, checkpoints: object) -> None:
+def check_data_set(
+    session: BackendSession, data: BatchedData, y: object, distributed: bool, checkpoints: object, watching: Watching
+) -> None:
     """Refuse arguments that cannot be combined with a data set.
 
     Raises
@@ -208,11 +215,22 @@ def check_data_set(session: BackendSession, data: BatchedData, y: object, distri
             "checkpoints are for arrays, not yet for data sets; leave checkpoints out, save the session after each epoch, "
             "on_epoch=lambda epoch: session.save(path, optimizer=True), and go on with first_epoch=…."
         )
+    _check_unwatched(watching, "is a data set")
     if distributed and ranks_for(session.engine, 1) is not None:
         raise UnsharedTargetError("processes that train together share arrays; give arrays, or distributed=False with a data set for each.")
 
 
-def check_stream(session: BackendSession, x: object, y: object, batch: int | None, distributed: bool, checkpoints: object) -> None:
+def _check_unwatched(watching: Watching, what: str) -> None:
+    if watching.validate is not None or watching.log is not None or watching.tensorboard is not None:
+        raise TrainingOptionError(
+            f"validation, log and tensorboard are for arrays, and x {what}; leave them out, and measure in on_epoch: "
+            "on_epoch=lambda epoch: print(session.evaluate(x, y))."
+        )
+
+
+def check_stream(
+    session: BackendSession, x: object, y: object, batch: int | None, distributed: bool, checkpoints: object, watching: Watching
+) -> None:
     """Refuse arguments that cannot be combined with batches.
 
     Raises
@@ -235,6 +253,7 @@ def check_stream(session: BackendSession, x: object, y: object, batch: int | Non
             "checkpoints need a position in arrays, and a stream of batches has none; leave checkpoints out, and save the session after "
             "each epoch: on_epoch=lambda epoch: session.save(path, optimizer=True)."
         )
+    _check_unwatched(watching, "yields batches")
     if distributed and ranks_for(session.engine, 1) is not None:
         raise UnsharedTargetError(
             "processes that train together share arrays; give arrays, or pass snnc.torch.Module to "

@@ -22,14 +22,14 @@ from pathlib import Path
 import numpy as np
 
 import snnc
-from snnc.backends.folders.manifest import PROFILE, TRAINED
+from snnc.backends.folders.manifest import PROFILE, TRAINED, TRAINED_LOCK
 from snnc.backends.runtime.weights import read_weight_file
 from snnc.backends.training import progress
 from snnc.backends.training.checkpoint import Position, position_in, save_checkpoint
 from snnc.cli.main import run_command
 
 SAMPLES, BATCH = 23, 5
-WITH_EVERY_RUN = {".snnc.lock", "model/.trained.safetensors.part", PROFILE}
+WITH_EVERY_RUN = {".snnc.lock", "model/.trained.safetensors.part", TRAINED_LOCK, PROFILE}
 """What a run that ends writes after its weights, and what a kill leaves."""
 UNFINISHED_PROFILE = r"model/\.profile\.json\.\w+\.snnc-temporary"
 """What a kill leaves that comes while the profile is written; the next run that writes it takes this away."""

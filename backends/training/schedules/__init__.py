@@ -1,0 +1,26 @@
+"""Numbers that change while a network trains: learning rates, and thresholds of a gradient window."""
+
+from __future__ import annotations
+
+from snnc.backends.training.schedules.base import Moment, Schedule, ScheduleError, value_at
+from snnc.backends.training.schedules.combined import ByEpoch, WarmUp
+from snnc.backends.training.schedules.curves import Constant, Cosine, Linear, OneCycle, Steps
+from snnc.backends.training.schedules.plateau import Plateau
+from snnc.backends.training.schedules.text import parse_schedule, schedule_text
+
+__all__ = [
+    "ByEpoch",
+    "Constant",
+    "Cosine",
+    "Linear",
+    "Moment",
+    "OneCycle",
+    "Plateau",
+    "Schedule",
+    "ScheduleError",
+    "Steps",
+    "WarmUp",
+    "parse_schedule",
+    "schedule_text",
+    "value_at",
+]

@@ -1,0 +1,137 @@
+"""A schedule: a number for each update of a training."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+
+from snnc.backends.runtime.errors import SessionError
+
+
+class ScheduleError(SessionError):
+    """A schedule has wrong numbers or an unknown form, or needs what the training does not have: validation, a number of batches."""
+
+    code = "SNNC-E590"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment of a training, before one of its updates.
+
+    Attributes
+    ----------
+    update
+        Updates so far, those of earlier epochs included.
+    epoch
+        Epochs so far; None: unknown.
+    batches
+        Updates of an epoch; None: unknown.
+    losses
+        Validation loss of each epoch so far; None: there is no validation.
+    """
+
+    update: int
+    epoch: int | None = None
+    batches: int | None = None
+    losses: Sequence[float] | None = None
+
+
+class Schedule(ABC):
+    """A number for each update; also a plain function: ``schedule(update)``.
+
+    A schedule whose length is given in epochs, and a :class:`Plateau`, have values only in a training, which knows how many updates an
+    epoch has and what the validation losses are.
+    """
+
+    @abstractmethod
+    def at(self, when: Moment) -> float:
+        """Return the value for the update after `when`.
+
+        Raises
+        ------
+        ScheduleError
+            The value depends on something that `when` does not say.
+        """
+
+    def __call__(self, update: int) -> float:
+        """Return the value for the update with this number, from 0."""
+        return self.at(Moment(update))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lasting(Schedule):
+    """A schedule with a length.
+
+    Attributes
+    ----------
+    updates, epochs
+        The length, as one of them; a training turns epochs into updates.
+    """
+
+    updates: int | None = None
+    epochs: float | None = None
+
+    def __post_init__(self) -> None:
+        given = [number for number in (self.updates, self.epochs) if number is not None]
+        if len(given) != 1:
+            raise ScheduleError(f"{type(self).__name__} needs its length: give either updates=… or epochs=….")
+        if self.updates is not None and (isinstance(self.updates, bool) or not isinstance(self.updates, int) or self.updates < 1):
+            raise ScheduleError(f"updates of {type(self).__name__} is {self.updates!r}; it must be a whole number of 1 or more.")
+        if self.epochs is not None and (not is_number(self.epochs) or self.epochs <= 0):
+            raise ScheduleError(f"epochs of {type(self).__name__} is {self.epochs!r}; it must be a number above 0.")
+
+    def length(self, when: Moment) -> int:
+        """Return the length in updates."""
+        if self.updates is not None:
+            return self.updates
+        assert self.epochs is not None, "checked when it was made"
+        return updates_of(self.epochs, when, self)
+
+
+def updates_of(epochs: float, when: Moment, schedule: Schedule) -> int:
+    """Turn epochs into updates, at least one.
+
+    Raises
+    ------
+    ScheduleError
+        Nobody knows how many updates an epoch has.
+    """
+    if when.batches is None:
+        raise ScheduleError(
+            f"{type(schedule).__name__} has a length of {epochs:g} epochs, and how many updates these have is unknown here; give updates=…."
+        )
+    return max(1, round(epochs * when.batches))
+
+
+def is_number(value: object) -> bool:
+    """Return whether `value` is a finite real number."""
+    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+
+
+def check_numbers(schedule: Schedule, *names: str, least: float = -math.inf) -> None:
+    """Refuse fields that are not finite numbers of `least` or more.
+
+    Raises
+    ------
+    ScheduleError
+        With the field at fault.
+    """
+    for name in names:
+        value = getattr(schedule, name)
+        if not is_number(value) or value < least:
+            bound = "" if least == -math.inf else f" of {least:g} or more"
+            raise ScheduleError(f"{name} of {type(schedule).__name__} is {value!r}; it must be a number{bound}.")
+
+
+def value_at(schedule: Callable[[int], float], when: Moment) -> float:
+    """Return the value of a schedule, or of any function of the update."""
+    return schedule.at(when) if isinstance(schedule, Schedule) else schedule(when.update)
+
+
+def later(when: Moment, updates: int) -> Moment:
+    """Return `when` on a clock that starts after so many updates; epochs are counted from the same update."""
+    epoch = None if when.epoch is None or not when.batches else (when.update - updates) // when.batches
+    return replace(when, update=when.update - updates, epoch=epoch)

@@ -1,0 +1,77 @@
+"""Schedules around another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from snnc.backends.training.schedules.base import Lasting, Moment, Schedule, ScheduleError, check_numbers, later, value_at
+from snnc.backends.training.schedules.curves import Constant, between
+
+
+@dataclass(frozen=True)
+class WarmUp(Lasting):
+    """A straight rise to the first value of another schedule, which then begins.
+
+    The values are those of torch.optim.lr_scheduler.SequentialLR of a LinearLR and the other scheduler.
+
+    Attributes
+    ----------
+    then
+        The other schedule, any function of the update, or a number. Its update 0 is the first one after the rise.
+    updates, epochs
+        Length of the rise; give one of them.
+    factor
+        Part of the first value at update 0 (in LinearLR ``start_factor``, which must be above 0 there).
+    """
+
+    then: Callable[[int], float] | float
+    factor: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, "factor")
+        _check_then(self, self.then)
+
+    def at(self, when: Moment) -> float:
+        """See :class:`Schedule`."""
+        then = _schedule(self.then)
+        length = self.length(when)
+        if when.update >= length:
+            return float(value_at(then, later(when, length)))
+        goal = float(value_at(then, Moment(0, 0, when.batches, () if when.losses is not None else None)))
+        return between(self.factor * goal, goal, when.update / length)
+
+
+@dataclass(frozen=True)
+class ByEpoch(Schedule):
+    """A schedule that is asked once an epoch: its updates are epochs.
+
+    Attributes
+    ----------
+    then
+        A schedule, or a function of the epoch, from 0.
+    """
+
+    then: Callable[[int], float]
+
+    def __post_init__(self) -> None:
+        if not callable(self.then):
+            raise ScheduleError(f"ByEpoch is given {self.then!r}; give a schedule, or a function of the epoch.")
+
+    def at(self, when: Moment) -> float:
+        """See :class:`Schedule`."""
+        if when.epoch is None:
+            raise ScheduleError(
+                "ByEpoch has a value for each epoch, and which epoch this is is unknown here; give a function of the update."
+            )
+        return float(value_at(self.then, Moment(when.epoch, when.epoch, 1, when.losses)))
+
+
+def _schedule(then: Callable[[int], float] | float) -> Callable[[int], float]:
+    return then if callable(then) else Constant(then)
+
+
+def _check_then(schedule: Schedule, then: Callable[[int], float] | float) -> None:
+    if not callable(then):
+        Constant(then)

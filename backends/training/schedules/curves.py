@@ -1,0 +1,199 @@
+"""Schedules that depend on the update alone; each value is a closed formula, so a training resumes anywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from snnc.backends.training.schedules.base import Lasting, Moment, Schedule, ScheduleError, check_numbers, is_number, updates_of
+
+
+@dataclass(frozen=True)
+class Constant(Schedule):
+    """The same value at every update."""
+
+    value: float
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "value")
+
+    def at(self, when: Moment) -> float:
+        """See :class:`Schedule`."""
+        return float(self.value)
+
+
+@dataclass(frozen=True)
+class Linear(Lasting):
+    """From `first` to `last` on a straight line, then `last`: the values of torch.optim.lr_scheduler.LinearLR.
+
+    Attributes
+    ----------
+    first, last
+        Values at update 0 and from update `updates` on.
+    updates, epochs
+        The length; give one of them.
+
+    Examples
+    --------
+    >>> [Linear(1.0, 0.0, updates=4)(update) for update in range(6)]
+    [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
+    """
+
+    first: float
+    last: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, "first", "last")
+
+    def at(self, when: Moment) -> float:
+        """See :class:`Schedule`."""
+        return between(self.first, self.last, min(when.update / self.length(when), 1.0))
+
+
+@dataclass(frozen=True)
+class Cosine(Lasting):
+    """From `first` to `last` on half a cosine: torch.optim.lr_scheduler.CosineAnnealingLR.
+
+    Attributes
+    ----------
+    first, last
+        Values at update 0 and at update `updates` (there ``T_max`` and ``eta_min``).
+    updates, epochs
+        The length; give one of them.
+    rises
+        Whether the values rise again after the length, as they do in PyTorch; otherwise they stay at `last`.
+    """
+
+    first: float
+    last: float = 0.0
+    rises: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, "first", "last")
+
+    def at(self, when: Moment) -> float:
+        """See :class:`Schedule`."""
+        part = when.update / self.length(when)
+        return cosine(self.first, self.last, part if self.rises else min(part, 1.0))
+
+
+@dataclass(frozen=True)
+class OneCycle(Lasting):
+    """Up to `highest` and down to nearly 0: torch.optim.lr_scheduler.OneCycleLR without its momentum (Smith & Topin, arXiv 1708.07120).
+
+    Attributes
+    ----------
+    highest
+        The largest value (there ``max_lr``).
+    updates, epochs
+        The length (there ``total_steps``); give one of them. Later values are the last one.
+    pct_start
+        Part of the length that the values rise.
+    div_factor, final_div_factor
+        The first value is ``highest / div_factor``, and the last one this divided by `final_div_factor`.
+    anneal
+        ``"cosine"`` or ``"linear"``.
+    """
+
+    highest: float
+    pct_start: float = 0.3
+    div_factor: float = 25.0
+    final_div_factor: float = 1e4
+    anneal: Literal["cosine", "linear"] = "cosine"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers(self, "highest")
+        check_numbers(self, "pct_start", least=0)
+        if self.pct_start > 1:
+            raise ScheduleError(f"pct_start of OneCycle is {self.pct_start!r}; it must be a number from 0 to 1.")
+        for name in ("div_factor", "final_div_factor"):
+            if not is_number(getattr(self, name)) or getattr(self, name) <= 0:
+                raise ScheduleError(f"{name} of OneCycle is {getattr(self, name)!r}; it must be a number above 0.")
+        if self.anneal not in ("cosine", "linear"):
+            raise ScheduleError(f"anneal of OneCycle is {self.anneal!r}; it must be 'cosine' or 'linear'.")
+
+    def at(self, when: Moment) -> float:
+        """See :class:`Schedule`."""
+        total, curve = self.length(when), cosine if self.anneal == "cosine" else between
+        first = self.highest / self.div_factor
+        top, end = self.pct_start * total - 1, total - 1
+        update = min(when.update, end)
+        if update <= top:
+            return curve(first, self.highest, update / top if top > 0 else 1.0)
+        return curve(self.highest, first / self.final_div_factor, (update - top) / (end - top))
+
+
+@dataclass(frozen=True)
+class Steps(Schedule):
+    """Another value from each of some updates or epochs on: torch.optim.lr_scheduler.MultiStepLR.
+
+    Attributes
+    ----------
+    first
+        The value before the first of them.
+    factor
+        What each multiplies the value by (there ``gamma``).
+    values
+        The value after each of them; in place of `factor`.
+    updates, epochs
+        Numbers of the updates or epochs, ascending (there ``milestones``); give one of them.
+    """
+
+    first: float
+    factor: float | None = None
+    values: Sequence[float] | None = None
+    updates: Sequence[int] | None = None
+    epochs: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "first")
+        if (self.updates is None) == (self.epochs is None):
+            raise ScheduleError("Steps needs the places of its steps: give either updates=[…] or epochs=[…].")
+        name, places = ("updates", self.updates) if self.epochs is None else ("epochs", self.epochs)
+        if not _is_list(places) or not places or not all(is_number(n) and n > 0 for n in places):
+            raise ScheduleError(f"{name} of Steps is {places!r}; it must be a list of numbers above 0.")
+        if any(after <= before for before, after in pairwise(places)):
+            raise ScheduleError(f"{name} of Steps is {places!r}; the numbers must ascend.")
+        object.__setattr__(self, name, tuple(places))
+        self._check_values(len(places))
+
+    def _check_values(self, count: int) -> None:
+        if self.values is None:
+            if self.factor is None:
+                object.__setattr__(self, "factor", 0.1)
+            check_numbers(self, "factor")
+            return
+        if self.factor is not None:
+            raise ScheduleError("Steps has a factor and values; leave one of them out.")
+        if not _is_list(self.values) or len(self.values) != count or not all(map(is_number, self.values)):
+            raise ScheduleError(f"values of Steps is {self.values!r}; it must be a list of {count} numbers, one a step.")
+        object.__setattr__(self, "values", tuple(self.values))
+
+    def at(self, when: Moment) -> float:
+        """See :class:`Schedule`."""
+        places = self.updates if self.updates is not None else [updates_of(epoch, when, self) for epoch in self.epochs or ()]
+        passed = sum(when.update >= place for place in places)
+        if self.values is not None:
+            return float(self.values[passed - 1] if passed else self.first)
+        assert self.factor is not None, "filled when it was made"
+        return float(self.first * self.factor**passed)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def between(first: float, last: float, part: float) -> float:
+    """Return the value on the line from `first` (part 0) to `last` (part 1); both ends are exact."""
+    return float(last if part == 1 else first + (last - first) * part)
+
+
+def cosine(first: float, last: float, part: float) -> float:
+    """Return the value on the half cosine from `first` (part 0) to `last` (part 1)."""
+    return float(last + (first - last) * (1 + math.cos(math.pi * part)) / 2)

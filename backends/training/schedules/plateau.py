@@ -1,0 +1,72 @@
+"""A schedule that follows the validation loss."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from snnc.backends.training.schedules.base import Moment, Schedule, ScheduleError, check_numbers, is_number
+
+
+@dataclass(frozen=True)
+class Plateau(Schedule):
+    """A smaller value when the validation loss stops falling: torch.optim.lr_scheduler.ReduceLROnPlateau, mode ``min``.
+
+    It keeps no state: its value follows from the validation losses of all epochs so far, which checkpoints keep.
+
+    Attributes
+    ----------
+    first
+        The value at the start.
+    factor
+        What a reduction multiplies it by, below 1.
+    patience
+        Epochs without a better loss that are let pass.
+    threshold, threshold_mode
+        What counts as better: below ``best * (1 - threshold)`` (``"rel"``) or ``best - threshold`` (``"abs"``).
+    cooldown
+        Epochs after a reduction in which none is counted.
+    min_lr
+        The least value.
+    eps
+        A reduction by less is left out.
+    """
+
+    first: float
+    factor: float = 0.1
+    patience: int = 10
+    threshold: float = 1e-4
+    threshold_mode: Literal["rel", "abs"] = "rel"
+    cooldown: int = 0
+    min_lr: float = 0.0
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "first", "min_lr")
+        check_numbers(self, "threshold", "eps", least=0)
+        if not is_number(self.factor) or not 0 <= self.factor < 1:
+            raise ScheduleError(f"factor of Plateau is {self.factor!r}; it must be a number from 0 and below 1.")
+        for name in ("patience", "cooldown"):
+            count = getattr(self, name)
+            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+                raise ScheduleError(f"{name} of Plateau is {count!r}; it must be a whole number of 0 or more.")
+        if self.threshold_mode not in ("rel", "abs"):
+            raise ScheduleError(f"threshold_mode of Plateau is {self.threshold_mode!r}; it must be 'rel' or 'abs'.")
+
+    def at(self, when: Moment) -> float:
+        """See :class:`Schedule`."""
+        if when.losses is None:
+            raise ScheduleError("Plateau follows the validation loss, and there is none here; give fit(validation=(x, y)).")
+        value, best, bad, resting = float(self.first), math.inf, 0, 0
+        for loss in when.losses:
+            best, bad = (loss, 0) if self._is_better(loss, best) else (best, bad + 1)
+            if resting > 0:
+                resting, bad = resting - 1, 0
+            if bad > self.patience:
+                smaller = max(value * self.factor, self.min_lr)
+                value, resting, bad = smaller if value - smaller > self.eps else value, self.cooldown, 0
+        return value
+
+    def _is_better(self, loss: float, best: float) -> bool:
+        return loss < (best * (1 - self.threshold) if self.threshold_mode == "rel" else best - self.threshold)
