@@ -183,6 +183,16 @@ def column_sweeps(columns: Any, most: int) -> Any:
     return -(-column_pairs(columns) // most)
 
 
+def joined_columns(columns: Any, most: int) -> Any:
+    """1 where the last sweep has pairs and a single column, which are stored in two places, else 0."""
+    return (columns % 2) * (column_pairs(columns) % most != 1)
+
+
+def dot_sweeps(columns: Any) -> Any:
+    """Runs of four, two and one columns that so many are cut into."""
+    return columns // 4 + columns % 4 // 2 + columns % 2
+
+
 COUNTED: Final = {
     "samples": "sample",
     "sweeps": "sweep",
@@ -224,11 +234,11 @@ def worker_cycles(cost: CodeletCost, *, columns: Any = 1, events: Any = 0, entri
         if coefficient := getattr(cost, COUNTED[name]):
             found = found + coefficient * count
     if np.ndim(events) or events:
-        joined = (columns % 2) * (column_pairs(columns) % EVENT_SWEEP != 1)
-        event = cost.event * column_sweeps(columns, EVENT_SWEEP) + cost.event_vector * column_pairs(columns) + cost.event_joined * joined
+        event = cost.event * column_sweeps(columns, EVENT_SWEEP) + cost.event_vector * column_pairs(columns)
+        event = event + cost.event_joined * joined_columns(columns, EVENT_SWEEP)
         found = found + event * events
     if np.ndim(entries) or entries:
-        alone = (columns % 2) * (column_pairs(columns) % VALUE_SWEEP != 1)
-        entry = cost.entry * column_sweeps(columns, VALUE_SWEEP) + cost.entry_vector * column_pairs(columns) + cost.event_joined * alone
+        entry = cost.entry * column_sweeps(columns, VALUE_SWEEP) + cost.entry_vector * column_pairs(columns)
+        entry = entry + cost.event_joined * joined_columns(columns, VALUE_SWEEP)
         found = found + entry * entries
     return found
