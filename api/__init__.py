@@ -65,6 +65,9 @@ if TYPE_CHECKING:
     from snnc.frontends.onnx.writer.write import write_onnx as write_onnx
     from snnc.frontends.torch import from_torch as from_torch
     from snnc.frontends.torch import to_torch as to_torch
+    from snnc.initialising import LSUV as LSUV
+    from snnc.initialising import FluctuationDriven as FluctuationDriven
+    from snnc.initialising import initialise as initialise
     from snnc.session import Session as Session
 
 _HOMES: Final = {
@@ -81,6 +84,7 @@ _HOMES: Final = {
     "Estimate": "snnc.driver.estimating:Estimate",
     "Events": "snnc.backends.runtime.events:Events",
     "FanIn": "snnc.frontends.dsl.initialisers:FanIn",
+    "FluctuationDriven": "snnc.initialising:FluctuationDriven",
     "Flatten": "snnc.frontends.dsl.connections:Flatten",
     "Graph": "snnc.compiler.ir.graph:Graph",
     "I": "snnc.compiler.neurons.library:I",
@@ -90,6 +94,7 @@ _HOMES: Final = {
     "LI": "snnc.compiler.neurons.library:LI",
     "LIF": "snnc.compiler.neurons.library:LIF",
     "Lapicque": "snnc.compiler.neurons.library:Lapicque",
+    "LSUV": "snnc.initialising:LSUV",
     "LogNormal": "snnc.frontends.dsl.initialisers:LogNormal",
     "MaxPool": "snnc.frontends.dsl.connections:MaxPool",
     "MeanSquared": "snnc.compiler.losses:MeanSquaredCount",
@@ -119,6 +124,7 @@ _HOMES: Final = {
     "estimate": "snnc.driver.estimating:estimate",
     "explore": "snnc.exploring:explore",
     "from_torch": "snnc.frontends.torch:from_torch",
+    "initialise": "snnc.initialising:initialise",
     "load": "snnc.driver.loading:load_model",
     "open": "snnc.driver.compiling:open",
     "to_torch": "snnc.frontends.torch:to_torch",

@@ -20,6 +20,8 @@ from snnc.understanding.synops import Counting, MeasuredSynops, fan_out, has_syn
 
 CHUNK = 16
 """Samples that run at a time."""
+SATURATED = 0.95
+"""Share of the steps in which a neuron fires from which on it counts as saturated."""
 
 
 @dataclass
@@ -87,10 +89,13 @@ def _summed(graph: Graph, ports: PortMap, seen: Mapping[tuple[str, str], PortAct
             sent = seen[edge.source, edge.source_port]
             each = fan_out(name, graph.operation(name), ports[edge.source, edge.source_port].shape)
             operations[name] = (float((sent.counts * each.reshape(sent.counts.shape)).sum()) / runs, "AC" if sent.binary else "MAC")
-    rates = {}
+    rates, silent, saturated = {}, {}, {}
     for (name, port), sent in seen.items():
         operation = graph.operation(name)
         own = isinstance(operation, Population) and port == operation.model.outputs[0] and ports[name, port].kind == "spikes"
         if own or (isinstance(operation, Input) and sent.binary):
             rates[name] = float(sent.counts.sum()) / (runs * max(sent.counts.size, 1))
-    return MeasuredSynops(about.source, about.samples, about.steps, operations, rates)
+        if own and sent.counts.size:
+            silent[name] = float((sent.counts == 0).mean())
+            saturated[name] = float((sent.counts >= SATURATED * runs).mean())
+    return MeasuredSynops(about.source, about.samples, about.steps, operations, rates, silent, saturated)

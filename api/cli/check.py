@@ -18,7 +18,7 @@ from snnc.cli.common import (
     ModelArgument,
     PercentileOption,
 )
-from snnc.cli.console import columns, result, result_json, working
+from snnc.cli.console import columns, result, result_json, warn, working
 
 
 def check(
@@ -44,6 +44,7 @@ def check(
     from snnc.driver.converting import ConversionRequest, graph_for
     from snnc.driver.loading import is_project, load_options
     from snnc.understanding.describe import describe
+    from snnc.understanding.firing import firing_warnings
     from snnc.understanding.table import assumption_lines, to_text
 
     conversion = ConversionRequest(ann2snn, calibration, percentile, steps)
@@ -57,6 +58,8 @@ def check(
             measured = measure(graph, data)
     chosen = load_options(model).surrogate if is_project(model) else None
     found = describe(graph, measured=measured, surrogate=chosen)
+    for warning in firing_warnings(measured) if measured is not None else ():
+        warn(warning)
     if as_json:
         result_json(found)
         return

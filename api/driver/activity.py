@@ -56,11 +56,11 @@ def measure_activity(program: StepProgram, inputs: Mapping[str, Array], source: 
         mean={name: float(memory[name].mean()) for name in buffers},
         peak={name: int(count.max()) for name, count in counts.items()},
         source=source,
-        near={name: float(rows.mean()) / memory[name].shape[-1] for name, rows in support_counts.items()},
-        near_peak={name: int(rows.max()) for name, rows in support_counts.items()},
+        support={name: float(rows.mean()) / memory[name].shape[-1] for name, rows in support_counts.items()},
+        support_peak={name: int(rows.max()) for name, rows in support_counts.items()},
         rates={name: memory[name].mean(axis=(0, 1)) for name in buffers},
         counts=counts,
-        near_counts=support_counts,
+        support_counts=support_counts,
         patterns={name: np.packbits(memory[name].reshape(steps, batch, -1) != 0, axis=-1) for name in buffers},
     )
 

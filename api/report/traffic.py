@@ -182,8 +182,8 @@ class _Count:
         for bus in {b.buffer: b for b in self.plan.buses if b.source == name}.values():
             words = np.full(len(where.tiles), where.neurons.max(initial=0))
             if bus.kind == "events":
-                near = any(b.gradient is not None for b in self.plan.buses if b.buffer == bus.buffer)
-                words = where.words * int(mask_unit(max(b.count for b in self.plan.populations[index].blocks), near=near))
+                support = any(b.gradient is not None for b in self.plan.buses if b.buffer == bus.buffer)
+                words = where.words * int(mask_unit(max(b.count for b in self.plan.populations[index].blocks), support=support))
             for group in where.groups:
                 inside = np.isin(where.tiles, group.tiles)
                 sent = FLOAT * self.by_chip(where.tiles[inside], words[inside])

@@ -41,6 +41,8 @@ class MeasuredSynops:
         Node name -> (number, what one of them costs).
     rates
         Spikes a neuron and step of each population (and input) that fires.
+    silent, saturated
+        Shares of the neurons of each population that never fired, and that fired in at least 95 % of the steps.
     """
 
     source: str
@@ -48,6 +50,8 @@ class MeasuredSynops:
     steps: int
     operations: Mapping[str, tuple[float, Counting]] = field(default_factory=dict)
     rates: Mapping[str, float] = field(default_factory=dict)
+    silent: Mapping[str, float] = field(default_factory=dict)
+    saturated: Mapping[str, float] = field(default_factory=dict)
 
 
 def has_synapses(operation: Operation) -> bool:

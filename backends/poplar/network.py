@@ -294,7 +294,7 @@ class PoplarNetwork:
     def mask_kind(self, store: Store) -> str:
         """A unit of a source's masks: a C++ ``Mask``."""
         placed = next(p for p in self.plan.populations if p.id == store.owner)
-        return "SPIKES" if not store.near else "HALVES" if mask_unit(max(b.count for b in placed.blocks), near=True) == 1 else "PAIRS"
+        return "SPIKES" if not store.near else "HALVES" if mask_unit(max(b.count for b in placed.blocks), support=True) == 1 else "PAIRS"
 
     def mask_unit(self, store: Store) -> int:
         """Words of a unit of a source's masks."""

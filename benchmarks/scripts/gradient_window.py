@@ -85,7 +85,7 @@ def main() -> None:
     for low in LOWS:
         made = program(net, chosen.surrogate, low, steps)
         seen = measure_activity(made, {"x0": x.astype(np.float32)}, "digits")
-        share = f"{100 * np.mean(list(seen.near.values())):.0f} %" if seen.near else "all"
+        share = f"{100 * np.mean(list(seen.support.values())):.0f} %" if seen.support else "all"
         errors = [compared(flat_gradient(made, w, x, y), d) for w, d in zip((None, weights), dense, strict=True)]
         _, accuracy = trained(made, data, chosen.epochs)
         print(f"| {'none' if low is None else f'> {low:g}'} | {share} | {' | '.join(errors)} | {100 * accuracy:.1f} % |", flush=True)

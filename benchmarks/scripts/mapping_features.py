@@ -80,8 +80,8 @@ def planned(case: Benchmark) -> Plan:
     activity = Activity(case.buffer_activity(program), {}, case.activity_source)
     if not case.capacity:
         return map_graph(lowered.ready, program, chosen.own().for_plan(), activity, machine=machine, chips=case.chips).plan
-    near, capacity = case.buffer_near(program), case.buffer_capacity(program)
-    counts, near_counts = case.buffer_counts(program)
+    support, capacity = case.buffer_support(program), case.buffer_capacity(program)
+    counts, support_counts = case.buffer_counts(program)
     return make_plan(
         program,
         machine,
@@ -91,10 +91,10 @@ def planned(case: Benchmark) -> Plan:
         chips=case.chips,
         activity=activity.mean,
         capacity=capacity,
-        near=near,
+        support=support,
         counts=counts,
-        near_counts=near_counts,
-        gradient_capacity={name: capacity[name] for name in near},
+        support_counts=support_counts,
+        gradient_capacity={name: capacity[name] for name in support},
     )
 
 

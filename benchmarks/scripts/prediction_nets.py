@@ -125,7 +125,7 @@ def of_benchmark(name: str) -> Case:
     options: dict[str, Any] = {"chips": one.chips}
     if one.capacity:
         room = one.buffer_capacity(program)
-        options |= {"mode": "drop", "capacity": room, "gradient_capacity": {buffer: room[buffer] for buffer in one.buffer_near(program)}}
+        options |= {"mode": "drop", "capacity": room, "gradient_capacity": {buffer: room[buffer] for buffer in one.buffer_support(program)}}
     classes = min(math.prod(program.buffers[o.source.buffer].shape) for o in program.outputs)
     return Case(program, load_target(one.target), one.steps, one.batch, classes, inputs, options)
 

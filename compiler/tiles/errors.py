@@ -28,20 +28,20 @@ class NoScheduleError(SnncError):
 
 @dataclass(frozen=True)
 class Knob:
-    """An option of the command line, and what the network needs with it: found by planning again.
+    """An option of the command line that may help, and the memory that the network needs with it, from a new plan.
 
     Attributes
     ----------
     options
         Options and their values, in order.
     bytes
-        What the fullest tile then holds.
+        Bytes on the fullest tile then.
     fits
         Whether the network then fits.
     chips
         Processors that the plan then uses; 0 when it does not fit.
     exact
-        Whether `bytes` is what the plan of these options holds; else it is of a plan made in haste, and the real one may hold more or less.
+        Whether `bytes` comes from a full plan of these options; else from a quick plan, and the full one may need more or less.
     """
 
     options: tuple[tuple[str, str], ...]
@@ -68,9 +68,9 @@ class TooBigError(SnncError):
     tile, layer
         That tile (None if no placement could be made at all), and the author's name of the layer on it (empty for relays).
     category, category_bytes
-        What takes most of it.
+        The largest category of data on it, and its bytes.
     knobs
-        What helps most, best first.
+        The options that help most, best first.
     """
 
     code = "SNNC-E313"

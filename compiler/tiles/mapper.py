@@ -1,4 +1,4 @@
-"""StepProgram x Target -> Plan."""
+"""Maps a StepProgram onto a target: checks the request, runs the searches and writes the plan of the fastest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles.baselines import SNNC, check_strategy
 from snnc.compiler.tiles.network import BusSource, describe
 from snnc.compiler.tiles.placement.quick_estimates import HOPELESS, Populations, QuickEstimate, QuickEstimates, Rival
-from snnc.compiler.tiles.placement.search import EFFORT, GLANCED, SETTLED, Search
+from snnc.compiler.tiles.placement.search import EFFORT, EXACT_PRICES, QUICK_EXACT_PRICES, Search
 from snnc.compiler.tiles.remedies import RemedyTrial
 from snnc.compiler.tiles.request import Gradients, MappingRequest, check_length, check_options, check_streaming
 from snnc.compiler.tiles.request_search import (
@@ -33,11 +33,11 @@ from snnc.compiler.tiles.too_big import baseline_too_big, too_big
 from snnc.compiler.tiles.write_down import write_estimate, write_plan
 
 CLOSE: Final = 1.05
-"""Of two ways that share placements, the slower one goes to local search only when it is not slower by this factor."""
+"""Of two variants that share placements, the slower one goes to local search only if it is not slower by this factor."""
 RIVAL_MARGIN: Final = 1.01
-"""Local search is left out where another plan's placement is slower than that plan by this factor."""
+"""Local search is skipped if the placement of another plan is slower here, by this factor, than in that plan."""
 OF_PROGRAM: Final = ("network", "schedule", "estimated")
-"""What a request has of its program alone."""
+"""Fields of a request that follow from the program alone."""
 
 
 def make_plan(
@@ -51,11 +51,11 @@ def make_plan(
     activity_source: str = "assumed",
     rates: Mapping[str, Array] | None = None,
     counts: Mapping[str, Array] | None = None,
-    near_counts: Mapping[str, Array] | None = None,
+    support_counts: Mapping[str, Array] | None = None,
     patterns: Mapping[str, Array] | None = None,
     capacity: Mapping[str, int] | int | None = None,
     mode: Mode = "exact",
-    near: Mapping[str, float] | None = None,
+    support: Mapping[str, float] | None = None,
     gradient_capacity: Mapping[str, int] | int | None = None,
     gradients: Gradients = "auto",
     recompute: Recompute = "auto",
@@ -83,7 +83,7 @@ def make_plan(
         Measured spikes a value and step, by StepProgram buffer; others are assumed.
     rates
         Measured spikes a step of each single value of a buffer: indexed connections are priced with those of the values that reach a tile.
-    counts, near_counts
+    counts, support_counts
         Measured spikes, and neurons that take gradient, of a buffer, [steps, samples]: supersteps are priced step by step, each with its
         busiest tile. Where nothing was measured, values fire on their own.
     patterns
@@ -95,7 +95,7 @@ def make_plan(
         Events a sample that a window holds: for all buses, or by StepProgram buffer. None: from measured activity, else the width.
     mode
         What happens to more events than that: "exact" sends further windows, "drop" keeps the lowest ids.
-    near
+    support
         Measured neurons that take gradient (that spiked, or are inside the surrogate's support), a value and step, by buffer.
     gradient_capacity
         Entries a sample that a window of the backward pass holds, as `capacity`.
@@ -120,16 +120,16 @@ def make_plan(
     strategy
         How tiles are chosen: "snnc", or one of the baselines of :mod:`snnc.compiler.tiles.baselines`.
     placer
-        Where populations lie, instead of the search: the fastest of these placements is taken.
+        Placements to use instead of the search; the fastest is chosen.
     effort
         Changes that local search tries around the best placement, in units of a network with one population on one tile: a
         network twice as large on as many tiles gets half as many. None: :data:`snnc.compiler.tiles.placement.search.EFFORT`.
     quick
-        Only a quick estimate: windows that hold everything, no local search, and no advice where nothing fits.
+        Make only a quick estimate: full windows, no local search, and no advice if nothing fits.
     estimates
-        Results of quick estimates; a full plan of the same request continues from them, so quick plans report only their time. With a
-        plan of the same populations, in another order of their values, local search is for those that are about as fast where that one
-        lies.
+        Results of quick estimates. A full plan of the same request continues from them, so quick plans contain only their cycles. If a
+        plan of the same populations in another order of neurons exists, local search is skipped unless this one is about as fast with
+        the placement of that plan.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def make_plan(
     NoScheduleError
         A cycle of the network holds no delay.
     TooBigError
-        A tile would have to hold more than its memory; a HopelessError where that is plain without a search.
+        A tile would have to hold more than its memory; a HopelessError if that is clear without a search.
     StrategyError, NoPartitionerError, BaselineTooBigError
         The strategy is not known, its partitioner is not installed, or no form of it fits.
     """
@@ -147,11 +147,11 @@ def make_plan(
     check_streaming(target, streaming)
     network = describe(program, training)
     check_length(network, target, steps, batch)
-    check_names(network, activity, capacity, near, gradient_capacity, counts, near_counts)
+    check_names(network, activity, capacity, support, gradient_capacity, counts, support_counts)
     schedule = make_schedule(network)
-    measured = (rates or {}, counts or {}, near_counts or {}, patterns or {})
-    asked = (network, schedule, target, steps, batch, mode, activity, capacity, chips, near, gradient_capacity, gradients)
-    request = MappingRequest(*asked, *measured, recompute, streaming, fused=fused, packed=packed)
+    measured = (rates or {}, counts or {}, support_counts or {}, patterns or {})
+    sizes = (network, schedule, target, steps, batch, mode, activity, capacity, chips, support, gradient_capacity, gradients)
+    request = MappingRequest(*sizes, *measured, recompute, streaming, fused=fused, packed=packed)
     effort = 0 if quick else EFFORT if effort is None else effort
     arguments = {"program": program, "request": {f.name: getattr(request, f.name) for f in fields(request) if f.name not in OF_PROGRAM}}
     clocks = estimates.clocks if estimates is not None and placer is None else None
@@ -167,7 +167,7 @@ def make_plan(
             program.name, fastest.best, activity_source
         )
         if clocks and known_arguments:
-            clocks.keep(known_arguments, plan)
+            clocks.add(known_arguments, plan)
         return plan
     if strategy != SNNC:
         raise baseline_too_big(found[0].problem, strategy, found[0].misfit)
@@ -187,23 +187,23 @@ def _found(
     quick: bool,
 ) -> tuple[list[Search], Search]:
     """All searches, and the fastest after local search; continued from a quick estimate of the same request if `estimates` has one."""
-    estimate = None if estimates is None or quick else estimates.take(arguments)
+    estimate = None if estimates is None or quick else estimates.pop(arguments)
     resumed = estimate is not None and _same_windows(request)
     if estimate is not None:
         request = replace(request, estimated=tuple(estimate.found))
     found = estimate.found if estimate is not None and resumed else fitting_searches(request, strategy, placer, quick=quick)
     if strategy != SNNC or placer is not None:
-        return found, _given(found, request).settle(GLANCED if quick else SETTLED)
+        return found, _given(found, request).price_exactly(QUICK_EXACT_PRICES if quick else EXACT_PRICES)
     several = estimate.several if estimate is not None and resumed else _several(found, request)
     fastest = _settled(several, request, estimates, effort, quick=quick)
     if estimates is not None and quick:
-        estimates.saw(_populations(request), fastest.cycles())
-        estimates.keep(QuickEstimate(arguments, found, several))
+        estimates.record(_populations(request), fastest.cycles())
+        estimates.add(QuickEstimate(arguments, found, several))
     return found, fastest
 
 
 def _populations(request: MappingRequest) -> Populations:
-    """What placements of one request and of another have in common, if these are equal."""
+    """Sizes that two requests must share for a placement of one to serve the other."""
     target = request.target
     sizes = target.chips, target.tiles_per_chip, target.tile_bytes, request.steps, request.batch
     return sizes, tuple((layer.id, layer.neurons) for layer in request.network.layers)
@@ -216,30 +216,32 @@ def _same_windows(request: MappingRequest) -> bool:
 
 
 def _settled(several: list[Search], request: MappingRequest, estimates: QuickEstimates | None, effort: int, *, quick: bool) -> Search:
-    """The fastest search after local search, which is left out where another plan in its place is certainly faster."""
+    """The fastest search after local search, which is skipped if another plan is certainly faster."""
     populations = _populations(request)
     if estimates is not None and quick:
         found = _refined(several, effort)
         if found.cycles() <= HOPELESS * estimates.fastest(populations):
-            found.settle(GLANCED)
+            found.price_exactly(QUICK_EXACT_PRICES)
         return found
     if estimates is None:
         refined = _refined(several, effort)
-        return refined.settle(GLANCED if quick else refined.settled())
+        return refined.price_exactly(QUICK_EXACT_PRICES if quick else refined.exact_price_count())
     rival = estimates.rival(populations)
     if rival is not None:
-        in_its_place = min((search.estimated().run_given([rival.placement]) for search in several), key=Search.cycles).settle(GLANCED)
+        in_its_place = min(
+            (search.use_estimates().run_placements([rival.placement]) for search in several), key=Search.cycles
+        ).price_exactly(QUICK_EXACT_PRICES)
         if in_its_place.cycles() > RIVAL_MARGIN * rival.cycles:
             return in_its_place
-    found = _refined([search.estimated() for search in several], effort)
-    found.settle(found.settled())
+    found = _refined([search.use_estimates() for search in several], effort)
+    found.price_exactly(found.exact_price_count())
     if found.best is not None:
         estimates.rivals.append(Rival(populations, found.best.layout.placement, found.best.cycles))
     return found
 
 
 def _several(found: list[Search], request: MappingRequest) -> list[Search]:
-    """Searches of several ways to bring gradients back and to take turns, those that are worth local search."""
+    """Searches that are worth local search, over the ways to return gradients and to schedule relays."""
     return _promising(_both_ways(_promising(found), request))
 
 
@@ -249,12 +251,12 @@ def _refined(several: Sequence[Search], effort: int) -> Search:
 
 
 def _given(found: Sequence[Search], request: MappingRequest) -> Search:
-    """The fastest search where placements are given; relays and neurons take turns unless they are asked not to."""
+    """The fastest search over given placements; relays and neurons share a superstep only if the request says so."""
     return min(_both_ways(found, request) if request.fused else found, key=Search.cycles)
 
 
 def _both_ways(found: Iterable[Search], request: MappingRequest) -> list[Search]:
-    """Searches with relays and neurons taking turns, and in one superstep; only one of them where the request says which."""
+    """Searches with relays and neurons in separate supersteps and in one; only one of them if the request says which."""
     both: list[Search] = []
     for search in found:
         fused = list(_fused(search)) if request.fused is not False else []
@@ -263,7 +265,7 @@ def _both_ways(found: Iterable[Search], request: MappingRequest) -> list[Search]
 
 
 def _fused(search: Search) -> Iterator[Search]:
-    """Lay out the best placement of a search with relays and neurons of the forward pass in one superstep, where that is possible."""
+    """Lay out the best placement of a search with relays and neurons of the forward pass in one superstep, if possible."""
     problem = search.problem
     inner = [source for source in problem.network.sources if not source.external]
     able = all(source.kind == "spikes" and source not in problem.bits for source in inner)
@@ -272,14 +274,14 @@ def _fused(search: Search) -> Iterator[Search]:
     schedule = fused_schedule(problem.network, problem.schedule)
     if schedule is not None:
         placement = search.best.layout.placement
-        found = search.again(replace(problem, fused=schedule)).run_given([placement])
-        yield found if found.best is not None else found.run_as(placement)
+        found = search.again(replace(problem, fused=schedule)).run_placements([placement])
+        yield found if found.best is not None else found.run_like(placement)
 
 
 def _promising(found: Iterable[Search]) -> list[Search]:
-    """The fastest search of each way of gradients, but for ways that are far behind: local search may change their order.
+    """The fastest search of each way to return gradients, except ways that are much slower: local search may change their order.
 
-    Of searches that differ only in whether relays and neurons take turns, the slower one as well when it is close.
+    Of searches that differ only in whether relays and neurons share a superstep, the slower one too if it is close.
     """
     best: dict[frozenset[BusSource], list[Search]] = {}
     for search in sorted(found, key=Search.cycles):
@@ -294,7 +296,7 @@ def _promising(found: Iterable[Search]) -> list[Search]:
 def _attempt(request: MappingRequest, *, quick: bool, effort: int) -> RemedyTrial:
     """Plan a changed request: bytes of the fullest tile of the fastest plan (quick: of any), or of the one that misses by least."""
     found = quick_searches(request) if quick else fitting_searches(request, SNNC, None)
-    best = (min(found, key=Search.cycles) if quick else _refined(_several(found, request), effort).settle()).best
+    best = (min(found, key=Search.cycles) if quick else _refined(_several(found, request), effort).price_exactly()).best
     if best is not None:
         return RemedyTrial(best.memory.largest, best.layout.placement.chips)
     return RemedyTrial(bytes_needed(found), 0)

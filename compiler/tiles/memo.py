@@ -1,4 +1,4 @@
-"""Memo table shared by layouts."""
+"""A memo table with a bound on its size."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 MOST: Final = 1 << 14
-"""Things that are kept; then all are forgotten."""
+"""Maximum number of cached results; beyond it, the table is cleared."""
 
 
 class Memo:
-    """Results by key."""
+    """Cached results by key."""
 
     def __init__(self) -> None:
         self._found: dict[object, Any] = {}
 
     def get(self, key: object, make: Callable[[], T]) -> T:
-        """Return what `make` made for this key, now or before."""
+        """Return the cached result for `key`; the first call computes it with `make`."""
         if key not in self._found:
             if len(self._found) >= MOST:
                 self._found.clear()

@@ -1,4 +1,4 @@
-"""The mapping's view of a StepProgram: layers (populations), links (connections) and sources, as sizes."""
+"""The sizes of a StepProgram that the mapping needs: layers (populations), links (connections) and sources."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def takes_scores(loss: str | None) -> bool:
 
 
 def chooses_step(loss: str | None) -> bool:
-    """Whether a score is what one step holds, which the vertices keep."""
+    """Whether a score is the value of one step, whose number the vertices store."""
     return loss == "ce_max_membrane"
 
 

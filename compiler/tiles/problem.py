@@ -1,4 +1,4 @@
-"""Everything fixed before placement: the network, its schedule and buses, the machine, the size of a run."""
+"""The input of placement and prediction: the network, its schedule and buses, the machine, the size of a run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MappingProblem:
     steps: int
     batch: int
     mode: Mode
-    near: Mapping[str, float] = field(default_factory=dict)
+    support: Mapping[str, float] = field(default_factory=dict)
     """Neurons that take gradient, a value and step, by buffer."""
     windowed: frozenset[BusSource] = frozenset()
     """Sources whose gradient returns only for neurons that spiked or are near the threshold."""
@@ -46,14 +46,14 @@ class MappingProblem:
     """Spikes a step of every single value of a buffer, if measured."""
     counts: Mapping[str, Array] = field(default_factory=dict)
     """Spikes of a buffer, [steps, samples], if measured."""
-    near_counts: Mapping[str, Array] = field(default_factory=dict)
+    support_counts: Mapping[str, Array] = field(default_factory=dict)
     """The same for neurons that take gradient."""
     patterns: Mapping[str, Array] = field(default_factory=dict)
     """The spiking values of a buffer, if measured: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them."""
     segment: int = 0
     """As in :class:`snnc.compiler.ir.plan.Plan`."""
     bits: frozenset[BusSource] = frozenset()
-    """Sources of spikes for which relays keep a bit for each value and step instead of ids."""
+    """Sources of spikes for which relays store a bit for each value and step instead of ids."""
     streamed: Streamed = "off"
     """As in :class:`snnc.compiler.ir.plan.Plan`."""
     packed: bool = False
@@ -80,7 +80,7 @@ class MappingProblem:
         return Segments(self.steps, self.schedule.interval, iterations, self.segment, self.streamed)
 
     @cached_property
-    def kept(self) -> Memo:
+    def memo(self) -> Memo:
         """Memo table shared by layouts."""
         return Memo()
 
@@ -128,7 +128,7 @@ class MappingProblem:
         return FurtherWindows(sizes, self.training)
 
     @cached_property
-    def asked(self) -> tuple[Bus, ...]:
+    def requesting_buses(self) -> tuple[Bus, ...]:
         """Buses whose relays request extra windows."""
         return tuple(bus for bus in self.buses if bus.id in self.further.requesting)
 
@@ -187,7 +187,7 @@ class MappingProblem:
 
     def backward_bytes(self, bus: Bus) -> int:
         """Bytes of one sample's window that readers of `bus` get in the backward pass."""
-        return bus.near_bytes if bus.id in self.windowed_buses else bus.window_bytes
+        return bus.support_bytes if bus.id in self.windowed_buses else bus.window_bytes
 
     @cached_property
     def by_id(self) -> Mapping[str, Layer]:
@@ -231,7 +231,7 @@ class MappingProblem:
     def _near_events(self) -> Mapping[str, float]:
         return {b: float(self.timeline.entries(self.bus[b]).mean()) for b in self.windowed_buses}
 
-    def near_events(self, bus: Bus) -> float:
+    def support_events(self, bus: Bus) -> float:
         """Expected entries of a sample in the first window of the backward pass."""
         return self._near_events[bus.id]
 
@@ -240,7 +240,7 @@ class MappingProblem:
         return {b.id: self.events(b.source) if b.capacity >= b.source.width else self._seen(b) for b in self.buses if b.events}
 
     def _seen(self, bus: Bus) -> float:
-        return float(np.minimum(self.timeline.kept(bus), bus.capacity).mean())
+        return float(np.minimum(self.timeline.stored(bus), bus.capacity).mean())
 
     def window_events(self, link: Link) -> float:
         """Expected events of a sample in the first window that `link` reads; none of values."""

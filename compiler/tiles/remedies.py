@@ -1,4 +1,4 @@
-"""Remedies for a network that does not fit: options, each tried by planning again."""
+"""Finds remedies for a network that does not fit: options, each tried with a new plan."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def find_knobs(request: MappingRequest, needed: int, attempt: Attempt) -> tuple[
     if len(found) < MOST_KNOBS or not any(turn.trial.fits for turn in found):
         found += tries.together()
     best = sorted(found, key=_rank)[:MOST_KNOBS]
-    told = (turn.knob for turn in sorted(map(tries.planned, best), key=_rank))
-    return tuple(knob for knob in told if knob.fits or knob.bytes < needed)
+    knobs = (turn.knob for turn in sorted(map(tries.planned, best), key=_rank))
+    return tuple(knob for knob in knobs if knob.fits or knob.bytes < needed)
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class _Tries:
         yield from self._machine()
 
     def together(self) -> Iterator[RemedyInTrial]:
-        """Turn one after the other until the network fits: a larger machine, dropping, no moments, fewer samples, fewer steps."""
+        """Combine knobs until the network fits: a larger machine, dropping, no moments, fewer samples, fewer steps."""
         request, options = self.request, list[tuple[str, str]]()
         machines = larger_targets(request.target)
         if machines:

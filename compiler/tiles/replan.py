@@ -1,4 +1,4 @@
-"""The placement of a plan, to price it again: with other activities, or on a machine with other exchange costs."""
+"""Restores the placement of a plan, to predict it again with other activities or other exchange costs."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from snnc.compiler.tiles.errors import HopelessError, MappingOptionError
 from snnc.compiler.tiles.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import make_buses
-from snnc.compiler.tiles.schedule.capacity import expected_activity, expected_near
+from snnc.compiler.tiles.schedule.capacity import expected_activity, expected_support
 from snnc.compiler.tiles.schedule.recompute import segment_lengths
 from snnc.compiler.tiles.schedule.schedule import TileSchedule
 from snnc.compiler.tiles.vertices.codelet_costs import network_costs
@@ -39,12 +39,12 @@ class MappingRequest:
     activity: Mapping[str, float] | None
     capacity: Mapping[str, int] | int | None
     chips: int | None
-    near: Mapping[str, float] | None = None
+    support: Mapping[str, float] | None = None
     gradient_capacity: Mapping[str, int] | int | None = None
     gradients: Gradients = "auto"
     rates: Mapping[str, Array] = field(default_factory=dict)
     counts: Mapping[str, Array] = field(default_factory=dict)
-    near_counts: Mapping[str, Array] = field(default_factory=dict)
+    support_counts: Mapping[str, Array] = field(default_factory=dict)
     patterns: Mapping[str, Array] = field(default_factory=dict)
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
@@ -65,10 +65,10 @@ class MappingRequest:
         everything are tried as well. The user's own numbers are kept.
         """
         costs, expected = network_costs(self.network), expected_activity(self.network, self.activity)
-        likely = expected_near(self.network, self.near, expected)
+        likely = expected_support(self.network, self.support, expected)
         for windowed in self._windowed():
-            for spikes, near in self._sizes(bool(windowed)):
-                buses, bus_of = make_buses(self.network, self.schedule, spikes, self.capacity, near, self.gradient_capacity)
+            for spikes, support in self._sizes(bool(windowed)):
+                buses, bus_of = make_buses(self.network, self.schedule, spikes, self.capacity, support, self.gradient_capacity)
                 yield MappingProblem(
                     self.network,
                     self.schedule,
@@ -84,7 +84,7 @@ class MappingRequest:
                     windowed,
                     self.rates,
                     self.counts,
-                    self.near_counts,
+                    self.support_counts,
                     self.patterns,
                     self._segment(),
                     streamed=self._streamed(),
@@ -107,12 +107,12 @@ class MappingRequest:
 
         Histories need no recompute; data in streaming memory needs a machine that defines its rate.
         """
-        told, some = self.target.streaming is not None, any(not source.static for source in self.network.inputs)
+        has_streaming, has_inputs = self.target.streaming is not None, any(not source.static for source in self.network.inputs)
         able: dict[Streamed, bool] = {
             "off": self.recompute != "off",
-            "inputs": self.recompute != "off" and some,
-            "boundaries": self.recompute != "off" and told,
-            "history": told,
+            "inputs": self.recompute != "off" and has_inputs,
+            "boundaries": self.recompute != "off" and has_streaming,
+            "history": has_streaming,
         }
         return tuple(way for way, may in able.items() if may and self.network.training and self.streaming in ("auto", way))
 
@@ -130,12 +130,12 @@ class MappingRequest:
         return tuple(dict.fromkeys({"dense": (none,), "windowed": (able,), "auto": (none, able)}[self.gradients]))
 
     def _sizes(self, windowed: bool) -> Iterator[tuple[Mapping[str, float] | None, Mapping[str, float] | None]]:
-        """Given spikes, and neurons that take gradient, to size windows by; None for windows that hold everything."""
-        near = expected_near(self.network, self.near, self.activity or {}) or None if windowed else None
+        """Yield rates of spikes, and of neurons that take gradient, from which to size windows; None for full windows."""
+        support = expected_support(self.network, self.support, self.activity or {}) or None if windowed else None
         if not self.activity or self.mode != "exact":
-            yield self.activity, near
+            yield self.activity, support
             return
-        for entries in (near, None) if near and self.gradient_capacity is None else (near,):
+        for entries in (support, None) if support and self.gradient_capacity is None else (support,):
             for spikes in (self.activity, None) if self.capacity is None else (self.activity,):
                 yield spikes, entries
 
@@ -195,19 +195,19 @@ def check_length(network: MappedNetwork, target: Target, steps: int, batch: int)
     widest = max(network.layers, key=lambda layer: layer.records, default=None)
     if widest is None or not widest.records:
         return
-    one, there = FLOAT * steps * widest.records, target.tile_bytes
-    if one > HOPELESS * there:
+    one, available = FLOAT * steps * widest.records, target.tile_bytes
+    if one > HOPELESS * available:
         raise HopelessError(
             f"{steps:,} steps do not fit on {target.name}: all steps of the outputs of one neuron of layer {widest.label!r}, "
-            f"for one sample, take {one:,} bytes on one tile, which has {there:,}. "
-            f"At most {there // (FLOAT * widest.records):,} steps fit; run shorter sequences one after the other.",
+            f"for one sample, take {one:,} bytes on one tile, which has {available:,}. "
+            f"At most {available // (FLOAT * widest.records):,} steps fit; run shorter sequences one after the other.",
             needed=one,
-            available=there,
+            available=available,
             layer=widest.label,
             category="records",
             category_bytes=one,
         )
-    whole, room = FLOAT * steps * batch * sum(layer.neurons * layer.records for layer in network.layers), there * target.tiles
+    whole, room = FLOAT * steps * batch * sum(layer.neurons * layer.records for layer in network.layers), available * target.tiles
     if whole > HOPELESS * room:
         raise HopelessError(
             f"{batch:,} samples of {steps:,} steps do not fit on {target.name}: their outputs alone take {whole:,} bytes, and its "

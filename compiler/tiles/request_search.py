@@ -1,4 +1,4 @@
-"""All searches of a mapping request: without segments and with some, with ids and with bits on relays, with packed rows of weights."""
+"""Runs the searches of a mapping request: with and without segments, with ids or bits on relays, with packed rows of weights."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Placer: TypeAlias = Callable[[MappingProblem], Iterable[Placement]]
 FAR: Final = 1.5
 """Ways whose best placement is slower by this factor are given up before local search."""
 PROBLEM_KEY: Final = ("buses", "windowed", "bits", "segment", "streamed", "packed")
-"""What tells problems of one request apart."""
+"""Fields in which problems of one request differ."""
 PART: Final = 0.5
 """Fraction of a tile that ids of one sample may fill."""
 
@@ -61,23 +61,23 @@ def smallest_misfit(found: Sequence[Search]) -> Search:
 
 
 def bytes_needed(found: Sequence[Search]) -> int:
-    """Bytes that tiles would have to have for what misses by least."""
+    """Tile memory in bytes with which the closest search would fit."""
     nearest = smallest_misfit(found)
     return bytes_at_least(nearest.problem) if nearest.misfit is None else nearest.misfit[0]
 
 
 def bit_sources(request: MappingRequest) -> tuple[frozenset[BusSource], ...]:
-    """Sources of which relays keep bits, which depends on how much the host sends in a cycle."""
+    """Sources for which relays store bits; this depends on the rate of the host."""
     return tuple(next(with_bits(problem)).bits for problem in request.problems())
 
 
 def _may_pack(request: MappingRequest) -> bool:
-    """Whether the request leaves open that rows of weights are packed, and code for them may take room that matters."""
+    """Whether the request allows packed rows of weights, and their code may take much of a tile."""
     return request.packed is None and any(saves_room(problem) for problem in request.problems())
 
 
 def _without_packing(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool) -> list[Search]:
-    """Search without segments and, where nothing fits, with some: what lies outside the tiles is as little as will do, or histories."""
+    """Search without segments and, if nothing fits, with segments: with as little data outside the tiles as possible, or with histories."""
     found = _searches(request, strategy, placer, quick=quick)
     if any_fits(found) or strategy != SNNC:
         return found
@@ -99,7 +99,7 @@ def _quick_without_packing(request: MappingRequest) -> list[Search]:
 
 
 def _histories_pay(rerun: Sequence[Search]) -> bool:
-    """Whether histories may be copied to streaming memory and back sooner than segments run again; relays and barriers are not counted."""
+    """Whether copying histories to streaming memory and back may be faster than recomputing segments; ignores relays and barriers."""
     best = min((search.best for search in rerun if search.best is not None), key=lambda priced: priced.cycles, default=None)
     if best is None:
         return True
@@ -115,7 +115,7 @@ def _histories_pay(rerun: Sequence[Search]) -> bool:
 
 
 def _fastest_way(found: Sequence[Search]) -> list[Search]:
-    """The searches of the way with the least predicted time, that of transfers from the host included."""
+    """The searches of the way with the least predicted time, including transfers from the host."""
     best = min((search for search in found if search.best is not None), key=_time, default=None)
     return [] if best is None else [search for search in found if search.problem.streamed == best.problem.streamed]
 
@@ -128,7 +128,7 @@ def _time(search: Search) -> float:
 
 
 def _in_segments(request: MappingRequest, way: Streamed, placer: Placer | None, *, quick: bool) -> list[Search]:
-    """Search with segments of some lengths: about the longest with which something fits."""
+    """Search with segments of some lengths, around the longest that fits."""
     lengths, strategy = request.lengths(way), SNNC
     if not lengths:
         return []
@@ -149,8 +149,9 @@ def _each_quickly(request: MappingRequest) -> Iterator[Search]:
 
 
 def _searches(request: MappingRequest, strategy: str, placer: Placer | None, *, quick: bool = False) -> list[Search]:
-    """Search once for each way to size the windows (`quick`: for windows that hold everything); where nothing fits, again with relays that
-    keep bits wherever these are fewer.
+    """Search once for each way to size the windows (`quick`: for full windows).
+
+    If nothing fits, search again with relays that store bits wherever these are smaller.
     """
     problems = list(request.problems())
     if quick:
@@ -163,9 +164,9 @@ def _searches(request: MappingRequest, strategy: str, placer: Placer | None, *, 
 
 
 def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], strategy: str, placer: Placer | None) -> list[Search]:
-    """Search for each problem, the later times on as many chips as the first; anew for the other way of gradients.
+    """Search for each problem; problems with the same way of gradients use the number of chips of the first.
 
-    The way of gradients with less work goes first; later ones whose placements are much slower are skipped.
+    The way of gradients with less work goes first. Placements that are much slower than the best are skipped.
     """
     found = [_cached_search(request, problem) or Search(problem) for problem in problems]
     first: dict[frozenset[BusSource], Search] = {}
@@ -178,28 +179,28 @@ def _run_searches(request: MappingRequest, problems: Sequence[MappingProblem], s
     for search in (search for search in order if search not in request.estimated):
         known = first[search.problem.windowed].best
         if placer is not None:
-            search.run_given(placer(search.problem))
+            search.run_placements(placer(search.problem))
         elif strategy != SNNC:
             search.run_baseline(strategy, request.chips)
         else:
             search.limit = FAR * min(other.cycles() for other in found)
-            search.run(request.chips) if known is None else search.run_as(known.layout.placement)
+            search.run(request.chips) if known is None else search.run_like(known.layout.placement)
     return found
 
 
 def _cached_search(request: MappingRequest, problem: MappingProblem) -> Search | None:
-    """The search that a quick estimate has made for the same problem, back at its estimates."""
+    """The search of a quick estimate for the same problem, reset to its estimates."""
     for search in request.estimated:
         if all(getattr(search.problem, name) == getattr(problem, name) for name in PROBLEM_KEY):
-            return search.estimated()
+            return search.use_estimates()
     return None
 
 
-# ---- relays that keep bits -----------------------------------------------------------------------------------------------------
+# ---- relays that store bits -----------------------------------------------------------------------------------------------------
 
 
 def with_bits(problem: MappingProblem) -> Iterator[MappingProblem]:
-    """The problem with the profitable stores, then with bits wherever they are smaller, for networks that do not fit otherwise.
+    """Yield the problem with bits where they save time, then with bits wherever they are smaller, for networks that do not fit otherwise.
 
     Sources whose gradients come back in windows keep ids, as relays need those of neurons near the threshold too.
     """

@@ -20,7 +20,7 @@ from snnc.compiler.tiles.vertices.block_codelets import layer_code_bytes
 from snnc.compiler.tiles.vertices.codelets import codelet_bytes
 
 GROWTH: Final = 50
-"""Tried tiles grow by this fraction of their bytes."""
+"""Tile sizes are tried in steps of one part in this many."""
 _WHAT: Final = {
     "weights": "weights",
     "tables": "tables of connections that are not dense",
@@ -36,7 +36,7 @@ _WHAT: Final = {
 def too_big(
     problem: MappingProblem, misfit: tuple[int, Layout, MemoryUse] | None, again: tuple[MappingRequest, Attempt] | None = None
 ) -> TooBigError:
-    """Say the needed and available bytes, the place and the largest user; with a request and its planner, also the remedies."""
+    """Return an error with the bytes needed and available, the tile and its largest user; with a request and its planner, also remedies."""
     there = problem.target.tile_bytes
     tile: int | None = None
     if misfit is not None:
@@ -139,7 +139,7 @@ def _closest(problem: MappingProblem) -> tuple[Layer, int, str, dict[str, int]]:
 
 
 def baseline_too_big(problem: MappingProblem, strategy: str, misfit: tuple[int, Layout, MemoryUse] | None) -> BaselineTooBigError:
-    """Say how many bytes the closest form of a baseline needs."""
+    """Return an error with the bytes that the closest form of a baseline needs."""
     assert misfit is not None, "a baseline has one form at least, and none fits"
     needed, layout, memory = misfit
     tile = memory.tile

@@ -1,4 +1,4 @@
-"""A layout that was chosen becomes a plan."""
+"""Writes the chosen layout as a plan."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LABEL_BYTES: Final = 4
 
 
 def write_plan(name: str, best: Priced, activity_source: str, usable: int, strategy: str) -> Plan:
-    """Write down a layout; `usable`: chips that it might have taken."""
+    """Write a layout as a plan; `usable` is the number of chips that it was allowed to use."""
     layout, problem = best.layout, best.layout.problem
     steps, tiles = supersteps(layout), usable * problem.target.tiles_per_chip
     phases = tuple(phase(layout, step) for step in steps)
@@ -57,7 +57,7 @@ def write_plan(name: str, best: Priced, activity_source: str, usable: int, strat
 
 
 def write_estimate(name: str, best: Priced, activity_source: str) -> Plan:
-    """Return what a quick estimate reports of a layout: the cycles of its supersteps."""
+    """Return the short plan of a quick estimate: only the cycles of the supersteps."""
     problem = best.layout.problem
     return Plan(
         name=name,
@@ -80,7 +80,7 @@ def write_estimate(name: str, best: Priced, activity_source: str) -> Plan:
 
 
 def host_bytes(problem: MappingProblem) -> int:
-    """Inputs of all steps, some of them more than once where the host sends segments, and a label for each sample when training."""
+    """Bytes that the host sends: inputs of all steps (some more than once, with segments) and, in training, a label for each sample."""
     each = 0
     for source in problem.network.inputs:
         turns = 1 if source.static else problem.segments.input_turns

@@ -81,7 +81,7 @@ def expected(problem: MappingProblem) -> WindowContents:
     """Return the means."""
     events = problem.window_events
     return WindowContents(
-        events, lambda link: problem.near_events(problem.bus[problem.bus_of[link.id]]), lambda link: keys_passed(events(link))
+        events, lambda link: problem.support_events(problem.bus[problem.bus_of[link.id]]), lambda link: keys_passed(events(link))
     )
 
 

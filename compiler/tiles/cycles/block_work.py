@@ -43,7 +43,7 @@ def add_blocks(layout: Layout, load: Load, part: str, layers: Iterable[Layer]) -
 def _kinds(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     """[kinds, iterations]: cycles of all blocks of a kind, which placements with the same cut share."""
     make = partial(_source_gradients if part == "source_gradient" else _neurons, layout, layer, blocks, part)
-    found: Floats = layout.problem.kept.get((layer.id, part, layout.apart(layer), cut_key(layout.range_of(layer))), make)
+    found: Floats = layout.problem.memo.get((layer.id, part, layout.distinct_groups(layer), cut_key(layout.range_of(layer))), make)
     return found
 
 
@@ -128,7 +128,7 @@ def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
 
     def searches() -> Any:
         entries = timeline.entries(bus)
-        spikes = np.minimum(timeline.kept(bus), entries)
+        spikes = np.minimum(timeline.stored(bus), entries)
         halved = halvings(spikes) + halvings(entries - spikes)
         return timeline.placed(cycles_of(loops, {"windows": 1, "searches": halved, "own": 0}), first)
 

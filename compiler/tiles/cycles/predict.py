@@ -45,7 +45,7 @@ from snnc.compiler.tiles.relays.relay_cycles import MaskRows, boundary_cycles, m
 from snnc.compiler.tiles.relays.relay_workers import bits_cycles, relay_cycles
 from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
 from snnc.compiler.tiles.schedule.timeline import Sums
-from snnc.compiler.tiles.schedule.window_test import ROOT, asked
+from snnc.compiler.tiles.schedule.window_test import ROOT, level_reads
 from snnc.compiler.tiles.vertices.cost import CLOCK, worker_cycles
 
 CONTROL: Final = 30.0
@@ -205,14 +205,14 @@ def _boundary_step(layout: Layout, name: str, part: str, runs: int) -> Superstep
     problem, load = layout.problem, Load(layout.problem)
     for layer in problem.network.layers:
         where, cost = layout.range_of(layer), problem.costs["boundary"]
-        near = [source in problem.windowed for source in layer.sent if source.kind == "spikes"]
-        lists = len(layer.kernel.states) + len(layer.sent) - len(near)
+        supports = [source in problem.windowed for source in layer.sent if source.kind == "spikes"]
+        lists = len(layer.kernel.states) + len(layer.sent) - len(supports)
         if not problem.segments.reruns:
-            near, lists = [], len(layer.kernel.states)
+            supports, lists = [], len(layer.kernel.states)
         for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers):
-            words = sum(ceil_div(shape.columns, 32) * mask_unit(shape.columns, near=both) for both in near)
+            words = sum(ceil_div(shape.columns, 32) * mask_unit(shape.columns, support=both) for both in supports)
             elements = shape.samples * (lists * shape.columns + words)
-            cycles = worker_cycles(cost, rows=lists + len(near), elements=elements)
+            cycles = worker_cycles(cost, rows=lists + len(supports), elements=elements)
             load.add(where.tiles, problem.target.vertex_start_cycles + cycles, shape.number)
     for source in problem.sources_behind:
         relays = layout.relays[source]
@@ -333,11 +333,11 @@ def add_relays(layout: Layout, load: Load, part: str) -> None:
         samples = tuple((relay.sample, relay.samples) for relay in relays)
         for bus in listed:
             forward = part != "backward"
-            cycles = problem.kept.get((bus.id, "bits", samples, forward), partial(bits_cycles, problem, bus, samples, forward=forward))
+            cycles = problem.memo.get((bus.id, "bits", samples, forward), partial(bits_cycles, problem, bus, samples, forward=forward))
             load.add_kinds(tiles, kinds, load.looked_at(cycles), shared=True)
         if source not in problem.bits or (rows and part != "backward"):
             make = partial(relay_cycles, problem, source, rows if part != "backward" else None, samples, part)
-            cycles = problem.kept.get((source.buffer, rows, part, samples), make)
+            cycles = problem.memo.get((source.buffer, rows, part, samples), make)
             load.add_kinds(tiles, kinds, load.looked_at(cycles), shared=True)
 
 
@@ -382,7 +382,7 @@ def _test_steps(layout: Layout, part: str, runs: int) -> Iterator[SuperstepDraft
     """The test for further windows: tiles find the maximum of the others' numbers, level by level, and the last one decides."""
     problem, test = layout.problem, layout.window_test
     assert test is not None
-    *levels, root = asked(test)
+    *levels, root = level_reads(test)
     start, workers, cost = problem.target.vertex_start_cycles, problem.target.workers, problem.costs["most"]
     for number, level in enumerate(levels, 1):
         load = Load(problem)
@@ -428,7 +428,7 @@ def _next_load(layout: Layout, part: str) -> Load:
         if source in problem.bits:
             for bus in buses:
                 again = partial(bits_cycles, problem, bus, samples, forward=False)
-                cycles = problem.kept.get((bus.id, "bits", tuple(samples), False), again)
+                cycles = problem.memo.get((bus.id, "bits", tuple(samples), False), again)
                 load.add_kinds(tiles, kinds, cycles[:, rounds.iteration], shared=True)
             continue
         first, count = np.array(samples, dtype=np.int64).T

@@ -18,7 +18,7 @@ def loud_rows(problem: MappingProblem, link: Link) -> float:
 
     Spikes are assumed to be independent, each with the rate of its value if that was measured.
     """
-    return problem.kept.get(("loud rows", link.source.buffer), lambda: _loud_rows(problem, link))
+    return problem.memo.get(("loud rows", link.source.buffer), lambda: _loud_rows(problem, link))
 
 
 def _loud_rows(problem: MappingProblem, link: Link) -> float:

@@ -1,4 +1,4 @@
-"""What goes to the tiles of losses, and comes back: records of samples, their adjoints, and the losses themselves."""
+"""Data exchanged with the tiles that compute losses: records of samples, their adjoints, and the losses themselves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def records_to_loss(layout: Layout) -> ExchangeTraffic:
 
 
 def adjoints_to_blocks(layout: Layout) -> ExchangeTraffic:
-    """Behind L1: the adjoints of the records return to the blocks."""
+    """After L1: the adjoints of the records return to the blocks."""
     return _samples_of_blocks(layout, to_loss=False)
 
 
@@ -30,19 +30,19 @@ def _samples_of_blocks(layout: Layout, *, to_loss: bool) -> ExchangeTraffic:
     # Blocks of one sample follow each other in memory.
     pieces = np.where(shares == where.tile_samples, np.minimum(groups, 1), groups)
     losses, replica = np.array(layout.loss_tiles, dtype=np.int64), np.repeat(np.arange(where.replicas), [n for _, n in where.samples])
-    here, own = where.holds(losses)[np.arange(len(losses)), replica], np.zeros((2, problem.target.tiles), dtype=np.int64)
-    own[:, where.tiles] = size, pieces
-    own_size, own_pieces = own[:, losses] * here
-    moved = size.reshape(where.replicas, -1).sum(axis=1)[replica] - own_size
+    here, local = where.contains(losses)[np.arange(len(losses)), replica], np.zeros((2, problem.target.tiles), dtype=np.int64)
+    local[:, where.tiles] = size, pieces
+    local_size, local_pieces = local[:, losses] * here
+    moved = size.reshape(where.replicas, -1).sum(axis=1)[replica] - local_size
     if to_loss:
         np.add.at(traffic.received, losses, moved)
-        np.add.at(traffic.fragments, losses, pieces.reshape(where.replicas, -1).sum(axis=1)[replica] - own_pieces)
+        np.add.at(traffic.fragments, losses, pieces.reshape(where.replicas, -1).sum(axis=1)[replica] - local_pieces)
         traffic.sent[where.tiles] += size * where.tile_samples
-        np.subtract.at(traffic.sent, losses, own_size)
+        np.subtract.at(traffic.sent, losses, local_size)
     else:
         traffic.add(where.tiles, size * where.tile_samples, pieces * where.tile_samples)
-        np.subtract.at(traffic.received, losses, own_size)
-        np.subtract.at(traffic.fragments, losses, own_pieces)
+        np.subtract.at(traffic.received, losses, local_size)
+        np.subtract.at(traffic.fragments, losses, local_pieces)
         np.add.at(traffic.sent, losses, moved)
     if layout.several_chips:
         _losses_over_links(layout, traffic, where, to_loss=to_loss)

@@ -38,7 +38,7 @@ from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.relays.relay_cycles import mask_rows
-from snnc.compiler.tiles.schedule.window_test import Asked, WindowTest, window_test
+from snnc.compiler.tiles.schedule.window_test import LevelReads, WindowTest, window_test
 
 RATES = 2 * FLOAT
 """Bytes of the two numbers that every update reads: the learning rate and a correction."""
@@ -92,8 +92,8 @@ class Layout:
         direction = problem.further.requested_in
         if direction is None:
             return None
-        tiles = [relay.tile for bus in problem.asked for relay in self.relays[bus.source]]
-        numbers = [problem.numbers_of_relay(bus) for bus in problem.asked for _ in self.relays[bus.source]]
+        tiles = [relay.tile for bus in problem.requesting_buses for relay in self.relays[bus.source]]
+        numbers = [problem.numbers_of_relay(bus) for bus in problem.requesting_buses for _ in self.relays[bus.source]]
         return window_test(direction, 1 + problem.further.both, tiles, numbers, problem.target, problem.costs["most"])
 
     @cached_property
@@ -141,15 +141,17 @@ class Layout:
         rate = self.problem.relative_rate
         return lambda link, side: link.held_by(side, where, rate(link.op.source.buffer) if side == "target" else None, blocks.group)
 
-    def apart(self, layer: Layer) -> bool:
+    def distinct_groups(self, layer: Layer) -> bool:
         """Return whether column groups of one size may differ in cost, because `layer` has indexed connections, whose tables vary."""
         return self.exact and any(link.indexed is not None for link in (*layer.incoming, *layer.outgoing))
 
     def blocks(self, layer: Layer) -> Blocks:
         """Return the blocks of `layer`."""
-        where, apart = self.ranges[layer.id], self.apart(layer)
+        where, distinct_groups = self.ranges[layer.id], self.distinct_groups(layer)
         workers = self.problem.target.workers
-        return self.problem.kept.get(("blocks", apart, cut_key(where)), lambda: blocks_of(where, workers, apart=apart))
+        return self.problem.memo.get(
+            ("blocks", distinct_groups, cut_key(where)), lambda: blocks_of(where, workers, distinct_groups=distinct_groups)
+        )
 
     def range_of(self, layer: Layer) -> TileRange:
         """Return the tile range of `layer`."""
@@ -240,7 +242,7 @@ def _gather(layout: Layout, traffic: ExchangeTraffic, where: TileRange, relays: 
     """Relays receive `row` bytes per sample, in one fragment, from each tile of `where` that has their samples, except their own tile."""
     homes, first, count = np.array([(r.tile, r.sample, r.samples) for r in relays], dtype=np.int64).T
     shared = _shared_samples(tuple(zip(first, count, strict=True)), where.samples)
-    others = (where.width - where.holds(homes)) * (shared > 0)
+    others = (where.width - where.contains(homes)) * (shared > 0)
     np.add.at(traffic.received, homes, row * (shared * others).sum(axis=1))
     np.add.at(traffic.fragments, homes, others.sum(axis=1))
     if layout.several_chips:
@@ -282,7 +284,7 @@ def _multicast(layout: Layout, traffic: ExchangeTraffic, bus: Bus, ranges: list[
     for where in ranges:
         samples[where.tiles] = np.maximum(samples[where.tiles], where.tile_samples)
         windows[where.tiles] = np.maximum(windows[where.tiles], where.windows_read(first, stop))
-        local = np.maximum(local, where.held_on(homes, first, stop))
+        local = np.maximum(local, where.samples_on(homes, first, stop))
     np.subtract.at(samples, homes, local)
     np.subtract.at(windows, homes, local > 0)
     np.add.at(traffic.sent, homes, count * size)
@@ -438,13 +440,13 @@ def _replicas_over_links(layout: Layout, traffic: ExchangeTraffic, where: TileRa
             traffic.flows.send(chip, receivers, float(shares[chip, part].sum()))
 
 
-def numbers_of_windows(layout: Layout, asked: Asked) -> ExchangeTraffic:
+def numbers_of_windows(layout: Layout, reads: LevelReads) -> ExchangeTraffic:
     """Before a level of the test for further windows: its tiles receive the numbers of the level below."""
     traffic = ExchangeTraffic.none(layout.problem)
-    traffic.add(asked.tile, asked.received, asked.fragments)
-    np.add.at(traffic.sent, asked.from_tile, asked.sent)
-    if len(asked.tile) == 1:
-        chip = layout.chip_of(int(asked.tile[0]))
-        for source, size in layout.by_chip(asked.from_tile, asked.sent).items() if layout.several_chips else ():
+    traffic.add(reads.tile, reads.received, reads.fragments)
+    np.add.at(traffic.sent, reads.from_tile, reads.sent)
+    if len(reads.tile) == 1:
+        chip = layout.chip_of(int(reads.tile[0]))
+        for source, size in layout.by_chip(reads.from_tile, reads.sent).items() if layout.several_chips else ():
             traffic.flows.send(source, (chip,), float(size))
     return traffic

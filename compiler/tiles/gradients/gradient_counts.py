@@ -23,11 +23,11 @@ def returned_amounts(problem: MappingProblem, layer: Layer, columns: Any, sample
     """Expected amounts of a block's own neurons in all windows that return."""
     found: dict[str, Any] = {"windows": 0, "searches": 0.0, "own": 0.0}
     for bus in returned_buses(problem, layer):
-        near = problem.near_events(bus)
-        spikes = min(problem.events(bus.source), bus.capacity, near)
+        support = problem.support_events(bus)
+        spikes = min(problem.events(bus.source), bus.capacity, support)
         found["windows"] = found["windows"] + samples
-        found["searches"] = found["searches"] + samples * (expected_halvings(spikes) + expected_halvings(near - spikes))
-        found["own"] = found["own"] + samples * columns * near / bus.source.width
+        found["searches"] = found["searches"] + samples * (expected_halvings(spikes) + expected_halvings(support - spikes))
+        found["own"] = found["own"] + samples * columns * support / bus.source.width
     return found
 
 

@@ -112,12 +112,12 @@ def add_last_sums(layout: Layout, load: Load) -> None:
         bus, relays = problem.bus[bus_id], layout.relays[layout.problem.bus[bus_id].source]
         samples = tuple((relay.sample, relay.samples) for relay in relays)
         make = partial(last_sums, problem, _pairs_shown(problem, bus), samples, reduction.parts)
-        cycles = problem.kept.get((bus_id, "last sums", samples, reduction.parts), make)
+        cycles = problem.memo.get((bus_id, "last sums", samples, reduction.parts), make)
         load.add_kinds(np.array([relay.tile for relay in relays]), np.arange(len(relays)), cycles, shared=True)
 
 
 def add_sums_of_rounds(layout: Layout, load: Load, buses: Collection[Bus], rounds: Rounds) -> None:
-    """The same for the window before each further one."""
+    """Stage two for the window before each further window."""
     problem = layout.problem
     for bus_id, reduction in layout.reductions.items():
         bus, relays = problem.bus[bus_id], layout.relays[problem.bus[bus_id].source]

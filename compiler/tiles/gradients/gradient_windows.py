@@ -1,10 +1,10 @@
-"""The reduction of partial input gradients: the additions of each tile.
+"""The reduction of partial input gradients: which tile adds which of them.
 
 A target block multiplies the entries of a backward window (neurons that spiked or are near the threshold) with its own columns of the
 weights; the partial products of all column groups must be added. Stage one adds them in `parts` groups of producers, every group's
 entries cut over tiles of the producers' chip; the relays add the parts of their samples and show the sums to the source.
-Few parts mean many fragments in stage one, and many parts mean much work for the few relay tiles: :func:`choose_parts` takes the cheapest
-number.
+Few parts mean many fragments in stage one, and many parts mean much work for the few relay tiles: :func:`choose_parts` chooses the
+cheapest number.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class BusReduction:
     producers: Mapping[tuple[int, int], Ints]
 
     def to_plan(self) -> GradientPlan:
-        """Write it down."""
+        """Return the reduction as a part of the plan."""
         rows = zip(*(self.table[name].tolist() for name in COLUMNS), strict=True)
         return GradientPlan(self.capacity, self.parts, tuple(PartialSum(*row) for row in rows))
 

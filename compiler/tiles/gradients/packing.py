@@ -1,4 +1,4 @@
-"""Rows of weights laid side by side before they are sent: few pieces for a tile of the source that reads them.
+"""Packs rows of weights into one piece per receiver before they are sent, so that tiles of a source read few pieces.
 
 The tiles of a target are cut into bundles. Each tile of a bundle stands for a part of the source's tiles: it collects their rows from all
 tiles of its bundle and puts what one tile of the source reads in one piece. Such a tile then reads a piece from each bundle, in place of
@@ -26,9 +26,9 @@ from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.cost import worker_cycles
 
 WORTH: Final = 2
-"""Rows are packed where tiles read at least so many times fewer pieces."""
+"""Rows are packed if that reduces the pieces that tiles read by this factor or more."""
 NOTABLE: Final = 0.05
-"""Part of a tile's bytes that code for rows of weights has to take, by an estimate, for packing them to be tried."""
+"""Packing is tried only if the estimated code for rows of weights takes this fraction of a tile or more."""
 Runs: TypeAlias = tuple[tuple[int, int], ...]
 """Tiles of the source that follow each other with the same neurons: their number, and neurons of each."""
 
@@ -59,7 +59,7 @@ class Packing:
 
     @cached_property
     def tiles(self) -> Ints:
-        """Tiles that pack, replica after replica."""
+        """Tiles that pack rows, replica after replica."""
         return np.concatenate([self.target.of(replica) for replica in self.readers])
 
     @cached_property
@@ -78,12 +78,12 @@ class Packing:
         return np.add.reduceat(self.target.neurons, self.edges[:-1])
 
     def parts(self, size: int) -> Ints:
-        """Places where the parts of the source's tiles begin that the tiles of a bundle of `size` stand for, and the number of tiles."""
+        """First tile of the source, for each tile of a bundle of `size`, whose rows that tile packs; then the number of source tiles."""
         return _edges(self.source.width, size)
 
     @cached_property
     def part_of(self) -> tuple[Ints, Ints]:
-        """First tile of the source that each tile stands for, and what follows its last one."""
+        """For each tile, the range [first, end) of source tiles whose rows it packs."""
         found = [(a, b) for size in np.diff(self.edges).tolist() for a, b in zip(*_ends(self.parts(size)), strict=True)]
         begin, end = np.array(found, dtype=np.int64).T
         return begin, end
@@ -102,7 +102,7 @@ class Packing:
         found: Ints = self.rows * self.columns[self.bundle_of]
         return found
 
-    def held(self) -> Ints:
+    def packed_bytes(self) -> Ints:
         """Bytes of packed rows on each of :attr:`tiles`."""
         return np.tile(FLOAT * self.elements, len(self.readers))
 
@@ -115,7 +115,7 @@ class Packing:
         return tuple(found)
 
     def runs(self, tile: int) -> Runs:
-        """Tiles of the source that tile number `tile` stands for, those with the same neurons as one run."""
+        """Source tiles whose rows tile number `tile` packs; those with the same number of neurons are one run."""
         begin, end = (int(edge[tile]) for edge in self.part_of)
         neurons = self.source.neurons[begin:end]
         starts = np.flatnonzero(np.append(True, np.diff(neurons) != 0))
@@ -123,12 +123,12 @@ class Packing:
 
     @cached_property
     def shapes(self) -> tuple[tuple[tuple[int, ...], Runs], ...]:
-        """Widths of pieces, and runs of the source's tiles, that each tile has to do with."""
+        """For each tile, the widths of the pieces that it packs and the runs of source tiles."""
         widths = [self.widths(bundle) for bundle in range(self.bundles)]
         return tuple((widths[bundle], self.runs(tile)) for tile, bundle in enumerate(self.bundle_of.tolist()))
 
     def numbers(self) -> Ints:
-        """Constants that tell each of :attr:`tiles` so."""
+        """Number of constants with which each of :attr:`tiles` describes its shape."""
         found = np.array([len(widths) + 2 * len(runs) for widths, runs in self.shapes], dtype=np.int64)
         return np.tile(found, len(self.readers))
 
@@ -142,7 +142,7 @@ def _ends(edges: Ints) -> tuple[list[int], list[int]]:
 
 
 def saves_room(problem: MappingProblem) -> bool:
-    """Whether code for the rows that a tile reads, a piece for each neuron or tile of its targets, may take room that matters."""
+    """Whether code for the rows that a tile reads, a piece for each neuron or tile of its targets, may exceed :data:`NOTABLE`."""
     read = [
         sum(min(link.outputs, problem.target.tiles) for link in layer.outgoing if link.dense and problem.copies(link))
         for layer in problem.network.layers
@@ -152,7 +152,7 @@ def saves_room(problem: MappingProblem) -> bool:
 
 
 def packings(layout: Layout) -> Iterator[tuple[Link, Packing]]:
-    """Connections whose rows of weights are packed."""
+    """Yield the connections whose rows of weights are packed."""
     for link in layout.problem.network.links if layout.problem.packed else ():
         found = packing_of(layout, link)
         if found is not None:
@@ -170,7 +170,7 @@ def packing_of(layout: Layout, link: Link) -> Packing | None:
 
 
 def bundles_of(problem: MappingProblem, source: TileRange, target: TileRange) -> int:
-    """Bundles with which the code of the exchange and the packed rows take the least room; 0 where they save few pieces."""
+    """Number of bundles with the fewest bytes of exchange code and packed rows; 0 if packing saves few pieces."""
     each, sizes = row_pieces(target).mean(), np.arange(1, min(source.width, target.width) + 1)
     bundles = np.unique(ceil_div(target.width, sizes))
     largest, smallest = ceil_div(target.width, bundles), target.width // bundles
@@ -187,14 +187,14 @@ def nearest(source: TileRange, target: TileRange, replica: int) -> int:
 
 
 def group_sizes(target: TileRange) -> tuple[Ints, Ints, Ints]:
-    """Of each tile of a replica: columns of the smaller groups, and how many have one more, and how many have not."""
+    """For each tile of a replica: columns of the smaller groups, number of larger groups (one column more), number of smaller groups."""
     groups = np.maximum(column_groups(target.neurons, target.columns), 1)
     larger = target.neurons % groups
     return target.neurons // groups, larger, groups - larger
 
 
 def row_pieces(target: TileRange) -> Ints:
-    """Pieces of some rows on each tile of a replica: one for each column group, two where an odd number of columns holds a pair."""
+    """Pieces of some rows on each tile of a replica: one for each column group, two if its columns are odd and more than one."""
     size, larger, smaller = group_sizes(target)
 
     def pieces(columns: Ints) -> Ints:
@@ -204,11 +204,11 @@ def row_pieces(target: TileRange) -> Ints:
     return np.asarray((larger * pieces(size + 1) + smaller * pieces(size)) * np.minimum(target.neurons, 1), dtype=np.int64)
 
 
-# ---- what is exchanged and computed ----------------------------------------------------------------------------------------------
+# ---- exchange and compute ----------------------------------------------------------------------------------------------
 
 
 def rows_to_bundles(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
-    """Tiles collect the rows of their part from their bundle and pack them; None where nothing is packed."""
+    """Exchange and work of packing: tiles collect the rows of their part from their bundle. None if nothing is packed."""
     found = list(packings(layout))
     if not found:
         return None
@@ -226,7 +226,7 @@ def rows_to_bundles(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
 
 
 def _collect(layout: Layout, traffic: ExchangeTraffic, packing: Packing, replica: int) -> None:
-    """What a bundle's tiles send each other."""
+    """Add the data that the tiles of a bundle send each other."""
     tiles, neurons, pieces = packing.target.of(replica), packing.target.neurons, row_pieces(packing.target)
     of_bundle = np.add.reduceat(pieces, packing.edges[:-1])[packing.bundle_of]
     others = packing.columns[packing.bundle_of] - neurons
@@ -263,7 +263,7 @@ def _cycles(problem: MappingProblem, widths: tuple[int, ...], runs: Runs) -> flo
 
 
 def packed_to_source(layout: Layout, traffic: ExchangeTraffic, packing: Packing) -> None:
-    """Each tile of the source reads its rows from every bundle, in one piece; what it packed itself is not moved."""
+    """Add the packed rows: each source tile reads one piece from every bundle; rows packed on the same tile are not moved."""
     source, width = packing.source, packing.source.width
     sizes, columns = np.diff(packing.edges), packing.columns
     member = {size: np.searchsorted(packing.parts(size), np.arange(width), side="right") - 1 for size in np.unique(sizes).tolist()}
@@ -286,7 +286,7 @@ def packed_to_source(layout: Layout, traffic: ExchangeTraffic, packing: Packing)
 
 
 def _over_links(layout: Layout, traffic: ExchangeTraffic, ends: tuple[Ints, Ints], sizes: Ints) -> None:
-    """Bytes go from tiles to others, pair by pair."""
+    """Add bytes that cross chips, for pairs of tiles."""
     each = layout.problem.target.tiles_per_chip
     home, chip = (end // each for end in ends)
     for a in np.unique(home).tolist():

@@ -1,4 +1,4 @@
-"""Copies of parameters after an update: to the other replicas, to tiles that share a number, to the sources of connections."""
+"""Copies of parameters after an update: to the other replicas, to tiles that share a value, to the sources of connections."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def numbers_to_readers(layout: Layout) -> Move | None:
 
 
 def _shared(layout: Layout, move: Move, home: int, where: TileRange) -> None:
-    """One number, once for each column group."""
+    """Add one shared value, once for each column group."""
     groups = np.tile(column_groups(where.neurons, where.columns), where.replicas)
     away = where.tiles != home
     send_to_all(layout, move.traffic, home, where.tiles[away], FLOAT)
@@ -93,14 +93,14 @@ def _shared(layout: Layout, move: Move, home: int, where: TileRange) -> None:
 
 
 def _pairs(layout: Layout, move: Move, source: TileRange, target: TileRange) -> None:
-    """A weight for each pair of neurons: both sides hold them in the neurons' order, so the weights between two tiles are one piece."""
+    """Add one-to-one weights: both sides store them in the neurons' order, so the weights between two tiles are one piece."""
     ends, theirs = np.cumsum(source.neurons), np.cumsum(target.neurons)
     for r in range(source.replicas):
         tiles, origin = source.of(r), target.of(nearest(source, target, r))
         for index, (tile, last) in enumerate(zip(tiles.tolist(), ends.tolist(), strict=True)):
             first = last - int(source.neurons[index])
-            near = range(int(np.searchsorted(theirs, first, side="right")), int(np.searchsorted(theirs, last, side="left")) + 1)
-            for other in near:
+            overlapping = range(int(np.searchsorted(theirs, first, side="right")), int(np.searchsorted(theirs, last, side="left")) + 1)
+            for other in overlapping:
                 common = min(last, int(theirs[other])) - max(first, int(theirs[other] - target.neurons[other]))
                 if int(origin[other]) == tile:
                     move.stays[tile] += FLOAT * common
@@ -134,7 +134,7 @@ def weights_to_sources(layout: Layout) -> tuple[ExchangeTraffic, Load] | None:
             packed_to_source(layout, traffic, packing)
         sizes, which = np.unique(source.neurons, return_inverse=True)
         key = ("weight rows", target.neurons.tobytes())
-        cycles = np.array([problem.kept.get((*key, n), partial(_cycles, layout, n, target)) for n in sizes.tolist()])[which]
+        cycles = np.array([problem.memo.get((*key, n), partial(_cycles, layout, n, target)) for n in sizes.tolist()])[which]
         load.add(source.tiles, np.tile(cycles, source.replicas), problem.target.workers)
     return traffic, load
 
@@ -158,9 +158,9 @@ def _runs(target: TileRange) -> list[tuple[int, int]]:
 
 
 def _rows(layout: Layout, traffic: ExchangeTraffic, link: Link, source: TileRange, target: TileRange) -> None:
-    """What a tile of the source holds of the target itself is not moved."""
-    kept, key = layout.problem.kept, (target.neurons.tobytes(), target.columns, link.inputs)
-    pieces, whole = kept.get(("row pieces", *key), lambda: (row_pieces(target), _whole_pieces(target, link.inputs)))
+    """Add the rows that tiles of the source read; weights that are already on the tile are not moved."""
+    memo, key = layout.problem.memo, (target.neurons.tobytes(), target.columns, link.inputs)
+    pieces, whole = memo.get(("row pieces", *key), lambda: (row_pieces(target), _whole_pieces(target, link.inputs)))
     origin = np.array([nearest(source, target, r) for r in range(source.replicas)])
     read = np.bincount(origin, minlength=target.replicas)
     sent = FLOAT * link.inputs * target.tile_neurons * np.repeat(read > 0, target.width)

@@ -136,7 +136,7 @@ Vertices: TypeAlias = list[tuple[Any, Any]]
 def _of_layer(layout: Layout, layer: Layer, name: str, make: Callable[[MappingProblem, TileRange, Sequence[int]], Vertices]) -> Vertices:
     """Vertices of the learned parameters with values of each neuron, once for all populations that are cut alike."""
     rows, where = tuple(learned_rows(layer)), layout.range_of(layer)
-    return layout.problem.kept.get((name, rows, cut_key(where)), partial(make, layout.problem, where, rows))
+    return layout.problem.memo.get((name, rows, cut_key(where)), partial(make, layout.problem, where, rows))
 
 
 def _private(problem: MappingProblem, where: TileRange, rows: Sequence[int]) -> Vertices:

@@ -101,7 +101,7 @@ def _add_boundary(layout: Layout, layer: Layer, words: TileRowShare) -> None:
     where, problem = layout.range_of(layer), layout.problem
     spikes = [source for source in layer.sent if source.kind == "spikes"]
     lists = len(layer.kernel.states) + len(layer.sent) - len(spikes)
-    masks = sum(mask_words(where.tile_neurons, where.columns, near=source in problem.windowed) for source in spikes)
+    masks = sum(mask_words(where.tile_neurons, where.columns, support=source in problem.windowed) for source in spikes)
     blocks = sum(shape.number for shape in shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers))
     pieces = (lists + len(spikes)) * np.broadcast_to(blocks, where.tiles.shape)
     words.add(where.tiles, FLOAT * where.tile_samples * (lists * where.tile_neurons + masks), pieces)

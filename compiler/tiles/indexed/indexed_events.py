@@ -62,12 +62,12 @@ def drawn_cycles(layout: Layout, link: Link, blocks: Blocks, cost: CodeletCost, 
     windows: Windows = "whole" if not limited else "first" if backward else "last"
     if further:
         windows = "further backward" if backward else "further forward"
-    read = layout.problem.kept.get(("read spikes", bus.id, windows), lambda: _read(layout.problem, bus, windows))
+    read = layout.problem.memo.get(("read spikes", bus.id, windows), lambda: _read(layout.problem, bus, windows))
     ranges, of_block = np.unique(np.stack([blocks.first, blocks.samples]), axis=1, return_inverse=True)
     key = ("looked up", link.id, cut_key(where), windows)
     # What whole steps send is the same whatever the schedule.
-    kept = layout.problem.drawn if windows == "whole" else layout.problem.kept
-    looked_up = kept.get(key, lambda: list(_looked_up(tables, read, *ranges)))
+    memo = layout.problem.drawn if windows == "whole" else layout.problem.memo
+    looked_up = memo.get(key, lambda: list(_looked_up(tables, read, *ranges)))
     walked, rows = _walked(tables, prices), read.rows
     of_groups = np.zeros((len(tables.span), ranges.shape[1], rows + 1))  # the last row: no step
     for apart, spikes, passed in looked_up:
@@ -205,7 +205,7 @@ def _spikes(problem: MappingProblem, bus: Bus) -> Any:
 def _measured(problem: MappingProblem, bus: Bus, bits: Array) -> Any:
     from scipy.sparse import csr_array
 
-    counts = problem.timeline.kept(bus)
+    counts = problem.timeline.stored(bus)
     found = np.unpackbits(fitted(bits, counts.shape).reshape(counts.size, -1), axis=1, count=bus.source.width)
     if problem.mode == "drop":
         found &= np.cumsum(found, axis=1, dtype=np.int32) <= counts.reshape(-1, 1)
@@ -215,7 +215,7 @@ def _measured(problem: MappingProblem, bus: Bus, bits: Array) -> Any:
 def _drawn(problem: MappingProblem, bus: Bus) -> Any:
     """As many values as were counted, each by its rate."""
     source, relative = bus.source, problem.relative_rate(bus.source.buffer)
-    counts = np.ascontiguousarray(problem.timeline.kept(bus).reshape(-1), dtype=np.int64)
+    counts = np.ascontiguousarray(problem.timeline.stored(bus).reshape(-1), dtype=np.int64)
     rates = None if relative is None else np.asarray(relative, dtype=np.float64).tobytes()
     return _drawn_once(source.buffer, source.width, counts.tobytes(), rates)
 

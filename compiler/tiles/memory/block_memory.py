@@ -82,12 +82,12 @@ def estimated_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> 
     def make() -> dict[Kept, Ints]:
         return block_bytes(problem, layer, where.cut, where.tile_neurons, where.tile_samples)
 
-    return problem.kept.get(("bytes", layer.id, cut_key(where)), make)
+    return problem.memo.get(("bytes", layer.id, cut_key(where)), make)
 
 
 def masks_bytes(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Any, samples: Any) -> Any:
     """Bytes of the spike masks that a tile sends in a step."""
-    words = sum(mask_words(neurons, cut.columns, near=source in problem.windowed) for source in layer.sent if source.kind == "spikes")
+    words = sum(mask_words(neurons, cut.columns, support=source in problem.windowed) for source in layer.sent if source.kind == "spikes")
     return FLOAT * samples * words
 
 

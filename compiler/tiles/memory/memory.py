@@ -24,7 +24,7 @@ from snnc.compiler.tiles.placement.grouping import Ints
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
-from snnc.compiler.tiles.schedule.window_test import ROOT, asked
+from snnc.compiler.tiles.schedule.window_test import ROOT, level_reads
 from snnc.compiler.tiles.vertices.codelets import codelet_bytes
 
 CATEGORIES: Final = ("weights", "tables", "optimiser", "gradients", "history", "relays", "records", "exchange", "vertices", "code")
@@ -122,7 +122,7 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
     for kept, tiles, size in _owned(layout):
         add(kept, tiles, size)
     for _, packing in packings(layout):
-        add(("weights", "packed rows"), packing.tiles, packing.held())
+        add(("weights", "packed rows"), packing.tiles, packing.packed_bytes())
     for source, relays in layout.relays.items():
         tiles, samples = np.array([(relay.tile, relay.samples) for relay in relays], dtype=np.int64).T
         used[tiles] = True
@@ -190,7 +190,7 @@ def bytes_before_pricing(layout: Layout) -> int:
         for life, each in problem.store_lives[source].items():
             stored = held.setdefault(("relays", life), np.zeros(problem.target.tiles, dtype=np.int64))
             np.add.at(stored, [r.tile for r in relays], [r.samples * each for r in relays])
-    for level in asked(layout.window_test) if layout.window_test is not None else ():
+    for level in level_reads(layout.window_test) if layout.window_test is not None else ():
         held["code", "always"][level.tile] += level.fragments.astype(np.int64) * problem.target.fragment_code_bytes
     return int(most_bytes(problem, held).max())
 

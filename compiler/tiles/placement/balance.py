@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.tiles.placement.choices import Choice, Take
+from snnc.compiler.tiles.placement.choices import Allocation, Choice
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div
 
 FACTORS: Final = (0.7, 0.85, 0.95, 1.05, 1.2, 1.5)
@@ -33,12 +33,12 @@ WORTH: Final = 0.999
 """Minimum fraction of the sum that counts as an improvement."""
 
 AT_ONCE: Final = 64
-"""Takes of which those that are no worse than others are sought at a time."""
+"""Number of allocations that are compared at a time in the search for Pareto-optimal ones."""
 
 
 @dataclass(frozen=True, eq=False)
-class OrderedTakes:
-    """Every take of a population, ordered by tiles, then by cycles: one for every width required by some number of neurons on a tile."""
+class AllocationTable:
+    """Every allocation of a population, ordered by tiles, then by cycles: one for each useful width."""
 
     some: Sequence[Choice]
     tiles: Ints
@@ -49,23 +49,23 @@ class OrderedTakes:
 
     @cached_property
     def cycles(self) -> Floats:
-        """Whole cycles of all parts of each."""
+        """Cycles of each allocation, all parts, rounded up."""
         found: Floats = np.ceil(self.parts.sum(axis=0))
         return found
 
     @cached_property
-    def worth(self) -> OrderedTakes:
-        """Those than which no other needs as few tiles and as few cycles in all parts."""
-        rows = _not_worse(self.parts.T)
-        return OrderedTakes(self.some, self.tiles[rows], self.parts[:, rows], self.choice[rows], self.width[rows])
+    def pareto(self) -> AllocationTable:
+        """The Pareto-optimal allocations: no other one needs as few tiles and as few cycles in all parts."""
+        rows = _pareto_rows(self.parts.T)
+        return AllocationTable(self.some, self.tiles[rows], self.parts[:, rows], self.choice[rows], self.width[rows])
 
-    def take(self, row: int) -> Take:
-        """Return the take in a row."""
-        return Take(self.some[int(self.choice[row])], int(self.width[row]))
+    def allocation(self, row: int) -> Allocation:
+        """Return the allocation in a row."""
+        return Allocation(self.some[int(self.choice[row])], int(self.width[row]))
 
     @classmethod
-    def of(cls, some: Sequence[Choice]) -> OrderedTakes:
-        """Tabulate the takes of a population."""
+    def of(cls, some: Sequence[Choice]) -> AllocationTable:
+        """Tabulate the allocations of a population."""
         tiles, parts, index, widths = [], [], [], []
         for number, choice in enumerate(some):
             width = np.unique(ceil_div(choice.neurons, np.arange(1, choice.fit + 1)))
@@ -78,8 +78,8 @@ class OrderedTakes:
         return cls(some, all_tiles[order], all_parts[:, order], np.concatenate(index)[order], np.concatenate(widths)[order])
 
 
-def _not_worse(busiest: Floats) -> list[int]:
-    """Rows of [takes, parts] than which no row in front is as small in all parts."""
+def _pareto_rows(busiest: Floats) -> list[int]:
+    """Rows of [allocations, parts] for which no earlier row is as small in all parts."""
     kept: list[int] = []
     for first in range(0, len(busiest), AT_ONCE):
         some = busiest[first : first + AT_ONCE]
@@ -92,22 +92,22 @@ def _not_worse(busiest: Floats) -> list[int]:
     return kept
 
 
-class TakeTables:
-    """Takes of populations; those of one structure share a list of choices, and a table."""
+class AllocationTables:
+    """Cache of allocation tables. Populations of one structure share a list of choices, and a table."""
 
     def __init__(self) -> None:
-        self._known: dict[int, OrderedTakes] = {}
+        self._known: dict[int, AllocationTable] = {}
 
-    def of(self, some: Sequence[Choice]) -> OrderedTakes:
-        """Return the takes of a population, tabulated once."""
+    def of(self, some: Sequence[Choice]) -> AllocationTable:
+        """Return the table of a population with these choices, built once."""
         if id(some) not in self._known:
-            self._known[id(some)] = OrderedTakes.of(some)
+            self._known[id(some)] = AllocationTable.of(some)
         return self._known[id(some)]
 
 
 @dataclass(frozen=True, eq=False)
-class _Takes:
-    """Takes of all structures that are worth it, structure after structure, those of the fewest tiles first."""
+class _ParetoAllocations:
+    """The Pareto-optimal allocations of all structures, structure after structure, those with the fewest tiles first."""
 
     tiles: Ints
     parts: Floats
@@ -118,21 +118,21 @@ class _Takes:
     """Where each structure begins."""
 
     @classmethod
-    def of(cls, ordered: Sequence[OrderedTakes]) -> _Takes:
-        """Concatenate the takes of structures."""
+    def of(cls, ordered: Sequence[AllocationTable]) -> _ParetoAllocations:
+        """Concatenate the allocations of structures."""
         starts = np.cumsum([0, *(len(one.tiles) for one in ordered[:-1])])
         each = [(one.tiles, one.parts, one.choice, one.width) for one in ordered]
         tiles, parts, choice, width = (np.concatenate(found, axis=-1) for found in zip(*each, strict=True))
         return cls(tiles, parts, choice, width, starts)
 
     def multiples(self, ratio: Floats) -> Floats:
-        """The factor of `ratio` that gives each take bounds it satisfies."""
+        """The smallest factor of the bounds `ratio` that each allocation satisfies."""
         with np.errstate(divide="ignore", invalid="ignore"):
             found: Floats = np.where(self.parts > 0, self.parts / ratio[:, None], 0.0).max(axis=0)
         return found
 
     def fewest(self, multiples: Floats, scale: float) -> Ints | None:
-        """The first take of each structure within `scale` times the bounds of `multiples`; None if some structure has none."""
+        """The first allocation of each structure within `scale` times the bounds of `multiples`; None if some structure has none."""
         inside = np.flatnonzero(multiples <= scale)
         at = np.searchsorted(inside, self.starts)
         if at[-1] == len(inside):
@@ -142,18 +142,18 @@ class _Takes:
 
 
 class Balance:
-    """Populations that share some tiles; those of one structure share a list of choices, and a take."""
+    """Balances populations on one range of tiles. Populations of one structure share a list of choices, and an allocation."""
 
-    def __init__(self, options: Sequence[Sequence[Choice]], tables: TakeTables | None = None) -> None:
-        self._options, known = options, tables or TakeTables()
+    def __init__(self, options: Sequence[Sequence[Choice]], tables: AllocationTables | None = None) -> None:
+        self._options, known = options, tables or AllocationTables()
         self._place = {key: place for place, key in enumerate(dict.fromkeys(id(some) for some in options))}
         structures = {id(some): some for some in options}
-        self._takes = _Takes.of([known.of(structures[key]).worth for key in self._place])
+        self._allocations = _ParetoAllocations.of([known.of(structures[key]).pareto for key in self._place])
         self._members = np.bincount([self._place[id(some)] for some in options])
 
-    def improve(self, takes: Sequence[Take], tiles: int) -> list[Take]:
-        """Return takes on at most `tiles` tiles whose parts, each at its slowest population, sum up to no more than those of `takes`."""
-        best = np.array([take.choice.parts[:, take.neurons - 1] for take in takes]).max(axis=0)
+    def improve(self, allocations: Sequence[Allocation], tiles: int) -> list[Allocation]:
+        """Return allocations on at most `tiles` tiles whose step (the sum over parts of the slowest population) is no longer."""
+        best = np.array([allocation.choice.parts[:, allocation.neurons - 1] for allocation in allocations]).max(axis=0)
         found: Ints | None = None
         for _ in range(ROUNDS):
             before = best.sum()
@@ -164,17 +164,17 @@ class Balance:
                     scaled = self._scaled(ratio, tiles)
                     if scaled is None:
                         continue
-                    bounds = self._takes.parts[:, scaled].max(axis=1)
+                    bounds = self._allocations.parts[:, scaled].max(axis=1)
                     if bounds.sum() < WORTH * best.sum():
                         best, found = bounds, scaled
             if best.sum() >= WORTH * before:
                 break
-        return list(takes) if found is None else [self._take(some, int(found[self._place[id(some)]])) for some in self._options]
+        return list(allocations) if found is None else [self._allocation(some, int(found[self._place[id(some)]])) for some in self._options]
 
     def _scaled(self, ratio: Floats, tiles: int) -> Ints | None:
-        """Takes within the smallest multiple of `ratio` whose tiles fit; None if even the largest does not."""
+        """Allocations within the smallest multiple of `ratio` whose tiles fit; None if even the largest does not."""
         low, high = SCALES
-        multiples = self._takes.multiples(ratio)
+        multiples = self._allocations.multiples(ratio)
         found = self._fitting(multiples, high, tiles)
         if found is None:
             return None
@@ -188,8 +188,8 @@ class Balance:
         return found
 
     def _fitting(self, multiples: Floats, scale: float, tiles: int) -> Ints | None:
-        found = self._takes.fewest(multiples, scale)
-        return None if found is None or int(self._takes.tiles[found] @ self._members) > tiles else found
+        found = self._allocations.fewest(multiples, scale)
+        return None if found is None or int(self._allocations.tiles[found] @ self._members) > tiles else found
 
-    def _take(self, some: Sequence[Choice], row: int) -> Take:
-        return Take(some[int(self._takes.choice[row])], int(self._takes.width[row]))
+    def _allocation(self, some: Sequence[Choice], row: int) -> Allocation:
+        return Allocation(some[int(self._allocations.choice[row])], int(self._allocations.width[row]))

@@ -1,4 +1,7 @@
-"""The blocks of a tile by size: neurons and samples are distributed as evenly as possible, so there are at most four sizes."""
+"""The sizes of the blocks on a tile.
+
+A block is the neurons and samples of one worker. Both are split as evenly as possible, so a tile has blocks of at most four sizes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from snnc.compiler.tiles.placement.grouping import Ints, column_groups, sample_g
 class BlockShape:
     """Numbers, or arrays over tiles: blocks of `columns` neurons and `samples` samples, `number` of them on each tile.
 
-    `odd` says whether their first sample is an odd one of the tile's.
+    `odd` is 1 where the first sample of a block has an odd number on its tile.
     """
 
     columns: Any
@@ -26,7 +29,7 @@ class BlockShape:
 
 
 def shapes(cut: Cut, neurons: Ints, samples: Ints, workers: int) -> Iterator[BlockShape]:
-    """Sizes of the blocks of tiles that hold `neurons` for `samples` samples; only sizes that occur."""
+    """Yield the sizes of the blocks on tiles with `neurons` neurons and `samples` samples; only sizes that occur."""
     groups = np.maximum(column_groups(neurons, cut.columns), 1)
     shares = np.maximum(sample_groups(neurons, cut.columns, workers, samples), 1)
     twos = sample_step(samples, shares, paired=cut.paired)

@@ -1,4 +1,7 @@
-"""All blocks of a population as arrays, and their kinds: blocks of one kind cost the same."""
+"""All blocks of a population, as arrays. A block is the work of one worker: some neurons for some samples.
+
+Blocks of one *kind* cost the same, so costs are computed once for each kind.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from snnc.compiler.tiles.placement.grouping import Ints, column_groups, sample_g
 from snnc.compiler.tiles.placement.tile_range import TileRange
 
 MOST_CODES: Final = 1 << 62
-"""Numbers that identify a row of numbers."""
+"""Largest code of a row of numbers in 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +48,12 @@ class Blocks:
     odd: Ints
 
 
-def blocks_of(where: TileRange, workers: int, *, apart: bool) -> Blocks:
-    """Cut a population as :func:`~snnc.compiler.tiles.placement.grouping.split_samples` does; `apart`: column groups all differ in cost."""
-    parts = list(_by_replicas(where, workers, apart=apart))
+def blocks_of(where: TileRange, workers: int, *, distinct_groups: bool) -> Blocks:
+    """Cut a population into blocks, as :func:`~snnc.compiler.tiles.placement.grouping.split_samples` does.
+
+    With `distinct_groups`, every column group is a kind of its own.
+    """
+    parts = list(_by_replicas(where, workers, distinct_groups=distinct_groups))
     place = np.concatenate([place for place, _ in parts])
     numbers = np.concatenate([kind for _, kind in parts])
     one, kind = different_rows(numbers)
@@ -55,7 +61,7 @@ def blocks_of(where: TileRange, workers: int, *, apart: bool) -> Blocks:
 
 
 def different_rows(numbers: Ints) -> tuple[Ints, Ints]:
-    """Place of one instance of each distinct row, in order, and the distinct row of each row; numbers are not negative.
+    """Return the index of one instance of each distinct row, in order, and the distinct row of each row; numbers are not negative.
 
     Equals ``np.unique(axis=0)``, but sorts by one number for each row.
     """
@@ -74,19 +80,19 @@ def cut_key(where: TileRange) -> tuple[object, ...]:
     return where.neurons.tobytes(), where.columns, where.samples, where.paired
 
 
-def _by_replicas(where: TileRange, workers: int, *, apart: bool) -> Iterator[tuple[Ints, Ints]]:
-    """Places, and [blocks, 6] of the numbers of :class:`Blocks`, `columns` first; replicas of one size together."""
+def _by_replicas(where: TileRange, workers: int, *, distinct_groups: bool) -> Iterator[tuple[Ints, Ints]]:
+    """Tiles, and [blocks, 6] of the numbers of :class:`Blocks`, `columns` first; replicas of one size together."""
     begin = np.array([first for first, _ in where.samples], dtype=np.int64)
     size = np.array([count for _, count in where.samples], dtype=np.int64)
     for samples in np.unique(size).tolist():
         here = np.flatnonzero(size == samples)
-        place, one = _of_replica(where, workers, samples, apart=apart)
+        place, one = _of_replica(where, workers, samples, distinct_groups=distinct_groups)
         every = np.repeat(one[None], len(here), axis=0)
         every[:, :, 1] += begin[here, None]
         yield (here[:, None] * where.width + place).ravel(), every.reshape(-1, 6)
 
 
-def _of_replica(where: TileRange, workers: int, samples: int, *, apart: bool) -> tuple[Ints, Ints]:
+def _of_replica(where: TileRange, workers: int, samples: int, *, distinct_groups: bool) -> tuple[Ints, Ints]:
     """Place among the tiles of a replica, and the six numbers, of its blocks in order."""
     groups = column_groups(where.neurons, where.columns)
     shares = np.where(groups > 0, sample_groups(where.neurons, where.columns, workers, samples), 0)
@@ -98,5 +104,5 @@ def _of_replica(where: TileRange, workers: int, samples: int, *, apart: bool) ->
     twos = sample_step(samples, np.maximum(shares, 1), paired=where.paired)[tile]
     each, larger = (samples // twos) // shares[tile], (samples // twos) % shares[tile]
     first, count = twos * (share * each + np.minimum(share, larger)), twos * (each + (share < larger))
-    index = (np.cumsum(groups) - groups)[tile] + group if apart else np.zeros_like(tile)
+    index = (np.cumsum(groups) - groups)[tile] + group if distinct_groups else np.zeros_like(tile)
     return tile, np.stack([columns, first, count, np.full_like(tile, samples), index, first % 2], axis=1)

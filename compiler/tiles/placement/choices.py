@@ -1,4 +1,4 @@
-"""The choices of each population: its cuts, with cycles and bytes for any number of neurons on a tile, and their tiles."""
+"""The choices for each population: ways to cut it, with cycles and bytes for any number of neurons on a tile."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ ALIKE: Final = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A population cut in one way.
+    """One way to cut a population, with its cycles and bytes.
 
     Attributes
     ----------
     cut
         Replicas and column groups.
     priced
-        Computes :attr:`parts` on demand: many cuts need more bytes than available and are never asked.
+        Computes :attr:`parts` on demand: many cuts need more bytes than a tile has, and their cycles are never needed.
     used
-        Bytes of a tile with 1, 2, … neurons on it, never falling.
+        Bytes of a tile with 1, 2, … neurons on it, monotone.
     limit
         Maximum bytes of a tile that blocks may fill.
     neurons
@@ -53,7 +53,7 @@ class Choice:
 
     @cached_property
     def parts(self) -> Floats:
-        """Cycles of a step (a row for each part of it) with 1, 2, … neurons on a tile, never falling."""
+        """Cycles of a step (a row for each part of it) with 1, 2, … neurons on a tile, monotone."""
         return self.priced()
 
     @cached_property
@@ -96,7 +96,7 @@ def cuts(problem: MappingProblem, layer: Layer) -> tuple[Cut, ...]:
 
 
 def _unpaired(cut: Cut, batch: int, workers: int) -> Iterator[Cut]:
-    """The same with more even shares of samples, if there are any on tiles with neurons for all column groups."""
+    """Yield the same cut with unpaired samples, if that makes the shares of samples more even."""
     samples = cut.samples(batch)
     shares = min(workers // cut.columns, samples)
     if largest_share(samples, shares, paired=False) < largest_share(samples, shares, paired=True):
@@ -146,7 +146,7 @@ def _structure(problem: MappingProblem, layer: Layer) -> object:
 
 
 def _returned(problem: MappingProblem, bus: Bus) -> object:
-    return bus.gradient_capacity, bus.source.width, _about(problem.near_events(bus)), _about(problem.events(bus.source))
+    return bus.gradient_capacity, bus.source.width, _about(problem.support_events(bus)), _about(problem.events(bus.source))
 
 
 def _about(number: float) -> int:
@@ -166,7 +166,7 @@ def _choices(problem: MappingProblem, layer: Layer, *, even: bool) -> tuple[Choi
     """
     able = cuts(problem, layer)
     largest = np.unique(ceil_div(layer.neurons, np.arange(1, layer.neurons + 1)))
-    # Cycles fall and grow again with the neurons: what they never fall below follows from those just before.
+    # Cycles are not monotone in the neurons; their running maximum follows from the BEFORE numbers before each.
     shares = np.unique(np.maximum(largest[:, None] - np.arange(BEFORE), 1))
     of_neurons = np.searchsorted(shares, np.arange(1, layer.neurons + 1), side="right") - 1
     found: dict[Cut, Choice] = {}
@@ -201,8 +201,8 @@ def _used(problem: MappingProblem, layer: Layer, some: Sequence[Cut], neurons: I
 
 
 @dataclass(frozen=True, eq=False)
-class Take:
-    """A choice of a population with the number of tiles of one replica."""
+class Allocation:
+    """Tiles for a population: a choice, and the number of tiles of one replica."""
 
     choice: Choice
     width: int
@@ -217,6 +217,6 @@ class Take:
         """Neurons of the fullest tile."""
         return int(ceil_div(self.choice.neurons, self.width))
 
-    def with_fewer(self, neurons: int) -> Take:
-        """At most `neurons` on a tile."""
-        return Take(self.choice, int(ceil_div(self.choice.neurons, neurons)))
+    def with_fewer(self, neurons: int) -> Allocation:
+        """Return the same choice on more tiles, with at most `neurons` on each."""
+        return Allocation(self.choice, int(ceil_div(self.choice.neurons, neurons)))

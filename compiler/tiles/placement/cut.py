@@ -1,4 +1,4 @@
-"""The cut of a population: the choices of placement apart from the number of tiles."""
+"""The cut of a population: its replicas and column groups, without the number of tiles."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Cuts:
 
     @classmethod
     def of(cls, some: Sequence[Cut]) -> Cuts:
-        """Put cuts below one another."""
+        """Stack cuts, one row each."""
         replicas, columns = (np.array([[getattr(cut, name)] for cut in some], dtype=np.int64) for name in ("replicas", "columns"))
         return cls(replicas, columns, np.array([[cut.paired] for cut in some]))
 

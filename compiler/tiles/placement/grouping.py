@@ -48,18 +48,18 @@ def mask_units(neurons: Any, limit: Any) -> Ints:
     return found
 
 
-def mask_unit(count: Any, *, near: bool) -> Any:
+def mask_unit(count: Any, *, support: bool) -> Any:
     """32-bit words of a mask unit where the largest column group has `count` neurons.
 
-    One bit per neuron; with `near` a second one, in the other half of the word as long as 16 bits suffice.
+    One bit per neuron; with `support` a second one, in the other half of the word as long as 16 bits suffice.
     """
-    return 1 + (np.asarray(count) > 16) * near
+    return 1 + (np.asarray(count) > 16) * support
 
 
-def mask_words(neurons: Any, limit: Any, *, near: bool = False) -> Ints:
+def mask_words(neurons: Any, limit: Any, *, support: bool = False) -> Ints:
     """32-bit words of mask bits a sample on a tile that holds `neurons`, the fullest one of its population."""
     n = np.asarray(neurons, dtype=np.int64)
-    found: Ints = mask_units(n, limit) * mask_unit(ceil_div(n, np.maximum(column_groups(n, limit), 1)), near=near)
+    found: Ints = mask_units(n, limit) * mask_unit(ceil_div(n, np.maximum(column_groups(n, limit), 1)), support=support)
     return found
 
 
@@ -74,9 +74,9 @@ def split(total: int, parts: int) -> Iterator[tuple[int, int]]:
 
 
 def split_samples(total: int, parts: int, *, paired: bool = True) -> Iterator[tuple[int, int]]:
-    """Cut the samples of a tile into `parts`, an even number in twos if that leaves no part empty: two samples are one aligned load.
+    """Cut the samples of a tile into `parts`: in pairs (one aligned load), if their number is even and no part stays empty.
 
-    If not `paired`, only if it makes no part larger either.
+    Without `paired`, in pairs only if that makes no part larger either.
     """
     step = int(sample_step(total, parts, paired=paired))
     for first, count in split(total // step, parts):
@@ -84,7 +84,7 @@ def split_samples(total: int, parts: int, *, paired: bool = True) -> Iterator[tu
 
 
 def sample_step(samples: Any, parts: Any, *, paired: Any) -> Ints:
-    """2 where :func:`split_samples` cuts in twos, else 1."""
+    """2 where :func:`split_samples` cuts in pairs, else 1."""
     n = np.asarray(samples)
     found: Ints = 1 + ((n % 2 == 0) & (n >= 2 * parts) & (paired | (ceil_div(n, parts) % 2 == 0)))
     return found

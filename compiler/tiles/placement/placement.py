@@ -1,4 +1,4 @@
-"""The tiles of each population.
+"""Chooses the tiles of each population, to balance the work.
 
 Inside a group of chips the populations get contiguous tile ranges such that the busiest tile is as fast as possible: for a bound X,
 each population takes the fewest tiles, over all ways to cut it, on which no tile needs more than X cycles a step nor more bytes than
@@ -17,8 +17,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from snnc.compiler.tiles.placement.balance import Balance, OrderedTakes, TakeTables
-from snnc.compiler.tiles.placement.choices import Choice, Take
+from snnc.compiler.tiles.placement.balance import AllocationTable, AllocationTables, Balance
+from snnc.compiler.tiles.placement.choices import Allocation, Choice
 from snnc.compiler.tiles.placement.cut import Cut
 from snnc.compiler.tiles.placement.grouping import neurons_per_tile, split
 from snnc.compiler.tiles.placement.tile_range import TileRange
@@ -31,7 +31,7 @@ CLOSE: Final = 1.002
 """Bounds on a tile's cycles that differ by less count as equal."""
 
 
-ShareTiles: TypeAlias = Callable[[list[Take], Sequence[Sequence[Choice]], int, TakeTables], list[Take]]
+ShareTiles: TypeAlias = Callable[[list[Allocation], Sequence[Sequence[Choice]], int, AllocationTables], list[Allocation]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ def placements(problem: MappingProblem, options: Sequence[Sequence[Choice]], chi
         return
     if any(all(choice.fit < 1 for choice in some) for some in options):
         return
-    fitting, tables = each_once(options, lambda some: [choice for choice in some if choice.fit >= 1]), TakeTables()
+    fitting, tables = each_once(options, lambda some: [choice for choice in some if choice.fit >= 1]), AllocationTables()
     relays = len(problem.network.sources) * problem.batch
     for spare in dict.fromkeys((min(relays, problem.target.tiles_per_chip // 3), min(relays // 4, problem.target.tiles_per_chip // 8), 0)):
         for share in SHARES:
@@ -103,7 +103,7 @@ def copied(problem: MappingProblem, placed: Placement, chips: int, copies: int) 
 
 
 def _place(
-    problem: MappingProblem, fitting: Sequence[Sequence[Choice]], tables: TakeTables, chips: int, spare: int, share: ShareTiles
+    problem: MappingProblem, fitting: Sequence[Sequence[Choice]], tables: AllocationTables, chips: int, spare: int, share: ShareTiles
 ) -> Placement | None:
     """Place on `chips` chips, leaving `spare` tiles of each free for relays; None if the memory does not suffice.
 
@@ -115,26 +115,26 @@ def _place(
         return None
     ranges: list[TileRange] = []
     first_chip = 0
-    known: dict[tuple[int, ...], list[Take] | None] = {}  # chips that hold populations of the same structures share their tiles alike
+    known: dict[tuple[int, ...], list[Allocation] | None] = {}  # chips that hold populations of the same structures share their tiles alike
     for members, width in groups:
         some = [fitting[m] for m in members]
         if (key := (width, *map(id, some))) not in known:
             known[key] = _shared_out(some, tables, width * per_chip - spare, share)
-        takes = known[key]
-        if takes is None:
+        allocations = known[key]
+        if allocations is None:
             return None
         first = first_chip * per_chip
-        for take in takes:
-            ranges.append(lay_range(problem.batch, take.choice.neurons, take.choice.cut, take.width, first))
-            first += take.tiles
+        for allocation in allocations:
+            ranges.append(lay_range(problem.batch, allocation.choice.neurons, allocation.choice.cut, allocation.width, first))
+            first += allocation.tiles
         first_chip += width
     return Placement(tuple(ranges), first_chip)
 
 
-def _shared_out(options: Sequence[Sequence[Choice]], tables: TakeTables, tiles: int, share: ShareTiles) -> list[Take] | None:
+def _shared_out(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles: int, share: ShareTiles) -> list[Allocation] | None:
     """Tiles of each of some populations; None if their memory needs more than `tiles`."""
-    takes = _allot(options, tables, tiles)
-    return None if takes is None else _spread(share(takes, options, tiles, tables), tiles)
+    allocations = _allot(options, tables, tiles)
+    return None if allocations is None else _spread(share(allocations, options, tiles, tables), tiles)
 
 
 def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int) -> TileRange:
@@ -143,7 +143,7 @@ def lay_range(batch: int, neurons: int, cut: Cut, width: int, first: int) -> Til
     return TileRange(starts, neurons_per_tile(neurons, width), tuple(split(batch, cut.replicas)), cut.columns, paired=cut.paired)
 
 
-def _allot(options: Sequence[Sequence[Choice]], tables: TakeTables, tiles: int) -> list[Take] | None:
+def _allot(options: Sequence[Sequence[Choice]], tables: AllocationTables, tiles: int) -> list[Allocation] | None:
     """Tiles of each layer: the fewest for the smallest bound on a tile's cycles; None if memory needs more than `tiles`."""
     each, members = [tables.of(some) for some in {id(some): some for some in options}.values()], Counter(map(id, options))
     number = [members[id(one.some)] for one in each]
@@ -161,11 +161,11 @@ def _allot(options: Sequence[Sequence[Choice]], tables: TakeTables, tiles: int) 
             best, high = found, middle
         else:
             low = middle
-    takes = {id(one.some): one.take(row) for one, row in zip(each, best, strict=True)}
-    return [takes[id(some)] for some in options]
+    allocations = {id(one.some): one.allocation(row) for one, row in zip(each, best, strict=True)}
+    return [allocations[id(some)] for some in options]
 
 
-def _within(each: Sequence[OrderedTakes], number: Sequence[int], bound: float, tiles: int) -> list[int] | None:
+def _within(each: Sequence[AllocationTable], number: Sequence[int], bound: float, tiles: int) -> list[int] | None:
     """Row of the take of each structure with the fewest tiles and at most `bound` cycles a tile; None if `tiles` do not suffice.
 
     `number` is the number of populations of each structure.
@@ -181,48 +181,50 @@ def _within(each: Sequence[OrderedTakes], number: Sequence[int], bound: float, t
     return rows
 
 
-def _as_taken(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int, tables: TakeTables) -> list[Take]:
+def _unchanged(
+    allocations: list[Allocation], options: Sequence[Sequence[Choice]], tiles: int, tables: AllocationTables
+) -> list[Allocation]:
     """No change."""
-    return takes
+    return allocations
 
 
-def _balance(takes: list[Take], options: Sequence[Sequence[Choice]], tiles: int, tables: TakeTables) -> list[Take]:
+def _balance(allocations: list[Allocation], options: Sequence[Sequence[Choice]], tiles: int, tables: AllocationTables) -> list[Allocation]:
     """Choose tiles again so that the sum of the step's parts is short, then continue as :func:`_quicken`."""
-    return _quicken(Balance(options, tables).improve(takes, tiles), tiles)
+    return _quicken(Balance(options, tables).improve(allocations, tiles), tiles)
 
 
-def _quicken(takes: list[Take], tiles: int) -> list[Take]:
+def _quicken(allocations: list[Allocation], tiles: int) -> list[Allocation]:
     """Give remaining tiles repeatedly to the layer that determines the longest part of the step that it can still shorten."""
-    takes = list(takes)
+    allocations = list(allocations)
     while True:
-        longest = np.array([take.choice.parts[:, take.neurons - 1] for take in takes])
-        used = sum(take.tiles for take in takes)
+        longest = np.array([allocation.choice.parts[:, allocation.neurons - 1] for allocation in allocations])
+        used = sum(allocation.tiles for allocation in allocations)
         for part in np.argsort(-longest.max(axis=0), kind="stable"):
             worst = int(longest[:, part].argmax())
-            fewer = int(np.searchsorted(takes[worst].choice.parts[part], longest[worst, part], side="left"))
-            more = takes[worst].with_fewer(fewer) if fewer else None
-            if more is not None and used - takes[worst].tiles + more.tiles <= tiles:
-                takes[worst] = more
+            fewer = int(np.searchsorted(allocations[worst].choice.parts[part], longest[worst, part], side="left"))
+            more = allocations[worst].with_fewer(fewer) if fewer else None
+            if more is not None and used - allocations[worst].tiles + more.tiles <= tiles:
+                allocations[worst] = more
                 break
         else:
-            return takes
+            return allocations
 
 
-def _spread(takes: list[Take], tiles: int) -> list[Take]:
+def _spread(allocations: list[Allocation], tiles: int) -> list[Allocation]:
     """Give remaining tiles to the layer with the fullest tiles, as long as they hold more than :data:`ROOMY` of the maximum."""
-    takes = list(takes)
+    allocations = list(allocations)
     while True:
-        full = [float(t.choice.used[t.neurons - 1] / t.choice.limit) if t.neurons > 1 else 0.0 for t in takes]
+        full = [float(t.choice.used[t.neurons - 1] / t.choice.limit) if t.neurons > 1 else 0.0 for t in allocations]
         worst = int(np.argmax(full))
         if full[worst] <= ROOMY:
-            return takes
-        more = takes[worst].with_fewer(takes[worst].neurons - 1)
-        if sum(take.tiles for take in takes) - takes[worst].tiles + more.tiles > tiles:
-            return takes
-        takes[worst] = more
+            return allocations
+        more = allocations[worst].with_fewer(allocations[worst].neurons - 1)
+        if sum(allocation.tiles for allocation in allocations) - allocations[worst].tiles + more.tiles > tiles:
+            return allocations
+        allocations[worst] = more
 
 
-SHARES: Final[tuple[ShareTiles, ...]] = (_as_taken, _balance)
+SHARES: Final[tuple[ShareTiles, ...]] = (_unchanged, _balance)
 """Ways to share the tiles of a chip, each starting from the fewest tiles for the smallest bound on a tile's cycles."""
 
 

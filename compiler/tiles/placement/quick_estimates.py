@@ -1,4 +1,4 @@
-"""Results of quick estimates, from which full plans of the same request start."""
+"""Caches results of quick estimates, from which full plans of the same request start."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from snnc.compiler.tiles.placement.placement import Placement
 from snnc.compiler.tiles.placement.search import Search
 
 HOPELESS: Final = 1.15
-"""Quick estimates that are slower than another by this factor are not followed up: wrong estimates are too low."""
+"""Quick estimates that are slower than another by this factor are dropped: estimates err on the low side."""
 Populations: TypeAlias = tuple[tuple[int, ...], tuple[tuple[str, int], ...]]
 """Sizes of the machine and of a step, and id and neurons of each population."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rival:
-    """The best placement of a full plan, and its cycles."""
+    """The best placement of a full plan for a set of populations, and its cycles."""
 
     populations: Populations
     placement: Placement
@@ -31,40 +31,40 @@ class Rival:
 
 @dataclass(frozen=True, eq=False)
 class QuickEstimate:
-    """A quick estimate: its arguments, its searches, and the best placements of several layouts that are worth local search."""
+    """A quick estimate: its arguments, all its searches, and those that are worth local search."""
 
-    asked: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     found: list[Search]
     several: list[Search]
 
 
 class Clocks:
-    """Plans of machines of one chip: another that differs in its clock alone has the same, where nothing goes at a rate a second.
+    """Cached plans, reused for targets that differ in clock frequency only.
 
-    Only the host and streaming memory do. What the host sends beside a step is no part of these plans, and those with segments, which
-    streaming memory may hold, are not kept.
+    Plans count cycles, so they depend on the clock only through rates per second: those of the host, which are not part of these
+    plans, and of streaming memory. Plans with segments, which may use streaming memory, are therefore not cached.
     """
 
     def __init__(self) -> None:
         self._known: list[tuple[Mapping[str, Any], Plan]] = []
 
-    def plan(self, asked: Mapping[str, Any], target: Target) -> Plan | None:
-        """Return the plan for `target` of what was asked for, at this or another clock; None where it is not known."""
-        found = (plan for other, plan in self._known if differ_in_clock_only(plan.target, target) and _same(_at(other, target), asked))
+    def plan(self, arguments: Mapping[str, Any], target: Target) -> Plan | None:
+        """Return the cached plan for these arguments and `target`, whatever its clock; None if there is none."""
+        found = (plan for other, plan in self._known if differ_in_clock_only(plan.target, target) and _same(_at(other, target), arguments))
         return next((replace(plan, target=target) for plan in found), None)
 
-    def keep(self, asked: Mapping[str, Any], plan: Plan) -> None:
-        """Remember a plan."""
+    def add(self, arguments: Mapping[str, Any], plan: Plan) -> None:
+        """Cache a plan."""
         if not plan.segment:
-            self._known.append((asked, plan))
+            self._known.append((arguments, plan))
 
 
-def _at(asked: Mapping[str, Any], target: Target) -> Mapping[str, Any]:
-    return {**asked, "request": {**asked["request"], "target": target}}
+def _at(arguments: Mapping[str, Any], target: Target) -> Mapping[str, Any]:
+    return {**arguments, "request": {**arguments["request"], "target": target}}
 
 
 class QuickEstimates:
-    """Searches of quick estimates of several programs, and the fastest full plan so far, shared by callers that plan several variants."""
+    """Cache of quick estimates and of the fastest full plans, shared by callers that plan several variants of a program."""
 
     def __init__(self, clocks: Clocks | None = None) -> None:
         self.clocks = clocks
@@ -72,20 +72,20 @@ class QuickEstimates:
         self._cycles: dict[Populations, float] = {}
         self.rivals: list[Rival] = []
 
-    def keep(self, estimate: QuickEstimate) -> None:
-        """Remember a quick estimate."""
+    def add(self, estimate: QuickEstimate) -> None:
+        """Cache a quick estimate."""
         self._found.append(estimate)
 
-    def take(self, asked: Mapping[str, Any]) -> QuickEstimate | None:
-        """Return the quick estimate with these arguments, and forget it; None if there was none."""
+    def pop(self, arguments: Mapping[str, Any]) -> QuickEstimate | None:
+        """Remove and return the quick estimate with these arguments; None if there is none."""
         for place, estimate in enumerate(self._found):
-            if _same(asked, estimate.asked):
+            if _same(arguments, estimate.arguments):
                 del self._found[place]
                 return estimate
         return None
 
-    def saw(self, populations: Populations, cycles: float) -> None:
-        """Remember the cost of the best placement of a quick estimate."""
+    def record(self, populations: Populations, cycles: float) -> None:
+        """Record the cycles of the best placement of a quick estimate."""
         self._cycles[populations] = min(cycles, self.fastest(populations))
 
     def fastest(self, populations: Populations) -> float:
@@ -98,7 +98,7 @@ class QuickEstimates:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two arguments are the same: arrays and programs are compared by identity."""
+    """Whether two arguments are equal; arrays are compared by identity."""
     if one is other:
         return True
     if isinstance(one, Mapping) and isinstance(other, Mapping):

@@ -1,4 +1,4 @@
-"""The search for a placement: balanced ranges of tiles on some numbers of chips, each laid out and priced."""
+"""The search for a placement: tries balanced ranges of tiles on several numbers of chips, and lays out and prices each."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ from snnc.compiler.tiles.problem import MappingProblem
 NONE: Final = Streaming(0, 1.0)
 """Streaming memory of a machine that defines none."""
 BLOCK_SHARES: Final = (1.0, 0.8, 0.6, 0.4)
-"""Parts of a tile that blocks may fill, tried in this order until relays find room."""
+"""Fractions of a tile that blocks may fill, tried in this order until the relays fit too."""
 TIGHT_SHARES: Final = (1.0, 0.98, 0.95, 0.92, *BLOCK_SHARES[1:])
 """The same where rows of weights are packed, which is done where tiles are full."""
 QUICK_SHARES: Final = (1.0, 0.8, 0.6)
-"""As :data:`BLOCK_SHARES`, if any placement will do."""
+"""The same for a search that stops at the first placement that fits."""
 EFFORT: Final = 600_000
 """Changes that local search tries, times populations, times tiles of the chips in use: a few seconds of a laptop's time."""
 ROOMY: Final = 256
-"""Minimum tiles of a chip for trying populations on shared tiles: with fewer, all are busy anyway."""
-SETTLED: Final = 8
+"""Minimum tiles of a chip for trying populations on shared tiles; with fewer, all tiles are busy anyway."""
+EXACT_PRICES: Final = 8
 """Number of placements that are priced exactly after an estimate of indexed tables; estimates are a few per cent off."""
-FEWEST_SETTLED: Final = 5
-"""The same if an exact price takes long, because all tiles of the chips in use consider many iterations."""
+FEWEST_EXACT_PRICES: Final = 5
+"""The same if exact prices take long: many tiles, each with many iterations."""
 EXACT_WORK: Final = 1_200_000
 """Workers of the chips in use, times iterations, times exact prices, above which fewer prices are exact."""
-GLANCED: Final = 2
-"""The same for a rough estimate."""
-SURE: Final = 0.9
-"""Fraction of a population's tabulated cycles that any placement needs: they never fall with its neurons, the exact ones may."""
-BESIDE: Final = (0.5, 0.8)
-"""Fraction of the cost beyond the tables' bound (relays and exchange) that changed placements are assumed to keep: if they
-are priced exactly, and if that is done only for the fastest estimates at the end."""
-NEAR: Final = 1.03
+QUICK_EXACT_PRICES: Final = 2
+"""The same for a quick estimate."""
+BOUND_MARGIN: Final = 0.9
+"""Fraction of a population's tabulated cycles that counts as a lower bound: exact cycles may be below the monotone tables."""
+OVERHEAD_SHARE: Final = (0.5, 0.8)
+"""Fraction of the cost beyond the lower bound (relays and exchange) that a changed placement is assumed to have as well: if it is
+priced exactly at once, and if only the fastest estimates are priced exactly at the end."""
+CLOSE: Final = 1.03
 """Estimates up to this factor slower than the fastest are priced exactly."""
-FEWEST, MOST = 6, 80
+FEWEST_CHANGES, MOST_CHANGES = 6, 80
 """Bounds on the number of changes."""
-MEASURED: Final = 2
+MEASURED_FACTOR: Final = 2
 """Factor for the number of changes if events were counted: different samples make cuts differ by more than the tables show."""
 
 
@@ -80,12 +80,12 @@ class Priced:
 
 
 class Search:
-    """The fastest placement so far that fits, and the one that misses by least."""
+    """A search with the fastest placement so far that fits, and the closest one that does not."""
 
     def __init__(self, problem: MappingProblem) -> None:
         self.problem = problem
         self.limit = math.inf
-        """Placements that certainly take as many cycles are not priced."""
+        """Placements whose lower bound reaches these cycles are not priced."""
         self._known: dict[tuple[int, bool], tuple[tuple[Choice, ...], ...]] = {}
         self.best: Priced | None = None
         self.priced = 0
@@ -93,12 +93,12 @@ class Search:
         self._estimates: list[Priced] = []
         self._prices: dict[object, Priced | None] = {}
         self._exact: dict[int, Priced | None] = {}
-        """What estimates, by their identity, cost exactly."""
+        """Exact prices of estimates, by the estimate's identity."""
         self._least_known = math.inf
-        """Bytes of the best placement that misses before its supersteps are known; others like it are not priced."""
+        """Bytes of the closest placement that did not fit even before its supersteps were known; larger ones are not priced."""
 
     def again(self, problem: MappingProblem) -> Search:
-        """Search for another schedule of the same, with the same tables."""
+        """Return a new search for another schedule of the same network, with the same tables."""
         found = Search(problem)
         found._known = self._known
         return found
@@ -107,16 +107,16 @@ class Search:
         """Predicted cycles of a training step with the best placement; infinite without one."""
         return math.inf if self.best is None else self.best.cycles
 
-    def price(self, placement: Placement, *, near: bool) -> Priced | None:
+    def price(self, placement: Placement, *, local_relays: bool) -> Priced | None:
         """Lay out and price one placement, with a cache; None if it does not fit."""
         self.priced += 1
-        key = (near, *map(_lies, placement.ranges))
+        key = (local_relays, *map(_price_key, placement.ranges))
         if key not in self._prices:
-            self._prices[key] = self._price_anew(placement, near=near)
+            self._prices[key] = self._price_anew(placement, local_relays=local_relays)
         return self._prices[key]
 
-    def _price_anew(self, placement: Placement, *, near: bool) -> Priced | None:
-        layout = lay_out(self.problem, placement, near=near)
+    def _price_anew(self, placement: Placement, *, local_relays: bool) -> Priced | None:
+        layout = lay_out(self.problem, placement, local_relays=local_relays)
         known = bytes_before_pricing(layout)
         if known > self.problem.target.tile_bytes:
             if known >= self._least_known:
@@ -157,17 +157,17 @@ class Search:
         options = self._options(self.problem)
         for share in TIGHT_SHARES if self.problem.packed else QUICK_SHARES:
             tight = each_once(options, partial(all_within, share * self.problem.target.tile_bytes))
-            for some in (tight, *(_alike(tight) if self.problem.packed else ())):
+            for some in (tight, *(_equal_replicas(tight) if self.problem.packed else ())):
                 for placement in islice(placements(self.problem, some, chips or self.problem.target.chips), 0, None, 4):
-                    if self.price(placement, near=False) is not None:
+                    if self.price(placement, local_relays=False) is not None:
                         return self
         return self
 
-    def run_given(self, found: Iterable[Placement]) -> Search:
-        """Try these placements."""
-        given = list(found)
-        if not self._price_all(given, near=True):
-            self._price_all(given, near=False)
+    def run_placements(self, found: Iterable[Placement]) -> Search:
+        """Price these placements, with relays near their sources and, if none fits, anywhere."""
+        candidates = list(found)
+        if not self._price_all(candidates, local_relays=True):
+            self._price_all(candidates, local_relays=False)
         return self
 
     def refine(self, effort: int) -> Search:
@@ -179,10 +179,10 @@ class Search:
         part = replace(self.problem, batch=self.problem.batch // copies)
         options = self._options(part)
         tiles = chips * self.problem.target.tiles_per_chip
-        more = MEASURED if self.problem.counts else 1
-        most = max(FEWEST, more * min(MOST, effort // (tiles * len(options)))) if effort else 0
+        more = MEASURED_FACTOR if self.problem.counts else 1
+        most = max(FEWEST_CHANGES, more * min(MOST_CHANGES, effort // (tiles * len(options)))) if effort else 0
         seen, tried = {shapes := shapes_of(self.problem, placement)}, 0
-        beside = self.best.cycles - self._least_cycles(part, options, placement) if most else 0.0
+        overhead = self.best.cycles - self._least_cycles(part, options, placement) if most else 0.0
         improved = True
         while improved and tried < most:
             improved = False
@@ -194,37 +194,37 @@ class Search:
                 tried += 1
                 before = self.best.cycles
                 exact = self.best.layout.exact
-                if least + BESIDE[not exact] * beside >= before * (1.0 if exact else NEAR):
+                if least + OVERHEAD_SHARE[not exact] * overhead >= before * (1.0 if exact else CLOSE):
                     continue
-                found = self.price(where, near=True)
-                beside = min(beside, found.cycles - least) if found is not None else beside
+                found = self.price(where, local_relays=True)
+                overhead = min(overhead, found.cycles - least) if found is not None else overhead
                 if self.best.cycles < before:
                     shapes, improved = changed, True
                     break
         return self
 
-    def settled(self) -> int:
-        """How many estimates a full plan prices exactly."""
+    def exact_price_count(self) -> int:
+        """Number of estimates that a full plan prices exactly."""
         if self.best is None:
-            return SETTLED
+            return EXACT_PRICES
         problem = self.problem
         workers = self.best.layout.placement.chips * problem.target.tiles_per_chip * problem.target.workers
-        return max(FEWEST_SETTLED, min(SETTLED, EXACT_WORK // (workers * len(problem.timeline.chosen))))
+        return max(FEWEST_EXACT_PRICES, min(EXACT_PRICES, EXACT_WORK // (workers * len(problem.timeline.chosen))))
 
     def estimate(self) -> float:
         """Cycles of the fastest estimate."""
         return min((some.cycles for some in self._estimates), default=self.cycles())
 
-    def estimated(self) -> Search:
-        """Go back to the fastest estimate, if :meth:`settle` has priced some exactly."""
+    def use_estimates(self) -> Search:
+        """Make the fastest estimate the best placement again, after :meth:`price_exactly`."""
         if self._estimates:
             self.best = min(self._estimates, key=lambda some: some.cycles)
         return self
 
-    def settle(self, most: int = SETTLED) -> Search:
-        """Price the `most` fastest estimates exactly, then half as many that may be faster yet; further ones only as long as none fits.
+    def price_exactly(self, most: int = EXACT_PRICES) -> Search:
+        """Price the `most` fastest estimates exactly, then up to half as many that may be faster yet, and more only while none fits.
 
-        The error of one estimate is assumed for others whose populations are cut alike.
+        Estimates with similarly cut populations are assumed to have similar errors.
         """
         waiting, known = list(self._estimates), list[tuple[Placement, float]]()
         if waiting:
@@ -244,7 +244,7 @@ class Search:
                 known.append((priced.layout.placement, exact.cycles / priced.cycles))
         return self
 
-    def run_as(self, placement: Placement) -> Search:
+    def run_like(self, placement: Placement) -> Search:
         """Try the number of chips and copies of `placement`."""
         self._run_copies(placement.chips, placement.copies)
         return self
@@ -254,14 +254,14 @@ class Search:
         for count in chip_counts(self.problem, chips):
             for deal in deals(self.problem, strategy, count * self.problem.target.tiles_per_chip):
                 placement = place(self.problem, deal)
-                for near in (True, False):
-                    self.price(placement, near=near)
+                for local_relays in (True, False):
+                    self.price(placement, local_relays=local_relays)
         return self
 
     def _run_copies(self, chips: int, copies: int) -> None:
         """Try `copies` groups of chips that share the batch."""
         part = replace(self.problem, batch=self.problem.batch // copies)
-        # Samples that were measured differ so much that what is best for their mean is another good place to begin.
+        # Measured samples differ so much that the best placement for their mean is another good start.
         for even in (False, True) if self.problem.counts else (False,):
             self._run_options(part, self._options(part, even=even), chips, copies)
 
@@ -270,24 +270,24 @@ class Search:
             limit = share * part.target.tile_bytes
             tight = each_once(options, partial(all_within, limit))
             found = list(placements(part, tight, chips, copies))
-            for alike in _alike(tight) if part.packed else ():
+            for alike in _equal_replicas(tight) if part.packed else ():
                 found += placements(part, alike, chips, copies)
             if part.network.indexed and share == BLOCK_SHARES[0] and part.target.tiles_per_chip >= ROOMY:
                 found += sharing_tiles(part, tight, found, chips, copies)
             least = {id(placement): self._least_cycles(part, options, placement) for placement in found}
             found.sort(key=lambda placement: least[id(placement)])
-            if self._price_worth(found, least, near=True) or self._price_worth(found, least, near=False):
+            if self._price_promising(found, least, local_relays=True) or self._price_promising(found, least, local_relays=False):
                 break
 
-    def _price_worth(self, found: Sequence[Placement], least: Mapping[int, float], *, near: bool) -> bool:
-        """Price those that may be faster than the known ones, the promising ones first; return whether any fits or is too slow anyway."""
+    def _price_promising(self, found: Sequence[Placement], least: Mapping[int, float], *, local_relays: bool) -> bool:
+        """Price placements that may be faster than the best, in this order; return whether any fits or is certainly slower."""
         done = False
         for placement in found:
             bound = least[id(placement)]
             if bound >= min(self.cycles(), self.limit):
                 done = True
                 continue
-            priced = self.price(placement, near=near)
+            priced = self.price(placement, local_relays=local_relays)
             if priced is not None:
                 done = True
         return done
@@ -307,7 +307,7 @@ class Search:
                 cut = replace(where.cut, replicas=where.replicas // placement.copies)
                 columns[key] = next(choice.parts[:, neurons - 1] for choice in some if choice.cut == cut)
         parts = part.steps * float(np.max(list(columns.values()), axis=0).sum())
-        return SURE * (parts + self._least_update(placement)) + self._over_links(placement)
+        return BOUND_MARGIN * (parts + self._least_update(placement)) + self._over_links(placement)
 
     def _least_update(self, placement: Placement) -> float:
         """Cycles of the update: in each of its supersteps, those of the slowest population."""
@@ -315,7 +315,7 @@ class Search:
         if not problem.training:
             return 0.0
         each = [
-            problem.kept.get(("update", _learned(layer), cut_key(where)), partial(least_update, layout, layer))
+            problem.memo.get(("update", _learned(layer), cut_key(where)), partial(least_update, layout, layer))
             for layer, where in zip(problem.network.layers, placement.ranges, strict=True)
         ]
         return float(np.max(each, axis=0).sum())
@@ -332,13 +332,16 @@ class Search:
             self._known[part.batch, even] = choices(part, even=even)
         return self._known[part.batch, even]
 
-    def _price_all(self, found: Sequence[Placement], *, near: bool) -> bool:
-        fits = [self.price(placement, near=near) is not None for placement in found]
+    def _price_all(self, found: Sequence[Placement], *, local_relays: bool) -> bool:
+        fits = [self.price(placement, local_relays=local_relays) is not None for placement in found]
         return any(fits)
 
 
-def _alike(options: Sequence[Sequence[Choice]]) -> Iterator[list[Sequence[Choice]]]:
-    """The same with one number of replicas for all populations: who reads deltas of a part of a tile's samples reads a piece a neuron."""
+def _equal_replicas(options: Sequence[Sequence[Choice]]) -> Iterator[list[Sequence[Choice]]]:
+    """Yield the choices with one number of replicas for all populations.
+
+    With unequal numbers, a tile reads deltas for part of another tile's samples: a piece per neuron, and code for each piece.
+    """
     for replicas in sorted({choice.cut.replicas for some in options for choice in some}):
         found = each_once(options, partial(_with_replicas, replicas))
         if all(found):
@@ -350,7 +353,7 @@ def _with_replicas(replicas: int, some: Sequence[Choice]) -> list[Choice]:
 
 
 def _error(placement: Placement, known: Sequence[tuple[Placement, float]]) -> float:
-    """Exact over estimated cycles of the placement that is most like this one, nearer to 1 the less they are alike."""
+    """Exact over estimated cycles of the most similar placement, closer to 1 the less similar it is."""
     alike = [np.mean([_form(a) == _form(b) for a, b in zip(placement.ranges, other.ranges, strict=True)]) for other, _ in known]
     most = int(np.argmax(alike)) if alike else 0
     return 1 + float(alike[most]) * (known[most][1] - 1) if alike else 1.0
@@ -363,7 +366,7 @@ def _learned(layer: Layer) -> object:
     return tuple(learned_rows(layer)), learned_scalars(layer)
 
 
-def _lies(where: TileRange) -> object:
+def _price_key(where: TileRange) -> object:
     """Everything that determines a price; column groups beyond the neurons of a tile do not count."""
     return where.tiles.tobytes(), cut_key(where)[0], where.samples, min(where.columns, int(where.neurons.max())), where.paired
 

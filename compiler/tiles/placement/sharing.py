@@ -22,7 +22,7 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.tiles.placement.balance import OrderedTakes
+from snnc.compiler.tiles.placement.balance import AllocationTable
 from snnc.compiler.tiles.placement.choices import Choice
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div
 from snnc.compiler.tiles.placement.placement import Placement, copied, lay_range
@@ -34,23 +34,23 @@ POWERS: Final = (2, 3, 4)
 ROUNDS: Final = 3
 """Number of rounds over all populations for each of them."""
 MOST: Final = 40
-"""Takes of a population that are tried, evenly over all; then those beside the best of them, down to single ones."""
+"""Allocations of a population that are tried first, spread evenly over all; then those next to the best one, in ever smaller steps."""
 BESIDE: Final = 2
-"""Takes on either side of the best one that are tried each time that steps are halved."""
+"""Allocations tried on either side of the best one each time the step is halved."""
 WORTH: Final = 0.9999
-"""A population takes what costs less than this part of what it has."""
+"""A population changes only to an allocation that costs less than this fraction of its present one."""
 SURELY: Final = 1 - 1e-9
-"""Part of a bound that rounding leaves of it."""
+"""Factor that keeps a bound valid despite rounding."""
 PLACES: Final = 24
 """First tiles that are tried, evenly over a chip."""
 REPLICAS: Final = 1
 """Numbers of replicas, the largest ones, with which all populations are put on all tiles."""
 LAYERS: Final = 24
-"""With more populations than these nothing is tried: seconds of a laptop's time."""
+"""Maximum number of populations; with more, the search would take many seconds on a laptop."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Take:
+class _LoadedAllocation:
     """A population cut in one way, `width` tiles a replica."""
 
     choice: Choice
@@ -86,7 +86,7 @@ class _Take:
 
 
 def sharing_tiles(
-    problem: MappingProblem, options: Sequence[Sequence[Choice]], apart: Iterable[Placement], chips: int, copies: int
+    problem: MappingProblem, options: Sequence[Sequence[Choice]], separate: Iterable[Placement], chips: int, copies: int
 ) -> list[Placement]:
     """Return placements in which populations share tiles, none for groups of several chips.
 
@@ -94,32 +94,34 @@ def sharing_tiles(
     ----------
     problem, options, chips, copies
         As :func:`snnc.compiler.tiles.placement.placement.placements` takes them.
-    apart
+    separate
         Placements of populations on separate tiles. The search begins with one of these.
     """
     if chips != copies or problem.target.tiles < len(options) or len(options) > LAYERS:
         return []
     tiles = problem.target.tiles_per_chip
-    takes = [_takes(some, tiles) for some in options]
-    if not all(takes):
+    allocations = [_allocations(some, tiles) for some in options]
+    if not all(allocations):
         return []
     limit = min(some[0].limit for some in options)
     places = np.unique(np.linspace(0, tiles, PLACES, endpoint=False).astype(np.int64))
     found = []
-    for start in _starts(options, takes, apart, copies):
-        for order in (range(len(takes)), range(len(takes) - 1, -1, -1)):
-            search = _Descent(takes, tiles, limit, places, start)
+    for start in _starts(options, allocations, separate, copies):
+        for order in (range(len(allocations)), range(len(allocations) - 1, -1, -1)):
+            search = _Descent(allocations, tiles, limit, places, start)
             search.run(order)
             found.append(_placement(problem, search.state, copies))
     return found + [_placement(problem, state, copies) for state in _everywhere(options, tiles)]
 
 
-def _placement(problem: MappingProblem, state: Sequence[tuple[_Take, int]], copies: int) -> Placement:
-    ranges = [lay_range(problem.batch, take.choice.neurons, take.choice.cut, take.width, first) for take, first in state]
+def _placement(problem: MappingProblem, state: Sequence[tuple[_LoadedAllocation, int]], copies: int) -> Placement:
+    ranges = [
+        lay_range(problem.batch, allocation.choice.neurons, allocation.choice.cut, allocation.width, first) for allocation, first in state
+    ]
     return copied(problem, Placement(tuple(ranges), 1, 1, shared=True), 1, copies)
 
 
-def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[list[tuple[_Take, int]]]:
+def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[list[tuple[_LoadedAllocation, int]]]:
     """Every population on all tiles, cut in one way: as replicas with few samples each."""
     known = dict.fromkeys(choice.cut for some in options for choice in some)
     for cut in known:
@@ -130,46 +132,53 @@ def _everywhere(options: Sequence[Sequence[Choice]], tiles: int) -> Iterator[lis
             choice = next((c for c in some if c.cut == cut), None)
             width = 0 if choice is None else min(tiles // cut.replicas, choice.neurons)
             if choice is not None and width and ceil_div(choice.neurons, width) <= choice.fit:
-                state.append((_Take(choice, width), 0))
-        if len(state) == len(options) and 3 * cut.replicas * max(take.width for take, _ in state) > 2 * tiles:
+                state.append((_LoadedAllocation(choice, width), 0))
+        if len(state) == len(options) and 3 * cut.replicas * max(allocation.width for allocation, _ in state) > 2 * tiles:
             yield state
 
 
-def _takes(some: Sequence[Choice], tiles: int) -> list[_Take]:
-    """What a population may take: no other needs as few tiles and as few cycles in all parts."""
-    found = OrderedTakes.of(some).worth
-    return [_Take(some[int(found.choice[row])], int(found.width[row])) for row in np.flatnonzero(found.tiles <= tiles)]
+def _allocations(some: Sequence[Choice], tiles: int) -> list[_LoadedAllocation]:
+    """The Pareto-optimal allocations of a population on at most `tiles` tiles."""
+    found = AllocationTable.of(some).pareto
+    return [_LoadedAllocation(some[int(found.choice[row])], int(found.width[row])) for row in np.flatnonzero(found.tiles <= tiles)]
 
 
 def _starts(
-    options: Sequence[Sequence[Choice]], takes: Sequence[Sequence[_Take]], apart: Iterable[Placement], copies: int
-) -> Iterator[list[tuple[_Take, int]]]:
+    options: Sequence[Sequence[Choice]], allocations: Sequence[Sequence[_LoadedAllocation]], separate: Iterable[Placement], copies: int
+) -> Iterator[list[tuple[_LoadedAllocation, int]]]:
     """Yield states to begin with."""
-    yield [(some[0], 0) for some in takes]
+    yield [(some[0], 0) for some in allocations]
     best, cycles = None, np.inf
-    for placement in apart:
+    for placement in separate:
         state = [_as_placed(some, where, copies) for some, where in zip(options, placement.ranges, strict=True)]
-        longest = float(np.max([take.busiest for take, _ in state], axis=0).sum())
+        longest = float(np.max([allocation.busiest for allocation, _ in state], axis=0).sum())
         if longest < cycles:
             best, cycles = state, longest
     if best is not None:
         yield best
 
 
-def _as_placed(some: Sequence[Choice], where: TileRange, copies: int) -> tuple[_Take, int]:
+def _as_placed(some: Sequence[Choice], where: TileRange, copies: int) -> tuple[_LoadedAllocation, int]:
     cut = replace(where.cut, replicas=where.replicas // copies)
-    return _Take(next(choice for choice in some if choice.cut == cut), where.width), where.starts[0]
+    return _LoadedAllocation(next(choice for choice in some if choice.cut == cut), where.width), where.starts[0]
 
 
 class _Descent:
-    """Take and first tile of every population, changed one by one."""
+    """Descent over the allocation and first tile of every population, changed one by one."""
 
-    def __init__(self, takes: Sequence[Sequence[_Take]], tiles: int, limit: float, places: Ints, start: list[tuple[_Take, int]]) -> None:
-        self.takes, self.tiles, self.limit, self.places = takes, tiles, limit, places
+    def __init__(
+        self,
+        allocations: Sequence[Sequence[_LoadedAllocation]],
+        tiles: int,
+        limit: float,
+        places: Ints,
+        start: list[tuple[_LoadedAllocation, int]],
+    ) -> None:
+        self.allocations, self.tiles, self.limit, self.places = allocations, tiles, limit, places
         self.state = list(start)
         self.total = np.zeros((len(start[0][0].load), tiles))
-        for take, first in start:
-            self.total[:, first : first + take.tiles] += take.load
+        for allocation, first in start:
+            self.total[:, first : first + allocation.tiles] += allocation.load
         self.scale = max(float(self.total[:-1].max()), 1.0)
 
     def run(self, order: Sequence[int]) -> None:
@@ -183,93 +192,96 @@ class _Descent:
                     break
 
     def _improve(self, index: int, power: int) -> None:
-        """Give a population the best take and place, all others staying."""
+        """Give one population its best allocation and place; all others stay."""
         mine, at = self.state[index]
-        rest = self.total.copy()
-        rest[:, at : at + mine.tiles] -= mine.load
-        costs = _Costs(rest, self.scale, power, self.limit)
+        others = self.total.copy()
+        others[:, at : at + mine.tiles] -= mine.load
+        costs = _Costs(others, self.scale, power, self.limit)
         found = float(costs.at(mine, np.array([at]))[0])
-        best, (take, place) = self._best_take(self.takes[index], costs)
+        best, (allocation, place) = self._best_allocation(self.allocations[index], costs)
         if best >= found * WORTH:
-            take, place = mine, at
-        self.state[index] = take, place
-        rest[:, place : place + take.tiles] += take.load
-        self.total = rest
+            allocation, place = mine, at
+        self.state[index] = allocation, place
+        others[:, place : place + allocation.tiles] += allocation.load
+        self.total = others
 
-    def _best_take(self, takes: Sequence[_Take], costs: _Costs) -> tuple[float, tuple[_Take, int]]:
-        """Cost, take and place of a population, all others staying."""
+    def _best_allocation(self, allocations: Sequence[_LoadedAllocation], costs: _Costs) -> tuple[float, tuple[_LoadedAllocation, int]]:
+        """Return the least cost of one population, with its allocation and place; all others stay."""
         known: dict[int, tuple[float, int]] = {}
 
         def best_of(numbers: Sequence[int]) -> int:
             least = min((known[n][0] for n in numbers if n in known), default=math.inf)
             new = [n for n in numbers if n not in known]
-            bounds = costs.least([takes[n] for n in new]) if new else np.zeros(0)
+            bounds = costs.least([allocations[n] for n in new]) if new else np.zeros(0)
             for row in np.argsort(bounds).tolist():
                 n = new[row]
-                known[n] = self._best_place(takes[n], costs) if bounds[row] <= least else (math.inf, 0)
+                known[n] = self._best_place(allocations[n], costs) if bounds[row] <= least else (math.inf, 0)
                 least = min(least, known[n][0])
             return min(numbers, key=lambda n: known[n][0])
 
-        step = 1 << max(0, math.ceil(math.log2(len(takes) / MOST)))
-        best = best_of(range(0, len(takes), step))
+        step = 1 << max(0, math.ceil(math.log2(len(allocations) / MOST)))
+        best = best_of(range(0, len(allocations), step))
         while step > 1:
             step //= 2
-            best = best_of([n for n in range(best - BESIDE * step, best + BESIDE * step + 1, step) if 0 <= n < len(takes)])
+            best = best_of([n for n in range(best - BESIDE * step, best + BESIDE * step + 1, step) if 0 <= n < len(allocations)])
         cost, place = known[best]
-        return cost, (takes[best], place)
+        return cost, (allocations[best], place)
 
-    def _best_place(self, take: _Take, costs: _Costs) -> tuple[float, int]:
-        """Cost and place of a take."""
-        places = np.append(self.places[self.places <= self.tiles - take.tiles], self.tiles - take.tiles)
-        found = costs.at(take, places)
+    def _best_place(self, allocation: _LoadedAllocation, costs: _Costs) -> tuple[float, int]:
+        """Return the least cost of an allocation, and its place."""
+        places = np.append(self.places[self.places <= self.tiles - allocation.tiles], self.tiles - allocation.tiles)
+        found = costs.at(allocation, places)
         return float(found.min()), int(places[found.argmin()])
 
 
 class _Costs:
-    """What takes of one population cost beside `rest`, what all others have of every tile, [parts + 1, tiles]."""
+    """Costs of allocations of one population; `others` is the load of every tile by all other populations, [parts + 1, tiles]."""
 
-    def __init__(self, rest: Floats, scale: float, power: int, limit: float) -> None:
-        self.rest, self.scale, self.power, self.limit = rest, scale, power, limit
-        self._sums = _sums(_power(rest[:-1] / scale, power))
+    def __init__(self, others: Floats, scale: float, power: int, limit: float) -> None:
+        self.others, self.scale, self.power, self.limit = others, scale, power, limit
+        self._sums = _sums(_power(others[:-1] / scale, power))
 
-    def at(self, take: _Take, places: Ints) -> Floats:
-        """Cost with a take at each of some places; infinite where a tile cannot hold it."""
-        fewer = self._with(take, 0)
-        here = _between(fewer, places, take.tiles)
-        if take.larger:
-            runs = places[:, None] + take.width * np.arange(take.choice.cut.replicas)
-            here = here + _between(self._with(take, 1) - fewer, runs, take.larger).sum(axis=2)
-        outside = self._sums[:, -1:] - (self._sums[:, places + take.tiles] - self._sums[:, places])
+    def at(self, allocation: _LoadedAllocation, places: Ints) -> Floats:
+        """Cost of an allocation at each of some places; infinite where a tile's memory does not suffice."""
+        fewer = self._with(allocation, 0)
+        here = _between(fewer, places, allocation.tiles)
+        if allocation.larger:
+            runs = places[:, None] + allocation.width * np.arange(allocation.choice.cut.replicas)
+            here = here + _between(self._with(allocation, 1) - fewer, runs, allocation.larger).sum(axis=2)
+        outside = self._sums[:, -1:] - (self._sums[:, places + allocation.tiles] - self._sums[:, places])
         found = self._mean(np.maximum(here + outside, 0.0))
-        if self.rest[-1].max() + take.two[-1].max() > self.limit:
-            held = np.lib.stride_tricks.sliding_window_view(self.rest[-1], take.tiles)[places] + take.load[-1]
+        if self.others[-1].max() + allocation.two[-1].max() > self.limit:
+            held = np.lib.stride_tricks.sliding_window_view(self.others[-1], allocation.tiles)[places] + allocation.load[-1]
             found = np.where(held.max(axis=1) <= self.limit, found, np.inf)
         return found
 
-    def least(self, takes: Sequence[_Take]) -> Floats:
-        """What each take costs at least, wherever it lies: in every part, as if on the tiles that have least of all others."""
+    def least(self, allocations: Sequence[_LoadedAllocation]) -> Floats:
+        """Lower bound of each allocation's cost at any place: in every part, as if on the tiles with the least other load."""
         ordered, number = self._ordered
-        two, tiles = np.stack([take.two[:-1, 0] for take in takes], axis=1), np.array([take.tiles for take in takes])
+        two, tiles = (
+            np.stack([allocation.two[:-1, 0] for allocation in allocations], axis=1),
+            np.array([allocation.tiles for allocation in allocations]),
+        )
         filled = np.clip(tiles - (np.cumsum(number, axis=1) - number)[:, :, None], 0, number[:, :, None])
         alone, both = (_power(values / self.scale, self.power) for values in (ordered[:, :, None], ordered[:, :, None] + two[:, None]))
         return SURELY * self._mean((filled * both + (number[:, :, None] - filled) * alone).sum(axis=1))
 
     @cached_property
     def _ordered(self) -> tuple[Floats, Ints]:
-        """Of each part what runs of tiles have of all others, ascending, and the tiles of each run."""
-        changes = (self.rest[:-1, 1:] != self.rest[:-1, :-1]).any(axis=0)
+        """For each part, the other load of each run of equal tiles, ascending, and the number of tiles in the run."""
+        changes = (self.others[:-1, 1:] != self.others[:-1, :-1]).any(axis=0)
         first = np.flatnonzero(np.append(True, changes))
-        values, number = self.rest[:-1, first], np.diff(np.append(first, self.rest.shape[1]))
+        values, number = self.others[:-1, first], np.diff(np.append(first, self.others.shape[1]))
         order = np.argsort(values, axis=1)
         return np.take_along_axis(values, order, axis=1), number[order]
 
-    def _with(self, take: _Take, more: int) -> Floats:
-        """[parts, tiles]: what every tile would have with fewer, or more, of the neurons of a take."""
-        return _power((self.rest[:-1] + take.two[:-1, more : more + 1]) / self.scale, self.power)
+    def _with(self, allocation: _LoadedAllocation, more: int) -> Floats:
+        """[parts, tiles]: the load of every tile with the smaller or the larger number of neurons of an allocation."""
+        return _power((self.others[:-1] + allocation.two[:-1, more : more + 1]) / self.scale, self.power)
 
     def _mean(self, sums: Floats) -> Floats:
         """Cost of [parts, ...] sums over all tiles."""
-        found: Floats = ((sums / self.rest.shape[1]) ** (0.5**self.power)).sum(axis=0)
+        found: Floats = ((sums / self.others.shape[1]) ** (0.5**self.power)).sum(axis=0)
         return found
 
 

@@ -1,4 +1,4 @@
-"""The place of a population: tiles of its replicas, neurons and samples on each."""
+"""The tiles of a population's replicas, with the neurons and samples on each."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class TileRange:
         index = tile - self.starts[replica]
         return index if 0 <= index < self.width else None
 
-    def holds(self, tiles: Ints) -> Bools:
+    def contains(self, tiles: Ints) -> Bools:
         """[tiles, replicas]: whether a tile is one of a replica's."""
         starts = self._order[0]
         found: Bools = (tiles[:, None] >= starts) & (tiles[:, None] < starts + self.width)
@@ -102,7 +102,7 @@ class TileRange:
         found = int(np.searchsorted(self._order[0], tile, side="right")) - 1
         return found if found >= 0 and tile < self.starts[found] + self.width else None
 
-    def held_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
+    def samples_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
         """Number of the samples ``[first, stop)`` that each of `tiles` handles; arrays of one length."""
         starts, begin, end = self._order
         replica = np.maximum(np.searchsorted(starts, tiles, side="right") - 1, 0)
@@ -156,16 +156,16 @@ class ScatteredRange(TileRange):
         index = int(np.searchsorted(self.places, tile))
         return index if index < len(self.places) and self.places[index] == tile else None
 
-    def held_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
+    def samples_on(self, tiles: Ints, first: Ints, stop: Ints) -> Ints:
         """As in :class:`TileRange`: all samples on each of `places`."""
         found: Ints = np.where(np.isin(tiles, self.places), stop - first, 0)
         return found
 
-    def holds(self, tiles: Ints) -> Bools:
+    def contains(self, tiles: Ints) -> Bools:
         """As in :class:`TileRange`."""
         found: Bools = np.isin(tiles, self.places)[:, None]
         return found
 
     def replica_of(self, tile: int) -> int | None:
-        """0 when the population lies on `tile`, else None."""
+        """0 if the population is on `tile`, else None."""
         return None if self.index_of(0, tile) is None else 0

@@ -28,31 +28,31 @@ class Activity:
         The most in one step of one sample, of buffers that were measured.
     source
         Where it was measured.
-    near, near_peak
+    support, support_peak
         The same of neurons that take gradient (that spiked, or are inside the support of their surrogate), where that is bounded.
     rates
         A step, of each single value of a buffer that was measured.
     patterns
         Which values of a buffer that was measured spiked: bits, [steps, samples, bytes], as :func:`numpy.packbits` packs them.
-    counts, near_counts
+    counts, support_counts
         Spikes, and neurons that take gradient, of a buffer that was measured, [steps, samples].
     """
 
     mean: Mapping[str, float]
     peak: Mapping[str, int]
     source: str
-    near: Mapping[str, float] = field(default_factory=dict)
-    near_peak: Mapping[str, int] = field(default_factory=dict)
+    support: Mapping[str, float] = field(default_factory=dict)
+    support_peak: Mapping[str, int] = field(default_factory=dict)
     rates: Mapping[str, Array] = field(default_factory=dict)
     counts: Mapping[str, Array] = field(default_factory=dict)
-    near_counts: Mapping[str, Array] = field(default_factory=dict)
+    support_counts: Mapping[str, Array] = field(default_factory=dict)
     patterns: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def measured(self) -> dict[str, Any]:
         """What a mapping is given beside :attr:`mean`, by the names of :func:`snnc.compiler.tiles.make_plan`."""
-        found = (self.rates, self.near, self.counts, self.near_counts, self.patterns)
-        return dict(zip(("rates", "near", "counts", "near_counts", "patterns"), found, strict=True))
+        found = (self.rates, self.support, self.counts, self.support_counts, self.patterns)
+        return dict(zip(("rates", "support", "counts", "support_counts", "patterns"), found, strict=True))
 
     def capacities(self, program: StepProgram) -> dict[str, int]:
         """Return windows that hold a quarter more than the busiest step that was seen."""
@@ -60,7 +60,7 @@ class Activity:
 
     def gradient_capacities(self, program: StepProgram) -> dict[str, int]:
         """Return the same for windows of the backward pass."""
-        return _with_room(program, self.near_peak)
+        return _with_room(program, self.support_peak)
 
 
 def taken(pattern: Array, index: Array | None) -> Array:

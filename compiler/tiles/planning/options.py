@@ -1,4 +1,4 @@
-"""What a plan may be asked for."""
+"""The options of a plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULT_BATCH: Final = 32
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """What a plan is asked for, beside the program and the machine; None leaves a choice to the planner.
+    """The options of a plan, in addition to the program and the machine; None leaves a choice to the planner.
 
     Attributes
     ----------

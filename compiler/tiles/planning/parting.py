@@ -230,9 +230,9 @@ def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
     """Return the activity of the program of the parts."""
     if activity is None:
         return None
-    mean, near, rates = {}, {}, {}
+    mean, support, rates = {}, {}, {}
     peak: dict[str, int] = {}
-    near_peak: dict[str, int] = {}
+    support_peak: dict[str, int] = {}
     for buffer, place in parts.between.buffers.items():
         of, index = place.whole, slice(None) if place.index is None else place.index
         if of not in activity.mean:
@@ -242,14 +242,14 @@ def activity_of(parts: Parts, activity: Activity | None) -> Activity | None:
             rates[buffer] = activity.rates[of][index]
             mean[buffer] = float(rates[buffer].mean())
             share = float(rates[buffer].sum() / max(activity.rates[of].sum(), 1e-30))
-        if of in activity.near:
-            near[buffer] = activity.near[of]
+        if of in activity.support:
+            support[buffer] = activity.support[of]
         width = math.prod(parts.between.split.buffers[buffer].shape)
-        for given, kept in ((activity.peak, peak), (activity.near_peak, near_peak)):
+        for given, kept in ((activity.peak, peak), (activity.support_peak, support_peak)):
             if of in given:
                 kept[buffer] = _peak(given[of], share, width)
     counts = _counts_of_parts(parts, activity.counts, activity.rates)
-    return Activity(mean, peak, activity.source, near, near_peak, rates, counts, _counts_of_parts(parts, activity.near_counts, {}))
+    return Activity(mean, peak, activity.source, support, support_peak, rates, counts, _counts_of_parts(parts, activity.support_counts, {}))
 
 
 def _counts_of_parts(parts: Parts, counts: Mapping[str, Array], rates: Mapping[str, Array]) -> dict[str, Array]:

@@ -119,16 +119,16 @@ def map_program(
     if activity is None:
         return make(capacity=chosen.capacity)
     if not activity.peak:
-        return make(activity=activity.mean, activity_source=activity.source, near=activity.near, capacity=chosen.capacity)
+        return make(activity=activity.mean, activity_source=activity.source, support=activity.support, capacity=chosen.capacity)
     widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}
     forward: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
-    backward: list[Mapping[str, int]] = [widths, activity.gradient_capacities(program)] if activity.near else [{}]
+    backward: list[Mapping[str, int]] = [widths, activity.gradient_capacities(program)] if activity.support else [{}]
     candidates = [
         # Dense gradients have no entries: only one of the two tries them.
         {
             "capacity": capacity,
-            "gradient_capacity": {name: entries[name] for name in activity.near},
-            "gradients": "windowed" if activity.near and entries is widths else "auto",
+            "gradient_capacity": {name: entries[name] for name in activity.support},
+            "gradients": "windowed" if activity.support and entries is widths else "auto",
         }
         for capacity, entries in itertools.product(forward, backward)
     ]

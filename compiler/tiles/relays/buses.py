@@ -1,4 +1,4 @@
-"""The buses of a network, the sizes of their windows and the data that relays keep."""
+"""The buses of a network, the sizes of their windows, and the bytes that relays store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COUNT_BYTES = 4
 
 @dataclass(frozen=True)
 class Bus:
-    """A source read with one lag, before its relays are placed."""
+    """All connections that read one source with one lag, before its relays are placed."""
 
     id: str
     source: BusSource
@@ -40,14 +40,14 @@ class Bus:
         return whole_words(self.capacity, self.source.width) * id_bytes(self.source) + COUNT_BYTES if self.events else 4 * self.source.width
 
     @property
-    def near_bytes(self) -> int:
+    def support_bytes(self) -> int:
         """Bytes of one sample's backward window: ids of the neurons that take gradient, and two counts."""
         return whole_words(self.gradient_capacity, self.source.width) * id_bytes(self.source) + 2 * COUNT_BYTES
 
     @property
     def returned_bytes(self) -> int:
         """Bytes of one sample's window of gradients: the same with a float for each id."""
-        return self.near_bytes + 4 * self.gradient_capacity
+        return self.support_bytes + 4 * self.gradient_capacity
 
 
 def id_bytes(source: BusSource) -> int:
@@ -65,10 +65,10 @@ def make_buses(
     schedule: TileSchedule,
     activity: Mapping[str, float] | None,
     capacity: Mapping[str, int] | int | None,
-    near: Mapping[str, float] | None = None,
+    support: Mapping[str, float] | None = None,
     gradients: Mapping[str, int] | int | None = None,
 ) -> tuple[tuple[Bus, ...], dict[str, str]]:
-    """Return the buses (by source, then lag) and the bus of every connection; `activity` and `near` are the measurements.
+    """Return the buses (by source, then lag) and the bus of every connection; `activity` and `support` are the measurements.
 
     `capacity` and `gradients` are the user's capacities of forward windows and of gradient windows.
     """
@@ -77,7 +77,7 @@ def make_buses(
         key=lambda key: (network.sources.index(key[0]), key[1]),
     )
     room = {s: window_capacity(s, (activity or {}).get(s.buffer), capacity) for s, _ in keys}
-    entries = {s: gradient_capacity(s, room[s], (near or {}).get(s.buffer), gradients) for s, _ in keys}
+    entries = {s: gradient_capacity(s, room[s], (support or {}).get(s.buffer), gradients) for s, _ in keys}
     buses = tuple(Bus(f"b{n}", source, lag, room[source], entries[source]) for n, (source, lag) in enumerate(keys))
     found = {(bus.source, bus.lag): bus.id for bus in buses}
     return buses, {link.id: found[link.source, schedule.lags[link.id]] for link in network.links}
@@ -112,7 +112,7 @@ def store_lives(
         "sequence": sequence_bytes(source, buses, steps, mode, windowed, bits),
         "forward": 4 * source.width + 2 * COUNT_BYTES if source.kind == "spikes" and not source.external else 0,
         "windows": sum(bus.window_bytes for bus in mine),
-        "backward": sum(bus.near_bytes + bus.returned_bytes for bus in mine if bus.id in windowed),
+        "backward": sum(bus.support_bytes + bus.returned_bytes for bus in mine if bus.id in windowed),
     }
 
 
@@ -132,7 +132,7 @@ def sequence_bytes(
     """Bytes of one sample's values or spikes of all steps (one step for a static input); for an input, these are the bytes that the host
     streams.
 
-    For spikes, mode "exact" keeps room for `width` ids a step, mode "drop" for the largest capacity; for those in `bits`, relays keep
+    For spikes, mode "exact" stores up to `width` ids a step, mode "drop" up to the largest capacity; for sources in `bits`, relays store
     a bit for each value. `windowed` are the buses over which gradients return in windows.
     """
     slots = 1 if source.static else steps
@@ -140,12 +140,12 @@ def sequence_bytes(
         return slots * source.width * 4
     if source in bits:
         return slots * 4 * bit_words(source.width)
-    near = any(bus.source == source and bus.id in windowed for bus in buses)
-    return slots * (ids_stored(source, buses, mode, windowed) * id_bytes(source) + COUNT_BYTES * (2 if near else 1))
+    support = any(bus.source == source and bus.id in windowed for bus in buses)
+    return slots * (ids_stored(source, buses, mode, windowed) * id_bytes(source) + COUNT_BYTES * (2 if support else 1))
 
 
 def ids_stored(source: BusSource, buses: Sequence[Bus], mode: Mode, windowed: Collection[str]) -> int:
     """Ids that relays have room for in a step of `source`; `mode` and `windowed` as :func:`sequence_bytes` takes them."""
     mine = [bus for bus in buses if bus.source == source]
-    near = [bus.gradient_capacity for bus in mine if bus.id in windowed]
-    return whole_words(source.width if mode == "exact" else max([bus.capacity for bus in mine] + near), source.width)
+    support = [bus.gradient_capacity for bus in mine if bus.id in windowed]
+    return whole_words(source.width if mode == "exact" else max([bus.capacity for bus in mine] + support), source.width)

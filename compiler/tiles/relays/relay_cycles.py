@@ -47,12 +47,12 @@ class MaskRows:
 
 
 def mask_rows(problem: MappingProblem, source: BusSource, where: TileRange) -> MaskRows:
-    """The way in which `source`, placed on `where`, sends a sample to its relay."""
+    """The data of one sample that `source`, placed on `where`, sends to its relay."""
     most = int(where.neurons.max())
     if source.kind != "spikes":
         return MaskRows(where.width, most)
     count = ceil_div(most, min(most, where.columns))
-    return MaskRows(where.width, int(mask_units(most, where.columns)), int(mask_unit(count, near=source in problem.windowed)))
+    return MaskRows(where.width, int(mask_units(most, where.columns)), int(mask_unit(count, support=source in problem.windowed)))
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _pieces(samples: Any, workers: int) -> Any:
 
 
 def compact_work(problem: MappingProblem, source: BusSource, rows: MaskRows, samples: Any) -> RelayWork:
-    """Searching masks, with `samples` samples (a number or an array), including the start of the vertex."""
+    """Work of searching the masks of `samples` samples (a number or an array), including the start of the vertex."""
     cost, workers, start = problem.costs["relay_compact"], problem.target.workers, problem.target.vertex_start_cycles
     units, pieces = ceil_div(samples * rows.all, workers), _pieces(samples, workers)
     together = TOGETHER // rows.unit
@@ -101,11 +101,11 @@ def compact_work(problem: MappingProblem, source: BusSource, rows: MaskRows, sam
 
 def _found(problem: MappingProblem, source: BusSource) -> float:
     """Fraction of all values found in a step."""
-    return problem.near[source.buffer] if source in problem.windowed else problem.activity.get(source.buffer, 0.0)
+    return problem.support[source.buffer] if source in problem.windowed else problem.activity.get(source.buffer, 0.0)
 
 
 def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Any, *, forward: bool) -> RelayWork:
-    """Showing windows; forward, with the rows that a population sends, its step is stored first."""
+    """Work of writing windows; in the forward pass, with the `rows` of a population, its step is stored first."""
     if source.kind != "spikes":
         return _values_work(problem, source, rows if forward else None, samples)
     buses = problem.buses_of(source)
@@ -138,13 +138,13 @@ def windows_work(problem: MappingProblem, source: BusSource, rows: MaskRows | No
 
 
 def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> RelayWork:
-    """Listing the bits of a step in the windows of `buses`, one vertex for each of them."""
+    """Work of listing the bits of a step in the windows of `buses`, one vertex for each of them."""
     cost, workers, start = problem.costs["relay_bits"], problem.target.workers, problem.target.vertex_start_cycles
     pieces = _pieces(samples, workers)
     always, shown = 0.0, {}
     for bus in buses:
         words = bit_words(bus.source.width)
-        # A worker with a part of a list counts the bits before its part; the one with the first part, those behind.
+        # A worker with a part of a list counts the bits before its part; the one with the first part, those after it.
         counted = words * np.where(np.asarray(samples) % workers == 0, 0, np.minimum(pieces, 2))
         always = always + start + worker_cycles(cost, samples=pieces)
         read, ids = samples * words / workers, samples * problem.events(bus.source) / workers
@@ -155,13 +155,13 @@ def bits_work(problem: MappingProblem, buses: Sequence[Bus], samples: Any) -> Re
 def _copying(problem: MappingProblem, cost: CodeletCost, bus: Bus, samples: Any, *, forward: bool) -> Any:
     """Words of ids that the slowest worker copies into the windows of a bus; backward, neurons that take gradient and returned ones."""
     workers, width = problem.target.workers, bus.source.width
-    near = bus.id in problem.windowed_buses and not forward
-    ids = problem.near_events(bus) if near else min(problem.events(bus.source), bus.capacity)
+    support = bus.id in problem.windowed_buses and not forward
+    ids = problem.support_events(bus) if support else min(problem.events(bus.source), bus.capacity)
     words = copied_words(ids, width)
     turns = (words + workers / 2) / workers
     copied = samples * np.where(np.asarray(samples) < workers, turns, words / workers)
     runs = _pieces(samples, workers) * turns
-    return (2 if near else 1) * (cost.element * copied + cost.run * runs)
+    return (2 if support else 1) * (cost.element * copied + cost.run * runs)
 
 
 def _values_work(problem: MappingProblem, source: BusSource, rows: MaskRows | None, samples: Any) -> RelayWork:

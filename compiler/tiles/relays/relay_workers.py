@@ -111,7 +111,7 @@ def _found(
     They belong to the step that the source had `later` iterations before.
     """
     key = ("found", source.buffer, rows, shares.samples, chosen.tobytes(), later)
-    yield from problem.kept.get(key, lambda: list(_find(problem, source, rows, shares, chosen, later)))
+    yield from problem.memo.get(key, lambda: list(_find(problem, source, rows, shares, chosen, later)))
 
 
 def _find(
@@ -122,9 +122,9 @@ def _find(
     parts = _before(problem, source)(_looked_through(rows, shares))
     yield from (("spikes", found) for found in _drawn(f"{source.buffer} spikes", source.width, spikes, chosen, np.diff(parts)))
     if source in problem.windowed:
-        near = timeline.placed(timeline.near(source), after) - spikes
+        support = timeline.placed(timeline.support(source), after) - spikes
         parts = _looked_through(rows, shares)
-        yield from (("near", found) for found in _drawn(f"{source.buffer} near", source.width, near, chosen, np.diff(parts)))
+        yield from (("near", found) for found in _drawn(f"{source.buffer} near", source.width, support, chosen, np.diff(parts)))
 
 
 def _before(problem: MappingProblem, source: BusSource) -> Callable[[Floats], Floats]:
@@ -163,7 +163,7 @@ def _drawn(name: str, width: int, counts: Ints, chosen: Ints, parts: Floats) -> 
 def _drawn_once(
     name: str, width: int, counted: bytes, times: tuple[int, ...], of: bytes, relays: tuple[int, ...], cut: bytes, shape: tuple[int, ...]
 ) -> tuple[Ints, ...]:
-    """Cached: other placements, and other orders of the same values, repeat the question."""
+    """The cached form of :func:`_drawn`, with hashable arguments: many placements draw the same numbers."""
     counts, chosen = (np.frombuffer(data, dtype=np.int64).reshape(size) for data, size in ((counted, times), (of, relays)))
     parts, found_all = np.frombuffer(cut, dtype=np.float64).reshape(shape), []
     samples = len(parts)
@@ -254,11 +254,11 @@ def _joining(problem: MappingProblem, source: BusSource, rows: MaskRows, shares:
 def _copying(problem: MappingProblem, bus: Bus, shares: Shares, chosen: Ints, *, forward: bool) -> Any:
     """[relays, workers, iterations]: copying ids of windows; backward, for neurons that take gradient, also of the previous window."""
     timeline, cost, first = problem.timeline, problem.costs["relay_windows"], problem.timeline.first(bus)
-    near = bus.id in problem.windowed_buses and not forward
-    ids = timeline.entries(bus) if near else np.minimum(timeline.kept(bus), bus.capacity)
+    support = bus.id in problem.windowed_buses and not forward
+    ids = timeline.entries(bus) if support else np.minimum(timeline.stored(bus), bus.capacity)
     words = ids if bus.source.width > 1 << 16 else (ids + 1) // 2
     found: Any = 0
-    for begin in (first, first - 1) if near else (first,):
+    for begin in (first, first - 1) if support else (first,):
         lists = timeline.placed(words, begin).T[chosen]
         turns = np.maximum(-(-(lists[:, shares.sample] - shares.word[:, None]) // shares.workers), 0)
         found = found + shares.of_workers(turns * (cost.element + cost.run * shares.begins[:, None]))

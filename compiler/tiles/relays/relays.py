@@ -1,4 +1,4 @@
-"""The tiles over which the samples of each source are distributed."""
+"""Distributes the samples of each source over relays on tiles."""
 
 from __future__ import annotations
 

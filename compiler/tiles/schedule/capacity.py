@@ -11,7 +11,7 @@ from snnc.compiler.tiles.network import BusSource, MappedNetwork
 
 ASSUMED_ACTIVITY: Final = 0.05
 """Spikes a value and step without measurement (the middle of the published benchmark grid)."""
-NEAR_RATIO: Final = 2.0
+SUPPORT_RATIO: Final = 2.0
 """Neurons that take gradient for each that spikes, without measurement: as many near the threshold as spike (the published runs
 with 10 % of all neurons in a window had 1.5 to 1.9)."""
 MARGIN: Final = 4.0
@@ -20,10 +20,10 @@ GRAIN: Final = 4
 """Capacities are multiples of this: four 16-bit ids fill a 64-bit load."""
 
 
-def expected_near(network: MappedNetwork, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
+def expected_support(network: MappedNetwork, given: Mapping[str, float] | None, activity: Mapping[str, float]) -> dict[str, float]:
     """Return neurons that take gradient, a value and step, of each source with a gradient window and an activity.
 
-    The measurement, else :data:`NEAR_RATIO` times the activity.
+    The measurement, else :data:`SUPPORT_RATIO` times the activity.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def expected_near(network: MappedNetwork, given: Mapping[str, float] | None, act
         if not 0 <= value <= 1:
             raise CapacityError(f"the part of {name!r} that takes gradient is {value!r}; it is a number between 0 and 1.")
     known = sorted(s.buffer for s in network.sources if s.windowed and s.buffer in {*activity, *(given or {})})
-    likely = {name: min(1.0, NEAR_RATIO * activity.get(name, 0.0)) for name in known} | dict(given or {})
+    likely = {name: min(1.0, SUPPORT_RATIO * activity.get(name, 0.0)) for name in known} | dict(given or {})
     return {name: max(float(likely[name]), activity.get(name, 0.0)) for name in known}
 
 
@@ -70,17 +70,17 @@ def window_capacity(source: BusSource, activity: float | None, given: Mapping[st
     return source.width if activity is None else _room(source, activity)
 
 
-def gradient_capacity(source: BusSource, capacity: int, near: float | None, given: Mapping[str, int] | int | None) -> int:
+def gradient_capacity(source: BusSource, capacity: int, support: float | None, given: Mapping[str, int] | int | None) -> int:
     """Entries a sample that one window of the backward pass holds: spikes, at least `capacity`, and neurons near the threshold.
 
-    0 for a source without a gradient window; else as :func:`window_capacity`, with the fraction `near` that takes gradient.
+    0 for a source without a gradient window; else as :func:`window_capacity`, with the fraction `support` that takes gradient.
     """
     if not source.windowed:
         return 0
     chosen = given.get(source.buffer) if isinstance(given, Mapping) else given
     if chosen is not None and chosen < 1:
         raise CapacityError(f"the gradient capacity of {source.buffer!r} is {chosen}; a window holds at least 1 entry.")
-    room = chosen if chosen is not None else source.width if near is None else _room(source, near)
+    room = chosen if chosen is not None else source.width if support is None else _room(source, support)
     return min(max(int(room), capacity), source.width)
 
 

@@ -38,12 +38,12 @@ def spikes_of(source: BusSource, rate: float, measured: Array | None, shape: tup
     return np.broadcast_to(found, shape)
 
 
-def near_of(source: BusSource, rates: tuple[float, float], measured: Array | None, spikes: Ints) -> Ints:
+def support_of(source: BusSource, rates: tuple[float, float], measured: Array | None, spikes: Ints) -> Ints:
     """[batches, steps, samples]: neurons that take gradient, those of `spikes` among them; `rates` of spiking and of taking gradient."""
     if measured is not None:
         return np.maximum(fitted(measured, spikes.shape), spikes)
-    rate, near = rates
-    share = (near - rate) / (1.0 - rate) if rate < 1.0 else 0.0
+    rate, support = rates
+    share = (support - rate) / (1.0 - rate) if rate < 1.0 else 0.0
     found: Ints = spikes + _random(source, "near").binomial(source.width - spikes, min(max(share, 0.0), 1.0))
     return found
 
@@ -60,5 +60,5 @@ def fitted(measured: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _random(source: BusSource, what: str) -> np.random.Generator:
-    """The same numbers for the same source."""
+    """A generator seeded by the source, so that each source always gets the same numbers."""
     return np.random.default_rng(zlib.crc32(f"{source.buffer} {what}".encode()))

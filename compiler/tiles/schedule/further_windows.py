@@ -75,9 +75,9 @@ class FurtherWindows:
     def window(self, bus: str, *, forward: bool) -> Window:
         """What a relay's vertex shows of a bus in a pass."""
         sizes = self.sizes[bus]
-        near = sizes.gradient_capacity is not None and not forward
+        support = sizes.gradient_capacity is not None and not forward
         lost = forward and sizes.events and sizes.capacity < sizes.width
-        return Window(near, sizes.limited(backward=near), self.passes(bus, forward=forward), lost)
+        return Window(support, sizes.limited(backward=support), self.passes(bus, forward=forward), lost)
 
 
 def numbers_of_relay(workers: int, *, bits: bool, external: bool, lag: int) -> int:

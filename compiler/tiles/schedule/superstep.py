@@ -1,4 +1,4 @@
-"""A superstep before its costs are summed."""
+"""The data of one superstep from which its predicted cycles are computed."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from snnc.compiler.tiles.memo import Memo
 from snnc.compiler.tiles.network import BusSource
 from snnc.compiler.tiles.placement.grouping import Floats, Ints
 from snnc.compiler.tiles.relays.buses import Bus
-from snnc.compiler.tiles.schedule.events import batches, near_of, spikes_of
+from snnc.compiler.tiles.schedule.events import batches, spikes_of, support_of
 from snnc.compiler.tiles.schedule.schedule import INPUT_STAGE
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class EventTimeline:
 
     def __init__(self, problem: MappingProblem) -> None:
         self.problem = problem
-        self._kept = Memo()
+        self._memo = Memo()
 
     @cached_property
     def _batches(self) -> int:
@@ -80,32 +80,32 @@ class EventTimeline:
 
     def spikes(self, source: BusSource) -> Ints:
         """[batches, steps, samples]: events that a source sends."""
-        return self._keep("spikes", source.buffer, lambda: self._spikes(source))
+        return self._cached("spikes", source.buffer, lambda: self._spikes(source))
 
     def _spikes(self, source: BusSource) -> Ints:
         p = self.problem
         rate = p.activity.get(source.buffer, 0.0)
         return spikes_of(source, rate, p.counts.get(source.buffer), (self._batches, p.steps, p.batch))
 
-    def near(self, source: BusSource) -> Ints:
+    def support(self, source: BusSource) -> Ints:
         """[batches, steps, samples]: neurons of a windowed source that take gradient, with those that spiked."""
-        return self._keep("near", source.buffer, lambda: self._near(source))
+        return self._cached("support", source.buffer, lambda: self._support(source))
 
-    def _near(self, source: BusSource) -> Ints:
+    def _support(self, source: BusSource) -> Ints:
         p = self.problem
-        rates = p.activity.get(source.buffer, 0.0), p.near[source.buffer]
-        return near_of(source, rates, p.near_counts.get(source.buffer), self.spikes(source))
+        rates = p.activity.get(source.buffer, 0.0), p.support[source.buffer]
+        return support_of(source, rates, p.support_counts.get(source.buffer), self.spikes(source))
 
-    def kept(self, bus: Bus) -> Ints:
-        """Spikes of a step that a relay keeps: in mode "drop" no more than a window holds."""
+    def stored(self, bus: Bus) -> Ints:
+        """Spikes of a step that a relay stores: in mode "drop" no more than a window holds."""
         spikes = self.spikes(bus.source)
         return spikes if self.problem.mode == "exact" else np.minimum(spikes, bus.capacity)
 
     def all_entries(self, bus: Bus) -> Ints:
         """[batches, steps, samples]: entries of a step that the backward pass shows, in one window or several."""
         if bus.id not in self.problem.windowed_buses:
-            return self.kept(bus)
-        return self.kept(bus) + self.near(bus.source) - self.spikes(bus.source)
+            return self.stored(bus)
+        return self.stored(bus) + self.support(bus.source) - self.spikes(bus.source)
 
     def entries(self, bus: Bus) -> Ints:
         """[batches, steps, samples]: entries in the first backward window."""
@@ -131,7 +131,7 @@ class EventTimeline:
 
     def active(self, first: int) -> Floats:
         """[chosen iterations]: 1 where ``first + R t`` holds for some step t."""
-        return self._keep("active", str(first), lambda: self._active(first))
+        return self._cached("active", str(first), lambda: self._active(first))
 
     def _active(self, first: int) -> Floats:
         found: Floats = self.placed(np.ones((self._batches, self.problem.steps, 1)), first)[:, 0]
@@ -139,7 +139,7 @@ class EventTimeline:
 
     def sums(self, kind: str, bus: Bus, values: Callable[[], Any]) -> Sums:
         """Cache sums over the samples of the result of `values`; `kind` names it."""
-        return self._keep(kind, bus.id, lambda: Sums(values()))
+        return self._cached(kind, bus.id, lambda: Sums(values()))
 
     def shown(self, bus: Bus, part: str) -> Sums:
         """Events of the window that the neurons of `part` read: forward the last one of an iteration, backward the first."""
@@ -149,7 +149,7 @@ class EventTimeline:
 
     def window(self, bus: Bus, *, backward: bool, number: Ints | int = 0) -> Ints:
         """[chosen iterations, samples]: spikes that a window of each iteration shows, the first being number 0."""
-        room, spikes = self.room(bus, backward=backward), self.placed(self.kept(bus), self.first(bus))
+        room, spikes = self.room(bus, backward=backward), self.placed(self.stored(bus), self.first(bus))
         if bus not in self.problem.limited(backward=backward):
             number = 0
         found: Ints = np.clip(spikes - np.asarray(number).reshape(-1, 1) * room, 0, room)
@@ -159,19 +159,19 @@ class EventTimeline:
 
     def rounds(self, *, backward: bool) -> Ints:
         """[chosen iterations]: windows after the first; the busiest sample of any limited bus decides."""
-        return self._keep("rounds", str(backward), lambda: self._rounds(self.problem.limited(backward=backward), backward))
+        return self._cached("rounds", str(backward), lambda: self._rounds(self.problem.limited(backward=backward), backward))
 
     def _rounds(self, limited: Iterable[Bus], backward: bool) -> Ints:
         found = np.zeros(len(self.chosen), dtype=np.int64)
         for bus in limited:
-            all_ = self.all_entries(bus) if backward else self.kept(bus)
+            all_ = self.all_entries(bus) if backward else self.stored(bus)
             most = self.placed(all_, self.first(bus)).max(axis=1)
             found = np.maximum(found, -(-most // self.room(bus, backward=backward)) - 1)
         return found
 
     def further_rounds(self, *, backward: bool) -> Rounds:
         """All further rounds considered: backward the windows from 1 on; forward all but the last."""
-        return self._keep("further", str(backward), lambda: self._further_rounds(backward))
+        return self._cached("further", str(backward), lambda: self._further_rounds(backward))
 
     def _further_rounds(self, backward: bool) -> Rounds:
         number = self.rounds(backward=backward)
@@ -182,7 +182,7 @@ class EventTimeline:
     def in_rounds(self, bus: Bus, rounds: Rounds, *, backward: bool, spikes: bool, later: int = 0) -> Ints:
         """[rounds, samples]: spikes, or all entries, that the windows `later` than those of `rounds` show."""
         room, first = self.room(bus, backward=backward), self.first(bus)
-        all_ = self.placed(self.kept(bus) if spikes else self.all_entries(bus), first)[rounds.iteration]
+        all_ = self.placed(self.stored(bus) if spikes else self.all_entries(bus), first)[rounds.iteration]
         found: Ints = np.clip(all_ - (rounds.window + later)[:, None] * room, 0, room)
         return found
 
@@ -196,7 +196,7 @@ class EventTimeline:
         `part` is "forward", "backward" or "entries": spikes, or entries of the first backward window.
         """
         some, place = np.unique(samples, return_inverse=True)
-        found = np.array([self._keep(f"busiest {part} {n}", bus.id, partial(self._busiest, bus, part, int(n))) for n in some])
+        found = np.array([self._cached(f"busiest {part} {n}", bus.id, partial(self._busiest, bus, part, int(n))) for n in some])
         return found[place].reshape(np.shape(samples))
 
     def _busiest(self, bus: Bus, part: str, samples: int) -> float:
@@ -208,5 +208,5 @@ class EventTimeline:
         of_blocks = shown.over(first, np.full(len(first), samples)).max(axis=0)
         return float(of_blocks.sum() / max(self.active(self.first(bus)).sum(), 1.0)) / samples
 
-    def _keep(self, kind: str, name: str, made: Callable[[], T]) -> T:
-        return self._kept.get((kind, name), made)
+    def _cached(self, kind: str, name: str, made: Callable[[], T]) -> T:
+        return self._memo.get((kind, name), made)

@@ -21,7 +21,7 @@ from snnc.compiler.tiles.vertices.cost import CodeletCost, worker_cycles
 Direction: TypeAlias = Literal["forward", "backward"]
 WORD: Final = 4
 ROOT: Final = 0
-"""The tile that decides."""
+"""The tile that decides whether a further window follows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class MaximumLevel:
     last: Ints
 
     @property
-    def given(self) -> Numbers:
+    def results(self) -> Numbers:
         """Its results: one number each."""
         return Numbers(self.tile, np.ones(len(self.tile), dtype=np.int64))
 
@@ -77,10 +77,10 @@ class WindowTest:
     direction
         The pass in which relays report their needs.
     words
-        Words of a number: 2 if the forward pass finds those of the backward pass too.
+        Words of a number: 2 if the forward pass also finds the number for the backward pass.
     order
         Order in which the relays' pieces, as listed by the program, are read.
-    told
+    reported
         Those pieces.
     levels
         Levels between them and the deciding tile; none if it reads them itself.
@@ -89,18 +89,18 @@ class WindowTest:
     direction: Direction
     words: int
     order: Ints
-    told: Numbers
+    reported: Numbers
     levels: tuple[MaximumLevel, ...]
 
     @property
     def last(self) -> Numbers:
         """The numbers that the deciding tile reads."""
-        return self.levels[-1].given if self.levels else self.told
+        return self.levels[-1].results if self.levels else self.reported
 
     @property
     def below(self) -> tuple[Numbers, ...]:
         """The numbers that each level reads."""
-        return (self.told, *(level.given for level in self.levels))[: len(self.levels)]
+        return (self.reported, *(level.results for level in self.levels))[: len(self.levels)]
 
 
 def window_test(
@@ -109,15 +109,15 @@ def window_test(
     """Return the fastest way to combine the numbers of relays on `tiles`; `cost` is that of the vertices of a level."""
     where = np.asarray(tiles, dtype=np.int64)
     order: Ints = np.argsort(where, kind="stable")
-    told = Numbers(where[order], np.asarray(numbers, dtype=np.int64)[order])
+    reported = Numbers(where[order], np.asarray(numbers, dtype=np.int64)[order])
     levels: list[MaximumLevel] = []
-    now = told
+    now = reported
     while True:
         most = _groups(now, words, target, cost)
         if most == 0:
-            return WindowTest(direction, words, order, told, tuple(levels))
+            return WindowTest(direction, words, order, reported, tuple(levels))
         levels.append(_level(now, _weights(now, words, target, cost), most, target.tiles_per_chip))
-        now = levels[-1].given
+        now = levels[-1].results
 
 
 def _groups(now: Numbers, words: int, target: Target, cost: CodeletCost) -> int:
@@ -159,8 +159,8 @@ def _level(now: Numbers, weight: Floats, most: int, tiles_per_chip: int) -> Maxi
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """The cost of one level: its tiles, the bytes each receives, and the bytes each sender sends."""
+class LevelReads:
+    """The data that one level reads: its tiles, the bytes each receives, and the bytes each sender sends."""
 
     tile: Ints
     numbers: Ints
@@ -170,16 +170,18 @@ class Asked:
     sent: Floats
 
 
-def asked(test: WindowTest) -> tuple[Asked, ...]:
+def level_reads(test: WindowTest) -> tuple[LevelReads, ...]:
     """Return the reads of each level, and finally of the deciding tile: bytes and fragments from other tiles."""
     root = MaximumLevel(np.array([ROOT]), np.array([0]), np.array([len(test.last.tile)]))
-    return tuple(_asked(test.words, below, level) for below, level in zip((*test.below, test.last), (*test.levels, root), strict=True))
+    return tuple(
+        _level_reads(test.words, below, level) for below, level in zip((*test.below, test.last), (*test.levels, root), strict=True)
+    )
 
 
-def _asked(words: int, below: Numbers, level: MaximumLevel) -> Asked:
+def _level_reads(words: int, below: Numbers, level: MaximumLevel) -> LevelReads:
     reader = np.repeat(level.tile, level.last - level.first)
     size = words * WORD * below.numbers * (reader != below.tile)
-    return Asked(
+    return LevelReads(
         level.tile,
         np.add.reduceat(below.numbers, level.first),
         np.add.reduceat(size, level.first).astype(np.float64),

@@ -67,7 +67,7 @@ def block_codelets(problem: MappingProblem, layer: Layer, form: FormOf = estimat
 
 def block_loops(problem: MappingProblem, layer: Layer, name: str) -> LoopsByPlace:
     """Loops of a vertex of a block of `layer`, by what they belong to, whatever the form of its tables."""
-    return problem.kept.get(("loops", name, layer.id), lambda: LoopsByPlace(_loops(problem, layer, name)))
+    return problem.memo.get(("loops", name, layer.id), lambda: LoopsByPlace(_loops(problem, layer, name)))
 
 
 def _loops(problem: MappingProblem, layer: Layer, name: str) -> tuple[Loop, ...]:
@@ -106,7 +106,7 @@ def supported_outputs(layer: Layer, windowed: Collection[BusSource]) -> list[int
 
 def layer_code_bytes(problem: MappingProblem, layer: Layer) -> int:
     """Bytes of codelets on a tile of `layer` that also has a relay of its output, before anything is placed."""
-    return problem.kept.get(("code of a layer", layer.id), lambda: _code_of(problem, layer))
+    return problem.memo.get(("code of a layer", layer.id), lambda: _code_of(problem, layer))
 
 
 def _code_of(problem: MappingProblem, layer: Layer) -> int:

@@ -60,7 +60,7 @@ def uses(layout: Layout) -> Iterator[Use]:
     for source, relays in layout.relays.items():
         tiles = np.array([relay.tile for relay in relays])
         made = partial(_of_relays, layout.problem, source)
-        for key, vertex, number in layout.problem.kept.get(("relay codelets", source.buffer), made):
+        for key, vertex, number in layout.problem.memo.get(("relay codelets", source.buffer), made):
             yield Use(key, vertex.cost, tiles, number, len(vertex.fields))
         if layout.problem.fused is not None:
             yield Use.of(CLOCK_VERTEX, tiles, 1)
@@ -78,7 +78,7 @@ def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
     problem, where = layout.problem, layout.range_of(layer)
     groups = column_groups(where.tile_neurons, where.columns)
     blocks = groups * sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples)
-    structure = problem.kept.get(("structure", layer.id), lambda: _structure(layer))
+    structure = problem.memo.get(("structure", layer.id), lambda: _structure(layer))
     for vertex, number in _block_codelets(layout, layer):
         shown = structure if vertex.name in ("forward", "backward", "source_gradient") else None
         key = vertex.name if vertex is ZERO_VERTEX else (vertex.name, vertex.cost, len(vertex.fields), shown)
@@ -88,8 +88,8 @@ def _of_blocks(layout: Layout, layer: Layer) -> Iterator[Use]:
 def _block_codelets(layout: Layout, layer: Layer) -> Codelets:
     """Those of the placement's own tables where they are counted exactly."""
     problem = layout.problem
-    if not layout.apart(layer):
-        return problem.kept.get(("codelets", layer.id), lambda: tuple(block_codelets(problem, layer)))
+    if not layout.distinct_groups(layer):
+        return problem.memo.get(("codelets", layer.id), lambda: tuple(block_codelets(problem, layer)))
     return tuple(block_codelets(problem, layer, lambda link, side: link.form(side, layout.range_of(layer))))
 
 

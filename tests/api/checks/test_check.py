@@ -398,6 +398,22 @@ def test_json_has_both_counts_with_labels(capsys):
     assert {"layers", "connections", "table", "neurons", "statements", "assumptions"} <= set(found)
 
 
+@pytest.mark.parametrize(
+    ("threshold", "warned"), [(1.0, None), (50.0, "W279: 100 % of the neurons"), (-50.0, "W280: 100 % of the neurons")]
+)
+def test_layers_that_are_silent_or_saturated_are_warned_of(threshold, warned, capsys, tmp_path):
+    net = snnc.Network()
+    x = net.input(10)
+    hidden = net.population(20, snnc.LIF(0.9, threshold=threshold), name="hidden")
+    net.connect(x, hidden, snnc.Dense(init=snnc.Normal(0.5)))
+    net.output(hidden)
+    snnc.write_onnx(net.graph(), tmp_path / "net.onnx")
+    np.savez(tmp_path / "d.npz", x=np.random.default_rng(0).random((4, 20, 10)) < 0.3)
+    assert cli.run_command(["check", str(tmp_path / "net.onnx"), "--data", str(tmp_path / "d.npz"), "--input-kind", "spikes"]) == 0
+    said = capsys.readouterr().err
+    assert (warned in said and "'hidden" in said) if warned else "W27" not in said and "W28" not in said
+
+
 def test_data_that_do_not_fit_are_refused(capsys, tmp_path):
     np.savez(tmp_path / "d.npz", spikes=np.full((25, 2, 64), np.nan, np.float32))
     assert cli.run_command(["check", str(EXAMPLE / "digits.onnx"), "--data", str(tmp_path / "d.npz")]) == 2

@@ -60,7 +60,7 @@ def test_phases_take_what_was_predicted(name):
     seen = measure_activity(case.program, case.data(0)[0], "the test's inputs")
     measured = {"activity": seen.mean, "counts": seen.counts}
     if options.get("gradients") != "dense":
-        measured |= {"near": seen.near, "near_counts": seen.near_counts}
+        measured |= {"support": seen.support, "support_counts": seen.support_counts}
     case = Windowed(graph, target, **{"fused": True, **options, **measured, "capacity": 64})
     engine = case.open()
     engine.train_batch(*case.data(0), 0.0)

@@ -184,7 +184,7 @@ def test_predicted_cycles_of_windowed_gradients_are_those_of_the_emulator():
     inputs, target = first.data(0, density=0.1)
     seen = measure_activity(first.program, inputs, "the data")
     room = seen.capacities(first.program), seen.gradient_capacities(first.program)
-    given = {"activity": seen.mean, "near": seen.near, "capacity": room[0], "gradient_capacity": room[1], "mode": "drop"}
+    given = {"activity": seen.mean, "support": seen.support, "capacity": room[0], "gradient_capacity": room[1], "mode": "drop"}
     case = Windowed(graph, machine(40), **options, **given)
     engine = case.open()
     engine.train_batch(inputs, target, 1e-3)
@@ -213,7 +213,7 @@ def test_further_windows_on_several_chips_are_predicted_and_train_as_the_referen
     first = Windowed(graph, machine(8, 3), **options)
     inputs, target = first.data(0, density=0.2)
     seen = measure_activity(first.program, inputs, "the data")
-    given = {"activity": seen.mean, "near": seen.near, "counts": seen.counts, "near_counts": seen.near_counts}
+    given = {"activity": seen.mean, "support": seen.support, "counts": seen.counts, "support_counts": seen.support_counts}
     case = Windowed(graph, machine(8, 3), **options, **given, capacity=6, gradient_capacity=9)
     assert case.worst_error() <= 1e-5
     engine = case.open()

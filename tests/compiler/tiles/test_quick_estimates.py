@@ -97,7 +97,7 @@ def test_bounds_do_not_pass_the_price(search):
 def test_equal_layouts_are_priced_once(search):
     placement, before = search._estimates[0].layout.placement, len(search._prices)
     more = tuple(replace(where, columns=where.columns + 7 * bool(where.columns >= where.neurons.max())) for where in placement.ranges)
-    assert search.price(replace(placement, ranges=more), near=True) is search.price(placement, near=True)
+    assert search.price(replace(placement, ranges=more), local_relays=True) is search.price(placement, local_relays=True)
     assert len(search._prices) == before
 
 
@@ -143,5 +143,5 @@ def test_a_plan_of_another_machine_is_not_taken(program, change):
 def test_a_plan_with_segments_is_made_for_every_clock(program):
     clocks = Clocks()
     plan = replace(planned(program, TARGET), segment=2)
-    clocks.keep({"request": {"target": TARGET}}, plan)
+    clocks.add({"request": {"target": TARGET}}, plan)
     assert clocks.plan({"request": {"target": TARGET}}, TARGET) is None

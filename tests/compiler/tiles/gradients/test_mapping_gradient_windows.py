@@ -88,7 +88,7 @@ def test_no_tile_adds_with_more_vertices_than_it_has_workers_when_jobs_are_few()
 
 def test_the_faster_way_is_taken() -> None:
     spikes = dict.fromkeys(("x0_in", "p0_o0", "p1_o0"), 0.01)
-    given = {"steps": 50, "batch": 16, "mode": "drop", "activity": spikes, "near": {"p0_o0": 0.02, "p1_o0": 0.02}}
+    given = {"steps": 50, "batch": 16, "mode": "drop", "activity": spikes, "support": {"p0_o0": 0.02, "p1_o0": 0.02}}
     wide = chain(200, 600, 600, 10)
     plans = {way: make_plan(wide, load_target("gc200"), gradients=way, **given) for way in ("dense", "windowed", "auto")}
     assert plans["windowed"].cycles < plans["dense"].cycles
@@ -118,13 +118,13 @@ def test_windows_hold_what_was_measured_or_everything() -> None:
     full = make_plan(make, small(20), steps=5, batch=2, gradients="windowed")
     assert [b.gradient.capacity for b in full.buses if b.gradient] == [400]
     drop = {"gradients": "windowed", "mode": "drop", "activity": {"p0_o0": 0.02}}
-    seen = make_plan(make, small(20), steps=5, batch=2, near={"p0_o0": 0.05}, **drop)
+    seen = make_plan(make, small(20), steps=5, batch=2, support={"p0_o0": 0.05}, **drop)
     (bus,) = [b for b in seen.buses if b.gradient]
     assert bus.gradient is not None
     mean = 400 * 0.05
     assert mean + 3 * math.sqrt(mean) < bus.gradient.capacity < mean + 6 * math.sqrt(mean) + 4
     assert bus.gradient.capacity >= bus.capacity
-    alone = make_plan(make, small(20), steps=5, batch=2, near={"p0_o0": 0.05}, gradients="windowed", mode="drop", capacity=10)
+    alone = make_plan(make, small(20), steps=5, batch=2, support={"p0_o0": 0.05}, gradients="windowed", mode="drop", capacity=10)
     assert [b.gradient.capacity for b in alone.buses if b.gradient] == [bus.gradient.capacity]
     guessed = make_plan(make, small(20), steps=5, batch=2, **drop)
     (twice,) = [b.gradient.capacity for b in guessed.buses if b.gradient]
@@ -132,7 +132,7 @@ def test_windows_hold_what_was_measured_or_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"near": {"p0_o0": 1.5}}, {"near": {"y": 0.5}}, {"gradient_capacity": 0}, {"gradient_capacity": {"y": 3}}]
+    "options", [{"support": {"p0_o0": 1.5}}, {"support": {"y": 0.5}}, {"gradient_capacity": 0}, {"gradient_capacity": {"y": 3}}]
 )
 def test_capacities_and_shares_outside_their_range(options: dict) -> None:
     with pytest.raises(CapacityError, match="SNNC-E311"):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snnc.compiler.tiles.placement.balance import Balance
-from snnc.compiler.tiles.placement.choices import Choice, Take
+from snnc.compiler.tiles.placement.choices import Allocation, Choice
 from snnc.compiler.tiles.placement.cut import Cut
 
 
@@ -21,12 +21,12 @@ def choice(neurons: int, replicas: int, slopes: tuple[float, ...]) -> Choice:
     return Choice(Cut(replicas, 1), lambda: parts, n, limit=float(neurons), neurons=neurons)
 
 
-def cost(takes: list[Take]) -> float:
-    return float(np.array([take.choice.parts[:, take.neurons - 1] for take in takes]).max(axis=0).sum())
+def cost(allocations: list[Allocation]) -> float:
+    return float(np.array([allocation.choice.parts[:, allocation.neurons - 1] for allocation in allocations]).max(axis=0).sum())
 
 
-def every_take(some: tuple[Choice, ...]) -> list[Take]:
-    return [Take(c, width) for c in some for width in range(1, c.neurons + 1)]
+def every_take(some: tuple[Choice, ...]) -> list[Allocation]:
+    return [Allocation(c, width) for c in some for width in range(1, c.neurons + 1)]
 
 
 LAYERS = st.lists(st.tuples(st.integers(1, 9), st.tuples(st.integers(1, 40), st.integers(1, 40))), min_size=1, max_size=3)
@@ -36,11 +36,11 @@ LAYERS = st.lists(st.tuples(st.integers(1, 9), st.tuples(st.integers(1, 40), st.
 @settings(max_examples=60, deadline=None)
 def test_the_sum_of_parts_never_grows_and_the_tiles_suffice(layers, tiles):
     options = [tuple(choice(neurons, r, slopes) for r in (1, 2)) for neurons, slopes in layers]
-    start = [Take(some[0], 1) for some in options]
+    start = [Allocation(some[0], 1) for some in options]
     if len(start) > tiles:
         return
     found = Balance(options).improve(start, tiles)
-    assert sum(take.tiles for take in found) <= tiles
+    assert sum(allocation.tiles for allocation in found) <= tiles
     assert cost(found) <= cost(start)
 
 
@@ -49,16 +49,16 @@ def test_it_comes_close_to_the_best_of_all_takes(seed):
     rng = np.random.default_rng(seed)
     options = [tuple(choice(int(rng.integers(3, 9)), r, tuple(rng.uniform(5, 60, 2))) for r in (1, 2)) for _ in range(2)]
     options = [tuple(Choice(c.cut, c.priced, c.used, c.limit, c.neurons) for c in some if c.neurons == some[0].neurons) for some in options]
-    fitting = [takes for takes in itertools.product(*map(every_take, options)) if sum(t.tiles for t in takes) <= 10]
-    best = min(cost(list(takes)) for takes in fitting)
+    fitting = [allocations for allocations in itertools.product(*map(every_take, options)) if sum(t.tiles for t in allocations) <= 10]
+    best = min(cost(list(allocations)) for allocations in fitting)
     # From the answer that makes the slowest tile of all parts together fastest, as the placement starts.
-    start = min(fitting, key=lambda takes: max(float(t.choice.parts[:, t.neurons - 1].sum()) for t in takes))
+    start = min(fitting, key=lambda allocations: max(float(t.choice.parts[:, t.neurons - 1].sum()) for t in allocations))
     assert best <= cost(Balance(options).improve(start, 10)) <= 1.1 * best
 
 
 def test_populations_of_one_structure_get_the_same_take():
     some = (choice(8, 1, (10.0, 3.0)), choice(8, 2, (10.0, 3.0)))
     other = (choice(4, 1, (2.0, 30.0)),)
-    found = Balance([some, other, some]).improve([Take(some[0], 1), Take(other[0], 1), Take(some[0], 1)], 24)
+    found = Balance([some, other, some]).improve([Allocation(some[0], 1), Allocation(other[0], 1), Allocation(some[0], 1)], 24)
     assert found[0] == found[2] or (found[0].choice is found[2].choice and found[0].width == found[2].width)
-    assert cost(found) < cost([Take(some[0], 1), Take(other[0], 1), Take(some[0], 1)])
+    assert cost(found) < cost([Allocation(some[0], 1), Allocation(other[0], 1), Allocation(some[0], 1)])

@@ -48,17 +48,17 @@ SIMILAR = [(6, width, 100.0 + width, 1.2) for width in range(1, 10)]
 
 @pytest.mark.parametrize("most", [2, 3, 5])
 def test_a_placement_of_another_form_is_found_behind_many_similar_ones_whose_estimates_were_too_low(most: int) -> None:
-    found = Prices([*SIMILAR, (2, 20, 112.0, 1.0)]).settle(most)
+    found = Prices([*SIMILAR, (2, 20, 112.0, 1.0)]).price_exactly(most)
     assert found.asked <= most + most // 2
     assert found.cycles() == 112.0
 
 
 def test_estimates_that_hold_are_priced_from_the_fastest_on() -> None:
-    found = Prices([(columns, width, cycles, 1.0) for columns, width, cycles, _ in reversed(SIMILAR)]).settle(1)
+    found = Prices([(columns, width, cycles, 1.0) for columns, width, cycles, _ in reversed(SIMILAR)]).price_exactly(1)
     assert found.cycles() == 101.0
 
 
 def test_the_fastest_of_all_is_found_where_all_are_priced() -> None:
     random = np.random.default_rng(0)
     given = [(int(random.integers(1, 4)), int(random.integers(1, 9)), *random.uniform((50, 0.8), (150, 1.3))) for _ in range(30)]
-    assert Prices(given).settle(30).cycles() == pytest.approx(min(estimate * wrong for _, _, estimate, wrong in given))
+    assert Prices(given).price_exactly(30).cycles() == pytest.approx(min(estimate * wrong for _, _, estimate, wrong in given))

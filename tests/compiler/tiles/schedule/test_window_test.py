@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snnc.compiler.machines import load_target
-from snnc.compiler.tiles.schedule.window_test import ROOT, asked, window_test
+from snnc.compiler.tiles.schedule.window_test import ROOT, level_reads, window_test
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 
 TARGET = load_target("m2000")
@@ -39,9 +39,9 @@ def test_the_most_of_all_numbers_arrives_and_only_the_last_level_crosses_chips(p
 def test_what_is_received_was_sent_by_others(pieces, words):
     tiles, numbers = map(list, zip(*pieces, strict=True))
     test = window_test("forward", words, tiles, numbers, TARGET, COST)
-    *_, root = asked(test)
+    *_, root = level_reads(test)
     assert root.tile.tolist() == [ROOT]
-    for level in asked(test):
+    for level in level_reads(test):
         assert level.received.sum() == level.sent.sum()
     if not test.levels:
         away = np.array(tiles) != ROOT
@@ -54,4 +54,4 @@ def test_many_relays_are_asked_by_chip_first_and_few_at_once():
     assert window_test("forward", 1, [3, 5, 9], [1, 1, 1], TARGET, COST).levels == ()
     many = window_test("forward", 1, random.permutation(TARGET.tiles)[:680].tolist(), [1] * 680, TARGET, COST)
     assert len(many.levels) >= 1
-    assert sum(float(level.fragments.max()) for level in asked(many)) < 680 / 4
+    assert sum(float(level.fragments.max()) for level in level_reads(many)) < 680 / 4

@@ -1,0 +1,142 @@
+"""Fluctuation-driven initialisation: weights whose random input moves the membrane to the threshold now and then."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array, Graph, Input, Pool, Population, Scale
+from snnc.initialising.errors import InitialisationError
+from snnc.initialising.incoming import IncomingWeights, incoming_weights, with_weights
+from snnc.initialising.membrane import membrane_response, threshold_of
+
+
+class Moments(NamedTuple):
+    """Mean and variance over time of one number that weights read."""
+
+    mean: float
+    variance: float
+
+
+@dataclass(frozen=True)
+class FluctuationDriven:
+    """Normal weights for which the membrane of each neuron fluctuates around `mean`, with the threshold `xi` standard deviations above.
+
+    Rossbroich, Gygax and Zenke, "Fluctuation-driven initialization for spiking neural network training", 2022 (arXiv 2206.10226): for n
+    inputs that fire at rate nu, with a membrane's response eps to one input::
+
+        mean of U     = n mean(w) nu sum(eps)
+        variance of U = n (var(w) + mean(w)^2) nu sum(eps^2)  =  ((threshold - mean of U) / xi)^2
+
+    In steps of time an input that fires with probability nu has variance nu (1 - nu), which replaces nu in the second line. The response is
+    found by running the neuron's equations. Biases become 0.
+
+    Parameters
+    ----------
+    rate
+        Expected spikes of a neuron in a step, 0 to 1, of all populations and of inputs without data.
+    xi
+        Standard deviations between the mean of the membrane and the threshold; the paper's networks train best with 1 to 3.
+    mean
+        Mean of the membrane, in the unit of the threshold.
+    feedforward
+        Share of the variance that comes from connections that are not recurrent, where a population has both (the paper's alpha).
+    steps
+        Steps for which the response is followed: those of a sequence, if it is shorter than the membrane's memory.
+    """
+
+    rate: float = 0.05
+    xi: float = 2.0
+    mean: float = 0.0
+    feedforward: float = 0.9
+    steps: int = 100
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate < 1:
+            raise InitialisationError(f"rate is {self.rate}; it is the share of steps with a spike, above 0 and below 1.")
+        if not (math.isfinite(self.xi) and self.xi > 0):
+            raise InitialisationError(f"xi is {self.xi}; it is a number of standard deviations above 0.")
+        if not 0 < self.feedforward <= 1:
+            raise InitialisationError(f"feedforward is {self.feedforward}; it is a share above 0, 1 at most.")
+        if self.steps < 1:
+            raise InitialisationError(f"steps is {self.steps}; it is 1 or more.")
+
+    def apply(self, graph: Graph, inputs: Mapping[str, Array], rng: np.random.Generator) -> Graph:
+        """Return a copy of `graph` with new weights.
+
+        Parameters
+        ----------
+        graph
+            A network; not changed.
+        inputs
+            Data [T, B, *shape] by the names of inputs; others are taken to fire with `rate`.
+        rng
+            Where the weights are drawn from.
+
+        Raises
+        ------
+        InitialisationError
+            The mean cannot be reached with this variance.
+        """
+        found = graph.copy()
+        for name, weights in incoming_weights(graph).items():
+            population = graph.operation(name)
+            assert isinstance(population, Population)
+            for one, share in zip(weights, self._shares(weights), strict=True):
+                mean, std = self._normal(name, population, one, share, self._moments(graph, one.path, inputs))
+                with_weights(found, one.name, rng.normal(mean, std, one.operation.weight.shape))
+        return found
+
+    def _shares(self, weights: Sequence[IncomingWeights]) -> list[float]:
+        """Return the share of the variance of each connection into a population."""
+        recurrent = sum(one.recurrent for one in weights)
+        others = len(weights) - recurrent
+        forward = self.feedforward if recurrent and others else float(others > 0)
+        return [(1 - forward) / recurrent if one.recurrent else forward / others for one in weights]
+
+    def _normal(self, name: str, population: Population, one: IncomingWeights, share: float, of: Moments) -> tuple[float, float]:
+        """Return mean and standard deviation of the weights."""
+        count, response, threshold = one.fans.fan_in, membrane_response(population, one.port, self.steps), threshold_of(population)
+        if self.mean >= threshold:
+            raise InitialisationError(f"mean is {self.mean}, and the threshold of {name!r} is {threshold:g}; the mean is below it.")
+        if response.squares == 0 or of.variance == 0:
+            reason = "its input does not reach the membrane" if response.squares == 0 else f"{one.path[0]!r} is constant in the data"
+            raise InitialisationError(f"the weights {one.name!r} into {name!r} cannot make its membrane fluctuate: {reason}.")
+        mean = share * self.mean / (count * of.mean * response.total) if self.mean else 0.0
+        variance = share * ((threshold - self.mean) / self.xi) ** 2 / (count * of.variance * response.squares) - mean**2
+        if variance < 0:
+            raise InitialisationError(
+                f"mean is {self.mean}: weights {one.name!r} into {name!r} with that mean ({mean:.3g} each, {count:g} a neuron) already "
+                f"fluctuate by more than (threshold - mean) / xi = {(threshold - self.mean) / self.xi:.3g}. A smaller mean or xi helps."
+            )
+        return mean, math.sqrt(variance)
+
+    def _moments(self, graph: Graph, path: Sequence[str], inputs: Mapping[str, Array]) -> Moments:
+        """Return the moments of what the weights at the end of a path read."""
+        if isinstance(graph.operation(path[0]), Input) and path[0] in inputs:
+            values = inputs[path[0]].astype(np.float64)
+            moments = Moments(float(values.mean()), float(values.var(axis=0).mean()) if len(values) > 1 else 0.0)
+            moments = moments if moments.variance else Moments(moments.mean, float(values.var()))
+        else:
+            moments = Moments(self.rate, self.rate * (1 - self.rate))
+        for name in path[1:]:
+            moments = _through(graph, name, moments)
+        return moments
+
+
+def _through(graph: Graph, name: str, of: Moments) -> Moments:
+    """Return the moments behind a pooling or a scaling of independent numbers; other nodes only move numbers."""
+    match graph.operation(name):
+        case Pool(kind="max", kernel=kernel):
+            silent = (1 - of.mean) ** math.prod(kernel) if 0 <= of.mean <= 1 else 0.0
+            return Moments(1 - silent, silent * (1 - silent)) if 0 < silent < 1 else of
+        case Pool(kind=kind, kernel=kernel):
+            taps = math.prod(kernel)
+            return Moments(of.mean, of.variance / taps) if kind == "average" else Moments(of.mean * taps, of.variance * taps)
+        case Scale(weight=weight):
+            return Moments(of.mean * float(np.mean(weight)), of.variance * float(np.mean(np.square(weight))))
+    return of

@@ -1,0 +1,76 @@
+"""``snnc.initialise``: draw the weights of a network anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from snnc.backends.runtime.arrays import checked
+from snnc.compiler.ir.arrays.randomness import Stream
+from snnc.compiler.ir.graph import Array, Graph, Input
+from snnc.compiler.lowering.lower import lower
+from snnc.driver.loading import as_graph
+from snnc.driver.measuring import Data, calibration, sequences
+from snnc.frontends.dsl.initialisers import Initialiser
+from snnc.initialising.errors import InitialisationError
+from snnc.initialising.fluctuation import FluctuationDriven
+from snnc.initialising.incoming import incoming_weights, with_weights
+from snnc.initialising.lsuv import LSUV
+
+Method: TypeAlias = FluctuationDriven | LSUV | Initialiser
+
+
+def initialise(model: Any, method: Method, *, data: Data | Path | str | None = None, seed: int = 0) -> Graph:
+    """Return the network with new weights.
+
+    All learnable weights of dense, sparse and convolutional connections are drawn anew, and their biases become 0. Weights of one-to-one
+    connections, scales and neuron parameters stay as they are.
+
+    Parameters
+    ----------
+    model
+        Whatever :func:`snnc.compile` takes.
+    method
+        :class:`~snnc.FluctuationDriven`, :class:`~snnc.LSUV`, or an initialiser of the Python DSL, such as :class:`~snnc.KaimingNormal`.
+    data
+        Inputs in the layout of the model, or an npz archive of them. LSUV needs it; FluctuationDriven takes mean and variance of the
+        inputs from it.
+    seed
+        Of the random numbers.
+
+    Raises
+    ------
+    InitialisationError
+        The method needs data and has none, or cannot reach its aim with this network.
+    DataFileError, UnknownNameError, DataShapeError, DataNotFiniteError, NotBinaryError
+        The data are not inputs of the model.
+
+    Examples
+    --------
+    ::
+
+        graph = snnc.initialise(net, snnc.FluctuationDriven(rate=0.02, xi=2))
+        session = snnc.compile(graph, loss="ce_count")
+    """
+    graph, rng = as_graph(model), Stream(seed)
+    inputs = {} if data is None else _inputs(graph, Path(data) if isinstance(data, str) else data)
+    if isinstance(method, LSUV) and not inputs:
+        raise InitialisationError("LSUV scales weights on a batch; give one with data=.")
+    if isinstance(method, FluctuationDriven | LSUV):
+        return method.apply(graph, inputs, rng)
+    found = graph.copy()
+    for weights in incoming_weights(graph).values():
+        for one in weights:
+            with_weights(found, one.name, method.draw(one.operation.weight.shape, one.fans, rng))
+    return found
+
+
+def _inputs(graph: Graph, data: Data | Path) -> Mapping[str, Array]:
+    program = lower(graph)
+    given = sequences(program, calibration(data, graph) if isinstance(data, Path) else data)
+    arrays = {i.label: checked(given[i.id], i.kind, f"the input {i.label!r}").astype(np.float32) for i in program.inputs}
+    names = [name for name, _ in graph.of_type(Input)]
+    return {name: array for name, array in arrays.items() if name in names}

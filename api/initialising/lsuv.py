@@ -1,0 +1,122 @@
+"""Layer-sequential unit-variance initialisation of spiking layers, on a batch of data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from snnc.backends.reference.engine import ReferenceEngine
+from snnc.compiler.ir.graph import Array, Graph, Output, Population, Sparse
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.passes.edit import fresh_name
+from snnc.frontends.dsl.initialisers import Orthogonal
+from snnc.initialising.errors import InitialisationError
+from snnc.initialising.incoming import IncomingWeights, incoming_weights, scale_weights, with_weights
+from snnc.initialising.membrane import membrane_of, threshold_of
+
+
+@dataclass(frozen=True)
+class LSUV:
+    """Orthogonal weights, scaled layer by layer until the membrane's standard deviation on a batch is `std` thresholds.
+
+    Mishkin and Matas, "All you need is a good init", 2016 (arXiv 1511.06422), whose algorithm scales the weights of each layer until the
+    variance of its output is 1; here the output is the membrane, over all neurons, samples and steps, with spikes and resets as they
+    occur. Recurrent weights are orthogonal too and are not scaled further. Biases become 0.
+
+    Parameters
+    ----------
+    std
+        Standard deviation of the membrane, in thresholds.
+    tolerance
+        Relative error of it at which a layer is done.
+    rounds
+        Scalings of a layer at most.
+    recurrent
+        Gain of recurrent weights, in thresholds.
+    """
+
+    std: float = 1.0
+    tolerance: float = 0.05
+    rounds: int = 20
+    recurrent: float = 0.2
+
+    def __post_init__(self) -> None:
+        for name in ("std", "tolerance", "recurrent"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0):
+                raise InitialisationError(f"{name} is {value}; it is a number above 0.")
+        if self.rounds < 1:
+            raise InitialisationError(f"rounds is {self.rounds}; it is 1 or more.")
+
+    def apply(self, graph: Graph, inputs: Mapping[str, Array], rng: np.random.Generator) -> Graph:
+        """Return a copy of `graph` with new weights.
+
+        Parameters
+        ----------
+        graph
+            A network; not changed.
+        inputs
+            A batch [T, B, *shape] for each input, by name.
+        rng
+            Where the weights are drawn from.
+
+        Raises
+        ------
+        InitialisationError
+            The batch does not reach a layer, or a layer does not settle in `rounds` scalings.
+        """
+        found, into = graph.copy(), incoming_weights(graph)
+        for name, weights in into.items():
+            for one in weights:
+                gain = self.recurrent * threshold_of(_population(graph, name)) if one.recurrent else 1.0
+                with_weights(found, one.name, gain * _orthogonal(one, rng))
+        for name, weights in into.items():
+            forward = [one.name for one in weights if not one.recurrent] or [one.name for one in weights]
+            if forward:
+                self._scale(found, name, forward, inputs)
+        return found
+
+    def _scale(self, graph: Graph, name: str, weights: list[str], inputs: Mapping[str, Array]) -> None:
+        target = self.std * threshold_of(_population(graph, name))
+        for _ in range(self.rounds):
+            measured = float(_membranes(graph, name, inputs).std())
+            if measured == 0:
+                raise InitialisationError(
+                    f"the membranes of {name!r} do not move on this batch: no spike of it reaches the layer. More data helps."
+                )
+            if abs(measured / target - 1) <= self.tolerance:
+                return
+            for node in weights:
+                scale_weights(graph, node, target / measured)
+        raise InitialisationError(
+            f"the membranes of {name!r} have a standard deviation of {measured:.3g} after {self.rounds} scalings, {target:.3g} is the aim: "
+            "resets and recurrence work against it. A smaller std, a larger tolerance or FluctuationDriven() helps."
+        )
+
+
+def _population(graph: Graph, name: str) -> Population:
+    operation = graph.operation(name)
+    assert isinstance(operation, Population)
+    return operation
+
+
+def _orthogonal(one: IncomingWeights, rng: np.random.Generator) -> Array:
+    """Return orthogonal weights; those of a sparse connection are normal, with the same variance."""
+    if isinstance(one.operation, Sparse):
+        drawn: Array = rng.normal(0.0, 1 / math.sqrt(one.fans.fan_in), one.operation.weight.shape)
+        return drawn
+    return Orthogonal().draw(one.operation.weight.shape, one.fans, rng)
+
+
+def _membranes(graph: Graph, name: str, inputs: Mapping[str, Array]) -> Array:
+    """Run the network and return the membranes [T, B, *shape] of a population."""
+    probed = graph.copy()
+    probe = probed.add(fresh_name(probed, "probe"), Output())
+    probed.connect(name, probe, source_port=membrane_of(_population(graph, name)))
+    program = lower(probed)
+    records = ReferenceEngine(program).forward({i.id: inputs[i.label] for i in program.inputs}, {})
+    (output,) = (o.id for o in program.outputs if o.label == probe)
+    return records[output]

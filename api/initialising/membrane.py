@@ -1,0 +1,88 @@
+"""The response of a membrane to one input, found by running the neuron's equations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Array, Population
+from snnc.compiler.neurons.expression import Call, Expression, symbols
+from snnc.compiler.neurons.interpret import evaluate
+from snnc.initialising.errors import InitialisationError
+
+IMPULSE = 1e-3
+"""Size of the input in thresholds: too small to fire."""
+
+
+@dataclass(frozen=True)
+class MembraneResponse:
+    """What an input of 1 in one step adds to the membrane at that step and the following ones, as sums over the steps.
+
+    Attributes
+    ----------
+    total, squares
+        Sum of the response, and sum of its squares; means over the neurons.
+    """
+
+    total: float
+    squares: float
+
+
+def fires(population: Population) -> bool:
+    """Return whether the neuron's equations have a threshold."""
+    return any(True for a in population.model.equations for _ in _spikes(a.value))
+
+
+def threshold_of(population: Population) -> float:
+    """Return the mean of the parameter ``threshold``; 1 for a neuron without it."""
+    default = population.model.parameters.get("threshold", 1.0)
+    return float(np.mean(population.parameters.get("threshold", default)))
+
+
+def membrane_of(population: Population) -> str:
+    """Return the state whose value is compared with the threshold; for a neuron that does not fire, its first output.
+
+    Raises
+    ------
+    InitialisationError
+        The neuron has no such state.
+    """
+    model = population.model
+    compared = [name for a in model.equations for argument in _spikes(a.value) for name in symbols(argument)]
+    for name in [*compared, *model.outputs]:
+        if name in model.states:
+            return name
+    raise InitialisationError(f"neuron {model.name!r} has no membrane: it compares no state with a threshold and outputs none.")
+
+
+def membrane_response(population: Population, port: str, steps: int) -> MembraneResponse:
+    """Return the response to an input at `port`, followed for `steps` steps.
+
+    The response is that of a small input, so it is exact for neurons that are linear below the threshold.
+    """
+    model, size = population.model, IMPULSE * threshold_of(population)
+    membrane = membrane_of(population)
+    parameters = {name: np.asarray(population.parameters.get(name, value), np.float64) for name, value in model.parameters.items()}
+    runs = []
+    for impulse in (size, 0.0):
+        values = {name: np.asarray(population.initial.get(name, value), np.float64) for name, value in model.states.items()}
+        trace = []
+        for t in range(steps):
+            currents = {name: np.float64(impulse if name == port and t == 0 else 0.0) for name in model.inputs}
+            found = evaluate(model.equations, {**parameters, **currents, **values})
+            values = {name: found.get(name, values[name]) for name in model.states}
+            trace.append(values[membrane])
+        runs.append(trace)
+    response: Array = np.asarray([(one - other) / size for one, other in zip(*runs, strict=True)])
+    return MembraneResponse(float(np.mean(response.sum(axis=0))), float(np.mean(np.square(response).sum(axis=0))))
+
+
+def _spikes(expression: Expression) -> Iterator[Expression]:
+    """Yield the argument of each ``spike`` in an expression."""
+    if isinstance(expression, Call):
+        if expression.function in ("spike", "spike_ge"):
+            yield expression.args[0]
+        for argument in expression.args:
+            yield from _spikes(argument)
