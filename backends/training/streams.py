@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from snnc.backends.runtime.data_sets import BatchedData
 from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import BatchesError, BatchSizeError, LabelsMissingError, TrainingOptionError, UnsharedTargetError
 from snnc.backends.runtime.events import Events
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.training.checkpoint import Position, TrainingRecipe
-from snnc.backends.training.loop import check_epochs
+from snnc.backends.training.loop import BatchSchedule, check_epochs
 from snnc.backends.training.progress import ProgressGuard
 from snnc.backends.training.ranks import ranks_for
 from snnc.backends.training.updates import Updates
+from snnc.compiler.ir.arrays.randomness import Stream
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.events import InputValues
@@ -26,10 +28,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Checked samples, sample first, and their labels."""
+    """Checked samples and their labels."""
 
     data: Mapping[str, InputValues]
     labels: Array
+    in_time: bool = False
+    """Whether time is the first axis of the samples, and not the second."""
+
+
+@dataclass(frozen=True)
+class DataSetEpochs:
+    """The batches of a data set, shuffled as arrays are: epoch after epoch, a new permutation each.
+
+    Parameters
+    ----------
+    data
+        The data set.
+    plan
+        Sizes and order.
+    """
+
+    data: BatchedData
+    plan: BatchSchedule
+
+    def __len__(self) -> int:
+        return (len(self.data) + self.plan.batch - 1) // self.plan.batch
+
+    def of(self, epoch: int) -> Iterator[tuple[Any, Any]]:
+        """Yield the batches of an epoch, counted from 0 of the whole training."""
+        order = None
+        if self.plan.shuffle:
+            stream = Stream(self.plan.seed)
+            for _ in range(epoch + 1):
+                order = stream.permutation(len(self.data))
+        yield from self.data.batches(self.plan.batch, order=order, epoch=epoch)
 
 
 @dataclass(frozen=True)
@@ -56,7 +88,7 @@ def is_stream(x: object, y: object) -> bool:
     return y is None or not isinstance(x, list | tuple)
 
 
-def fit_batches(session: BackendSession, batches: Iterable[Any], options: StreamOptions) -> History:
+def fit_batches(session: BackendSession, batches: Iterable[Any] | DataSetEpochs, options: StreamOptions) -> History:
     """Train on batches ``(x, y)``, an update each, in the order in which they come.
 
     Raises
@@ -92,14 +124,17 @@ def fit_batches(session: BackendSession, batches: Iterable[Any], options: Stream
 
 
 def _epoch(
-    session: BackendSession, batches: Iterable[Any], epoch: int, options: StreamOptions, guard: ProgressGuard
+    session: BackendSession, batches: Iterable[Any] | DataSetEpochs, epoch: int, options: StreamOptions, guard: ProgressGuard
 ) -> tuple[list[float], list[int], int]:
     """Return the losses and sizes of all batches, and the number of skipped samples."""
     known = len(batches) if isinstance(batches, Sized) else 0
     losses: list[float] = []
     sizes: list[int] = []
     dropped = 0
-    for number, batch in enumerate(_checked(session, batches)):
+    found = (
+        _of_data_set(session, batches, options.first_epoch + epoch) if isinstance(batches, DataSetEpochs) else _checked(session, batches)
+    )
+    for number, batch in enumerate(found):
         size = len(batch.labels)
         if dropped or (session.engine.batch is not None and size != session.engine.batch):
             dropped = _left_out(session, number, dropped, size)
@@ -141,11 +176,40 @@ def _checked(session: BackendSession, batches: Iterable[Any]) -> Iterator[_Batch
         yield _Batch(*session.labelled(x, y))
 
 
+def _of_data_set(session: BackendSession, epochs: DataSetEpochs, epoch: int) -> Iterator[_Batch]:
+    for inputs, targets in epochs.of(epoch):
+        yield _Batch(*session.labelled_sequences(inputs, targets), in_time=True)
+
+
 def _update(session: BackendSession, batch: _Batch, rate: float, accumulate: int) -> float:
     def chosen(which: Array) -> tuple[dict[str, Array], Array]:
-        return session.batch_of(batch.data, which), batch.labels[which].astype(np.int64)
+        data = session.part_of(batch.data, which) if batch.in_time else session.batch_of(batch.data, which)
+        return data, batch.labels[which].astype(np.int64)
 
     return Updates(session.engine, chosen, accumulate=accumulate).make(np.arange(len(batch.labels)), None, rate)
+
+
+def check_data_set(session: BackendSession, data: BatchedData, y: object, distributed: bool, checkpoints: object) -> None:
+    """Refuse arguments that cannot be combined with a data set.
+
+    Raises
+    ------
+    LabelsMissingError
+        `y` is given, or the data set is empty.
+    TrainingOptionError, UnsharedTargetError
+        A file of checkpoints is given, or several processes train.
+    """
+    if y is not None:
+        raise LabelsMissingError(f"y is given, and a {type(data).__name__} gives its own targets; leave y out.")
+    if len(data) == 0:
+        raise BatchesError("the data set has no samples.")
+    if checkpoints is not None:
+        raise TrainingOptionError(
+            "checkpoints are for arrays, not yet for data sets; leave checkpoints out, save the session after each epoch, "
+            "on_epoch=lambda epoch: session.save(path, optimizer=True), and go on with first_epoch=…."
+        )
+    if distributed and ranks_for(session.engine, 1) is not None:
+        raise UnsharedTargetError("processes that train together share arrays; give arrays, or distributed=False with a data set for each.")
 
 
 def check_stream(session: BackendSession, x: object, y: object, batch: int | None, distributed: bool, checkpoints: object) -> None:
