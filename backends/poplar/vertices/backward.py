@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values
+from snnc.backends.poplar.vertices.counting import BLOCK, TRIPS, counted
 from snnc.backends.poplar.vertices.equations import ZERO, load, loads, statements
 from snnc.backends.poplar.vertices.forward import add_to_blocks, clock_values, first_value
 from snnc.backends.poplar.vertices.gradient_windows import cleared, partial_values, returning_bodies, returning_buses, returning_values
@@ -26,6 +27,7 @@ from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.network import Link
 from snnc.compiler.tiles.vertices.block_code import BackwardCode, BlockCode, backward_code
 from snnc.compiler.tiles.vertices.block_vertices import backward, sends_deltas, source_gradient, weight_round
+from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 
 def ring_size(net: PoplarNetwork, buffer: str) -> int:
@@ -67,12 +69,14 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
             places[f"a{index}"] = parameter_place(f"param{index}", shared)
     pointers = _stored(net, population, step, values, places, code)
     values |= returning_values(net, buses) | first_value(layer, always=bool(buses)) | ({"last": "ITERATIONS - 1"} if buses else {})
-    bodies = returning_bodies(layer, buses, ahead=1)
+    loops = LoopsByPlace(vertex.loops)
+    bodies = returning_bodies(layer, buses, loops, ahead=1)
     body: Body = {
+        "counts": counted(loops[None]),
         "rings": sorted({body["output"] for body in bodies}),
         "returned": bodies,
         "cleared": [link.body() for link in back if cleared(net, link.connection)],
-        "partials": [link.body() for link in back],
+        "partials": [link.partials_body(loops) for link in back],
         "pointers": pointers,
         "zeros": zeros,
         "outputs": _outputs(net, assembly, population, step, values, code),
@@ -81,7 +85,7 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
         "stores": stores,
         "sent": sent,
         "sums": sums,
-        "incoming": [body for link in read for body in link.backward_bodies()],
+        "incoming": [link.adjoint_body(loops) for link in read],
     }
     add_to_blocks(net, assembly, population, vertex, values, body, "backward_neurons")
 
@@ -234,7 +238,19 @@ def _add_source_gradient(net: PoplarNetwork, assembly: Assembly, population: Pop
             }
         )
     vertex = source_gradient(net.costs[f"source_gradient.{p}"], layer, forms)
-    add_to_blocks(net, assembly, population, vertex, values, {"rings": outputs, "outgoing": outgoing}, "relay_backward")
+    loops = LoopsByPlace(vertex.loops)
+    outgoing = [body | _source_counts(loops, body) for body in outgoing]
+    body: Body = {"counts": counted(loops[None]), "rings": outputs, "outgoing": outgoing}
+    add_to_blocks(net, assembly, population, vertex, values, body, "relay_backward")
+
+
+def _source_counts(loops: LoopsByPlace, body: Body) -> Body:
+    """Statements that count the cycles of a connection out of the block; those of a tile with one sample are others."""
+    index = body["index"]
+    texts = {**BLOCK, **TRIPS, "outputs": f"outputs{index}", "unaligned": "(aligned ? 0u : 1u)"}
+    if body["template"] == "maximum":
+        texts["sample_values"] = "trips.values * samples"
+    return {"counts": counted(loops["outgoing", index], texts), "counts_alone": counted(loops["alone", index], texts)}
 
 
 def _outgoing_values(net: PoplarNetwork, index: int, connection: ConnectionInfo, link: Link, form: TableForm | None) -> Values:
@@ -272,11 +288,13 @@ def _add_weight_round(net: PoplarNetwork, assembly: Assembly, population: Popula
     for bus in buses:
         o = step.outputs.index(bus.buffer)
         values |= {f"d_output{o}": f"d_{bus.buffer}[b.index]", f"ring{o}": ring_size(net, bus.buffer)}
-    body: Body = {
-        "returned": returning_bodies(layer, buses, ahead=0),
-        "cleared": [link.body() for link in back if cleared(net, link.connection)],
-        "incoming": [link.body() for link in read],
-        "partials": [link.body() for link in back],
-    }
     vertex = weight_round(net.costs[f"weight_round.{population.id}"], layer, links, sources)
+    loops = LoopsByPlace(vertex.loops)
+    body: Body = {
+        "counts": counted(loops[None]),
+        "returned": returning_bodies(layer, buses, loops, ahead=0),
+        "cleared": [link.body() for link in back if cleared(net, link.connection)],
+        "incoming": [link.body() | {"counts": link.counts(loops, backward=True)} for link in read],
+        "partials": [link.partials_body(loops) for link in back],
+    }
     add_to_blocks(net, assembly, population, vertex, values, body, "backward_rounds")

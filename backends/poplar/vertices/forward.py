@@ -6,6 +6,7 @@ from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, connected
+from snnc.backends.poplar.vertices.counting import counted
 from snnc.backends.poplar.vertices.equations import loads, statements
 from snnc.backends.poplar.vertices.gradient_windows import near_code
 from snnc.backends.poplar.vertices.indexed import zeroed
@@ -17,6 +18,7 @@ from snnc.compiler.lowering.gradient_support import argument_name
 from snnc.compiler.tiles.network import Layer
 from snnc.compiler.tiles.vertices.block_code import forward_code
 from snnc.compiler.tiles.vertices.block_vertices import forward, gather
+from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 TITLES: Final = {
@@ -80,10 +82,12 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
     stores += _saved(net, assembly, population, step, values, pointers) if saved else []
     masks, sent = _sent(net, assembly, population, step, values)
     records = _records(net, assembly, population, step, values)
+    loops = LoopsByPlace(vertex.loops)
     body: Body = {
+        "counts": counted(loops[None]),
         "pointers": pointers,
         "ports": ports,
-        "incoming": [body for link in links for body in link.forward_bodies()],
+        "incoming": [link.step_body(loops) for link in links],
         "masks": [
             {
                 "index": o,
@@ -218,4 +222,6 @@ def _add_gather(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
     values = clock_values(net, population.id, forward=True) | first_value(layer) | window_values(net, links) | weight_values(links)
     values |= {f"current{port}": f"{population.ports[port]}[b.index]" for port in ports}
     vertex = gather(net.costs[f"gather.{population.id}"], layer, links)
-    add_to_blocks(net, assembly, population, vertex, values, {"incoming": [link.body() for link in links]}, "forward_gather")
+    loops = LoopsByPlace(vertex.loops)
+    body: Body = {"counts": counted(loops[None]), "incoming": [link.body() | {"counts": link.counts(loops)} for link in links]}
+    add_to_blocks(net, assembly, population, vertex, values, body, "forward_gather")

@@ -8,6 +8,7 @@ from typing import Final
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.network import PoplarNetwork, Store
 from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, connected
+from snnc.backends.poplar.vertices.counting import counted
 from snnc.backends.poplar.vertices.links import Incoming
 from snnc.compiler.ir.plan import BusPlan
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
@@ -15,6 +16,7 @@ from snnc.compiler.lowering.gradient_support import argument_name, support_bound
 from snnc.compiler.tiles.network import Layer
 from snnc.compiler.tiles.vertices.block_code import BackwardCode
 from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials, remember
+from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 REDUCE: Final = "reduce_gradients"
 """Compute set of the first stage of the reduction."""
@@ -196,11 +198,21 @@ def returning_values(net: PoplarNetwork, buses: Sequence[BusPlan]) -> Values:
     return values
 
 
-def returning_bodies(layer: Layer, buses: Sequence[BusPlan], ahead: int) -> list[Body]:
+def returning_bodies(layer: Layer, buses: Sequence[BusPlan], loops: LoopsByPlace, ahead: int) -> list[Body]:
     """Return the template data of these windows; their gradients belong to the window that was shown `ahead` iterations earlier."""
     iteration = "iteration k + 1" if ahead else "this iteration"
     comment = f"The gradient of what the targets read in {iteration}."
-    return [{"index": i, "output": layer.outputs.index(bus.buffer), "ahead": ahead, "comment": comment} for i, bus in enumerate(buses)]
+    texts = {"windows": "samples", "searches": "searches", "own": "own"}
+    return [
+        {
+            "index": i,
+            "output": layer.outputs.index(bus.buffer),
+            "ahead": ahead,
+            "comment": comment,
+            "counts": counted(loops["returned", i], texts),
+        }
+        for i, bus in enumerate(buses)
+    ]
 
 
 def cleared(net: PoplarNetwork, connection: ConnectionInfo) -> bool:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Body, Values
+from snnc.backends.poplar.vertices.counting import BLOCK, TRIPS, counted
 from snnc.backends.poplar.vertices.indexed import gradient_values, sent_choice_values, table_body, table_values
 from snnc.compiler.ir.step_program import ConnectionInfo
 from snnc.compiler.tiles.vertices.block_vertices import BlockLink
+from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
 
 @dataclass(frozen=True)
@@ -47,22 +49,36 @@ class Incoming(BlockLink):
             **(self.tables or {}),
             "begin": "",
             "end": "",
+            "biased": False,
             "number": "2 * s" if self.supports else "s",
             "numbers": f"Spikes{{&number{i}[0]}}" if self.supports else f"&number{i}[0]",
         }
 
-    def bodies(self, **more: str) -> list[Body]:
-        """The same with `more`; biases of tables follow as another connection would."""
-        return [self.body() | more, *([{**self.body(), "template": "indexed_bias"}] if self.biased else [])]
-
-    def forward_bodies(self) -> list[Body]:
+    def step_body(self, loops: LoopsByPlace) -> Body:
         """The same for a step: what a maximum of spikes has seen is cleared before its only window, or after the last of several."""
-        clears = self.link.chooses and self.link.events
-        return self.bodies(**({"end" if self.limited else "begin": f"seen{self.index}"} if clears else {}))
+        seen = f"seen{self.index}" if self.link.chooses and self.link.events else ""
+        cleared = {"end" if self.limited else "begin": seen}
+        return self.body() | cleared | {"biased": self.biased, "counts": self.counts(loops)}
 
-    def backward_bodies(self) -> list[Body]:
+    def adjoint_body(self, loops: LoopsByPlace) -> Body:
         """The same for the first window of the backward step."""
-        return self.bodies(**({"begin": f"chosen{self.index}"} if self.link.chooses and self.link.events else {}))
+        chosen = f"chosen{self.index}" if self.link.chooses and self.link.events else ""
+        return self.body() | {"begin": chosen, "biased": self.biased, "counts": self.counts(loops, backward=True)}
+
+    def counts(self, loops: LoopsByPlace, *, backward: bool = False) -> list[str]:
+        """Statements that count the cycles of its loops."""
+        events = f"total({self.body()['numbers'] if backward else f'&number{self.index}[0]'}, samples)"
+        tables = TRIPS if self.form is not None else {}
+        return counted(loops["incoming", self.index], {**self._amounts(), **tables, "events": events})
+
+    def partials_body(self, loops: LoopsByPlace) -> Body:
+        """Template data of the partial products that it returns."""
+        return self.body() | {"counts": counted(loops["partials", self.index], self._amounts())}
+
+    def _amounts(self) -> dict[str, str]:
+        i = self.index
+        loud = f"loud_rows(&values{i}[0], width{i}, samples)"
+        return {**BLOCK, "entries": f"entries_of(&number{i}[0], samples)", "width": f"width{i}", "loud": loud}
 
 
 def incoming(net: PoplarNetwork, population: str) -> tuple[Incoming, ...]:

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.tiles.cycles.sparse_values import loud_rows
-from snnc.compiler.tiles.gradients.gradient_counts import partial_product_counts, returned_buses, returned_counts
-from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, indexed_counts, keys_passed
+from snnc.compiler.tiles.gradients.gradient_counts import returned_amounts, returned_buses
+from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, keys_passed, source_amounts, target_amounts
 from snnc.compiler.tiles.network import Layer, Link, learned_elements
 from snnc.compiler.tiles.placement.block_shapes import BlockShape
 from snnc.compiler.tiles.placement.cut import AnyCut
 from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, column_groups, largest_share, sample_groups
 from snnc.compiler.tiles.problem import MappingProblem
-from snnc.compiler.tiles.vertices.cost import (
-    EVENT_SWEEP,
-    SAMPLE_SWEEP,
-    SUMMANDS,
-    VALUE_SWEEP,
-    CodeletCost,
-    column_pairs,
-    column_sweeps,
-    worker_cycles,
-)
+from snnc.compiler.tiles.vertices.block_codelets import block_loops
+from snnc.compiler.tiles.vertices.cost import SUMMANDS, CodeletCost
+from snnc.compiler.tiles.vertices.loops import LoopsByPlace, cycles_of
 
 PARTS: Final = ("forward", "backward", "source_gradient")
 
@@ -68,9 +61,9 @@ def block_cycles(
     found = shape_cycles(
         problem, layer, BlockShape(columns, each, 1, odd), samples, part, held, expected(problem) if even else busiest(problem, part, each)
     )
-    if part == "backward":
-        cost = replace(problem.costs[f"backward.{layer.id}"], start=0)
-        found = found + worker_cycles(cost, **returned_counts(problem, layer, columns, each))
+    if part == "backward" and returned_buses(problem, layer):
+        loops = block_loops(problem, layer, "backward")["returned", 0]
+        found = found + cycles_of(loops, returned_amounts(problem, layer, columns, each))
     return found
 
 
@@ -112,90 +105,46 @@ def shape_cycles(
 
     Backward, without its own neurons in returning windows.
     """
-    columns, each = shape.columns, shape.samples
-    cost = problem.costs[f"{part}.{layer.id}"]
+    block, loops = {"samples": shape.samples, "count": shape.columns}, block_loops(problem, layer, part)
+    found = problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].start + cycles_of(loops[None], block)
     if part == "source_gradient":
-        counts = _source_counts(problem, layer, shape, samples)
-    else:
-        counts = _neuron_counts(problem, read_links(problem, layer, part), columns, each, seen.events)
-        back = [link for link in layer.incoming if problem.returns(link)]
-        extra = partial_product_counts(columns, each, seen.entries, back) if part == "backward" else {}
-        counts = added(counts, extra)
-        if part == "forward":
-            counts["nears"] = each * columns * sum(source in problem.windowed for source in layer.sent)
-    usual = problem.window_events
-    counts = added(counts, indexed_counts(layer, part, columns, each, holdings, seen.events, seen.passed, usual))
-    return problem.target.vertex_start_cycles + worker_cycles(cost, columns=columns, **counts)
+        copied = [link for link in layer.outgoing if problem.copies(link)]
+        return found + sum(_source_cycles(loops, index, link, shape, samples, holdings) for index, link in enumerate(copied))
+    for index, link in enumerate(layer.incoming):
+        if part == "forward" or link.read_backward:
+            found = found + cycles_of(loops["incoming", index], block | _amounts(problem, link, shape, holdings, seen))
+        if part == "backward" and problem.returns(link):
+            found = found + cycles_of(loops["partials", index], block | {"entries": shape.samples * seen.entries(link)})
+    return found
 
 
-def added(counts: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """Add up counts by name."""
-    return {name: counts.get(name, 0) + more.get(name, 0) for name in {**counts, **more}}
-
-
-def read_links(problem: MappingProblem, layer: Layer, part: str) -> list[Link]:
+def read_links(layer: Layer, part: str) -> list[Link]:
     """Connections whose windows a block reads: all forward; backward those with :attr:`Link.read_backward`."""
-    return [link for link in layer.incoming if part != "backward" or link.read_backward]
+    return [link for link in layer.incoming if part == "forward" or link.read_backward]
 
 
-def _neuron_counts(
-    problem: MappingProblem, links: Sequence[Link], columns: Any, samples: Any, events: Callable[[Link], float]
-) -> dict[str, Any]:
-    dense = [link for link in links if link.dense]
-    other = [link for link in links if link.one_to_one]
-    event_sweeps, value_sweeps = column_sweeps(columns, EVENT_SWEEP), column_sweeps(columns, VALUE_SWEEP)
-    values = samples * sum(link.inputs for link in dense if not link.events and not link.quiet)
-    quiet = [link for link in dense if link.quiet]
-    loud = samples * sum(link.inputs * loud_rows(problem, link) for link in quiet)
-    return {
-        "samples": samples,
-        "sweeps": samples * sum(event_sweeps if link.events else value_sweeps for link in dense),
-        "held": samples * columns * len(dense),
-        "events": samples * sum(events(link) for link in dense if link.events),
-        "rows": values * value_sweeps,
-        "products": (values + loud) * column_pairs(columns),
-        "words": samples * sum(column_pairs(link.inputs) for link in quiet) * value_sweeps,
-        "hits": loud * value_sweeps,
-        "neurons": samples * (columns % 2),
-        "pairs": samples * (columns // 2),
-        "ids": samples * sum(events(link) for link in other if link.events),
-        "elements": samples * columns * sum(not link.events for link in other),
-    }
+def _amounts(problem: MappingProblem, link: Link, shape: BlockShape, holdings: Holdings, seen: WindowContents) -> dict[str, Any]:
+    """Amounts of a connection that a block reads."""
+    if link.indexed is not None:
+        held, events = holdings(link.indexed, "target").largest, seen.events(link) if link.events else 0.0
+        passed = seen.passed(link) if link.events else 0.0
+        return target_amounts(link, held, shape.samples, events, passed, problem.window_events(link))
+    if link.events:
+        return {"events": shape.samples * seen.events(link)}
+    return {"width": link.inputs, "loud": shape.samples * link.inputs * loud_rows(problem, link) if link.quiet else 0}
 
 
-def _source_counts(problem: MappingProblem, layer: Layer, shape: BlockShape, of_tile: Any) -> dict[str, Any]:
-    """Counts of a block with some of the `of_tile` samples that its tile has."""
-    columns, samples = shape.columns, shape.samples
-    back = [link for link in layer.outgoing if problem.copies(link)]
-    dense = [link.outputs for link in back if link.dense]
-    some, one = _many_samples(dense, columns, samples, np.asarray(of_tile) % 2 | shape.odd), _one_sample(dense, columns)
-    counts = {name: np.where(np.asarray(of_tile) == 1, one.get(name, 0), some.get(name, 0)) for name in some | one}
-    return {**counts, "samples": samples, "elements": samples * columns * sum(link.one_to_one for link in back)}
-
-
-def _many_samples(outputs: Sequence[int], columns: Any, samples: Any, unaligned: Any) -> dict[str, Any]:
-    """Two samples at a time; `unaligned`: they are not an aligned load."""
-    rows = columns * sum(outputs)
-    return {
-        "sweeps": columns * column_sweeps(samples, SAMPLE_SWEEP) * len(outputs),
-        "held": columns * samples * len(outputs),
-        "rows": rows * column_sweeps(samples, SAMPLE_SWEEP),
-        "products": rows * column_pairs(samples),
-        "unaligned": rows * (samples // 2) * unaligned,
-    }
-
-
-def _one_sample(outputs: Sequence[int], columns: Any) -> dict[str, Any]:
-    """Two outputs at a time, for runs of four, two and one columns."""
-    runs = columns // 4 + columns % 4 // 2 + columns % 2
-    halves = sum((n + 1) // 2 for n in outputs)
-    return {
-        "sweeps": runs * len(outputs),
-        "held": columns * len(outputs),
-        "dots": runs * halves,
-        "products": columns * halves,
-        "unaligned": columns * sum((n + 1) // 2 for n in outputs if n % 2),
-    }
+def _source_cycles(loops: LoopsByPlace, index: int, link: Link, shape: BlockShape, of_tile: Any, holdings: Holdings) -> Any:
+    """Cycles of a connection out of a block with some of the `of_tile` samples that its tile has."""
+    block = {"samples": shape.samples, "count": shape.columns}
+    if link.indexed is not None:
+        held = holdings(link.indexed, "source").largest
+        return cycles_of(loops["outgoing", index], source_amounts(link, held, shape.columns, shape.samples))
+    if not link.dense:
+        return cycles_of(loops["outgoing", index], block)
+    amounts = block | {"outputs": link.outputs, "unaligned": np.asarray(of_tile) % 2 | shape.odd}
+    some, one = cycles_of(loops["outgoing", index], amounts), cycles_of(loops["alone", index], amounts)
+    return np.where(np.asarray(of_tile) == 1, one, some)
 
 
 def step_cycles(problem: MappingProblem, layer: Layer, cut: AnyCut, neurons: Ints, *, even: bool = False) -> Floats:

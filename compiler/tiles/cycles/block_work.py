@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -13,7 +12,7 @@ from snnc.compiler.tiles.cycles.block_cycles import WindowContents, read_links, 
 from snnc.compiler.tiles.cycles.load import Load
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.gradient_counts import halvings, returned_buses
-from snnc.compiler.tiles.indexed.indexed_cycles import keys_passed, round_counts, target_counts
+from snnc.compiler.tiles.indexed.indexed_cycles import keys_passed, more_amounts, target_amounts
 from snnc.compiler.tiles.indexed.indexed_events import drawn_cycles, is_drawn
 from snnc.compiler.tiles.network import Layer, Link
 from snnc.compiler.tiles.placement.block_shapes import BlockShape
@@ -21,7 +20,9 @@ from snnc.compiler.tiles.placement.blocks import Blocks, cut_key
 from snnc.compiler.tiles.placement.grouping import Floats
 from snnc.compiler.tiles.relays.buses import Bus
 from snnc.compiler.tiles.schedule.timeline import Sums
-from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, VALUE_SWEEP, CodeletCost, column_sweeps, worker_cycles
+from snnc.compiler.tiles.vertices.block_codelets import block_loops
+from snnc.compiler.tiles.vertices.cost import worker_cycles
+from snnc.compiler.tiles.vertices.loops import Loop, cycles_of
 
 NOTHING = WindowContents(lambda link: 0.0, lambda link: 0.0, lambda link: 0.0)
 
@@ -52,14 +53,14 @@ def _neurons(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
     timeline, idle = problem.timeline, problem.target.vertex_start_cycles + problem.costs[f"{part}.{layer.id}"].idle
     base = _cycles(layout, layer, blocks, part, NOTHING)
     steps = base[:, None] - idle
-    drawn = [link for link in read_links(problem, layer, part) if is_drawn(layout, link)]
+    drawn = [link for link in read_links(layer, part) if is_drawn(layout, link)]
     for link in drawn:
         steps = steps + drawn_cycles(layout, link, blocks, problem.costs[f"{part}.{layer.id}"], backward=part == "backward")
-    for bus, cycles in _per_event(layout, layer, blocks, part, base, drawn).items():
+    for bus, cycles in _of_links(layout, layer, blocks, part, drawn, events=1).items():
         steps = steps + cycles[:, None] * timeline.shown(problem.bus[bus], part).over(blocks.first, blocks.samples)
-    for bus, cycles in _per_search(layout, layer, blocks, part, base).items():
+    for bus, cycles in _of_links(layout, layer, blocks, part, [], passed=1).items():
         steps = steps + cycles[:, None] * _searched(layout, problem.bus[bus], part).over(blocks.first, blocks.samples)
-    for bus, cycles in _per_entry(layout, layer, blocks, base).items() if part == "backward" else ():
+    for bus, cycles in _per_entry(layout, layer, blocks, part).items() if part == "backward" else ():
         steps = steps + cycles[:, None] * entries_of(layout, problem.bus[bus]).over(blocks.first, blocks.samples)
     found: Floats = idle + timeline.active(problem.schedule.stages[layer.id]) * steps
     for back in returned_buses(problem, layer) if part == "backward" else ():
@@ -73,20 +74,24 @@ def _cycles(layout: Layout, layer: Layer, blocks: Blocks, part: str, seen: Windo
     return np.broadcast_to(np.asarray(found, dtype=np.float64), blocks.columns.shape)
 
 
-def _per_event(layout: Layout, layer: Layer, blocks: Blocks, part: str, base: Floats, drawn: list[Link]) -> Mapping[str, Any]:
-    """Cycles per event of a sample, by bus, excluding links that are `drawn`; `base`: cycles without events."""
-    of = layout.problem.bus_of
-    others = {link.id: of[link.id] for link in read_links(layout.problem, layer, part) if link.events and link not in drawn}
-    mine = {bus: replace(NOTHING, events=_one(others, bus)) for bus in others.values()}
-    return {bus: (_cycles(layout, layer, blocks, part, seen) - base) / blocks.samples for bus, seen in mine.items()}
+def _of_links(layout: Layout, layer: Layer, blocks: Blocks, part: str, drawn: list[Link], **more: float) -> Mapping[str, Any]:
+    """Cycles, by bus, of one spike `more` in a sample, or of a search that passes all keys of a table; without those of `drawn` links."""
+    found: dict[str, Any] = {}
+    for index, link in enumerate(layer.incoming):
+        if link.events and (part == "forward" or link.read_backward) and link not in drawn:
+            bus = layout.problem.bus_of[link.id]
+            found[bus] = found.get(bus, 0) + _of_link(layout, layer, blocks, part, index, **more)
+    return found
 
 
-def _per_search(layout: Layout, layer: Layer, blocks: Blocks, part: str, base: Floats) -> Mapping[str, Any]:
-    """The same for a search that passes all keys of the tables of indexed connections."""
-    of = layout.problem.bus_of
-    links = [link for link in read_links(layout.problem, layer, part) if link.events and link.indexed is not None]
-    mine = {of[link.id]: replace(NOTHING, passed=_one(of, of[link.id])) for link in links}
-    return {bus: (_cycles(layout, layer, blocks, part, seen) - base) / blocks.samples for bus, seen in mine.items()}
+def _of_link(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, **more: float) -> Any:
+    """Cycles that one spike `more` in a sample of a connection, or all keys of its table, add to a block's vertex of this name."""
+    link, loops = layer.incoming[index], block_loops(layout.problem, layer, name)["incoming", index]
+    amounts = {"samples": 0, "count": blocks.columns, "events": more.get("events", 0)}
+    if link.indexed is not None:
+        held = layout.kind_holdings(layer, blocks)(link.indexed, "target").largest
+        amounts |= more_amounts(link, held, events=more.get("events", 0.0), passed=more.get("passed", 0.0))
+    return cycles_of(loops, amounts) + 0 * blocks.columns
 
 
 def _searched(layout: Layout, bus: Bus, part: str) -> Sums:
@@ -99,16 +104,14 @@ def _searched(layout: Layout, bus: Bus, part: str) -> Sums:
     return timeline.sums(f"searched {part}", bus, passed)
 
 
-def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, base: Floats) -> Mapping[str, Any]:
-    """The same for entries of backward windows."""
-    of = layout.problem.bus_of
-    back = [link for link in layer.incoming if layout.problem.returns(link)]
-    mine = {of[link.id]: replace(NOTHING, entries=_one(of, of[link.id])) for link in back}
-    return {bus: (_cycles(layout, layer, blocks, "backward", seen) - base) / blocks.samples for bus, seen in mine.items()}
-
-
-def _one(of: Mapping[str, str], bus: str) -> Callable[[Link], float]:
-    return lambda link: float(of.get(link.id) == bus)
+def _per_entry(layout: Layout, layer: Layer, blocks: Blocks, name: str) -> Mapping[str, Any]:
+    """Cycles, by bus, of one entry more in a sample's backward window."""
+    found: dict[str, Any] = {}
+    for index, link in enumerate(layer.incoming):
+        if layout.problem.returns(link):
+            bus, loops = layout.problem.bus_of[link.id], block_loops(layout.problem, layer, name)["partials", index]
+            found[bus] = found.get(bus, 0) + cycles_of(loops, {"samples": 0, "count": blocks.columns, "entries": 1})
+    return found
 
 
 def entries_of(layout: Layout, bus: Bus) -> Sums:
@@ -121,17 +124,23 @@ def _returned(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
     """A block finds its own neurons in the returning part of the window of the previous iteration, which is k + 1."""
     problem = layout.problem
     timeline, cost = problem.timeline, problem.costs[f"backward.{layer.id}"]
-    first = timeline.first(bus) - 1
+    first, loops = timeline.first(bus) - 1, block_loops(problem, layer, "backward")["returned", 0]
 
     def searches() -> Any:
         entries = timeline.entries(bus)
         spikes = np.minimum(timeline.stored(bus), entries)
-        return timeline.placed(cost.sample + cost.search * (halvings(spikes) + halvings(entries - spikes)), first)
+        halved = halvings(spikes) + halvings(entries - spikes)
+        return timeline.placed(cycles_of(loops, {"windows": 1, "searches": halved, "own": 0}), first)
 
     looked = timeline.sums(f"searches {cost.sample} {cost.search}", bus, searches).over(blocks.first, blocks.samples)
     back = timeline.sums("back", bus, lambda: timeline.placed(timeline.entries(bus), first)).over(blocks.first, blocks.samples)
-    found: Floats = looked + (cost.id * blocks.columns / bus.source.width)[:, None] * back
+    found: Floats = looked + _own(loops, blocks, bus) * back
     return found
+
+
+def _own(loops: tuple[Loop, ...], blocks: Blocks, bus: Bus) -> Any:
+    """[kinds, 1]: cycles of an entry of a returning window, in the mean over those of the source: the block's own share takes some."""
+    return (cycles_of(loops, {"windows": 0, "searches": 0, "own": 1}) * blocks.columns / bus.source.width)[:, None]
 
 
 def _source_gradients(layout: Layout, layer: Layer, blocks: Blocks, part: str) -> Floats:
@@ -171,63 +180,60 @@ def round_load(layout: Layout, part: str) -> Load:
 
 def _rounds(layout: Layout, layer: Layer, blocks: Blocks, links: list[Link], *, backward: bool) -> Floats:
     """[kinds, rounds]."""
-    problem = layout.problem
-    timeline, cost = problem.timeline, problem.costs[f"{'weight_round' if backward else 'gather'}.{layer.id}"]
-    rounds, start = timeline.further_rounds(backward=backward), problem.target.vertex_start_cycles
-    learned = [link for link in links if not backward or link.weight_gradient]
-    back = [link for link in links if backward and problem.returns(link)]
-    dense, held = sum(link.dense for link in learned) + len(back), blocks.samples * blocks.columns
-    sweeps = sum(link.dense for link in learned) * column_sweeps(blocks.columns, EVENT_SWEEP)
-    sweeps = blocks.samples * (sweeps + len(back) * column_sweeps(blocks.columns, VALUE_SWEEP))
-    fixed = worker_cycles(cost, samples=blocks.samples, sweeps=sweeps, held=held * dense)
-    steps: Any = np.asarray(fixed, dtype=np.float64)[:, None] - cost.idle
-    for link in learned:
-        shown = timeline.in_rounds(problem.bus[problem.bus_of[link.id]], rounds, backward=backward, spikes=True)
-        drawn = is_drawn(layout, link, rounds)
-        for one, values in _of_round(layout, layer, blocks, cost, link, shown, drawn=drawn):
-            steps = steps + one[:, None] * Sums(values).over(blocks.first, blocks.samples)
-        if drawn:
-            steps = steps + drawn_cycles(layout, link, blocks, cost, backward=backward, further=True)
-    for link in back:
+    problem, name = layout.problem, "weight_round" if backward else "gather"
+    timeline, cost, loops = problem.timeline, problem.costs[f"{name}.{layer.id}"], block_loops(problem, layer, name)
+    rounds, block = timeline.further_rounds(backward=backward), {"samples": blocks.samples, "count": blocks.columns}
+    steps: Any = (cost.start + cycles_of(loops[None], block) + np.zeros(len(blocks.columns)))[:, None] - cost.idle
+    for index, link in ((index, link) for index, link in enumerate(layer.incoming) if link in links):
         bus = problem.bus[problem.bus_of[link.id]]
-        one = worker_cycles(replace(cost, start=0), columns=blocks.columns, entries=1)
-        entries = Sums(timeline.in_rounds(bus, rounds, backward=True, spikes=False))
-        steps = steps + one[:, None] * entries.over(blocks.first, blocks.samples)
-    found: Floats = start + cost.idle + timeline.active(problem.schedule.stages[layer.id])[rounds.iteration] * steps
+        if not backward or link.weight_gradient:
+            shown = timeline.in_rounds(bus, rounds, backward=backward, spikes=True)
+            drawn = is_drawn(layout, link, rounds)
+            if link.indexed is None:
+                steps = steps + (cycles_of(loops["incoming", index], block | {"events": 0}) + 0 * blocks.columns)[:, None]
+            for one, values in _of_round(layout, layer, blocks, name, index, shown, drawn=drawn):
+                steps = steps + one[:, None] * Sums(values).over(blocks.first, blocks.samples)
+            if drawn:
+                steps = steps + drawn_cycles(layout, link, blocks, cost, backward=backward, further=True)
+        if backward and problem.returns(link):
+            partials = loops["partials", index]
+            one = cycles_of(partials, {"samples": 0, "count": blocks.columns, "entries": 1})
+            entries = Sums(timeline.in_rounds(bus, rounds, backward=True, spikes=False))
+            steps = steps + cycles_of(partials, block | {"entries": 0})[:, None]
+            steps = steps + one[:, None] * entries.over(blocks.first, blocks.samples)
+    active = timeline.active(problem.schedule.stages[layer.id])[rounds.iteration]
+    found: Floats = problem.target.vertex_start_cycles + cost.idle + active * steps
     return found
 
 
 def _came(layout: Layout, layer: Layer, blocks: Blocks, bus: Bus) -> Floats:
     """[kinds, rounds]: a block finds its own neurons in the returned part of the previous window."""
     problem = layout.problem
-    timeline, cost = problem.timeline, problem.costs[f"weight_round.{layer.id}"]
+    timeline, loops = problem.timeline, block_loops(problem, layer, "weight_round")["returned", 0]
     rounds = timeline.further_rounds(backward=True)
     entries, spikes = (timeline.in_rounds(bus, rounds, backward=True, spikes=spikes, later=-1) for spikes in (False, True))
     shown = timeline.active(timeline.first(bus))[rounds.iteration][:, None]
-    searches = shown * cost.sample + cost.search * (halvings(spikes) + halvings(entries - spikes))
+    searches = cycles_of(loops, {"windows": shown, "searches": halvings(spikes) + halvings(entries - spikes), "own": 0})
     found: Floats = Sums(searches).over(blocks.first, blocks.samples)
-    own = (cost.id * blocks.columns / bus.source.width)[:, None]
-    return found + own * Sums(entries).over(blocks.first, blocks.samples)
+    found = found + _own(loops, blocks, bus) * Sums(entries).over(blocks.first, blocks.samples)
+    return found
 
 
-def _of_round(
-    layout: Layout, layer: Layer, blocks: Blocks, cost: CodeletCost, link: Link, shown: Any, *, drawn: bool
-) -> Iterator[tuple[Any, Any]]:
+def _of_round(layout: Layout, layer: Layer, blocks: Blocks, name: str, index: int, shown: Any, *, drawn: bool) -> Iterator[tuple[Any, Any]]:
     """Cycles of every kind of block, and their factors, for the `shown` events of a further window.
 
     Events that are `drawn` are not included.
     """
-    plain, columns = replace(cost, start=0), blocks.columns
-    if link.indexed is None:
-        counts: dict[str, Any] = {"events": 1} if link.dense else {"ids": 1}
-        yield worker_cycles(plain, columns=columns, **counts) + 0 * columns, shown
-        return
-    held = layout.kind_holdings(layer, blocks)(link.indexed, "target").largest
-    yield worker_cycles(plain, searches=held["searched"]) + 0 * columns, halvings(shown)
-    yield worker_cycles(plain, lookups=target_counts(link, held, 1, 0.0, 0.0)["lookups"]) + 0 * columns, shown > 0
-    yield worker_cycles(plain, columns=columns, **round_counts(link, held, passed=1)) + 0 * columns, keys_passed(shown)
+    link, loops = layer.incoming[index], block_loops(layout.problem, layer, name)["incoming", index]
+    if link.indexed is not None:
+        held = layout.kind_holdings(layer, blocks)(link.indexed, "target").largest
+        nothing = {"samples": 0, "count": blocks.columns} | dict.fromkeys(more_amounts(link, held), 0)
+        lookups = target_amounts(link, held, 1, 0.0, 0.0)["lookups"]
+        yield cycles_of(loops, nothing | {"searches": held["searched"]}) + 0 * blocks.columns, halvings(shown)
+        yield cycles_of(loops, nothing | {"lookups": lookups}) + 0 * blocks.columns, shown > 0
+        yield _of_link(layout, layer, blocks, name, index, passed=1), keys_passed(shown)
     if not drawn:
-        yield worker_cycles(plain, columns=columns, **round_counts(link, held, events=1)) + 0 * columns, shown
+        yield _of_link(layout, layer, blocks, name, index, events=1), shown
 
 
 def limited_sources(buses: Iterable[Bus]) -> dict[Any, list[Bus]]:

@@ -1,18 +1,16 @@
-"""Expected trip counts that windowed input gradients add to blocks and relays."""
+"""Expected amounts that windowed input gradients add to blocks and relays."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from snnc.compiler.tiles.network import Layer, Link
+from snnc.compiler.tiles.network import Layer
 from snnc.compiler.tiles.placement.grouping import Ints
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.relays.buses import Bus
-from snnc.compiler.tiles.vertices.cost import VALUE_SWEEP, column_sweeps
 
 
 def returned_buses(problem: MappingProblem, layer: Layer) -> tuple[Bus, ...]:
@@ -21,24 +19,15 @@ def returned_buses(problem: MappingProblem, layer: Layer) -> tuple[Bus, ...]:
     return tuple(problem.bus[b] for b in mine)
 
 
-def partial_product_counts(columns: Any, samples: Any, entries: Callable[[Link], float], links: Sequence[Link]) -> dict[str, Any]:
-    """Counts of the backward codelet of a block: partial products of its inputs; `entries` of a sample on each of `links`."""
-    return {
-        "entries": samples * sum(entries(link) for link in links),
-        "sweeps": samples * column_sweeps(columns, VALUE_SWEEP) * len(links),
-        "held": samples * columns * len(links),
-    }
-
-
-def returned_counts(problem: MappingProblem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
-    """Expected counts of a block's own neurons in returning windows."""
-    found: dict[str, Any] = {"samples": 0, "searches": 0.0, "ids": 0.0}
+def returned_amounts(problem: MappingProblem, layer: Layer, columns: Any, samples: Any) -> dict[str, Any]:
+    """Expected amounts of a block's own neurons in all windows that return."""
+    found: dict[str, Any] = {"windows": 0, "searches": 0.0, "own": 0.0}
     for bus in returned_buses(problem, layer):
         support = problem.support_events(bus)
         spikes = min(problem.events(bus.source), bus.capacity, support)
-        found["samples"] = found["samples"] + samples
+        found["windows"] = found["windows"] + samples
         found["searches"] = found["searches"] + samples * (expected_halvings(spikes) + expected_halvings(support - spikes))
-        found["ids"] = found["ids"] + samples * columns * support / bus.source.width
+        found["own"] = found["own"] + samples * columns * support / bus.source.width
     return found
 
 

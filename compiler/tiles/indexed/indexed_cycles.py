@@ -31,45 +31,9 @@ def chunks(samples: Any) -> Any:
     return samples // 8 + rest // 2 + rest % 2
 
 
-def indexed_counts(
-    layer: Layer,
-    part: str,
-    columns: Any,
-    samples: Any,
-    holdings: Holdings,
-    seen: Callable[[Link], Any],
-    passed: Callable[[Link], Any],
-    usual: Callable[[Link], float],
-) -> dict[str, Any]:
-    """Trip counts of the largest block's loops over tables.
-
-    `seen` are the events of a sample that a connection shows; `passed` is the part of a table's keys that their search walks past, see
-    :func:`keys_passed`. `usual` tells the mean number of events: how long it takes to find the first that may reach a block hardly
-    depends on their number.
-    """
-    found: dict[str, Any] = {}
-    if part == "source_gradient":
-        for link in layer.outgoing:
-            if link.indexed is not None and link.input_gradient:
-                _add(found, (_chosen_from if link.chooses else _source)(holdings(link.indexed, "source").largest, columns, samples))
-        return found
-    for link in layer.incoming:
-        if link.indexed is not None and (part == "forward" or link.read_backward):
-            held = holdings(link.indexed, "target").largest
-            events, past = (seen(link), passed(link)) if link.events else (0.0, 0.0)
-            _add(found, target_counts(link, held, samples, events, past, usual(link)))
-            if link.chooses:
-                found["elements"] = found.get("elements", 0) + 2 * samples * columns
-    return found
-
-
-def _add(found: dict[str, Any], more: dict[str, Any]) -> None:
-    for name, value in more.items():
-        found[name] = found.get(name, 0) + value
-
-
-def _source(held: dict[str, Any], columns: Any, samples: Any) -> dict[str, Any]:
-    rounds = chunks(samples)
+def source_amounts(link: Link, held: dict[str, Any], columns: Any, samples: Any) -> dict[str, Any]:
+    """Amounts of one connection on its source's side; a maximum walks once through its table."""
+    rounds = 1 if link.chooses else chunks(samples)
     return {
         "founds": rounds * columns,
         "singles": rounds * held["singles"],
@@ -77,10 +41,6 @@ def _source(held: dict[str, Any], columns: Any, samples: Any) -> dict[str, Any]:
         "values": rounds * held["values"],
         "sample_values": samples * held["values"],
     }
-
-
-def _chosen_from(held: dict[str, Any], columns: Any, samples: Any) -> dict[str, Any]:
-    return {"founds": columns, "singles": held["singles"], "runs": held["runs"], "sample_choices": samples * held["values"]}
 
 
 def keys_passed(events: Any) -> Any:
@@ -97,11 +57,12 @@ def keys_passed(events: Any) -> Any:
     return events / (events + 1)
 
 
-def target_counts(link: Link, held: dict[str, Any], samples: Any, events: Any, passed: Any, usual: float = 0.0) -> dict[str, Any]:
-    """Trip counts of one connection on its target's side, where each sample shows so many `events`.
+def target_amounts(link: Link, held: dict[str, Any], samples: Any, events: Any, passed: Any, usual: float = 0.0) -> dict[str, Any]:
+    """Amounts of one connection on its target's side, where each sample shows so many `events`.
 
-    `passed` and `usual` are as in :func:`indexed_counts`. A block walks through the events from its first source to its last, and past one
-    more. Keys are behind the last event only where its sources reach as far as those of all.
+    `passed` is the part of a table's keys that their search walks past, see :func:`keys_passed`; `usual` is the mean number of events: how
+    long it takes to find the first that may reach a block hardly depends on their number. A block walks through the events from its first
+    source to its last, and past one more. Keys are after the last event only where its sources reach as far as those of all.
     """
     biased = (held["bias_singles"] + held["bias_runs"]) > 0
     part, lookups = 1.0, held["span"]
@@ -114,13 +75,13 @@ def target_counts(link: Link, held: dict[str, Any], samples: Any, events: Any, p
         "founds": samples * (part * held["span"] + biased),
         "singles": samples * (part * held["singles"] + held["bias_singles"]),
         "runs": samples * (part * held["runs"] + held["bias_runs"]),
-        "choices" if link.chooses else "values": samples * (part * held["values"] + held["bias_values"]),
+        "values": samples * (part * held["values"] + held["bias_values"]),
     }
 
 
-def round_counts(link: Link, held: dict[str, Any], *, events: float = 0.0, passed: float = 0.0) -> dict[str, Any]:
-    """What `events` more in a sample, or keys that are walked past, add to the counts of :func:`target_counts`."""
-    more, less = target_counts(link, held, 1, events, passed), target_counts(link, held, 1, 0.0, 0.0)
+def more_amounts(link: Link, held: dict[str, Any], *, events: float = 0.0, passed: float = 0.0) -> dict[str, Any]:
+    """What `events` more in a sample, or keys that are walked past, add to :func:`target_amounts`."""
+    more, less = target_amounts(link, held, 1, events, passed), target_amounts(link, held, 1, 0.0, 0.0)
     return {name: more[name] - less[name] for name in more}
 
 

@@ -11,6 +11,7 @@ from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.network import BusSource, Layer
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.block_code import backward_code, forward_code
+from snnc.compiler.tiles.vertices.block_loops import backward_loops, forward_loops, source_loops
 from snnc.compiler.tiles.vertices.block_vertices import (
     BlockLink,
     backward,
@@ -18,10 +19,12 @@ from snnc.compiler.tiles.vertices.block_vertices import (
     gather,
     returning_to,
     source_gradient,
+    testing,
     weight_round,
 )
 from snnc.compiler.tiles.vertices.boundary_vertices import boundary
 from snnc.compiler.tiles.vertices.control_vertices import ZERO_VERTEX
+from snnc.compiler.tiles.vertices.loops import Loop, LoopsByPlace
 from snnc.compiler.tiles.vertices.relay_codelets import relay_codelets
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
@@ -62,7 +65,22 @@ def block_codelets(problem: MappingProblem, layer: Layer, form: FormOf = estimat
         yield weight_round(costs[f"weight_round.{layer.id}"], layer, again, came), 1
 
 
-def block_links(problem: MappingProblem, layer: Layer, form: FormOf = estimated_form) -> list[BlockLink]:
+def block_loops(problem: MappingProblem, layer: Layer, name: str) -> LoopsByPlace:
+    """Loops of a vertex of a block of `layer`, by what they belong to, whatever the form of its tables."""
+    return problem.memo.get(("loops", name, layer.id), lambda: LoopsByPlace(_loops(problem, layer, name)))
+
+
+def _loops(problem: MappingProblem, layer: Layer, name: str) -> tuple[Loop, ...]:
+    links, cost = block_links(problem, layer, None), problem.costs[f"{name}.{layer.id}"]
+    if name == "source_gradient":
+        return source_loops(cost, [(link, None) for link in layer.outgoing if problem.copies(link)])
+    if name in ("forward", "gather"):
+        return forward_loops(testing(cost, len(supported_outputs(layer, problem.windowed))) if name == "forward" else cost, links)
+    read, back = [link for link in links if link.read_backward], [link for link in links if link.returned]
+    return backward_loops(cost, read, back, len(returned_buses(problem, layer)))
+
+
+def block_links(problem: MappingProblem, layer: Layer, form: FormOf | None = estimated_form) -> list[BlockLink]:
     """All connections into `layer` as its blocks' vertices see them."""
     limited, limited_back = ({bus.id for bus in problem.limited(backward=backward)} for backward in (False, True))
     return [
@@ -72,7 +90,7 @@ def block_links(problem: MappingProblem, layer: Layer, form: FormOf = estimated_
             problem.returns(link),
             problem.bus_of[link.id] in limited,
             problem.bus_of[link.id] in limited_back,
-            None if link.indexed is None else form(link.indexed, "target"),
+            None if link.indexed is None or form is None else form(link.indexed, "target"),
         )
         for index, link in enumerate(layer.incoming)
     ]

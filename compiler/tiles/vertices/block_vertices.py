@@ -9,6 +9,7 @@ from typing import Final
 from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.network import BusSource, Layer, Link
 from snnc.compiler.tiles.vertices.block_code import BackwardCode, BlockCode
+from snnc.compiler.tiles.vertices.block_loops import backward_loops, forward_loops, source_loops
 from snnc.compiler.tiles.vertices.codelet_costs import partial_products
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.relay_vertices import id_type
@@ -78,15 +79,20 @@ def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: B
         elif buffer in kinds:
             fields.append(run("output", "float", f"value{i}", "what the output sends"))
     fields += [run("inout", "float", f"record{i}", "a record of all steps") for i in range(layer.records)]
-    cost = replace(cost, neuron=cost.neuron + supports * cost.near, pair=cost.pair + 2 * supports * cost.near)
-    return VertexSpec("forward", tuple(fields), cost)
+    cost = testing(cost, supports)
+    return VertexSpec("forward", tuple(fields), cost, forward_loops(cost, links))
+
+
+def testing(cost: CodeletCost, supports: int) -> CodeletCost:
+    """The cost of a step that tests for so many outputs whether neurons are in the support of the surrogate."""
+    return replace(cost, neuron=cost.neuron + supports * cost.near, pair=cost.pair + 2 * supports * cost.near)
 
 
 def gather(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink]) -> VertexSpec:
     """Return what adds a further window of `links` to the currents."""
     ports = sorted({link.link.port for link in links})
     currents = [run("inout", "float", f"current{port}", "the current of a port") for port in ports]
-    return VertexSpec("gather", (*_BLOCK, *_first(layer), *_windows(links), *_weights(links), *currents), cost)
+    return VertexSpec("gather", (*_BLOCK, *_first(layer), *_windows(links), *_weights(links), *currents), cost, forward_loops(cost, links))
 
 
 def backward(
@@ -129,7 +135,8 @@ def backward(
         if f"d_o{i}" in code.reads:
             fields += _ring(i) if has_ring(layer, buffer) else []
             fields += [run("input", "float", f"d_record{i}", "the adjoint of a record")] if buffer in layer.adjoint_outputs else []
-    return VertexSpec("backward", tuple(fields), cost.calling(partial_products(cost)) if back else cost)
+    loops = backward_loops(cost, [link for link in links if link.read_backward], back, len(came))
+    return VertexSpec("backward", tuple(fields), cost.calling(partial_products(cost)) if back else cost, loops)
 
 
 def weight_round(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], returning: Sequence[BusSource]) -> VertexSpec:
@@ -144,7 +151,8 @@ def weight_round(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], re
     fields += [run("input", "float", f"delta{port}", "the gradient of a current") for port in sorted({link.link.port for link in links})]
     for output in sorted({layer.outputs.index(source.buffer) for source in returning}):
         fields += _ring(output)
-    return VertexSpec("weight_round", tuple(fields), cost.calling(partial_products(cost)) if back else cost)
+    loops = backward_loops(cost, [link for link in links if link.read_backward], back, len(returning))
+    return VertexSpec("weight_round", tuple(fields), cost.calling(partial_products(cost)) if back else cost, loops)
 
 
 def source_gradient(cost: CodeletCost, layer: Layer, links: Sequence[tuple[Link, TableForm | None]]) -> VertexSpec:
@@ -155,7 +163,7 @@ def source_gradient(cost: CodeletCost, layer: Layer, links: Sequence[tuple[Link,
     for i, (link, form) in enumerate(links):
         fields += [constant(f"stage{i}", "the iteration in which the target has step 0", "int"), constant(f"delay{i}", "steps", "int")]
         fields += _of_target(i, link, form)
-    return VertexSpec("source_gradient", tuple(fields), cost)
+    return VertexSpec("source_gradient", tuple(fields), cost, source_loops(cost, links))
 
 
 def returning_to(layer: Layer, code: BlockCode, sources: Iterable[BusSource]) -> list[BusSource]:

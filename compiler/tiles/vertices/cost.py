@@ -26,28 +26,12 @@ The last two lines count indexed connections: `lookups` ids (or values) that are
 traversed; `singles` runs of one value in a table with only such runs, `runs` in other tables; `values` that runs add up; `sample_values`,
 in source gradients, values x samples. For maxima, `choices` and `sample_choices` count instead of `values` and `sample_values`.
 
-The counts of each codelet, whose coefficients are in :mod:`snnc.compiler.tiles.vertices.codelet_costs`:
+Blocks of populations have loops instead (:mod:`snnc.compiler.tiles.vertices.block_loops`), with the same coefficients. The counts of each
+other codelet, whose coefficients are in :mod:`snnc.compiler.tiles.vertices.codelet_costs`:
 
 ==================  =========  =========  ==========================  ========================  ================================
 codelet             samples    events     sweeps; rows / products     neurons                   words, hits, ids, elements
 ==================  =========  =========  ==========================  ========================  ================================
-``forward.<p>``     of block   dense      samples x S for each link   count x samples           ids scanned by one-to-one links
-                               events     (held: x columns); inputs                             (id), one-to-one values (element);
-                                          x samples x S for each                                of a value bus that is mostly 0
-                                          value bus / x columns/2                               pairs x S (word), rows of pairs that
-                                                                                                are not x S (hit)
-``gather.<p>``      as forward, for the further window alone
-``backward.<p>``    of block   dense      as forward                  count x samples           as forward
-``weight_round.<p>``as backward, for the further window alone
-``source_gradient.<p>`` of block  0       count x N for each link,    0                         one-to-one values (element)
-                                          N as S, of samples and
-                                          :data:`SAMPLE_SWEEP`
-                                          (held: count x samples);
-                                          x outputs / x samples/2.
-                                          One sample on a tile: runs
-                                          of 4, 2, 1 columns (dots:
-                                          x outputs/2); count
-                                          x outputs/2 products
 ``relay_compact``   pieces     0          runs of words / 0           0                         four mask words (word), such with a
                                                                                                 bit (hit), words read alone (single),
                                                                                                 ids found (id)
@@ -183,6 +167,16 @@ def column_sweeps(columns: Any, most: int) -> Any:
     return -(-column_pairs(columns) // most)
 
 
+def joined_columns(columns: Any, most: int) -> Any:
+    """1 where the last sweep has pairs and a single column, which are stored in two places, else 0."""
+    return (columns % 2) * (column_pairs(columns) % most != 1)
+
+
+def dot_sweeps(columns: Any) -> Any:
+    """Runs of four, two and one columns that so many are cut into."""
+    return columns // 4 + columns % 4 // 2 + columns % 2
+
+
 COUNTED: Final = {
     "samples": "sample",
     "sweeps": "sweep",
@@ -208,10 +202,10 @@ COUNTED: Final = {
     "choices": "choice",
     "sample_choices": "sample_choice",
 }
-"""Counts that a coefficient multiplies, and which; `events` and `entries` have several."""
+"""Counts that a coefficient multiplies, and which; `events` have several."""
 
 
-def worker_cycles(cost: CodeletCost, *, columns: Any = 1, events: Any = 0, entries: Any = 0, **counts: Any) -> Any:
+def worker_cycles(cost: CodeletCost, *, columns: Any = 1, events: Any = 0, **counts: Any) -> Any:
     """Worker cycles of one run of a vertex that has a step; counts are numbers or NumPy arrays of one shape.
 
     Examples
@@ -224,11 +218,7 @@ def worker_cycles(cost: CodeletCost, *, columns: Any = 1, events: Any = 0, entri
         if coefficient := getattr(cost, COUNTED[name]):
             found = found + coefficient * count
     if np.ndim(events) or events:
-        joined = (columns % 2) * (column_pairs(columns) % EVENT_SWEEP != 1)
-        event = cost.event * column_sweeps(columns, EVENT_SWEEP) + cost.event_vector * column_pairs(columns) + cost.event_joined * joined
+        event = cost.event * column_sweeps(columns, EVENT_SWEEP) + cost.event_vector * column_pairs(columns)
+        event = event + cost.event_joined * joined_columns(columns, EVENT_SWEEP)
         found = found + event * events
-    if np.ndim(entries) or entries:
-        alone = (columns % 2) * (column_pairs(columns) % VALUE_SWEEP != 1)
-        entry = cost.entry * column_sweeps(columns, VALUE_SWEEP) + cost.entry_vector * column_pairs(columns) + cost.event_joined * alone
-        found = found + entry * entries
     return found

@@ -1,6 +1,7 @@
-"""What a vertex is made of: its fields, what each holds, and its cost.
+"""What a vertex is made of: its fields, what each holds, its loops and its cost.
 
-The mapper counts bytes and cycles from a description; back ends print the class from the same one and connect its fields by name.
+The mapper counts bytes and cycles from a description; back ends print the class and what it counts from the same one, and connect its
+fields by name.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from snnc.compiler.tiles.vertices.cost import CodeletCost
+from snnc.compiler.tiles.vertices.loops import Loop
 
 FieldKind: TypeAlias = Literal["input", "output", "inout", "constant"]
 """What the vertex does with a field: it reads, writes or changes elements of a variable, or reads a number that the host sets."""
@@ -35,12 +37,14 @@ class FieldSpec:
 class VertexSpec:
     """A class of vertices.
 
-    `name` is in lower case with underscores; back ends make the name of their class of it.
+    `name` is in lower case with underscores; back ends make the name of their class of it. A run with a step takes ``cost.start`` and the
+    cycles of all `loops`, one without ``cost.idle``.
     """
 
     name: str
     fields: tuple[FieldSpec, ...]
     cost: CodeletCost
+    loops: tuple[Loop, ...] = ()
 
 
 def run(kind: FieldKind, element: Element, name: str, holds: str, align: int = 0) -> FieldSpec:

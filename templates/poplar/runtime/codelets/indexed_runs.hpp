@@ -8,9 +8,9 @@ template <class Number> struct RunTable {
   const Number *rows, *place, *start, *length;
 };
 
-/// How often the loops over runs went round.
+/// How often the loops went round: halvings of a list, events and keys that were looked at, rows, runs, their values, those x samples.
 struct Trips {
-  unsigned long found = 0, runs = 0, values = 0, products = 0;
+  unsigned long searches = 0, lookups = 0, found = 0, runs = 0, values = 0, products = 0;
 };
 
 /// Calls join(place, start) for every value of every run of a row.
@@ -37,15 +37,10 @@ inline void each_value(const RunTable<Number> &table, unsigned row, Trips &trips
     chosen = number;
 }
 
-/// How long it took to find the events that reach a block: halvings of a list, then events and keys that were looked at.
-struct Steps {
-  unsigned long searches = 0, lookups = 0;
-};
-
 /// The first of the ascending ids that is not below `low`.
-template <class Id> [[maybe_unused]] inline unsigned first_from(const Id *ids, unsigned events, unsigned low, Steps &steps) {
+template <class Id> [[maybe_unused]] inline unsigned first_from(const Id *ids, unsigned events, unsigned low, Trips &trips) {
   unsigned first = 0;
-  for (unsigned left = low > 0 ? events : 0; left > 0; ++steps.searches) {
+  for (unsigned left = low > 0 ? events : 0; left > 0; ++trips.searches) {
     const unsigned half = left / 2;
     const bool below = ids[first + half] < low;
     first += below ? half + 1 : 0;
@@ -56,23 +51,20 @@ template <class Id> [[maybe_unused]] inline unsigned first_from(const Id *ids, u
 
 /// Calls use(row) for the row of each event that has one: rows from `low` on follow one another …
 template <class Id, class Use>
-[[maybe_unused]] inline Steps each_event(const Id *ids, unsigned events, unsigned low, unsigned span, const Use &use) {
-  Steps steps;
-  for (unsigned e = first_from(ids, events, low, steps); e < events; ++e) {
-    ++steps.lookups;
+[[maybe_unused]] inline void each_event(const Id *ids, unsigned events, unsigned low, unsigned span, Trips &trips, const Use &use) {
+  for (unsigned e = first_from(ids, events, low, trips); e < events; ++e) {
+    ++trips.lookups;
     const unsigned row = ids[e] - low;
     if (row >= span)
       break;
     use(row);
   }
-  return steps;
 }
 
 /// … or have keys. Events and keys both ascend.
 template <class Id, class Number, class Use>
-[[maybe_unused]] inline Steps each_event(const Id *ids, unsigned events, const Number *keys, unsigned span, const Use &use) {
-  Steps steps;
-  unsigned row = 0, e = span > 0 ? first_from(ids, events, keys[0], steps) : events;
+[[maybe_unused]] inline void each_event(const Id *ids, unsigned events, const Number *keys, unsigned span, Trips &trips, const Use &use) {
+  unsigned row = 0, e = span > 0 ? first_from(ids, events, keys[0], trips) : events;
   const unsigned first = e;
   for (; e < events && row < span; ++e) {
     while (row < span && keys[row] < ids[e])
@@ -80,22 +72,21 @@ template <class Id, class Number, class Use>
     if (row < span && keys[row] == ids[e])
       use(row);
   }
-  steps.lookups = e - first + row;
-  return steps;
+  trips.lookups += e - first + row;
 }
 
 /// Calls use(row, value) for all rows.
-template <class Use> [[maybe_unused]] inline unsigned long each_value_of(const float *values, unsigned low, unsigned span, const Use &use) {
+template <class Use> [[maybe_unused]] inline void each_value_of(const float *values, unsigned low, unsigned span, Trips &trips, const Use &use) {
   for (unsigned row = 0; row < span; ++row)
     use(row, values[low + row]);
-  return span;
+  trips.lookups += span;
 }
 
 template <class Number, class Use>
-[[maybe_unused]] inline unsigned long each_value_of(const float *values, const Number *keys, unsigned span, const Use &use) {
+[[maybe_unused]] inline void each_value_of(const float *values, const Number *keys, unsigned span, Trips &trips, const Use &use) {
   for (unsigned row = 0; row < span; ++row)
     use(row, values[keys[row]]);
-  return span;
+  trips.lookups += span;
 }
 
 /// sums[place] += value * weights[start].

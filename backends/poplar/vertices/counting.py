@@ -1,0 +1,26 @@
+"""The statements with which a codelet counts its cycles: those of the loops of its description."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from snnc.compiler.tiles.vertices.loops import Loop, Texts
+
+BLOCK: Final[Texts] = {"samples": "samples", "count": "count"}
+"""C++ expressions of the amounts of a block."""
+TRIPS: Final[Texts] = {
+    "searches": "trips.searches",
+    "lookups": "trips.lookups",
+    "founds": "trips.found",
+    "singles": "trips.runs",
+    "runs": "trips.runs",
+    "values": "trips.values",
+    "sample_values": "trips.products",
+}
+"""C++ expressions of what ``Trips`` of ``codelets/indexed_runs.hpp`` counts."""
+
+
+def counted(loops: Iterable[Loop], texts: Texts = BLOCK) -> list[str]:
+    """Return C++ statements that add the cycles of loops, with `texts` for their amounts."""
+    return [f"cycles += {loop.total.text(texts)};  // {loop.name}" for loop in loops]

@@ -1,0 +1,209 @@
+"""Loops of vertices: how often each goes round, and the cycles of a trip, as formulas that the mapper evaluates and back ends print.
+
+A formula is made of numbers, of amounts (fields of the vertex, such as ``count``, and what it meets at run time, such as ``events``) and of
+the functions of this module. The prediction gives amounts their expected values; a back end gives them the expressions of its language::
+
+    >>> sweep = Loop("sweeps", Amount("samples") * sweeps(Amount("count"), 6), as_formula(5))
+    >>> sweep.total.value({"samples": 4, "count": 13})
+    40
+    >>> sweep.total.text({"samples": "samples", "count": "count"})
+    '5ul * samples * sweeps(count, 6)'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal, TypeAlias
+
+from snnc.compiler.tiles.vertices.cost import column_pairs, column_sweeps, dot_sweeps, joined_columns
+
+Values: TypeAlias = Mapping[str, Any]
+"""Numbers, or NumPy arrays of one shape, by amount."""
+Texts: TypeAlias = Mapping[str, str]
+"""Expressions by amount."""
+Sign: TypeAlias = Literal["+", "*", "/", "%"]
+Place: TypeAlias = tuple[Literal["incoming", "partials", "returned", "outgoing", "alone"], int]
+"""What a loop belongs to: a connection into the block and its partial products, a returning window, a connection out of the block, the same
+where a tile has one sample. Each has amounts of its own."""
+
+
+class Formula:
+    """A number that depends on amounts."""
+
+    def __add__(self, other: Formula | int) -> Formula:
+        return _operation("+", self, as_formula(other))
+
+    def __mul__(self, other: Formula | int) -> Formula:
+        return _operation("*", self, as_formula(other))
+
+    def __floordiv__(self, other: int) -> Formula:
+        return Operation("/", self, Number(other))
+
+    def __mod__(self, other: int) -> Formula:
+        return Operation("%", self, Number(other))
+
+    def value(self, values: Values) -> Any:
+        """Return the number for `values` of the amounts."""
+        raise NotImplementedError
+
+    def text(self, texts: Texts) -> str:
+        """Return a C++ expression, with `texts` for the amounts."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Number(Formula):
+    """An integer."""
+
+    number: int
+
+    def value(self, values: Values) -> int:
+        """As :meth:`Formula.value`."""
+        return self.number
+
+    def text(self, texts: Texts) -> str:
+        """As :meth:`Formula.text`."""
+        return f"{self.number}ul"
+
+
+@dataclass(frozen=True)
+class Amount(Formula):
+    """A field of the vertex, or something that it meets."""
+
+    name: str
+
+    def value(self, values: Values) -> Any:
+        """As :meth:`Formula.value`."""
+        return values[self.name]
+
+    def text(self, texts: Texts) -> str:
+        """As :meth:`Formula.text`."""
+        return texts[self.name]
+
+
+@dataclass(frozen=True)
+class Operation(Formula):
+    """A sum, a product, or an integer division or its rest."""
+
+    sign: Sign
+    left: Formula
+    right: Formula
+
+    def value(self, values: Values) -> Any:
+        """As :meth:`Formula.value`."""
+        left, right = self.left.value(values), self.right.value(values)
+        if self.sign == "+":
+            return left + right
+        return left * right if self.sign == "*" else left // right if self.sign == "/" else left % right
+
+    def text(self, texts: Texts) -> str:
+        """As :meth:`Formula.text`."""
+        return f"{self._side(self.left, texts)} {self.sign} {self._side(self.right, texts)}"
+
+    def _side(self, part: Formula, texts: Texts) -> str:
+        apart = isinstance(part, Operation) and not (part.sign == self.sign and self.sign in "+*")
+        return f"({part.text(texts)})" if apart else part.text(texts)
+
+
+@dataclass(frozen=True)
+class Call(Formula):
+    """A function that the emitted program has too."""
+
+    name: str
+    of: Formula
+    most: int | None = None
+
+    def value(self, values: Values) -> Any:
+        """As :meth:`Formula.value`."""
+        of = self.of.value(values)
+        return FUNCTIONS[self.name](of) if self.most is None else FUNCTIONS[self.name](of, self.most)
+
+    def text(self, texts: Texts) -> str:
+        """As :meth:`Formula.text`."""
+        return f"{self.name}({self.of.text(texts)}{'' if self.most is None else f', {self.most}'})"
+
+
+FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "pairs": column_pairs,
+    "sweeps": column_sweeps,
+    "joined": joined_columns,
+    "dot_sweeps": dot_sweeps,
+}
+"""Functions of formulas; ``templates/poplar/runtime/codelets/columns.hpp`` has the same in C++."""
+
+
+def pairs(of: Formula) -> Formula:
+    """Pairs of columns; the last of an odd number counts as one."""
+    return Call("pairs", of)
+
+
+def sweeps(of: Formula, most: int) -> Formula:
+    """Sweeps over a list for so many columns, `most` pairs in each."""
+    return Call("sweeps", of, most)
+
+
+def joined(of: Formula, most: int) -> Formula:
+    """1 where the last sweep has pairs and a single column, else 0."""
+    return Call("joined", of, most)
+
+
+def as_formula(value: Formula | int) -> Formula:
+    """Return a number as a formula."""
+    return Number(value) if isinstance(value, int) else value
+
+
+def _operation(sign: Sign, left: Formula, right: Formula) -> Formula:
+    """Without what adds 0 or multiplies by 0 or 1."""
+    neutral = Number(0 if sign == "+" else 1)
+    if sign == "*" and Number(0) in (left, right):
+        return Number(0)
+    return right if left == neutral else left if right == neutral else Operation(sign, left, right)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop of a vertex.
+
+    Attributes
+    ----------
+    name
+        What a trip works on: "weights of a spike".
+    trips, cycles
+        How often it goes round in a run of the vertex, and the worker cycles of a trip.
+    place
+        What it belongs to; None: the vertex itself.
+    """
+
+    name: str
+    trips: Formula
+    cycles: Formula
+    place: Place | None = None
+
+    @cached_property
+    def total(self) -> Formula:
+        """Worker cycles in a run of the vertex."""
+        return self.cycles * self.trips
+
+
+def looping(name: str, trips: Formula, cycles: Formula | int, place: Place | None = None) -> Iterator[Loop]:
+    """Yield a loop, unless its trips cost nothing."""
+    if cycles != 0:
+        yield Loop(name, trips, as_formula(cycles), place)
+
+
+class LoopsByPlace(dict[Place | None, tuple[Loop, ...]]):
+    """Loops by what they belong to; none where nothing costs anything."""
+
+    def __init__(self, loops: Iterable[Loop]) -> None:
+        for loop in loops:
+            self[loop.place] = (*self[loop.place], loop)
+
+    def __missing__(self, place: Place | None) -> tuple[Loop, ...]:
+        return ()
+
+
+def cycles_of(loops: Iterable[Loop], values: Values) -> Any:
+    """Worker cycles of `loops` in a run of their vertex; amounts are numbers or NumPy arrays of one shape."""
+    return sum(loop.total.value(values) for loop in loops)
