@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     __version__: str
+    from snnc import data as data
     from snnc import recipe as recipe
     from snnc import schedules as schedules
     from snnc.backends.runtime.events import Events as Events
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from snnc.compiler.losses import MeanSquaredCount as MeanSquared  # noqa: F401
     from snnc.compiler.losses.optimizers import SGD as SGD
     from snnc.compiler.losses.optimizers import Adam as Adam
+    from snnc.compiler.losses.optimizers import AdamW as AdamW
+    from snnc.compiler.losses.optimizers import Group as Group
+    from snnc.compiler.losses.optimizers import RMSprop as RMSprop
     from snnc.compiler.neurons.library import ALIF as ALIF
     from snnc.compiler.neurons.library import IF as IF
     from snnc.compiler.neurons.library import LI as LI
@@ -76,6 +80,7 @@ if TYPE_CHECKING:
 _HOMES: Final = {
     "ALIF": "snnc.compiler.neurons.library:ALIF",
     "Adam": "snnc.compiler.losses.optimizers:Adam",
+    "AdamW": "snnc.compiler.losses.optimizers:AdamW",
     "Alpha": "snnc.compiler.neurons.library:Alpha",
     "AvgPool": "snnc.frontends.dsl.connections:AvgPool",
     "Checkpoints": "snnc.backends.training.checkpoint:Checkpoints",
@@ -90,6 +95,7 @@ _HOMES: Final = {
     "FluctuationDriven": "snnc.initialising:FluctuationDriven",
     "Flatten": "snnc.frontends.dsl.connections:Flatten",
     "Graph": "snnc.compiler.ir.graph:Graph",
+    "Group": "snnc.compiler.losses.optimizers:Group",
     "I": "snnc.compiler.neurons.library:I",
     "IF": "snnc.compiler.neurons.library:IF",
     "KaimingNormal": "snnc.frontends.dsl.initialisers:KaimingNormal",
@@ -109,6 +115,7 @@ _HOMES: Final = {
     "OneToOne": "snnc.frontends.dsl.connections:OneToOne",
     "Orthogonal": "snnc.frontends.dsl.initialisers:Orthogonal",
     "Plan": "snnc.compiler.ir.plan:Plan",
+    "RMSprop": "snnc.compiler.losses.optimizers:RMSprop",
     "Recurrent": "snnc.frontends.dsl.sequential:Recurrent",
     "SGD": "snnc.compiler.losses.optimizers:SGD",
     "SLSTM": "snnc.compiler.neurons.library:SLSTM",
@@ -143,6 +150,8 @@ __all__ = sorted(_HOMES)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
+    if name == "data":
+        return import_module("snnc.data")
     if name == "__version__":
         from importlib.metadata import version
 

@@ -201,3 +201,27 @@ class RecordingError(SnncError):
     """Recorded spikes are too many to keep, cannot be stored, or are damaged."""
 
     code = "SNNC-E320"
+
+
+class DataFormatError(SnncError):
+    """A file of a data set is damaged, cut short or of another format."""
+
+    code = "SNNC-E580"
+
+
+class ChecksumError(SnncError):
+    """A file differs from the official one of its name, or no official checksum is known for it."""
+
+    code = "SNNC-E581"
+
+
+class DataOptionError(SnncError):
+    """A setting of a data set is out of range: of its order, a split, binning, an encoder, an augmentation, or of ``--data``."""
+
+    code = "SNNC-E582"
+
+
+class SampleError(SnncError):
+    """A sample of a data set is not what the next step takes: events that are not binned, other lengths, no class index."""
+
+    code = "SNNC-E583"

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from snnc.backends import session
 from snnc.backends.folders.manifest import PROFILE, RECORDING
 from snnc.backends.runtime.arrays import array_of
+from snnc.backends.runtime.data_sets import BatchedData
 from snnc.backends.runtime.engine import Engine, Initial
 from snnc.backends.runtime.events import InputValues, densely
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
@@ -67,7 +68,7 @@ class Session(session.BackendSession):
 
     def fit(
         self,
-        x: Mapping[str, Input] | Input | Iterable[Any],
+        x: Mapping[str, Input] | Input | BatchedData | Iterable[Any],
         y: npt.ArrayLike | None = None,
         *,
         epochs: int = 1,
@@ -92,7 +93,11 @@ class Session(session.BackendSession):
         distributed: bool = True,
     ) -> History:
         """Train; batch size and seed are those of the compilation unless given. See :meth:`snnc.backends.session.BackendSession.fit`."""
-        size = batch if batch is not None or self.engine.batch is not None or y is None else self.options.batch
+        size = (
+            batch
+            if batch is not None or self.engine.batch is not None or (y is None and not isinstance(x, BatchedData))
+            else self.options.batch
+        )
         if seed is not None and not shuffle:
             raise OptionConflictError(f"seed is {seed}, which orders the samples, and shuffle is False; leave one of them out.")
         order = self.options.seed if seed is None else seed

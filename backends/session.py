@@ -13,18 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from snnc.backends.runtime.arrays import array_of, checked, describe, from_sequence, padded, to_sequence
+from snnc.backends.runtime.data_sets import BatchedData
 from snnc.backends.runtime.engine import Array, Engine, Initial, SteppingEngine, accepts_next, samples_at_once
 from snnc.backends.runtime.errors import (
     BatchSizeError,
     ClosedError,
     DataShapeError,
+    LabelsMissingError,
     NoStepwiseError,
     NotTrainableError,
     StepsError,
     UnknownNameError,
     UnsharedTargetError,
 )
-from snnc.backends.runtime.events import Events, InputValues
+from snnc.backends.runtime.events import Events, InputValues, densely
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.runtime.initial import initial_values
 from snnc.backends.runtime.prediction import check_labels, prediction_output, scores
@@ -38,7 +40,7 @@ from snnc.backends.training.notices import warn_of_differences
 from snnc.backends.training.optimizer_values import optimizer_by_label
 from snnc.backends.training.ranks import ranks_for
 from snnc.backends.training.stopping import Monitor, Stopping
-from snnc.backends.training.streams import StreamOptions, check_stream, fit_batches, is_stream
+from snnc.backends.training.streams import DataSetEpochs, StreamOptions, check_data_set, check_stream, fit_batches, is_stream
 from snnc.backends.training.updates import Updates
 from snnc.backends.training.validating import validation_data
 from snnc.backends.training.watching import Watching
@@ -176,7 +178,7 @@ class BackendSession:
 
     def fit(
         self,
-        x: Mapping[str, Input] | Input | Iterable[Any],
+        x: Mapping[str, Input] | Input | BatchedData | Iterable[Any],
         y: npt.ArrayLike | None = None,
         *,
         epochs: int = 1,
@@ -214,7 +216,8 @@ class BackendSession:
         x
             [samples, T, *shape] ([samples, *shape] for inputs without a time axis), or a mapping of such arrays. Without `y`:
             batches, pairs ``(x, y)`` of the same, from a DataLoader, a list or a generator. Each is an update. They are iterated again in
-            each epoch, so a generator, which yields them once, lasts for one.
+            each epoch, so a generator, which yields them once, lasts for one. Or a data set (:mod:`snnc.data`), which gives its own
+            labels: it is read batch by batch, in the order that arrays would have.
         y
             [samples], class indices.
         epochs
@@ -284,6 +287,12 @@ class BackendSession:
             tensorboard,
         )
         watching.check(metrics, checkpoints)
+        if isinstance(x, BatchedData):
+            check_data_set(self, x, y, distributed, checkpoints, watching)
+            size = training.batch_size(self.engine, len(x), batch)
+            order = training.BatchSchedule(epochs, size, self.engine.batch is not None, shuffle, seed, first_epoch)
+            rate = training.learning_rate(self.program.optimizer, learning_rate)
+            return fit_batches(self, DataSetEpochs(x, order), StreamOptions(epochs, first_epoch, rate, accumulate, callback, on_epoch))
         if y is None or is_stream(x, y):
             check_stream(self, x, y, batch, distributed, checkpoints, watching)
             rate = training.learning_rate(self.program.optimizer, learning_rate)
@@ -314,9 +323,49 @@ class BackendSession:
         check_labels(self.program, labels, len(next(iter(data.values()))))
         return data, labels
 
-    def predict(self, x: Mapping[str, Input] | Input, output: str | None = None) -> Array:
+    def labelled_sequences(self, inputs: Mapping[str, Input] | Input, targets: npt.ArrayLike) -> tuple[dict[str, InputValues], Array]:
+        """Check a batch of a data set; return its inputs by id, [T, B, *shape], and its labels."""
+        found, labels = self._sequences(inputs), array_of(targets, "the targets")
+        check_labels(self.program, labels, next(iter(found.values())).shape[1])
+        return found, labels
+
+    def part_of(self, sequences: Mapping[str, InputValues], chosen: Array) -> dict[str, Array]:
+        """Take samples of [T, B, *shape], for the engine."""
+        parts: dict[str, Array] = {}
+        for id_, a in sequences.items():
+            if len(chosen) == a.shape[1] and (chosen == np.arange(len(chosen))).all():
+                parts[id_] = self._cast(a)
+            elif isinstance(a, Events):
+                parts[id_] = self._cast(a.rows(np.arange(a.shape[0])[:, None] * a.shape[1] + chosen[None, :]))
+            else:
+                parts[id_] = self._cast(a[:, chosen])
+        return parts
+
+    def _sequences(self, inputs: Mapping[str, Input] | Input) -> dict[str, InputValues]:
+        found = {}
+        for info, array in self._paired_inputs(inputs):
+            if array.ndim != len(info.shape) + 2 or array.shape[2:] != info.shape or 0 in array.shape:
+                wanted = describe(info.shape, FileLayout(0, 1))
+                raise DataShapeError(f"a batch of the data set is {list(array.shape)} for the input {info.label!r}; it must be {wanted}.")
+            found[info.id] = array
+        return self._aligned(found, None)
+
+    def _predicted(self, data: BatchedData, output: str | None) -> Iterator[tuple[Array, Array]]:
+        """Yield the class indices of a data set's batches, and their targets."""
+        chosen = prediction_output(self.program, output)
+        for inputs, targets in data.batches(self.engine.batch or 64):
+            whole = self._sequences(inputs)
+            length, batch = next(iter(whole.values())).shape[:2]
+            size = samples_at_once(self.engine, length, batch)
+            cut = (slice(at, min(at + size, batch)) for at in range(0, batch, size))
+            records = self._forward(self._filled(whole, {}, part) for part in cut)
+            yield np.concatenate([scores(self.program, chosen, r[chosen.id]).argmax(axis=-1) for r in records]), np.asarray(targets)
+
+    def predict(self, x: Mapping[str, Input] | Input | BatchedData, output: str | None = None) -> Array:
         """Return the class index of each sample; `x` as in :meth:`fit`, `output` if several are possible."""
         self._check_open()
+        if isinstance(x, BatchedData):
+            return np.concatenate([np.zeros(0, np.int64), *(found for found, _ in self._predicted(x, output))])
         chosen = prediction_output(self.program, output)
         return np.concatenate([found.argmax(axis=-1) for _, found in self.outputs_and_scores(self._samples(x), chosen)])
 
@@ -331,8 +380,20 @@ class BackendSession:
             found = record[chosen.id]
             yield found.reshape(*found.shape[:2], -1), scores(self.program, chosen, found)
 
-    def evaluate(self, x: Mapping[str, Input] | Input, y: npt.ArrayLike, output: str | None = None) -> float:
-        """Return the share of samples whose class :meth:`predict` finds."""
+    def evaluate(self, x: Mapping[str, Input] | Input | BatchedData, y: npt.ArrayLike | None = None, output: str | None = None) -> float:
+        """Return the share of samples whose class :meth:`predict` finds; a data set gives its own labels."""
+        self._check_open()
+        if isinstance(x, BatchedData) != (y is None):
+            raise LabelsMissingError("give evaluate(x, y) with arrays, and evaluate(data) with a data set, which has its own labels.")
+        if isinstance(x, BatchedData):
+            if len(x) == 0:
+                raise BatchSizeError("the data set has no samples; an accuracy needs one or more.")
+            right = 0
+            for found, targets in self._predicted(x, output):
+                check_labels(self.program, targets, len(found), output)
+                right += int((found == targets).sum())
+            return right / len(x)
+        assert y is not None, "checked above"
         labels = array_of(y, "y")
         predicted = self.predict(x, output)
         check_labels(self.program, labels, len(predicted), output)
@@ -425,8 +486,7 @@ class BackendSession:
         return self._replay
 
     def _paired_inputs(self, inputs: Mapping[str, Input] | Input, events: bool = True) -> Iterator[tuple[InputInfo, InputValues]]:
-        """Pair the program's inputs with checked arrays, or with `events` if the engine accepts them."""
-        accepts_events = events and getattr(self.engine, "accepts_events", False)
+        """Pair the program's inputs with checked arrays; with `events`, those stay as they are."""
         infos = self.program.inputs
         names = [info.label for info in infos]
         if not isinstance(inputs, Mapping):
@@ -441,7 +501,7 @@ class BackendSession:
             raise UnknownNameError(f"inputs: {'; '.join(parts)}. {self.program.name!r} takes {', '.join(names)}.")
         for info in infos:
             given = inputs[info.label]
-            if isinstance(given, Events) and accepts_events:
+            if isinstance(given, Events) and events:
                 yield info, given
             else:
                 array = given.dense() if isinstance(given, Events) else given
@@ -485,7 +545,8 @@ class BackendSession:
         start = {key: array[part] for key, array in initial.items()}
         missing = (self.engine.batch or count) - count
         if missing > 0:
-            inputs = {id_: padded(array, 1, missing) for id_, array in inputs.items() if not isinstance(array, Events)}
+            dense = densely(inputs)
+            inputs = {id_: padded(array, 1, missing) for id_, array in dense.items()}
             start = {key: padded(array, 0, missing) for key, array in start.items()}
         return _Filled({id_: self._cast(a) for id_, a in inputs.items()}, {key: self._cast(a) for key, a in start.items()}, count)
 
@@ -516,9 +577,11 @@ class BackendSession:
         return {id_: self._cast(a) for id_, a in self._aligned(batches, None).items()}
 
     def _cast(self, array: InputValues) -> Array:
-        """Return the engine's input; only engines that support events get any."""
+        """Return the engine's input; only engines that support events get any, others the array of this batch."""
         if isinstance(array, Events):
-            return cast(Array, array)
+            if getattr(self.engine, "accepts_events", False):
+                return cast(Array, array)
+            array = array.dense()
         dtype: npt.DTypeLike = getattr(self.engine, "dtype", np.float32)
         result: npt.NDArray[Any] = np.ascontiguousarray(array, dtype=dtype)
         return result

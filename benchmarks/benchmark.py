@@ -15,7 +15,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.driver.activity import measure_activity
 from snnc.frontends.dsl.network import Network
-from snnc.options.compile_options import parse_optimizer
+from snnc.options.optimizers import parse_optimizer
 
 
 @dataclass(frozen=True)

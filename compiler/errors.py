@@ -121,6 +121,12 @@ class NothingToLearnError(GraphError):
     code = "SNNC-E013"
 
 
+class EmptyGroupError(GraphError):
+    """A group of the optimiser holds no parameter."""
+
+    code = "SNNC-E090"
+
+
 class LossOutputError(GraphError):
     """No output, or none that is unambiguous, fits the loss."""
 

@@ -42,7 +42,11 @@ def compile_(
     loss: Annotated[str | None, typer.Option("--loss", help="Makes it trainable: ce_count, ce_rate, ce_mean_membrane, mse_count …")] = None,
     loss_output: Annotated[str | None, typer.Option("--loss-output", metavar="NAME", help=help_of("loss_output", LOSS_OUTPUT))] = None,
     optimizer: Annotated[
-        str | None, typer.Option("--optimizer", help=help_of("optimizer", "adam, sgd, or with numbers: adam:0.001, sgd:0.01,0.9."))
+        str | None,
+        typer.Option(
+            "--optimizer",
+            help=help_of("optimizer", "adam, adamw, sgd, rmsprop, or with numbers: sgd:0.01,0.9, adamw:0.001,weight_decay=0.1."),
+        ),
     ] = None,
     lr: Annotated[float | None, typer.Option("--lr", help=help_of("lr", "Learning rate."))] = None,
     learnable: Annotated[

@@ -38,7 +38,11 @@ def explore(
     loss: Annotated[str | None, typer.Option("--loss", help="Prices a training step: ce_count, ce_rate, mse_count …")] = None,
     loss_output: Annotated[str | None, typer.Option("--loss-output", metavar="NAME", help=help_of("loss_output", LOSS_OUTPUT))] = None,
     optimizer: Annotated[
-        str | None, typer.Option("--optimizer", help=help_of("optimizer", "adam, sgd, or with numbers: adam:0.001, sgd:0.01,0.9."))
+        str | None,
+        typer.Option(
+            "--optimizer",
+            help=help_of("optimizer", "adam, adamw, sgd, rmsprop, or with numbers: sgd:0.01,0.9, adamw:0.001,weight_decay=0.1."),
+        ),
     ] = None,
     surrogate: Annotated[
         str | None, typer.Option("--surrogate", help=help_of("surrogate", "Derivative of a spike: atan (default), fast_sigmoid:25 …"))

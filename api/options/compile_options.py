@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final, Unpack, get_args
 
 from snnc.backends.registry import DEFAULT, AnyBackend, backend_of
 from snnc.compiler.ir.graph_data import surrogate_from_data, surrogate_to_data
 from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
 from snnc.compiler.losses import Loss, parse_loss
-from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
+from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
-from snnc.errors import OptionConflictError, OptionValueError, UnknownOptimizerError
+from snnc.errors import OptionConflictError, OptionValueError
+from snnc.options import optimizers
 from snnc.options.keywords import MoreKeywords, check_keywords, with_keywords
 from snnc.options.kinds import loss_of, optimizer_of, surrogate_of, target_of
+from snnc.options.optimizers import parse_optimizer, with_lr
 from snnc.options.table import RULES, check_taken, requests_effect, taken_by
 
 STREAMING = ("auto", "off", "inputs", "boundaries", "history")
@@ -128,7 +130,7 @@ def options(
         steps=steps,
         batch=batch,
         loss=loss_of(loss),
-        optimizer=parse_optimizer(rule, lr) if isinstance(rule, str) else _with_lr(rule, lr, loss is not None),
+        optimizer=parse_optimizer(rule, lr) if isinstance(rule, str) else with_lr(rule, lr, loss is not None),
         surrogate=surrogate_of(surrogate),
         **values,
     )
@@ -196,43 +198,6 @@ def parse_window(window: str | float | tuple[float, float] | None) -> tuple[floa
     return float(ends[0]), float(ends[1])
 
 
-def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
-    """Make an optimiser from its name and numbers: ``"adam"``, ``"adam:0.002"``, ``"sgd:0.01,0.9"`` (learning rate, momentum).
-
-    Raises
-    ------
-    UnknownOptimizerError
-        The name or its numbers are not those of an optimiser.
-    OptionValueError
-        A number is out of range.
-
-    Examples
-    --------
-    >>> parse_optimizer("sgd:0.01,0.9")
-    SGD(lr=0.01, momentum=0.9, name='sgd')
-    """
-    name, _, numbers = text.strip().lower().partition(":")
-    kinds: dict[str, tuple[Callable[..., Optimizer], tuple[str, ...]]] = {
-        "sgd": (SGD, ("lr", "momentum")),
-        "adam": (Adam, ("lr", "beta1", "beta2", "epsilon")),
-    }
-    if name not in kinds:
-        raise UnknownOptimizerError(f"the optimizer {text!r} is not known; snnc knows sgd and adam, with numbers as in 'adam:0.001'.")
-    kind, names = kinds[name]
-    parts = [p for p in numbers.split(",") if p.strip()]
-    try:
-        values = dict(zip(names, map(float, parts), strict=False))
-    except ValueError:
-        parts = [*names, ""]
-    if len(parts) > len(names):
-        raise UnknownOptimizerError(f"the optimizer {text!r} has numbers that cannot be read; {name} takes {', '.join(names)}.")
-    if lr is not None and "lr" in values:
-        raise OptionConflictError(f"the optimizer {text!r} has a learning rate, and lr is {lr}; leave one of them out.")
-    if lr is not None:
-        values["lr"] = lr
-    return _checked(kind(**values))
-
-
 def to_data(chosen: Options) -> dict[str, Any]:
     """Return options as JSON's types, in the order of the fields."""
     values = {f.name: getattr(chosen, f.name) for f in fields(chosen)}
@@ -252,26 +217,9 @@ def _window(ends: list[float | None]) -> tuple[float, float] | None:
     return parse_window((math.nan if low is None else low, math.inf if high is None else high))
 
 
-def _optimizer(data: Mapping[str, Any]) -> Optimizer:
-    kinds: dict[str, Callable[..., Optimizer]] = {"sgd": SGD, "adam": Adam}
-    return kinds[data["name"]](**data)
-
-
 def _loss_text(loss: Loss) -> str:
     numbers: list[str] = [str(getattr(loss, f.name)) for f in fields(loss)] if is_dataclass(loss) else []
     return f"{loss.name}:{','.join(numbers)}" if numbers else loss.name
-
-
-def _with_lr(optimizer: Optimizer | None, lr: float | None, training: bool) -> Optimizer | None:
-    if optimizer is None:
-        return parse_optimizer("adam", lr) if training else None
-    return _checked(optimizer if lr is None else replace(optimizer, lr=lr))
-
-
-def _checked(optimizer: Optimizer) -> Optimizer:
-    if not 0 < optimizer.lr < float("inf"):
-        raise OptionValueError(f"the learning rate is {optimizer.lr}; it has to be a number above 0.")
-    return optimizer
 
 
 _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
@@ -284,7 +232,7 @@ _FIRST: Final = ("target", "steps", "batch", "loss", "optimizer", "surrogate", "
 """Options that every project has kept."""
 _KEPT: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
     "loss": (_loss_text, parse_loss),
-    "optimizer": (asdict, _optimizer),
+    "optimizer": (optimizers.to_data, optimizers.from_data),
     "surrogate": (surrogate_to_data, surrogate_from_data),
     "gradient_window": (lambda ends: [x if math.isfinite(x) else None for x in ends], _window),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from snnc.compiler.losses import Loss, parse_loss
-from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
+from snnc.compiler.losses.optimizers import SGD, Adam, AdamW, Optimizer, RMSprop
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.errors import OptionKindError
@@ -36,7 +36,7 @@ def optimizer_of(optimizer: object) -> str | Optimizer | None:
     OptionKindError
         It is one of another library, or a class.
     """
-    if optimizer is None or isinstance(optimizer, str | SGD | Adam):
+    if optimizer is None or isinstance(optimizer, str | SGD | Adam | AdamW | RMSprop):
         return optimizer
     raise OptionKindError(
         f"optimizer is {_kind(optimizer)}; give snnc.Adam(0.001), snnc.SGD(0.01, momentum=0.9), or a text such as 'adam:0.001'. With an "

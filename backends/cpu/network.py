@@ -10,6 +10,7 @@ from typing import Any
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
 from snnc.backends.codegen.statements import Guarded, Statement
+from snnc.backends.codegen.updates import group_literals, group_numbers, groups_of
 from snnc.backends.cpu.collapse import add_collapsed, add_collapsed_adjoint, collapsed
 from snnc.backends.cpu.needs import needs_of
 from snnc.backends.cpu.neurons import Function, backward_function, forward_function
@@ -77,7 +78,9 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "start": made.start,
         "cut": {"steps": program.truncate, "clears": _cut(storage)} if trains and program.truncate else None,
         "finish": made.finish,
-        "update": [f"change({u.parameter}, part({u.parameter}.numbers, worker, workers), learning_rate, updates);" for u in program.update],
+        "update": _updates(program),
+        "updated": [u.parameter for u in program.update],
+        "groups": [group_literals(group) for group in groups_of(program)],
         "tables": len(made.tables),
         "readout": made.readout,
         "scored": {"rows": record, "adjoint": f"d_{record}", "steps": "steps"} | made.scored,
@@ -85,6 +88,13 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }
     return context, made.tables, needs_of(made, row_buffers)
+
+
+def _updates(program: StepProgram) -> list[str]:
+    """Statements that change parameters."""
+    scale = ", clip_scale" if program.optimizer is not None and program.optimizer.clip_norm is not None else ""
+    part = "part({}.numbers, worker, workers)"
+    return [f"change({name}, {part.format(name)}, by.group[{group}]{scale});" for name, group in group_numbers(program).items()]
 
 
 @dataclass

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.safetensors_file import safetensors_header
+from snnc.backends.codegen.updates import group_literals, group_numbers, groups_of
 from snnc.backends.cuda.kernels.copies import LANES, WeightCopy
 from snnc.backends.cuda.kernels.gradients import Gradients
 from snnc.backends.cuda.kernels.steps import Steps
@@ -67,7 +68,7 @@ def network_context(
         gradients.add_all()
     record = next((o.record for o in program.outputs if o.id == program.loss_output), None)
     buffers = Buffers(steps, gradients, trains, plan)
-    learned = [u.parameter for u in program.update] if trains else []
+    learned, groups = [u.parameter for u in program.update] if trains else [], group_numbers(program)
     copies = list(steps.connections.copies.values())
     context: Context = {
         "title": comment_text(program.name),
@@ -112,11 +113,15 @@ def network_context(
         "start": buffers.start(),
         "forgotten": buffers.forgotten(),
         "truncate": program.truncate or 0,
-        "updates": [{"name": p, "learned": f"{p}_learned", "numbers": max(1, program.parameters[p].value.size)} for p in learned],
+        "updates": [
+            {"name": p, "learned": f"{p}_learned", "numbers": max(1, program.parameters[p].value.size), "group": groups.get(p)}
+            for p in learned
+        ],
+        "groups": [group_literals(group) for group in groups_of(program)],
         "tables": len(steps.connections.tables.tables),
         "record": record,
         "classes": storage.size(record) if record is not None else 0,
-        **training_context(program.loss, program.optimizer),
+        **training_context(program.loss, program.optimizer, "of."),
         "memory": MemoryNeeds(buffers.bytes_per_step(), buffers.needs(_fixed_bytes(program, learned, copies)).to_data()),
         "inputs": [{"id": i.id, "label": comment_text(i.label)} for i in program.inputs],
     }

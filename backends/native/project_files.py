@@ -79,7 +79,7 @@ def rendered(context: Mapping[str, Any], target: str, names: Iterable[str], cons
             "cross_entropy.hpp": f"{target}/cross_entropy.hpp",
             "loss.hpp": f"{target}/loss_{context['loss']}.hpp",
         }
-        paths |= {"optimizer.hpp": f"{target}/optimizer_{context['optimizer']}.hpp"}
+        paths |= {"optimizer.hpp": f"{target}/optimizer.hpp"}
     return {name: source_of(environment, path, {**context, "constants": constants}) for name, path in paths.items()}
 
 

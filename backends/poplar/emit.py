@@ -20,7 +20,7 @@ from snnc.backends.poplar.constants import CONSTANTS
 from snnc.backends.poplar.machine import machine_context
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, cpp_type
-from snnc.backends.poplar.schedule import add_clocks, optimizer_context, programs
+from snnc.backends.poplar.schedule import add_clocks, programs
 from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
 from snnc.backends.poplar.streaming import add_streaming
 from snnc.backends.poplar.tables import initial_values, plan_tables
@@ -32,8 +32,8 @@ from snnc.backends.poplar.vertices.losses import add_loss, loss_sets
 from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, joins
+from snnc.backends.poplar.vertices.updates import update_code
 from snnc.backends.poplar.vertices.window_tests import add_window_test, window_test_sets, window_test_table_count
-from snnc.backends.training.moments import moments
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.ir.step_program import StepProgram
@@ -48,7 +48,7 @@ from snnc.compiler.tiles.vertices.control_vertices import (
 )
 from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
-from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, schedule, sum_pieces, sum_private, update, weight_rows
+from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_pieces, sum_private, weight_rows
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 PARTS: Final = ("layout", "gradient_windows", "indexed", "packing", "poplar_session", "streaming", "vertices")
@@ -126,14 +126,11 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
     extras = add_network(net, assembly)
     if net.training:
         loss = add_loss(net, assembly)
-        optimizer = net.program.optimizer
         each, scores = sample_loss(net.costs, loss["title"]), loss_scores(net.costs, loss["title"])
         extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": each, "scores": scores})
         extras.append(_printed(loss_sum(net.costs)))
         extras += gradient_codelets(net)
-        name = optimizer.name if optimizer is not None else "sgd"
-        vertices = {"vertex": update(net.costs, len(moments(optimizer))), "schedule": schedule(net.costs)}
-        extras.append({"template": f"optimizer_{name}", **vertices, **optimizer_context(optimizer)})
+        extras.append(update_code(net))
     return assembly, {**network_context(net, assembly, programs(net, assembly)), "extras": extras}
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.clocks import clock, set_clock
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parts import Assembly, Body
+from snnc.backends.poplar.parts import Assembly
 from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE
 from snnc.backends.poplar.vertices.indexed import SHARED_SUMS
@@ -15,8 +14,6 @@ from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE
 from snnc.backends.poplar.vertices.relay_segments import counters
 from snnc.backends.poplar.vertices.relays import JOIN, joins
 from snnc.backends.poplar.vertices.window_tests import loop
-from snnc.backends.training.moments import moments
-from snnc.compiler.losses.optimizers import Adam, Optimizer
 
 
 def add_clocks(net: PoplarNetwork, assembly: Assembly) -> None:
@@ -28,18 +25,6 @@ def add_clocks(net: PoplarNetwork, assembly: Assembly) -> None:
     for first, second, step in sets:
         for compute_set, source, target, add in ((first, "first_clock", "second_clock", 0), (second, "second_clock", "first_clock", step)):
             assembly.loop("clocks", clock(compute_set, source, target, add))
-
-
-def optimizer_context(optimizer: Optimizer | None) -> Body:
-    """Numbers of an optimiser, as C++ literals."""
-    if isinstance(optimizer, Adam):
-        return {
-            "beta2": c_literal(optimizer.beta2),
-            "one_minus_beta1": c_literal(1 - optimizer.beta1),
-            "one_minus_beta2": c_literal(1 - optimizer.beta2),
-            "epsilon": c_literal(optimizer.epsilon),
-        }
-    return {"moments": moments(optimizer), "momentum": c_literal(optimizer.momentum if optimizer else 0.0)}
 
 
 def programs(net: PoplarNetwork, assembly: Assembly) -> list[str]:

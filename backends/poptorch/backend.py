@@ -11,6 +11,7 @@ from snnc.backends.poplar.backend import TileBackend, TileOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
+    from snnc.compiler.ir.step_program import StepProgram
     from snnc.compiler.tiles.planning.options import PlanOptions
 
 USUAL: Final = "gc200"
@@ -35,6 +36,25 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
     def machine(self, target: str) -> str:
         """Return the machine that the target names."""
         return target.partition(":")[2] or USUAL
+
+    def check(self, program: StepProgram, options: PopTorchOptions) -> None:
+        """Refuse what cannot be planned, or what PopTorch's optimisers cannot do.
+
+        Raises
+        ------
+        UnsupportedOnPopTorchError
+            Nesterov's momentum, or clipping.
+        """
+        from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
+
+        optimizer = program.optimizer
+        given = [] if optimizer is None else [n for n in ("nesterov", "clip_value", "clip_norm") if getattr(optimizer, n, None)]
+        if given:
+            raise UnsupportedOnPopTorchError(
+                f"the optimizer has {' and '.join(given)}, and train.py of the package trains with the optimisers of PopTorch, which do "
+                "not; leave it out, or compile for the machine itself."
+            )
+        super().check(program, options)
 
     def emit(self, placed: Placed, options: PopTorchOptions, folder: Path) -> None:
         """Write the package."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,7 @@ from snnc.backends.poptorch.operation import PopartOperation, assemble, operatio
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
 from snnc.compiler.ir.step_program import OutputInfo, StepProgram
+from snnc.compiler.losses.optimizers import Optimizer, UpdateOptions, settings_of
 
 DOMAIN: Final = "snnc"
 """The domain of emitted operations."""
@@ -110,8 +111,20 @@ def description(operation: PopartOperation, name: str) -> Body:
         ],
         "states": [name for name in operation.values if name not in program.parameters],
         "loss_output": None if operation.loss_output is None else program.outputs.index(operation.loss_output),
-        "optimizer": None if program.optimizer is None else asdict(program.optimizer),
+        "optimizer": None if program.optimizer is None else optimizer_settings(program, program.optimizer),
     }
+
+
+def optimizer_settings(program: StepProgram, optimizer: Optimizer) -> Body:
+    """The settings of the optimiser; with groups, the factor of the learning rate and the weight decay of each learned parameter."""
+    later = [f for f in fields(UpdateOptions) if f.name != "groups"]
+    kept = {name: value for name, value in asdict(optimizer).items() if name not in ("groups", "nesterov", *(f.name for f in later))}
+    if optimizer.weight_decay:
+        kept["weight_decay"] = optimizer.weight_decay
+    if optimizer.groups:
+        settings = {op.parameter: settings_of(optimizer, program.parameters[op.parameter].label) for op in program.update}
+        kept["parameters"] = {name: asdict(found) for name, found in settings.items()}
+    return kept
 
 
 def _shown(operation: PopartOperation, output: OutputInfo) -> Body:

@@ -17,6 +17,7 @@ from snnc.backends.runtime.engine import Array, Initial, OptimizerValues
 from snnc.backends.runtime.errors import NotTrainableError
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses.optimizers import settings_of
 
 
 class ReferenceEngine:
@@ -87,9 +88,12 @@ class ReferenceEngine:
             shares = {name: gradient * self.dtype.type(share) for name, gradient in found.items()}
             gradients = {name: gradients.get(name, 0) + part for name, part in shares.items()}
         self._gradients = gradients
-        self._optimizer.begin()
+        state = self._optimizer
+        scale = state.begin({op.parameter: gradients[op.parameter] for op in self.program.update})
         for op in self.program.update:
-            self._optimizer.change(op.parameter, self._parameters[op.parameter], self._gradients[op.parameter], learning_rate)
+            name = op.parameter
+            settings = settings_of(state.optimizer, self.program.parameters[name].label)
+            state.change(name, self._parameters[name], gradients[name], learning_rate, settings, scale)
         return whole
 
     def gradients(self) -> dict[str, Array]:

@@ -1,13 +1,18 @@
-"""The optimisers' equations, step for step those of :mod:`torch.optim`."""
+"""Updates of parameters by the equations of the optimisers, :mod:`snnc.compiler.losses.update_rules`."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from snnc.backends.runtime.engine import Array
-from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
+from snnc.compiler.losses.optimizers import GroupSettings, Optimizer
+from snnc.compiler.losses.update_rules import NORM_EPSILON, UpdateRule, rate_constants, rule_of
+from snnc.compiler.neurons.interpret import evaluate
 
 
 @dataclass
@@ -16,27 +21,35 @@ class OptimizerState:
 
     optimizer: Optimizer
     count: int = 0
-    first: dict[str, Array] = field(default_factory=dict)
-    second: dict[str, Array] = field(default_factory=dict)
+    moments: dict[str, dict[str, Array]] = field(default_factory=dict)
+    """Name of a moment -> parameter -> its values; those that are missing are 0."""
+
+    @cached_property
+    def rule(self) -> UpdateRule:
+        """The equations."""
+        return rule_of(self.optimizer)
 
     def moments_of(self, moment: str) -> dict[str, Array]:
         """The values under a name of :func:`~snnc.backends.training.moments.moments`, by parameter."""
-        return {"moment1": self.first, "moment2": self.second}[moment]
+        return self.moments.setdefault(moment, {})
 
-    def begin(self) -> None:
-        """Start an update: one for all parameters."""
+    def begin(self, gradients: Mapping[str, Array]) -> float:
+        """Start an update, one for all parameters; return the factor that brings all gradients together to the norm `clip_norm`."""
         self.count += 1
+        limit = self.rule.clip_norm
+        if limit is None:
+            return 1.0
+        measured = [evaluate(self.rule.clipped, {"gradient": g}).get(self.rule.measured, g) for g in gradients.values()]
+        norm = math.sqrt(sum(float(np.sum(np.square(g, dtype=np.float64))) for g in measured))
+        factor = limit / (norm + NORM_EPSILON)
+        return 1.0 if factor >= 1 else factor
 
-    def change(self, name: str, parameter: Array, gradient: Array, learning_rate: float) -> None:
+    def change(self, name: str, parameter: Array, gradient: Array, learning_rate: float, settings: GroupSettings, scale: float) -> None:
         """Change `parameter` in place."""
-        match self.optimizer:
-            case SGD(momentum=momentum):
-                step = gradient
-                if momentum:
-                    step = self.first[name] = momentum * self.first[name] + gradient if name in self.first else gradient.copy()
-                parameter -= learning_rate * step
-            case Adam(beta1=beta1, beta2=beta2, epsilon=epsilon):
-                first = self.first[name] = beta1 * self.first.get(name, np.zeros_like(gradient)) + (1 - beta1) * gradient
-                second = self.second[name] = beta2 * self.second.get(name, np.zeros_like(gradient)) + (1 - beta2) * gradient * gradient
-                root = np.sqrt(second) / (1 - beta2**self.count) ** 0.5 + epsilon
-                parameter -= learning_rate / (1 - beta1**self.count) * first / root
+        rates: dict[str, float] = rate_constants(self.rule, settings, learning_rate, self.count) | {"scale": scale}
+        kept = {m: self.moments_of(m).get(name, np.zeros_like(parameter)) for m in self.rule.moments}
+        given = {rate: parameter.dtype.type(value) for rate, value in rates.items()}
+        found = evaluate(self.rule.step, {"value": parameter, "gradient": gradient, **kept, **given})
+        parameter[...] = found["value"]
+        for moment in kept:
+            self.moments_of(moment)[name] = found[moment]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,16 @@ from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import EventsError
 from snnc.compiler.ir.graph import Shape
 
+_MARKS: Final = 64
+"""Marks, a byte each, that cost as much as sorting one event."""
+
 
 @dataclass(frozen=True, eq=False)
 class Events:
     """A binary array that stores only its ones, in compressed rows (CSR).
 
-    It can replace an array wherever a session takes spikes: [T, B, *shape] to run, [samples, T, *shape] to train. The processor
-    reads it directly; other targets get the dense array.
+    It can replace an array wherever a session takes spikes: [T, B, *shape] to run, [samples, T, *shape] to train. The targets cpu and
+    cuda read it directly; others get the dense array of each batch.
 
     Attributes
     ----------
@@ -49,10 +52,7 @@ class Events:
     shape: Shape
 
     def __post_init__(self) -> None:
-        if len(self.shape) < 3 or min(self.shape) < 1:
-            raise EventsError(
-                f"the events represent an array of shape {self.shape}; it needs two axes of rows and one of neurons, none empty."
-            )
+        _check_shape(self.shape)
         begin, ids = (_whole(a, name) for a, name in ((self.begin, "begin"), (self.ids, "ids")))
         rows, size = self.shape[0] * self.shape[1], prod(self.shape[2:])
         if len(begin) != rows + 1 or begin[0] != 0 or begin[-1] != len(ids) or (begin[1:] < begin[:-1]).any():
@@ -94,13 +94,16 @@ class Events:
         shape
             Shape of the represented array.
         """
+        _check_shape(shape)
         one, two, neurons = (_whole(np.asarray(a), "addresses").astype(np.int64) for a in (first, second, ids))
         size = prod(shape[2:])
         for axis, (given, bound) in enumerate(((one, shape[0]), (two, shape[1]), (neurons, size))):
             if len(given) != len(one) or (len(given) and (given.min() < 0 or given.max() >= bound)):
                 raise EventsError(f"addresses {axis} of the events are not one number for each of {len(one)}, from 0 and below {bound}.")
-        places = np.unique((one * shape[1] + two) * size + neurons)
-        return cls(_begins(np.bincount(places // size, minlength=shape[0] * shape[1])), (places % size).astype(np.uint32), shape)
+        places = _distinct((one * shape[1] + two) * size + neurons, shape[0] * shape[1] * size)
+        edges = np.searchsorted(places, np.arange(shape[0] * shape[1] + 1) * size)
+        rows = np.repeat(np.arange(shape[0] * shape[1]) * size, np.diff(edges))
+        return cls._known(edges.astype(np.uint64), (places - rows).astype(np.uint32), shape)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -143,6 +146,20 @@ class Events:
     def of_samples(self, chosen: npt.NDArray[np.integer[Any]]) -> Self:
         """Take samples of [samples, T, *shape] and return [T, samples, *shape]."""
         return self.rows(np.asarray(chosen)[None, :] * self.shape[1] + np.arange(self.shape[1])[:, None])
+
+
+def _check_shape(shape: Shape) -> None:
+    if len(shape) < 3 or min(shape) < 1:
+        raise EventsError(f"the events represent an array of shape {shape}; it needs two axes of rows and one of neurons, none empty.")
+
+
+def _distinct(places: npt.NDArray[np.int64], bound: int) -> npt.NDArray[np.int64]:
+    """Sort numbers below `bound` and remove repetitions: by marks where they are dense enough for these to be small."""
+    if bound > _MARKS * len(places):
+        return np.unique(places)
+    marked = np.zeros(bound, bool)
+    marked[places] = True
+    return np.flatnonzero(marked)
 
 
 def _whole(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from snnc.compiler.losses.optimizers import Adam, Optimizer
+from snnc.compiler.losses.optimizers import Optimizer
+from snnc.compiler.losses.update_rules import rule_of
 
 
 def moments(optimizer: Optimizer | None) -> list[str]:
     """Names of the optimiser's values for each parameter."""
-    if isinstance(optimizer, Adam):
-        return ["moment1", "moment2"]
-    return ["moment1"] if optimizer is not None and optimizer.momentum != 0 else []
+    return [] if optimizer is None else list(rule_of(optimizer).moments)

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from snnc.backends.runtime.data_sets import BatchedData
 from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import BatchesError, BatchSizeError, LabelsMissingError, TrainingOptionError, UnsharedTargetError
 from snnc.backends.runtime.events import Events
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.training.checkpoint import Position, TrainingRecipe
-from snnc.backends.training.loop import check_epochs
+from snnc.backends.training.loop import BatchSchedule, batches_of, check_epochs
 from snnc.backends.training.progress import ProgressGuard
 from snnc.backends.training.ranks import ranks_for
 from snnc.backends.training.schedules import Moment
 from snnc.backends.training.updates import Updates
 from snnc.backends.training.watching import Watching
+from snnc.compiler.ir.arrays.randomness import Stream
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.events import InputValues
@@ -28,10 +30,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Checked samples, sample first, and their labels."""
+    """Checked samples and their labels."""
 
     data: Mapping[str, InputValues]
     labels: Array
+    in_time: bool = False
+    """Whether time is the first axis of the samples, and not the second."""
+
+
+@dataclass(frozen=True)
+class DataSetEpochs:
+    """The batches of a data set, shuffled as arrays are: epoch after epoch, a new permutation each.
+
+    Parameters
+    ----------
+    data
+        The data set.
+    plan
+        Sizes and order.
+    """
+
+    data: BatchedData
+    plan: BatchSchedule
+
+    def __len__(self) -> int:
+        return batches_of(self.plan, len(self.data))
+
+    def of(self, epoch: int) -> Iterator[tuple[Any, Any]]:
+        """Yield the batches of an epoch, counted from 0 of the whole training."""
+        order = None
+        if self.plan.shuffle:
+            stream = Stream(self.plan.seed)
+            for _ in range(epoch + 1):
+                order = stream.permutation(len(self.data))
+        yield from self.data.batches(self.plan.batch, order=order, epoch=epoch)
 
 
 @dataclass(frozen=True)
@@ -58,7 +90,7 @@ def is_stream(x: object, y: object) -> bool:
     return y is None or not isinstance(x, list | tuple)
 
 
-def fit_batches(session: BackendSession, batches: Iterable[Any], options: StreamOptions) -> History:
+def fit_batches(session: BackendSession, batches: Iterable[Any] | DataSetEpochs, options: StreamOptions) -> History:
     """Train on batches ``(x, y)``, an update each, in the order in which they come.
 
     Raises
@@ -83,7 +115,7 @@ def fit_batches(session: BackendSession, batches: Iterable[Any], options: Stream
     for epoch in range(options.epochs):
         began = time.perf_counter()
         losses, sizes, history.dropped = _epoch(session, batches, epoch, options, guard, updates)
-        updates += known or len(losses)
+        updates += len(losses)
         guard.save(options.position(epoch + 1))
         number, until = options.first_epoch + epoch, options.first_epoch + options.epochs
         done = Epoch(number, until, float(np.average(losses, weights=sizes)), time.perf_counter() - began)
@@ -96,24 +128,33 @@ def fit_batches(session: BackendSession, batches: Iterable[Any], options: Stream
 
 
 def _epoch(
-    session: BackendSession, batches: Iterable[Any], epoch: int, options: StreamOptions, guard: ProgressGuard, updates: int
+    session: BackendSession,
+    batches: Iterable[Any] | DataSetEpochs,
+    epoch: int,
+    options: StreamOptions,
+    guard: ProgressGuard,
+    updates: int,
 ) -> tuple[list[float], list[int], int]:
     """Return the losses and sizes of all batches, and the number of skipped samples."""
     known = len(batches) if isinstance(batches, Sized) else 0
     losses: list[float] = []
     sizes: list[int] = []
     dropped = 0
-    for number, batch in enumerate(_checked(session, batches)):
+    found = (
+        _of_data_set(session, batches, options.first_epoch + epoch) if isinstance(batches, DataSetEpochs) else _checked(session, batches)
+    )
+    for number, batch in enumerate(found):
         size = len(batch.labels)
         if dropped or (session.engine.batch is not None and size != session.engine.batch):
             dropped = _left_out(session, number, dropped, size)
             continue
         when = Moment(updates + number, options.first_epoch + epoch, known or None)
-        losses.append(_update(session, batch, options.rate(when), options.accumulate))
+        rate = options.rate(when)
+        losses.append(_update(session, batch, rate, options.accumulate))
         sizes.append(size)
         guard.check_loss(options.position(epoch, number + 1, known), losses[-1])
         if options.callback is not None:
-            options.callback(TrainingProgress(epoch, options.epochs, number, max(known, number + 1), losses[-1]))
+            options.callback(TrainingProgress(epoch, options.epochs, number, max(known, number + 1), losses[-1], when.update, rate))
     if not losses:
         raise BatchesError(_nothing(batches, epoch, dropped, session.engine.batch))
     return losses, sizes, dropped
@@ -146,11 +187,43 @@ def _checked(session: BackendSession, batches: Iterable[Any]) -> Iterator[_Batch
         yield _Batch(*session.labelled(x, y))
 
 
+def _of_data_set(session: BackendSession, epochs: DataSetEpochs, epoch: int) -> Iterator[_Batch]:
+    for inputs, targets in epochs.of(epoch):
+        yield _Batch(*session.labelled_sequences(inputs, targets), in_time=True)
+
+
 def _update(session: BackendSession, batch: _Batch, rate: float, accumulate: int) -> float:
     def chosen(which: Array) -> tuple[dict[str, Array], Array]:
-        return session.batch_of(batch.data, which), batch.labels[which].astype(np.int64)
+        data = session.part_of(batch.data, which) if batch.in_time else session.batch_of(batch.data, which)
+        return data, batch.labels[which].astype(np.int64)
 
     return Updates(session.engine, chosen, accumulate=accumulate).make(np.arange(len(batch.labels)), None, rate)
+
+
+def check_data_set(
+    session: BackendSession, data: BatchedData, y: object, distributed: bool, checkpoints: object, watching: Watching
+) -> None:
+    """Refuse arguments that cannot be combined with a data set.
+
+    Raises
+    ------
+    LabelsMissingError
+        `y` is given, or the data set is empty.
+    TrainingOptionError, UnsharedTargetError
+        A file of checkpoints is given, or several processes train.
+    """
+    if y is not None:
+        raise LabelsMissingError(f"y is given, and a {type(data).__name__} gives its own targets; leave y out.")
+    if len(data) == 0:
+        raise BatchesError("the data set has no samples.")
+    if checkpoints is not None:
+        raise TrainingOptionError(
+            "checkpoints are for arrays, not yet for data sets; leave checkpoints out, save the session after each epoch, "
+            "on_epoch=lambda epoch: session.save(path, optimizer=True), and go on with first_epoch=…."
+        )
+    _check_watching(watching)
+    if distributed and ranks_for(session.engine, 1) is not None:
+        raise UnsharedTargetError("processes that train together share arrays; give arrays, or distributed=False with a data set for each.")
 
 
 def check_stream(
@@ -178,13 +251,18 @@ def check_stream(
             "checkpoints need a position in arrays, and a stream of batches has none; leave checkpoints out, and save the session after "
             "each epoch: on_epoch=lambda epoch: session.save(path, optimizer=True)."
         )
-    if watching.validate is not None or watching.log is not None or watching.tensorboard is not None:
-        raise TrainingOptionError(
-            "validation, log and tensorboard are for arrays, and x yields batches; leave them out, and measure in on_epoch: "
-            "on_epoch=lambda epoch: print(session.evaluate(x, y))."
-        )
+    _check_watching(watching)
     if distributed and ranks_for(session.engine, 1) is not None:
         raise UnsharedTargetError(
             "processes that train together share arrays; give arrays, or pass snnc.torch.Module to "
             "DistributedDataParallel, or distributed=False to train each process by itself."
+        )
+
+
+def _check_watching(watching: Watching) -> None:
+    """Refuse validation and logs."""
+    if watching.validate is not None or watching.log is not None or watching.tensorboard is not None:
+        raise TrainingOptionError(
+            "validation, log and tensorboard are for arrays, and x yields batches; leave them out, and measure in on_epoch: "
+            "on_epoch=lambda epoch: print(session.evaluate(x, y))."
         )

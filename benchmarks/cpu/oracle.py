@@ -18,7 +18,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.surrogates.library import parse_surrogate
-from snnc.options.compile_options import parse_optimizer
+from snnc.options.optimizers import parse_optimizer
 
 STEPS, BATCH = 16, 4
 """Size of the step that is checked."""

@@ -1,22 +1,80 @@
-"""Optimisers as data; the equations are those of :mod:`torch.optim`, so loss curves can be compared."""
+"""Optimisers as data; the equations are those of :mod:`torch.optim`, so loss curves can be compared.
+
+Their equations are in :mod:`snnc.compiler.losses.update_rules`, from which every target's code is printed.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+import re
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Final, TypeAlias
+
+_PART: Final = re.compile(r" (?:(?:from|to) )?part \d+")
+"""What :mod:`snnc.compiler.tiles.partition.split` adds to the names of parts."""
 
 
 @dataclass(frozen=True)
-class SGD:
-    """Stochastic gradient descent: ``m = momentum*m + g; w -= lr*m`` (``w -= lr*g`` without momentum), as torch.optim.SGD."""
+class Group:
+    """Parameters that are updated in a way of their own.
+
+    Attributes
+    ----------
+    pattern
+        Which: a name in ``state_dict``, or a pattern of it, as of :mod:`fnmatch`: ``"*.bias"``, ``"hidden.*"``. The first group that
+        matches a parameter counts.
+    lr
+        Factor of the learning rate.
+    weight_decay
+        In place of the optimiser's; None: the same.
+    frozen
+        Whether they do not change at all; their gradients are not computed.
+    """
+
+    pattern: str
+    lr: float = 1.0
+    weight_decay: float | None = None
+    frozen: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateOptions:
+    """What every optimiser can do with gradients and parameters.
+
+    Attributes
+    ----------
+    weight_decay
+        Factor of the parameters that is added to their gradients; of :class:`AdamW`, that shrinks the parameters themselves.
+    clip_value
+        Each number of the gradients is brought into [-clip_value, clip_value], as by torch.nn.utils.clip_grad_value_.
+    clip_norm
+        All gradients together are scaled down to this Euclidean norm where theirs is larger, as by torch.nn.utils.clip_grad_norm_,
+        after `clip_value`.
+    groups
+        Parameters that are updated in a way of their own.
+    """
+
+    weight_decay: float = 0.0
+    clip_value: float | None = None
+    clip_norm: float | None = None
+    groups: tuple[Group, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class SGD(UpdateOptions):
+    """Stochastic gradient descent: ``m = momentum*m + g; w -= lr*m`` (``w -= lr*g`` without momentum), as torch.optim.SGD.
+
+    With `nesterov`: ``w -= lr*(g + momentum*m)``.
+    """
 
     lr: float = 1e-2
     momentum: float = 0.0
     name: str = "sgd"
+    nesterov: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
-class Adam:
+class Adam(UpdateOptions):
     """Adam (Kingma & Ba, arXiv 1412.6980, algorithm 1, epsilon outside the root as torch.optim.Adam)."""
 
     lr: float = 1e-3
@@ -26,4 +84,59 @@ class Adam:
     name: str = "adam"
 
 
-Optimizer: TypeAlias = SGD | Adam
+@dataclass(frozen=True)
+class AdamW(UpdateOptions):
+    """Adam with decoupled weight decay, as torch.optim.AdamW: ``w -= lr*weight_decay*w`` each update (arXiv 1711.05101)."""
+
+    lr: float = 1e-3
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    name: str = "adamw"
+    weight_decay: float = field(default=1e-2, kw_only=True)
+
+
+@dataclass(frozen=True)
+class RMSprop(UpdateOptions):
+    """Gradients over the root of their mean squares, with momentum; as torch.optim.RMSprop.
+
+    With `centered` the mean gradient is subtracted: the root is that of the variance.
+    """
+
+    lr: float = 1e-2
+    alpha: float = 0.99
+    epsilon: float = 1e-8
+    momentum: float = 0.0
+    name: str = "rmsprop"
+    centered: bool = field(default=False, kw_only=True)
+
+
+Optimizer: TypeAlias = SGD | Adam | AdamW | RMSprop
+
+
+@dataclass(frozen=True)
+class GroupSettings:
+    """The numbers in which groups of parameters differ: a factor of the learning rate, and the weight decay."""
+
+    lr: float
+    weight_decay: float
+
+
+def group_of(optimizer: Optimizer, label: str) -> Group | None:
+    """Return the first group whose pattern matches the name of a parameter; of a part of a divided one, the name of the whole too."""
+    names = (label, _PART.sub("", label))
+    return next((group for group in optimizer.groups if any(fnmatchcase(name, group.pattern) for name in names)), None)
+
+
+def settings_of(optimizer: Optimizer, label: str) -> GroupSettings:
+    """Return the numbers of the group that a parameter is in."""
+    group = group_of(optimizer, label)
+    if group is None:
+        return GroupSettings(1.0, optimizer.weight_decay)
+    return GroupSettings(group.lr, optimizer.weight_decay if group.weight_decay is None else group.weight_decay)
+
+
+def is_frozen(optimizer: Optimizer | None, label: str) -> bool:
+    """Return whether a group of `optimizer` freezes a parameter."""
+    group = None if optimizer is None else group_of(optimizer, label)
+    return group is not None and group.frozen

@@ -27,10 +27,10 @@ from snnc.compiler.ir.step_program import (
 )
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.losses import Loss
-from snnc.compiler.losses.optimizers import Optimizer
+from snnc.compiler.losses.optimizers import Optimizer, is_frozen
 from snnc.compiler.lowering.connection_operations import connection_op, fills, kind_of, weights_of
 from snnc.compiler.lowering.loss_output import choose_loss_output
-from snnc.compiler.lowering.lower_backward import Backward, Trained, find_trained, lower_backward
+from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
 from snnc.compiler.neurons.derived_kernels import derived_once
 from snnc.compiler.neurons.forward_kernel import forward_kernel
 from snnc.compiler.neurons.kernel import Kernel
@@ -92,9 +92,11 @@ def lower(
     trained = Trained()
     if loss is not None and chosen is not None:
         frozen = frozenset() if train_recurrent else recurrent(found)
-        trained = find_trained(graph, found, loss, recorded(graph, chosen)[0], frozen)
-    draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window)
+        trained = find_trained(graph, found, loss, recorded(graph, chosen)[0], frozen, optimizer)
+    draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window, None if loss is None else optimizer)
     program = _program(draft, chosen, optimizer is not None)
+    if loss is not None and optimizer is not None:
+        check_groups(optimizer, program.parameters.values())
     fixed = graph.steps if steps is None else steps
     return replace(program, loss=loss, optimizer=None if loss is None else optimizer, steps=fixed, truncate=truncate)
 
@@ -138,6 +140,7 @@ class _Draft:
     trained: Trained
     surrogate: Surrogate
     gradient_window: tuple[float, float] | None
+    optimizer: Optimizer | None
     buffers: dict[str, Buffer] = field(default_factory=dict)
     parameters: dict[str, Parameter] = field(default_factory=dict)
     inputs: list[InputInfo] = field(default_factory=list)
@@ -161,7 +164,7 @@ class _Draft:
         """Add a parameter with its buffer; with `flat`, an array of neurons becomes a vector."""
         array = np.array(value, dtype=np.float32)
         array = array.reshape(-1) if flat and array.ndim else array
-        self.parameters[name] = Parameter(name, label, array, learnable)
+        self.parameters[name] = Parameter(name, label, array, learnable and not is_frozen(self.optimizer, label))
         self.buffers[name] = Buffer(name, "parameter", array.shape, "program")
         return name
 
@@ -191,7 +194,8 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
     surrogate = population.surrogate or draft.surrogate
     if draft.gradient_window is not None:
         surrogate = surrogate.windowed(*draft.gradient_window)
-    kernel = _kernel(population, used, surrogate, name in draft.trained.populations, kernels)
+    learnable = tuple(p for p in model.parameters if p in population.learnable and not is_frozen(draft.optimizer, f"{name}.{p}"))
+    kernel = _kernel(population, used, surrogate, learnable, name in draft.trained.populations, kernels)
     ports = tuple(draft.buffer(f"{id_}_{i}", "current", length, "step") for i in kernel.inputs)
     states = tuple(draft.buffer(f"{id_}_{s}", "state", length, "sequence") for s in kernel.states)
     outputs = {}
@@ -209,10 +213,17 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
     draft.steps.append(NeuronStep(id_, ports, states, tuple(parameters), tuple(outputs.values()), saved))
 
 
-def _kernel(population: Population, used: tuple[str, ...], surrogate: Surrogate, trained: bool, known: dict[object, Kernel]) -> Kernel:
+def _kernel(
+    population: Population,
+    used: tuple[str, ...],
+    surrogate: Surrogate,
+    learnable: tuple[str, ...],
+    trained: bool,
+    known: dict[object, Kernel],
+) -> Kernel:
     """Derive the kernel of a population, or reuse that of an equal one; without training it stores nothing for an adjoint."""
     model = population.model
-    learnable = tuple(p for p in model.parameters if p in population.learnable) if trained else ()
+    learnable = learnable if trained else ()
     structure = (model.inputs, tuple(model.states), tuple(model.parameters), model.equations)
     key = (structure, used, learnable, surrogate.derivative if trained else None)
     if key not in known:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import networkx as nx
 
-from snnc.compiler.errors import NothingToLearnError
+from snnc.compiler.errors import EmptyGroupError, NothingToLearnError
 from snnc.compiler.ir.connections import PopulationLink
 from snnc.compiler.ir.graph import Graph, Population
 from snnc.compiler.ir.step_operations import BackwardOp, ConnectionOp, NeuronAdjoint, NeuronStep, OptimizerStep, RecordAdjoint
 from snnc.compiler.ir.step_program import Buffer, ConnectionInfo, OutputInfo, Parameter, PopulationInfo
 from snnc.compiler.losses import Loss
-from snnc.compiler.lowering.connection_operations import bias_gradient, input_gradient, weight_gradient
+from snnc.compiler.losses.optimizers import Optimizer, group_of, is_frozen
+from snnc.compiler.lowering.connection_operations import bias_gradient, input_gradient, weight_gradient, weights_of
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,31 @@ class BackwardDraft(Protocol):
     contributions: dict[str, ConnectionOp]
 
 
-def find_trained(graph: Graph, found: tuple[PopulationLink, ...], loss: Loss, source: str, frozen: frozenset[PopulationLink]) -> Trained:
+def check_groups(optimizer: Optimizer, parameters: Iterable[Parameter]) -> None:
+    """Refuse groups of an optimiser that hold no parameter.
+
+    Raises
+    ------
+    EmptyGroupError
+        Naming the pattern and all parameters.
+    """
+    labels = [p.label for p in parameters]
+    for group in optimizer.groups:
+        if not any(group_of(optimizer, label) is group for label in labels):
+            raise EmptyGroupError(
+                f"the group {group.pattern!r} of the optimizer holds no parameter that no group before it does; the parameters are "
+                f"{', '.join(labels)}."
+            )
+
+
+def find_trained(
+    graph: Graph,
+    found: tuple[PopulationLink, ...],
+    loss: Loss,
+    source: str,
+    frozen: frozenset[PopulationLink],
+    optimizer: Optimizer | None = None,
+) -> Trained:
     """Find the populations that lead to the loss and have learnable parameters in them or before them.
 
     Raises
@@ -54,8 +80,10 @@ def find_trained(graph: Graph, found: tuple[PopulationLink, ...], loss: Loss, so
         There are none.
     """
     leading = _closure({source} if isinstance(graph.operation(source), Population) else set(), [(li.target, li.source) for li in found])
-    learning = {li.target for li in found if li.learnable and li not in frozen}
-    learning |= {name for name, population in graph.of_type(Population) if population.learnable}
+    learning = {li.target for li in found if li.learnable and li not in frozen and _learns(li, optimizer)}
+    learning |= {
+        name for name, population in graph.of_type(Population) if any(not is_frozen(optimizer, f"{name}.{p}") for p in population.learnable)
+    }
     learning = _closure(learning, [(li.source, li.target) for li in found])
     trained = frozenset(name for name, _ in graph.of_type(Population) if name in leading & learning)
     if source not in trained:
@@ -64,6 +92,12 @@ def find_trained(graph: Graph, found: tuple[PopulationLink, ...], loss: Loss, so
             "make a weight or parameter before it learnable, or choose another loss_output."
         )
     return Trained(trained, frozen)
+
+
+def _learns(link: PopulationLink, optimizer: Optimizer | None) -> bool:
+    """Whether the optimiser leaves something of a link to learn."""
+    names = [name for name, value in zip(("weight", "bias"), weights_of(link), strict=True) if value is not None]
+    return not names or any(not is_frozen(optimizer, f"{link.label}.{name}") for name in names)
 
 
 def _closure(start: set[str], edges: list[tuple[str, str]]) -> set[str]:

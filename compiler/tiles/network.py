@@ -18,10 +18,12 @@ from snnc.compiler.ir.step_operations import (
     WeightGradient,
 )
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo, StepProgram
+from snnc.compiler.losses.update_rules import rule_of
 from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.lowering.sparse_values import reads_sparse_values
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
+from snnc.compiler.tiles.vertices.operations import SGD_CYCLES, update_cycles
 
 
 @dataclass(frozen=True)
@@ -189,6 +191,8 @@ class MappedNetwork:
     """Name of the loss; None without."""
     moments: int
     """Optimiser values kept for each parameter (Adam 2, SGD with momentum 1)."""
+    update: int = SGD_CYCLES
+    """Worker cycles in which the optimiser changes a parameter."""
 
     @property
     def loss_of_steps(self) -> bool:
@@ -229,6 +233,7 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
     """Read sizes and flags from `program`; `training` None means: if it has a loss and an optimizer."""
     if training is None:
         training = program.loss is not None and program.optimizer is not None
+    rule = rule_of(program.optimizer) if training and program.optimizer is not None else None
     inputs = {i.id: i.static for i in program.inputs}
     sources = {c.source_buffer: _source(program, c, inputs) for c in program.connections}
     links = tuple(_link(program, c, sources[c.source_buffer], training) for c in program.connections)
@@ -241,15 +246,9 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
         loss_layer=next((p.id for p in program.populations if loss and loss.source.buffer in _buffers(program, p)), None),
         loss_width=math.prod(loss.shape) if loss else 0,
         loss=program.loss.name if program.loss else None,
-        moments=_moments(program) if training else 0,
+        moments=len(rule.moments) if rule is not None else 0,
+        update=SGD_CYCLES if rule is None else update_cycles(rule),
     )
-
-
-def _moments(program: StepProgram) -> int:
-    optimizer = program.optimizer
-    if optimizer is None:
-        return 0
-    return 2 if optimizer.name == "adam" else int(getattr(optimizer, "momentum", 0.0) > 0)
 
 
 def _source(program: StepProgram, connection: ConnectionInfo, inputs: Mapping[str, bool]) -> BusSource:

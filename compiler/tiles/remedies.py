@@ -15,6 +15,7 @@ from snnc.compiler.tiles.errors import Knob
 from snnc.compiler.tiles.exchange.chip_links import find_routes
 from snnc.compiler.tiles.request import MappingRequest
 from snnc.compiler.tiles.schedule.capacity import window_capacity
+from snnc.compiler.tiles.vertices.operations import SGD_CYCLES
 
 SECONDS: Final = 3.0
 """Processor time for planning again; after it, remedies are still named, but from quick plans."""
@@ -265,7 +266,7 @@ def _with(request: MappingRequest, name: str, value: int) -> MappingRequest:
 
 
 def _without_moments(request: MappingRequest) -> MappingRequest:
-    return replace(request, network=replace(request.network, moments=0))
+    return replace(request, network=replace(request.network, moments=0, update=SGD_CYCLES))
 
 
 def _usual_capacity(request: MappingRequest) -> int | None:

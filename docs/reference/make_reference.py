@@ -146,8 +146,9 @@ def options_page() -> str:
 
 def python_page() -> str:
     lines = [PYTHON]
-    for name in snnc.__all__:
-        value = getattr(snnc, name)
+    values = [(name, getattr(snnc, name)) for name in snnc.__all__]
+    values += [(f"data.{name}", getattr(snnc.data, name)) for name in snnc.data.__all__]
+    for name, value in values:
         text = inspect.getdoc(value) or ""
         try:
             signature = re.sub(r" at 0x\w+", "", str(inspect.signature(value)))

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, class_name, connected
+from snnc.backends.poplar.vertices.updates import rates_of
 from snnc.backends.training.moments import moments
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
 from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm
@@ -198,7 +199,7 @@ def _owned(assembly: Assembly, owners: str, name: str, comment: str, each: int =
 def _add_update(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection, learned: str, at: int) -> None:
     id_ = found.connection.id
     values: Values = {
-        "rates": "rates",
+        "rates": rates_of(net, found.connection.weight, found.connection.bias),
         "value": f"{id_}_theta[o.index]",
         "gradient": f"d_{id_}_total[o.index]",
         "others": f"d_{id_}_rest[o.index]",

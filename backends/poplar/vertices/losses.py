@@ -9,6 +9,7 @@ from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
+from snnc.backends.poplar.vertices.updates import rate_numbers
 from snnc.compiler.losses import Loss, MeanSquaredCount
 from snnc.compiler.tiles.network import chooses_step, takes_scores
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
@@ -36,7 +37,9 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     assembly.variable("Tensor", "loss", f'layout.on_tile(poplar::FLOAT, {{1}}, "loss", {_TILE})')
     assembly.variable("Tensor", "lr", f'layout.on_tile(poplar::FLOAT, {{1}}, "lr", {_TILE})', "learning rate")
     assembly.variable("Tensor", "optimizer_step", f'layout.on_tile(poplar::INT, {{1}}, "optimizer_step", {_TILE})')
-    assembly.variable("Tensor", "rates", f'layout.on_tile(poplar::FLOAT, {{2}}, "rates", {_TILE})', "what the update reads")
+    assembly.variable(
+        "Tensor", "rates", f'layout.on_tile(poplar::FLOAT, {{{rate_numbers(net)}}}, "rates", {_TILE})', "what the update reads"
+    )
     assembly.tensors += [
         'tensor("loss", SNNC_RESULT, {1}, loss, {}, false);',
         'tensor("lr", SNNC_SETTING, {1}, lr, {}, true);',

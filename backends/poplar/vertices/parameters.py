@@ -9,6 +9,7 @@ from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
+from snnc.backends.poplar.vertices.updates import rates_of
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.step_program import ConnectionInfo
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_private, update, weight_rows
@@ -134,7 +135,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: Placed) -> None:
     others = f"d_{name}.range(1, {p}.blocks.size())" if shared else f"other_sums({p}, d_{name}, g)"
     parts = f"{p}.blocks.size()" if shared else f"summands({p}, g)"
     values: dict[str, object] = {
-        "rates": "rates",
+        "rates": rates_of(net, name),
         "value": name if shared else f"own_share({p}, {name}, g)",
         "gradient": f"d_{name}[0]" if shared else f"summed_share({p}, d_{name}, g)",
         # A vertex field must be connected: a lone gradient connects what it reads anyway.

@@ -233,7 +233,6 @@ def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
     next_ids = 7  # load an id; store 16 bits: load the word, mask, shift, or, store; branch
     copy_floats = 2  # load, store and branch for two floats, rounded up
     sums = ("sums", sum(2 + 2 * n for n in range(1, SUMMANDS + 1)))
-    adam = 19  # load g, m, v, w; 12 products and sums; square root and division 10 each; store m, v, w, 0; halved
     return {
         # a piece: its nine numbers, addresses, two counts stored, loops; a run of words: pointers, loop set-up, test;
         # four words: four loads, three ors, branch, loop; with a bit: load of each and of its first id, test, jump; a word alone: load,
@@ -262,7 +261,7 @@ def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
         "count_down": CodeletCost(start=12),  # two fields; load, subtract, store, test, store
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
         # private or gathered gradients, two elements at a time: of each pass over up to SUMMANDS of them load and store the sum; load, add
-        "update": CodeletCost(start=24, row=2, product=2, element=adam if network.moments == 2 else 5 + network.moments).calling(sums),
+        "update": CodeletCost(start=24, row=2, product=2, element=network.update).calling(sums),
         # each column: its neurons, its place, a test for the worker's share; each of its rows: two bounds, two pointers; load, store
         "weight_rows": CodeletCost(start=24, lookup=6, row=10, element=2),
         # each piece: its columns, its size, a test for the worker's share; each run of tiles with as many neurons: two numbers, two

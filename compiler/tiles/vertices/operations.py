@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from snnc.compiler.losses.update_rules import UpdateRule
 from snnc.compiler.neurons.expression import Assignment
 from snnc.compiler.neurons.operation_counts import operation_counts
 
@@ -25,8 +26,22 @@ PAIR_CYCLES: Final[Mapping[str, int]] = {
     **dict.fromkeys(("sin", "cos"), 60),  # [R] software
 }
 """Worker cycles of one operation, for one float or two; sources are noted at each group."""
+SGD_CYCLES: Final = 5
+"""Worker cycles of plain gradient descent on one parameter: load the gradient and the parameter, a product, a sum, store."""
 
 
 def pair_cycles(assignments: Iterable[Assignment]) -> int:
     """Worker cycles of the arithmetic of `assignments` for one neuron (or two in vectors), without loads and stores."""
     return sum(PAIR_CYCLES[kind] * number for kind, number in operation_counts(assignments).items())
+
+
+def update_cycles(rule: UpdateRule) -> int:
+    """Worker cycles in which an optimiser changes a parameter.
+
+    With a root, two at once: loads of the gradients and of all that is kept, arithmetic, stores, a branch. Descent without a root is one by
+    one: a cycle for its moment, and one for each operation that plain descent or momentum do not have.
+    """
+    arithmetic, moments = pair_cycles(rule.step), len(rule.moments)
+    if "sqrt" in operation_counts(rule.step):
+        return (arithmetic + 2 + 2 * len(rule.kept)) // 2
+    return SGD_CYCLES + moments + arithmetic - (2 + 2 * moments)

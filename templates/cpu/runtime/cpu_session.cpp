@@ -110,6 +110,7 @@ void CpuSession::change_parameters() {
   for (const Parameter *parameter : parameters)
     numbers += parameter->gradients.empty() ? 0 : parameter->numbers;
   const int hands = std::min(threads, static_cast<int>(std::min<std::size_t>(numbers / SHARE, 1 << 10)) + 1);
+  measure_gradients();
   in_parallel(hands, [&](int i) { update(i, hands); });
   for (Parameter *parameter : parameters)
     parameter->fill_up();

@@ -52,8 +52,11 @@ protected:
   /// A worker's part of the gradients that all threads share, over a block of steps whose adjoints all of them have; `fresh`: the first
   /// block of an update.
   virtual void share_gradients(int worker, int first, int last, bool fresh) = 0;
+  /// What an update needs of all gradients together, such as their norm.
+  virtual void measure_gradients() {}
   virtual void update(int worker, int workers) = 0;
 
+  template <class Work> void in_parallel(int count, const Work &work) { pool.run(count, work); }
   /// The part of `numbers` that a worker changes, in whole lines.
   static std::pair<std::size_t, std::size_t> part(std::size_t numbers, int worker, int workers);
 
@@ -100,7 +103,6 @@ private:
   Checkpoints checkpoints;
   Pool pool;
 
-  template <class Work> void in_parallel(int count, const Work &work) { pool.run(count, work); }
   void resized() override;
   void ready(bool trains);
   void lay_out_checkpoints();

@@ -55,6 +55,7 @@ struct Parameter {
   bool written = false;
   /// All threads have one gradient, whose rows they share.
   bool shared = false;
+  Array<float> moment3{};
 
   /// Copies numbers that lie as this one's do from or to the model's order.
   void set(Array<float> &own, const float *model) const {

@@ -36,7 +36,7 @@ void CpuSession::add_learned(Parameter &made, std::vector<std::size_t> shape, in
             sum[i] += gradient[i];
         of.get(sum, static_cast<float *>(data));
       });
-  Array<float> *const kept[] = {&made.moment1, &made.moment2};
+  Array<float> *const kept[] = {&made.moment1, &made.moment2, &made.moment3};
   for (int moment = 0; moment < moments; ++moment) {
     Array<float> &numbers = *kept[moment];
     numbers.resize(made.numbers);

@@ -140,7 +140,7 @@ void CudaSession::add_learned(Parameter &made, std::vector<std::size_t> shape, i
         gather_gradient(made, staging.data());
         device::download(data, staging.data(), made.numbers * sizeof(float));
       });
-  device::Array<float> *const kept[] = {&made.moment1, &made.moment2};
+  device::Array<float> *const kept[] = {&made.moment1, &made.moment2, &made.moment3};
   for (int moment = 0; moment < moments; ++moment) {
     kept[moment]->resize(made.numbers);
     add_array(made.name + "_moment" + std::to_string(moment + 1), SNNC_MOMENT, shape, made, *kept[moment]);

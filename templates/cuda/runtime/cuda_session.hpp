@@ -59,7 +59,7 @@ struct Parameter {
   std::size_t numbers, inputs;
   /// Partial sums of the gradient, and rows of each.
   int slices = 0, slice_rows = 0;
-  device::Array<float> value, moment1, moment2, gradient;
+  device::Array<float> value, moment1, moment2, moment3, gradient;
   /// The gradient of several steps, or one that was set; `summed`: it is the one that counts.
   device::Array<float> sum;
   bool summed = false;

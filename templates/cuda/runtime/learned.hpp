@@ -9,6 +9,7 @@ namespace snnc {
 struct Learned {
   float *value, *moment1, *moment2;
   Slices gradient;
+  float *moment3 = nullptr;
 
   /// The gradient of a number: slices in their order.
   DEVICE float gradient_of(int i) const {

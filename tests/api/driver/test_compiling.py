@@ -159,7 +159,7 @@ def test_a_description_names_what_was_understood():
         ({"target": "cpu", "memory": "plenty"}, errors.OptionValueError),
         ({"target": "cpu", "threads": 0}, errors.OptionValueError),
         ({"loss": "huber"}, UnknownLossError),
-        ({"optimizer": "rmsprop", "loss": "ce_count"}, errors.UnknownOptimizerError),
+        ({"optimizer": "lion", "loss": "ce_count"}, errors.UnknownOptimizerError),
         ({"optimizer": "adam:x", "loss": "ce_count"}, errors.UnknownOptimizerError),
         ({"optimizer": snnc.Adam(lr=0.0), "loss": "ce_count"}, errors.OptionValueError),
         ({"target": "gc200"}, StepsNeededError),

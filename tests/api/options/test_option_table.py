@@ -80,7 +80,12 @@ CELLS = {
     "batch": [Cell(2, batch_sizes, beside={"batch": BATCH})],
     "loss": [Cell("ce_count", lambda m: m.program.loss and m.program.loss.name, "ce_count")],
     "loss_output": [Cell("hidden", loss_port)],
-    "optimizer": [Cell("sgd:0.5,0.9", emitted)],
+    "optimizer": [
+        Cell("sgd:0.5,0.9", emitted),
+        Cell("rmsprop:0.5,weight_decay=0.1", emitted, beside={"optimizer": "rmsprop:0.5"}),
+        Cell("adamw:0.5; *.bias: weight_decay=0", emitted, beside={"optimizer": "adamw:0.5"}),
+        Cell("adam:0.5; input_to_hidden.*: frozen", emitted, beside={"optimizer": "adam:0.5"}),
+    ],
     "lr": [Cell(0.5, emitted, beside={"optimizer": "sgd"})],
     "learnable": [Cell("beta", emitted)],
     "surrogate": [Cell("fast_sigmoid:3", emitted)],

@@ -8,7 +8,7 @@ from test_any_mapping import random_placement
 
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.losses.optimizers import SGD, Adam, RMSprop
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.tiles.mapper import make_plan
 
@@ -40,6 +40,7 @@ def counted(case):
         (several_inputs, SGD(1e-2), 3, 1),
         (spiking_recurrent, Adam(1e-2), 5, 5),
         (sparse_recurrent, SGD(1e-2, 0.9), 7, 1),
+        (sparse_recurrent, RMSprop(1e-2, momentum=0.9, centered=True, clip_value=0.1), 7, 1),
     ],
 )
 def test_cycles_of_an_update_are_those_of_the_emitted_program(tmp_path, make, optimizer, seed, copies):

@@ -20,19 +20,20 @@ from snnc.compiler.files.temporary import HeldFolder
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import parse_loss
-from snnc.compiler.losses.optimizers import SGD, Adam
+from snnc.compiler.losses.optimizers import SGD, Adam, Group
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.tiles import make_plan, request_search
 from snnc.emulated_poptorch import install
 
 STEPS, BATCH = 12, 5
+GROUPED = SGD(1e-2, 0.5, weight_decay=0.1, groups=(Group("*.bias", weight_decay=0.0), Group("*", lr=0.5)))
 CASES = {
     # Values, ids and a static input, further windows, one-to-one links, delays, an output that comes late.
     "several inputs": (several_inputs, Adam(1e-2), machine(3), {}, {"capacity": 1}),
     # Inputs as bits, populations in replicas, gradients that come back in windows.
     "windows": (deep, SGD(1e-2, 0.9), machine(100), {"gradient_window": (-0.3, np.inf)}, {"gradients": "windowed", "quick": True}),
     # Rows of weights that are packed before they go to their sources.
-    "packed rows": (deep, SGD(1e-2), machine(100), {}, {"gradients": "dense", "packed": True, "quick": True}),
+    "packed rows": (deep, GROUPED, machine(100), {}, {"gradients": "dense", "packed": True, "quick": True}),
     # Names that would be code, an output that shows an input; nothing is trained.
     "hostile": (poplar_projects.hostile, None, machine(4), {}, {}),
 }

@@ -10,9 +10,10 @@ torch = pytest.importorskip("torch")
 from nets import dense  # noqa: E402  # torch is an extra
 from poplar_projects import machine, several_inputs  # noqa: E402
 from poptorch_packages import BATCH, CASES, STEPS, imported, package  # noqa: E402
+from torch_updates import OPTIMIZERS, torch_optimizer  # noqa: E402
 
 from snnc.backends.poptorch.build import build_operation  # noqa: E402
-from snnc.backends.poptorch.emit import emit_poptorch  # noqa: E402
+from snnc.backends.poptorch.emit import emit_poptorch, optimizer_settings  # noqa: E402
 from snnc.backends.poptorch.engine import PopTorchEngine  # noqa: E402
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError  # noqa: E402
 from snnc.backends.reference.engine import ReferenceEngine  # noqa: E402
@@ -102,6 +103,24 @@ def test_five_training_steps_equal_those_of_the_reference(name):
     wanted = reference.get_parameters()
     for n, value in found.items():
         assert_close(value.reshape(wanted[n].shape), wanted[n], 0.0, n)
+
+
+def test_the_script_makes_the_optimizer_that_the_network_was_compiled_with():
+    case = package("packed rows")
+    labels = {p.name: p.label for p in case.program.parameters.values()}
+    with imported(case, "spiking_network", "train") as [network, script]:
+        model = network.SpikingNetwork()
+        tensors_by_label = {labels[name]: tensor for name, tensor in model.named_parameters()}
+        for optimizer in OPTIMIZERS.values():
+            if optimizer.clip_value or optimizer.clip_norm or getattr(optimizer, "nesterov", False):
+                continue
+            script.NETWORK["optimizer"] = optimizer_settings(case.program, optimizer)
+            found, wanted = script.optimizer_of(model), torch_optimizer(optimizer, tensors_by_label)
+            assert type(found) is type(wanted)
+            for one, other in zip(found.param_groups, wanted.param_groups, strict=True):
+                assert one.keys() == other.keys()
+                assert all(one[key] is other[key] or one[key] == other[key] for key in one if key != "params")
+                assert one["params"][0] is other["params"][0]
 
 
 def test_accumulation_replicas_and_device_iterations_average_gradients():

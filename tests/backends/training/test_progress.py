@@ -27,7 +27,7 @@ from snnc.backends.training.checkpoint import Checkpoints, read_position, second
 from snnc.compiler.files import durable
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.lowering.lower import lower
-from snnc.options.compile_options import parse_optimizer
+from snnc.options.optimizers import parse_optimizer
 
 TARGETS = ("reference", "cpu", "cuda", "gc200")
 STEPS, SAMPLES, BATCH = 6, 23, 5

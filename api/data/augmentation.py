@@ -1,0 +1,139 @@
+"""Changes of recorded events that a training draws anew in each epoch.
+
+Numbers follow from (seed, epoch, sample): a training that is resumed sees the same, in any order and batch size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from snnc.data.checks import check_number, check_whole
+from snnc.data.sample import Aer, Array, Draw, Sample, events_of
+from snnc.errors import SampleError
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Shift all events of a sample by the same whole numbers of places; those that leave the sensor are dropped.
+
+    Parameters
+    ----------
+    most
+        Largest shift, drawn evenly from -most … most for each axis of space; one for all, or one for each. Polarity stays.
+    seed
+        Of the drawn numbers.
+    """
+
+    most: int | tuple[int, ...]
+    seed: int = 0
+    gives_time = False
+
+    def __post_init__(self) -> None:
+        for value in self.most if isinstance(self.most, tuple) else (self.most,):
+            check_whole("most", value, 0)
+        check_whole("seed", self.seed, 0)
+
+    def apply(self, sample: Sample, draw: Draw) -> Sample:
+        """See :class:`snnc.data.Transform`."""
+        events = events_of(sample, "Shift")
+        space = events.space
+        most = self.most if isinstance(self.most, tuple) else (self.most,) * len(space)
+        if len(most) != len(space):
+            raise SampleError(f"Shift has {len(most)} axes, and the sensor {len(space)}, {list(space)}; give a number for each.")
+        stream = draw.stream(self.seed)
+        moves = [int(stream.integers(-m, m, endpoint=True)) for m in most]
+        places = [p + move for p, move in zip(np.unravel_index(events.units % prod(space), space), moves, strict=True)]
+        inside = np.ones(len(events.units), bool)
+        for place, n in zip(places, space, strict=True):
+            inside &= (place >= 0) & (place < n)
+        moved: Array = events.units // prod(space)
+        for place, n in zip(places, space, strict=True):
+            moved = moved * n + place
+        return Aer(events.times[inside], moved[inside], events.shape, events.polar)
+
+
+@dataclass(frozen=True)
+class Jitter:
+    """Move each event in time by a normal number of its own; those before the start are dropped.
+
+    Parameters
+    ----------
+    seconds
+        Standard deviation.
+    seed
+        Of the drawn numbers.
+    """
+
+    seconds: float
+    seed: int = 0
+    gives_time = False
+
+    def __post_init__(self) -> None:
+        check_number("seconds", self.seconds, 0, 1e6)
+        check_whole("seed", self.seed, 0)
+
+    def apply(self, sample: Sample, draw: Draw) -> Sample:
+        """See :class:`snnc.data.Transform`."""
+        events = events_of(sample, "Jitter")
+        moves = draw.stream(self.seed).standard_normal(len(events.times)) * (self.seconds * 1e6)
+        times = events.times + np.rint(moves).astype(np.int64)
+        return Aer(times, events.units, events.shape, events.polar).keep(times >= 0)
+
+
+@dataclass(frozen=True)
+class DropEvents:
+    """Drop each event with a probability.
+
+    Parameters
+    ----------
+    probability
+        Of each event to be dropped.
+    seed
+        Of the drawn numbers.
+    """
+
+    probability: float
+    seed: int = 0
+    gives_time = False
+
+    def __post_init__(self) -> None:
+        check_number("probability", self.probability, 0, 1)
+        check_whole("seed", self.seed, 0)
+
+    def apply(self, sample: Sample, draw: Draw) -> Sample:
+        """See :class:`snnc.data.Transform`."""
+        events = events_of(sample, "DropEvents")
+        return events.keep(draw.stream(self.seed).random(len(events.times)) >= self.probability)
+
+
+@dataclass(frozen=True)
+class DropTime:
+    """Drop all events of an interval that lies anywhere in the sample.
+
+    Parameters
+    ----------
+    share
+        Length of the interval, as a share of the time from the first event to the last.
+    seed
+        Of the drawn numbers.
+    """
+
+    share: float
+    seed: int = 0
+    gives_time = False
+
+    def __post_init__(self) -> None:
+        check_number("share", self.share, 0, 1)
+        check_whole("seed", self.seed, 0)
+
+    def apply(self, sample: Sample, draw: Draw) -> Sample:
+        """See :class:`snnc.data.Transform`."""
+        events = events_of(sample, "DropTime")
+        if not len(events.times):
+            return events
+        first, span = int(events.times.min()), int(events.times.max() - events.times.min()) + 1
+        start = first + float(draw.stream(self.seed).random()) * (1 - self.share) * span
+        return events.keep((events.times < start) | (events.times >= start + self.share * span))

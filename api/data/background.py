@@ -1,0 +1,65 @@
+"""Items made ahead in a background thread, a bounded number of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from queue import Empty, Full, Queue
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+
+_WAIT: Final = 0.1
+"""Seconds between two looks at whether the reader has gone."""
+
+
+def read_ahead(make: Callable[[], Iterator[T]], ahead: int) -> Iterator[T]:
+    """Yield what ``make()`` yields; a thread makes up to `ahead` items more than were taken.
+
+    The thread starts with the first item and ends with the last, with an error, which is raised here, or when this iterator is closed.
+    """
+    queue: Queue[tuple[str, T | BaseException | None]] = Queue(ahead)
+    gone = threading.Event()
+
+    def put(kind: str, item: T | BaseException | None) -> bool:
+        while not gone.is_set():
+            try:
+                queue.put((kind, item), timeout=_WAIT)
+            except Full:
+                continue
+            return True
+        return False
+
+    def work() -> None:
+        try:
+            for item in make():
+                if not put("item", item):
+                    return
+        except BaseException as error:  # raised where the items are taken
+            put("error", error)
+        else:
+            put("end", None)
+
+    thread = threading.Thread(target=work, name="snnc-data", daemon=True)
+    thread.start()
+    try:
+        while True:
+            kind, item = queue.get()
+            if kind == "end":
+                return
+            if isinstance(item, BaseException):
+                raise item
+            yield item  # type: ignore[misc]
+            del item
+    finally:
+        gone.set()
+        _empty(queue)
+        thread.join()
+
+
+def _empty(queue: Queue[tuple[str, T | BaseException | None]]) -> None:
+    try:
+        while True:
+            queue.get_nowait()
+    except Empty:
+        return

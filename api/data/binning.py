@@ -1,0 +1,116 @@
+"""Recorded events put into time steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import Literal
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Shape
+from snnc.data.checks import check_number, check_whole
+from snnc.data.sample import Aer, Array, Draw, Sample, Spikes, events_of
+from snnc.errors import DataOptionError, SampleError
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Put events into steps of time, and into cells of space.
+
+    Of `steps`, `dt` and `duration`, give two, or one of the first two:
+
+    - ``steps, dt``: step k takes events from k dt until (k + 1) dt; later ones are left out.
+    - ``steps, duration``: the same with ``dt = duration / steps``.
+    - ``dt``: as many steps as the sample needs; those of a batch end with the longest of its samples.
+    - ``steps``: the time from the sample's first event to its last in so many steps.
+
+    Parameters
+    ----------
+    steps
+        Number of steps.
+    dt
+        Seconds of a step.
+    duration
+        Seconds of all steps.
+    downsample
+        How many neighbouring channels, or rows and columns, become one; a number for each axis, or one for all. The last cell may
+        have fewer.
+    polarity
+        ``"channels"``: off and on stay apart, an axis of their own; ``"merged"``: there is no such axis.
+    counts
+        Give how many events each cell has, as an array of values; otherwise one or more are one spike.
+
+    Raises
+    ------
+    DataOptionError
+        The settings are out of range or do not go together.
+    """
+
+    steps: int | None = None
+    dt: float | None = None
+    duration: float | None = None
+    downsample: int | tuple[int, ...] = 1
+    polarity: Literal["channels", "merged"] = "channels"
+    counts: bool = False
+    gives_time = True
+
+    def __post_init__(self) -> None:
+        if self.steps is not None:
+            check_whole("steps", self.steps, 1)
+        for name, value in (("dt", self.dt), ("duration", self.duration)):
+            if value is not None:
+                check_number(name, value, 1e-6, 1e6)
+        if (self.steps is None and self.dt is None) or (self.duration is not None and (self.steps is None or self.dt is not None)):
+            raise DataOptionError("of steps, dt and duration give: steps and dt, steps and duration, dt alone, or steps alone.")
+        for factor in self.downsample if isinstance(self.downsample, tuple) else (self.downsample,):
+            check_whole("downsample", factor, 1)
+        if self.polarity not in ("channels", "merged"):
+            raise DataOptionError(f"polarity is {self.polarity!r}; it is 'channels' or 'merged'.")
+
+    def apply(self, sample: Sample, draw: Draw) -> Sample:
+        """See :class:`snnc.data.Transform`."""
+        events = events_of(sample, "Bin")
+        at, steps = self._steps(events.times)
+        units, shape = self._cells(events)
+        inside = (at >= 0) & (at < steps)
+        if not inside.all():
+            at, units = at[inside], units[inside]
+        spikes = Spikes(at, units, steps, shape)
+        return spikes.counts() if self.counts else spikes
+
+    def _steps(self, times: Array) -> tuple[Array, int]:
+        """Return the step of each event, and the number of steps."""
+        if self.dt is None and self.duration is None:
+            assert self.steps is not None, "checked when it was made"
+            first, span = (int(times.min()), int(times.max() - times.min()) + 1) if len(times) else (0, 1)
+            return (times - first) * self.steps // span, self.steps
+        length = _exact(self.dt) if self.duration is None else _exact(self.duration) / (self.steps or 1)
+        at = times * length.denominator // length.numerator
+        return at, self.steps or (int(at.max()) + 1 if len(at) else 1)
+
+    def _cells(self, events: Aer) -> tuple[Array, Shape]:
+        """Return the address of each event's cell, and the shape of all cells."""
+        merged = events.polar and self.polarity == "merged"
+        space = events.space
+        factors = self.downsample if isinstance(self.downsample, tuple) else (self.downsample,) * len(space)
+        if len(factors) != len(space):
+            raise SampleError(f"downsample has {len(factors)} numbers, and the sensor {len(space)} axes, {list(space)}; give one for each.")
+        smaller = tuple(-(-n // factor) for n, factor in zip(space, factors, strict=True))
+        lead = events.shape[: len(events.shape) - len(space)]
+        units = events.units
+        if smaller == space:
+            return (units % prod(space), space) if merged else (units, events.shape)
+        places = np.unravel_index(units % prod(space), space)
+        small: Array = np.zeros(len(units), np.int64)
+        for place, factor, n in zip(places, factors, smaller, strict=True):
+            small = small * n + place // factor
+        if not lead or merged:
+            return small, smaller
+        return small + units // prod(space) * prod(smaller), (*lead, *smaller)
+
+
+def _exact(seconds: float | None) -> Fraction:
+    """Return microseconds as the decimal number that was written; denominators stay small enough for 64-bit products."""
+    return (Fraction(repr(float(seconds or 0))) * 1_000_000).limit_denominator(10_000)

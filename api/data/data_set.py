@@ -1,0 +1,227 @@
+"""Data sets that are read batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends.runtime.events import InputValues
+from snnc.compiler.ir.arrays.randomness import Stream
+from snnc.data.background import read_ahead
+from snnc.data.checks import check_number, check_whole
+from snnc.data.collate import collate, targets_of
+from snnc.data.sample import Array, Draw, Sample
+from snnc.errors import DataOptionError
+
+Reader: TypeAlias = Callable[[int], tuple[Sample, Any]]
+"""From the number of a sample to the sample and its target."""
+
+_AHEAD: Final = 2
+
+
+class Source(Protocol):
+    """Where the samples of a data set come from.
+
+    Attributes
+    ----------
+    classes
+        Number of classes; None: unknown.
+    timed
+        Whether the first axis of samples that are arrays is time.
+    """
+
+    @property
+    def classes(self) -> int | None: ...  # noqa: D102
+
+    @property
+    def timed(self) -> bool: ...  # noqa: D102
+
+    def __len__(self) -> int: ...
+
+    def opened(self) -> AbstractContextManager[Reader]:
+        """Open the files for one pass; the reader is called by one thread."""
+        ...
+
+
+@runtime_checkable
+class Transform(Protocol):
+    """A step from sample to sample that may draw random numbers: binning, an encoder, an augmentation.
+
+    Attributes
+    ----------
+    gives_time
+        Whether what it returns has a time axis, whatever it was given.
+    """
+
+    @property
+    def gives_time(self) -> bool: ...  # noqa: D102
+
+    def apply(self, sample: Sample, draw: Draw) -> Sample:
+        """Return the changed sample; the given one stays as it is."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class DataSet:
+    """Samples in files, read, changed and put together batch by batch.
+
+    Nothing is read before :meth:`batches` is iterated, and memory holds a few batches. Data sets are values: each method returns
+    another one.
+
+    Parameters
+    ----------
+    source
+        The samples.
+    chosen
+        Numbers of the samples that belong to it, in order; None: all.
+    transforms
+        What happens to each sample, in order.
+    ahead
+        Number of batches that the background thread reads ahead.
+
+    Examples
+    --------
+    >>> import numpy as np, snnc
+    >>> images = np.linspace(0, 1, 60, dtype=np.float32).reshape(10, 6)
+    >>> data = snnc.data.in_memory(images, np.arange(10) % 2, timed=False).map(snnc.data.Latency(steps=5))
+    >>> train, test = data.split(0.8, seed=1)
+    >>> [(x.shape, y.tolist()) for x, y in test.batches(2)]
+    [((5, 2, 6), [1, 0])]
+    """
+
+    source: Source
+    chosen: Array | None = None
+    transforms: tuple[Transform, ...] = ()
+    ahead: int = field(default=_AHEAD)
+
+    def __post_init__(self) -> None:
+        check_whole("ahead", self.ahead, 1)
+
+    def __len__(self) -> int:
+        return len(self.source) if self.chosen is None else len(self.chosen)
+
+    @property
+    def classes(self) -> int | None:
+        """Number of classes; None: unknown."""
+        return self.source.classes
+
+    def batches(
+        self, size: int, *, order: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None, epoch: int = 0
+    ) -> Iterator[tuple[InputValues, Array]]:
+        """Yield batch after batch; a background thread reads and changes those that follow.
+
+        Parameters
+        ----------
+        size
+            Samples of a batch; the last one may be smaller.
+        order
+            Positions of the samples in this data set, for example a permutation, or what is left of one; None: all as they are.
+        epoch
+            Number of the epoch: with the seed of a transform and the number of the sample, random numbers follow from it.
+
+        Yields
+        ------
+        tuple
+            The inputs, :class:`snnc.Events` or an array [T, B, *shape], and the targets, [B] int64 for class indices.
+
+        Raises
+        ------
+        DataOptionError
+            An argument is out of range.
+        DataFormatError
+            A file is damaged.
+        SampleError
+            The samples cannot be put together.
+        """
+        check_whole("size", size, 1)
+        check_whole("epoch", epoch, 0)
+        places = np.arange(len(self)) if order is None else self._checked(order, "order")
+        numbers = places if self.chosen is None else self.chosen[places]
+        return read_ahead(lambda: self._made(numbers, size, epoch), self.ahead)
+
+    def take(self, indices: Sequence[int] | npt.NDArray[np.integer[Any]] | slice) -> DataSet:
+        """Return the data set of the samples at these positions, in this order.
+
+        Raises
+        ------
+        DataOptionError
+            A position is not one.
+        """
+        places = np.arange(len(self))[indices] if isinstance(indices, slice) else self._checked(indices, "indices")
+        return replace(self, chosen=places if self.chosen is None else self.chosen[places])
+
+    def split(self, fraction: float, seed: int = 0) -> tuple[DataSet, DataSet]:
+        """Return two data sets that share no sample: a random `fraction` of the samples, and the others.
+
+        Raises
+        ------
+        DataOptionError
+            The fraction is not between 0 and 1, or leaves one of them empty.
+        """
+        check_whole("seed", seed, 0)
+        check_number("fraction", fraction, 0, 1)
+        first = round(fraction * len(self))
+        if not 0 < first < len(self):
+            raise DataOptionError(f"fraction is {fraction}, which divides {len(self)} samples into {first} and {len(self) - first}.")
+        mixed = Stream(seed).permutation(len(self))
+        return self.take(np.sort(mixed[:first])), self.take(np.sort(mixed[first:]))
+
+    def map(self, change: Transform | Callable[[Any], Any]) -> DataSet:
+        """Return the data set whose samples are changed: by binning, an encoder, an augmentation, or a function.
+
+        Parameters
+        ----------
+        change
+            A :class:`Transform`, or a function from a sample, :class:`snnc.data.Aer`, :class:`snnc.data.Spikes` or an array, to
+            another one. It runs in the background thread.
+        """
+        step = change if isinstance(change, Transform) else _Function(change)
+        return replace(self, transforms=(*self.transforms, step))
+
+    def _made(self, numbers: Array, size: int, epoch: int) -> Iterator[tuple[InputValues, Array]]:
+        with self.source.opened() as read:
+            for at in range(0, len(numbers), size):
+                samples, targets = [], []
+                for number in numbers[at : at + size].tolist():
+                    sample, target = read(number)
+                    samples.append(self._changed(sample, number, epoch))
+                    targets.append(target)
+                yield collate([s for s, _ in samples], samples[0][1]), targets_of(targets)
+
+    def _changed(self, sample: Sample, number: int, epoch: int) -> tuple[Sample, bool]:
+        """Return the changed sample, and whether an array of it has a time axis."""
+        timed = self.source.timed
+        for place, step in enumerate(self.transforms):
+            sample = step.apply(sample, Draw(epoch, number, place, timed))
+            timed = timed or step.gives_time
+        return sample, timed
+
+    def _checked(self, given: Any, name: str) -> Array:
+        places = np.asarray(given)
+        if places.ndim != 1 or (places.dtype.kind not in "iu" and len(places)):
+            raise DataOptionError(f"{name} is {places.dtype} {list(places.shape)}; give positions of samples, whole numbers in one row.")
+        wrong = (places < 0) | (places >= len(self)) if len(places) else np.zeros(0, bool)
+        if wrong.any():
+            raise DataOptionError(f"{name} holds {places[wrong][0]}; the data set has the samples 0 … {len(self) - 1}.")
+        return places.astype(np.int64)
+
+    def __repr__(self) -> str:
+        steps = "".join(f", {step!r}" for step in self.transforms)
+        return f"DataSet({len(self):,} samples of {self.source!r}{steps})"
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A user's function as a transform."""
+
+    function: Callable[[Any], Any]
+    gives_time: bool = False
+
+    def apply(self, sample: Sample, draw: Draw) -> Sample:
+        """See :class:`Transform`."""
+        return cast(Sample, self.function(sample))

@@ -1,0 +1,274 @@
+"""Values turned into spikes: by rate, latency, change, level, or a population of receptive fields.
+
+:class:`Rate`, :class:`Latency` and :class:`Delta` are those of ``snntorch.spikegen``; what a sample gives does not depend on its batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from snnc.data.checks import check_number, check_whole
+from snnc.data.sample import Array, Draw, Sample, Spikes, values_of
+from snnc.errors import DataOptionError, SampleError
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Draw spikes whose rate is the value, for each unit and step of its own.
+
+    Parameters
+    ----------
+    steps
+        Number of steps; None: the sample has a time axis, each step of which gives its own rates.
+    gain, offset
+        The rate is ``gain x + offset``.
+    kind
+        ``"bernoulli"``: the rate, within 0 … 1, is the probability of a spike. ``"poisson"``: it is the expected number of events in a
+        step, and one or more are a spike: ``1 - exp(-rate)``.
+    seed
+        Of the drawn numbers, which also follow from the epoch and the sample.
+    """
+
+    steps: int | None = None
+    gain: float = 1.0
+    offset: float = 0.0
+    kind: Literal["bernoulli", "poisson"] = "bernoulli"
+    seed: int = 0
+    gives_time = True
+
+    def __post_init__(self) -> None:
+        _check_steps(self.steps)
+        check_number("gain", self.gain, -1e30, 1e30)
+        check_number("offset", self.offset, -1e30, 1e30)
+        check_whole("seed", self.seed, 0)
+        if self.kind not in ("bernoulli", "poisson"):
+            raise DataOptionError(f"kind is {self.kind!r}; it is 'bernoulli' or 'poisson'.")
+
+    def apply(self, sample: Sample, draw: Draw) -> Sample:
+        """See :class:`snnc.data.Transform`."""
+        rates = _in_time(sample, self.steps, draw, "Rate") * self.gain + self.offset
+        chance = rates if self.kind == "bernoulli" else -np.expm1(-np.maximum(rates, 0))
+        return Spikes.of(draw.stream(self.seed).random(chance.shape) < chance)
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Let each unit fire once, earlier for larger values.
+
+    A value x fires at ``tau log(x / (x - threshold))`` steps, the time that a membrane without threshold noise takes to charge, or at
+    ``tau (1 - x)`` if `linear`, rounded to a step.
+
+    Parameters
+    ----------
+    steps
+        Number of steps. A spike that would be later is left out.
+    tau
+        Time constant in steps.
+    threshold
+        Values below it fire at the last moment, that of the threshold.
+    first
+        Step of the earliest possible spike.
+    normalize
+        Stretch the times of the sample over all steps.
+    linear
+        Whether times are linear in the value.
+    clip
+        Whether values below the threshold do not fire.
+    """
+
+    steps: int
+    tau: float = 1.0
+    threshold: float = 0.01
+    first: int = 0
+    normalize: bool = False
+    linear: bool = False
+    clip: bool = False
+    gives_time = True
+
+    def __post_init__(self) -> None:
+        check_whole("steps", self.steps, 1)
+        check_whole("first", self.first, 0)
+        check_number("tau", self.tau, 1e-30, 1e30)
+        check_number("threshold", self.threshold, 0, 1)
+        if self.threshold in (0, 1) or self.first > self.steps - 1:
+            raise DataOptionError(f"threshold is {self.threshold} and first {self.first}; they lie in 0 … 1 and below steps, {self.steps}.")
+
+    def apply(self, sample: Sample, draw: Draw) -> Sample:
+        """See :class:`snnc.data.Transform`."""
+        values = _without_time(sample, draw, "Latency").astype(np.float32)
+        if values.size and (values.min() < 0 or values.max() > 1):
+            raise SampleError(
+                f"Latency takes values of 0 to 1, and the sample has {values.min():g} to {values.max():g}; scale it with map()."
+            )
+        at = np.rint(self._linear(values) if self.linear else self._logarithmic(values)).astype(np.int64).reshape(-1)
+        fires = at < self.steps
+        if self.clip:
+            fires &= values.reshape(-1) >= np.float32(self.threshold)
+        return Spikes(at[fires], np.flatnonzero(fires), self.steps, values.shape)
+
+    def _linear(self, values: Array) -> Array:
+        tau = self.steps - 1 - self.first if self.normalize else self.tau
+        times: Array = np.minimum(-tau * (values - 1), np.float32(-tau * (self.threshold - 1))) + self.first
+        return times
+
+    def _logarithmic(self, values: Array) -> Array:
+        level = np.float32(self.threshold)
+        kept = np.maximum(values, np.float32(self.threshold + 1e-7))
+        times: Array = self.tau * np.log(kept / (kept - level)) + self.first
+        if self.normalize:
+            times = (times - self.first) * (self.steps - self.first - 1) / np.max(times - self.first) + self.first
+        return times
+
+
+@dataclass(frozen=True)
+class Delta:
+    """Fire where a value has grown by a threshold since the step before.
+
+    Parameters
+    ----------
+    threshold
+        Smallest change that fires.
+    padding
+        Whether the step before the first is as the first; otherwise it is 0.
+    off
+        Whether a fall by the threshold fires too; spikes are then [T, 2, *shape], falls first and rises second.
+    """
+
+    threshold: float = 0.1
+    padding: bool = False
+    off: bool = False
+    gives_time = True
+
+    def __post_init__(self) -> None:
+        check_number("threshold", self.threshold, 0, 1e30)
+
+    def apply(self, sample: Sample, draw: Draw) -> Sample:
+        """See :class:`snnc.data.Transform`."""
+        values = _in_time(sample, None, draw, "Delta")
+        before = np.concatenate([values[:1] if self.padding else np.zeros_like(values[:1]), values[:-1]])
+        change = values - before
+        level = change.dtype.type(self.threshold)
+        rises = change >= level
+        return Spikes.of(np.stack([change <= -level, rises], axis=1) if self.off else rises)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Fire in every step in which a value is at or above a level.
+
+    Parameters
+    ----------
+    level
+        The level.
+    steps
+        Number of steps; None: the sample has a time axis.
+    """
+
+    level: float = 0.5
+    steps: int | None = None
+    gives_time = True
+
+    def __post_init__(self) -> None:
+        check_number("level", self.level, -1e30, 1e30)
+        _check_steps(self.steps)
+
+    def apply(self, sample: Sample, draw: Draw) -> Sample:
+        """See :class:`snnc.data.Transform`."""
+        return Spikes.of(_in_time(sample, self.steps, draw, "Threshold") >= self.level)
+
+
+@dataclass(frozen=True)
+class Population:
+    """Give each value to a population of units with Gaussian receptive fields; each unit fires once, earlier for a stronger response.
+
+    Unit i of n has its centre at ``low + (2 i - 1) / 2 (high - low) / (n - 2)``, i from 0, and the width ``(high - low) / (beta (n - 2))``;
+    a response r of 1 fires in the first step, of 0 in the last. After Bohte, Kok and La Poutre (2002), section 4.
+
+    Parameters
+    ----------
+    units
+        Number of units of a value, 3 or more; spikes are [T, *shape, units].
+    steps
+        Number of steps.
+    low, high
+        Range of the values.
+    beta
+        Sharpness of the fields.
+    least
+        Responses below it do not fire.
+    """
+
+    units: int
+    steps: int
+    low: float = 0.0
+    high: float = 1.0
+    beta: float = 1.5
+    least: float = 0.1
+    gives_time = True
+
+    def __post_init__(self) -> None:
+        check_whole("units", self.units, 3)
+        check_whole("steps", self.steps, 1)
+        check_number("low", self.low, -1e30, 1e30)
+        check_number("beta", self.beta, 1e-30, 1e30)
+        check_number("least", self.least, 0, 1)
+        if not self.low < self.high < float("inf"):
+            raise DataOptionError(f"the range of the values is {self.low!r} … {self.high!r}; the second number must be the larger one.")
+
+    def apply(self, sample: Sample, draw: Draw) -> Sample:
+        """See :class:`snnc.data.Transform`."""
+        values = _without_time(sample, draw, "Population").astype(np.float64)
+        gap = (self.high - self.low) / (self.units - 2)
+        centres = self.low + (2 * np.arange(self.units) - 1) / 2 * gap
+        response = np.exp(-0.5 * ((values[..., None] - centres) / (gap / self.beta)) ** 2)
+        at = np.rint((1 - response) * (self.steps - 1)).astype(np.int64).reshape(-1)
+        fires = response.reshape(-1) >= self.least
+        return Spikes(at[fires], np.flatnonzero(fires), self.steps, response.shape)
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Give the values of a sample without time to every step.
+
+    Parameters
+    ----------
+    steps
+        Number of steps.
+    """
+
+    steps: int
+    gives_time = True
+
+    def __post_init__(self) -> None:
+        check_whole("steps", self.steps, 1)
+
+    def apply(self, sample: Sample, draw: Draw) -> Sample:
+        """See :class:`snnc.data.Transform`."""
+        return _in_time(sample, self.steps, draw, "Repeat").copy()
+
+
+def _check_steps(steps: int | None) -> None:
+    if steps is not None:
+        check_whole("steps", steps, 1)
+
+
+def _in_time(sample: Sample, steps: int | None, draw: Draw, who: str) -> Array:
+    """Return [steps, *shape]: a sample with a time axis, or one without it in every step."""
+    values = values_of(sample, who)
+    if draw.timed and steps is not None:
+        raise SampleError(f"{who} is given steps={steps}, and the samples {list(values.shape)} have a time axis; leave steps out.")
+    if not draw.timed and steps is None:
+        raise SampleError(
+            f"{who} takes samples with a time axis, and these, {list(values.shape)}, have none; give steps where it takes them."
+        )
+    return values if steps is None else np.broadcast_to(values, (steps, *values.shape))
+
+
+def _without_time(sample: Sample, draw: Draw, who: str) -> Array:
+    values = values_of(sample, who)
+    if draw.timed:
+        raise SampleError(f"{who} takes values without a time axis, and the samples {list(values.shape)} have one.")
+    return values

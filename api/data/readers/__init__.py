@@ -1,0 +1,1 @@
+"""Readers of the official files of data sets, a format each."""

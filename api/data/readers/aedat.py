@@ -1,0 +1,126 @@
+"""AEDAT 3.1: packets of events with headers of 28 bytes, after lines of text.
+
+A header holds type, source (16 bits each), size of an event, offset of its time, overflows of the clock, capacity, number of events, number
+of valid events (32 bits each), all little-endian. A polarity event is 32 bits (valid, polarity, y of 15 bits, x of 15) and 32 bits of
+microseconds; the clock's overflows count 2^31. Events of a file are in the order of their times. Source: iniVation, "AEDAT file formats".
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+import numpy as np
+
+from snnc.data.readers.files import damaged, exactly, opened_file
+from snnc.data.sample import Aer, Array
+from snnc.errors import DataFormatError
+
+_MAGIC: Final = b"#!AER-DAT3.1"
+_HEADER: Final = np.dtype(
+    {
+        "names": ["kind", "source", "size", "time_at", "overflow", "capacity", "number", "valid"],
+        "formats": ["<i2", "<i2", "<i4", "<i4", "<i4", "<i4", "<i4", "<i4"],
+    }
+)
+_EVENT: Final = np.dtype([("data", "<u4"), ("time", "<i4")])
+_POLARITY: Final = 1
+_LINE: Final = 4_096
+
+
+@dataclass(frozen=True, eq=False)
+class AedatIndex:
+    """Where the polarity packets of a file are, and when.
+
+    Attributes
+    ----------
+    offsets, counts, overflows
+        [packets]: byte of the first event, number of events, and overflows of the clock.
+    first, last
+        [packets], microseconds of the first and last event.
+    """
+
+    offsets: Array
+    counts: Array
+    overflows: Array
+    first: Array
+    last: Array
+
+
+def index_of(path: Path) -> AedatIndex:
+    """Read the headers of all packets.
+
+    Raises
+    ------
+    DataFormatError
+        The file is of another format, or a packet is damaged or cut short.
+    """
+    rows: list[tuple[int, int, int, int, int]] = []
+    with opened_file(path) as stream:
+        end = os.fstat(stream.fileno()).st_size
+        _skip_text(stream, path)
+        while (at := stream.tell()) < end:
+            head = np.frombuffer(exactly(stream, _HEADER.itemsize, path, "the header of a packet"), _HEADER)[0]
+            size, capacity, number = int(head["size"]), int(head["capacity"]), int(head["number"])
+            if size < 1 or capacity < 0 or not 0 <= number <= capacity:
+                raise damaged(path, at, f"a packet declares {number} of {capacity} events of {size} bytes")
+            if stream.tell() + size * capacity > end:
+                raise damaged(path, at, f"a packet declares {size * capacity:,} bytes, and the file has {end - stream.tell():,} more")
+            if head["kind"] == _POLARITY and number:
+                if size != _EVENT.itemsize:
+                    raise damaged(path, at, f"a polarity event has {size} bytes, not {_EVENT.itemsize}")
+                rows.append((stream.tell(), number, int(head["overflow"]), *_ends(stream, path, number, int(head["overflow"]))))
+            stream.seek(at + _HEADER.itemsize + size * capacity)
+    columns = np.array(rows, np.int64).reshape(-1, 5).T
+    return AedatIndex(*columns)
+
+
+def read_between(path: Path, index: AedatIndex, start: int, end: int, height: int, width: int) -> Aer:
+    """Return the valid events with ``start <= time < end``, times from `start`.
+
+    Raises
+    ------
+    DataFormatError
+        An event lies outside the sensor.
+    """
+    parts: list[Any] = []
+    with opened_file(path) as stream:
+        for number in np.flatnonzero((index.first < end) & (index.last >= start)):
+            stream.seek(int(index.offsets[number]))
+            raw = exactly(stream, int(index.counts[number]) * _EVENT.itemsize, path, "a packet")
+            events = np.frombuffer(raw, _EVENT)
+            data, times = events["data"].astype(np.int64), events["time"].astype(np.int64) + (int(index.overflows[number]) << 31)
+            kept = (times >= start) & (times < end) & (data & 1 == 1)
+            x, y, on = data >> 17, data >> 2 & 0x7FFF, data >> 1 & 1
+            wrong = kept & ((x >= width) | (y >= height))
+            if wrong.any():
+                first = int(np.argmax(wrong))
+                at = int(index.offsets[number]) + first * _EVENT.itemsize
+                raise damaged(path, at, f"an event lies at x {x[first]}, y {y[first]}, and the sensor has {width} x {height}")
+            parts.append(np.stack([times - start, (on * height + y) * width + x])[:, kept])
+    found = np.concatenate([np.zeros((2, 0), np.int64), *parts], axis=1)
+    return Aer(found[0], found[1], (2, height, width), polar=True)
+
+
+def _skip_text(stream: IO[bytes], path: Path) -> None:
+    if not stream.readline(_LINE).startswith(_MAGIC):
+        raise DataFormatError(f"{str(path)!r} does not begin with {_MAGIC.decode()} (byte 0); give a file in AEDAT 3.1.")
+    while True:
+        at = stream.tell()
+        line = stream.readline(_LINE)
+        if not line.startswith(b"#"):
+            stream.seek(at)
+            return
+        if line.startswith(b"#!END-HEADER"):
+            return
+
+
+def _ends(stream: IO[bytes], path: Path, number: int, overflow: int) -> tuple[int, int]:
+    """Return the times of a packet's first and last event; the stream stands at the first."""
+    at = stream.tell()
+    first = np.frombuffer(exactly(stream, _EVENT.itemsize, path, "an event"), _EVENT)[0]
+    stream.seek(at + (number - 1) * _EVENT.itemsize)
+    last = np.frombuffer(exactly(stream, _EVENT.itemsize, path, "an event"), _EVENT)[0]
+    return int(first["time"]) + (overflow << 31), int(last["time"]) + (overflow << 31)

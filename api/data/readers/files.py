@@ -1,0 +1,77 @@
+"""Reading parts of files whose sizes are checked before memory is taken."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+from pathlib import Path
+from typing import IO
+
+from snnc.errors import DataFileError, DataFormatError, MemoryShortError
+
+
+@contextmanager
+def opened_file(path: Path) -> Iterator[BufferedReader]:
+    """Open a file for reading.
+
+    Raises
+    ------
+    DataFileError
+        It is missing, or cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            yield stream
+    except OSError as error:
+        raise DataFileError(f"the data file {str(path)!r} cannot be read: {(error.strerror or str(error)).lower()}.") from None
+
+
+def exactly(stream: IO[bytes], count: int, path: Path, what: str) -> bytes:
+    """Read `count` bytes.
+
+    Raises
+    ------
+    DataFormatError
+        The file ends before.
+    MemoryShortError
+        They are more than the machine's memory.
+    """
+    at = stream.tell()
+    check_memory(count, path, what)
+    left = os.fstat(stream.fileno()).st_size - at
+    if left < count:
+        raise damaged(path, at, f"{what} needs {count:,} bytes, and the file has {max(left, 0):,} more")
+    return stream.read(count)
+
+
+def check_memory(count: int, path: Path, what: str) -> None:
+    """Refuse to read more bytes than the machine has.
+
+    Raises
+    ------
+    MemoryShortError
+        They are more.
+    """
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if count > there:
+        raise MemoryShortError(f"{what} of {str(path)!r} is {count:,} bytes, and this machine has {there:,}.")
+
+
+def damaged(path: Path, at: int, reason: str) -> DataFormatError:
+    """Return the error of a damaged file: which, where and why."""
+    return DataFormatError(f"{str(path)!r} is damaged at byte {at:,}: {reason}; get the file again.")
+
+
+def folder_of(path: Path) -> Path:
+    """Return a folder.
+
+    Raises
+    ------
+    DataFileError
+        It is not one.
+    """
+    if not path.is_dir():
+        raise DataFileError(f"the data folder {str(path)!r} does not exist." if not path.exists() else f"{str(path)!r} is not a folder.")
+    return path

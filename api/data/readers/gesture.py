@@ -1,0 +1,162 @@
+"""DVS-Gesture: eleven gestures in front of a sensor of 128 x 128, as recorded (AEDAT 3.1) or as other libraries cut it (npy, npz).
+
+Source: Amir et al., "A low power, fully event-based gesture recognition system", CVPR 2017.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.data.archive import Archive
+from snnc.data.data_set import DataSet, Reader
+from snnc.data.readers.aedat import AedatIndex, index_of, read_between
+from snnc.data.readers.files import damaged, folder_of, opened_file
+from snnc.data.readers.plain import NpyRows
+from snnc.data.sample import Aer, Sample
+from snnc.errors import DataFileError, DataFormatError
+
+SIDE: Final = 128
+CLASSES: Final = 11
+
+
+@dataclass(frozen=True)
+class Recordings:
+    """Pieces of recordings ``*.aedat``; see :class:`snnc.data.data_set.Source`."""
+
+    path: Path
+    pieces: tuple[tuple[str, int, int, int], ...] = field(repr=False)
+    """Name of the file, class, first microsecond, and the one after the last."""
+    classes: int = CLASSES
+    timed: bool = True
+    _indices: dict[str, AedatIndex] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    @contextmanager
+    def opened(self) -> Iterator[Reader]:
+        """See :class:`snnc.data.data_set.Source`."""
+
+        def read(number: int) -> tuple[Sample, Any]:
+            name, label, start, end = self.pieces[number]
+            if name not in self._indices:
+                self._indices[name] = index_of(self.path / name)
+            return read_between(self.path / name, self._indices[name], start, end, SIDE, SIDE), label
+
+        yield read
+
+
+@dataclass(frozen=True)
+class CutFiles:
+    """A file for each sample; see :class:`snnc.data.data_set.Source`."""
+
+    path: Path
+    files: tuple[tuple[str, int], ...] = field(repr=False)
+    classes: int = CLASSES
+    timed: bool = True
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @contextmanager
+    def opened(self) -> Iterator[Reader]:
+        """See :class:`snnc.data.data_set.Source`."""
+
+        def read(number: int) -> tuple[Sample, Any]:
+            name, label = self.files[number]
+            file = self.path / name
+            return _of_columns(file, *(_npy_columns(file) if file.suffix == ".npy" else _npz_columns(file))), label
+
+        yield read
+
+
+def dvs_gesture(path: str | Path, trials: str | Path | None = None) -> DataSet:
+    """Read a folder of DVS-Gesture: 128 x 128, two polarities, 11 classes from 0.
+
+    The folder holds one of:
+
+    - the official ``user01_fluorescent.aedat``, … each with ``user01_fluorescent_labels.csv``,
+    - ``user01_fluorescent/0.npy``, … as tonic's files: rows of x, y, polarity and milliseconds, named by class,
+    - ``0/user01_fluorescent_0.npz``, … as SpikingJelly writes: arrays t (microseconds), x, y and p, in folders by class.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    trials
+        A file such as ``trials_to_train.txt`` that lists the recordings that belong to the data set, one a line; None: all.
+
+    Raises
+    ------
+    DataFileError
+        There is no such folder, or it has no such files.
+    DataFormatError
+        A list of labels or trials is damaged.
+    """
+    folder = folder_of(Path(path))
+    names = sorted(f.name for f in folder.glob("*.aedat"))
+    if trials is not None:
+        names = [line.strip() for line in _text(Path(trials)).splitlines() if line.strip()]
+    if names:
+        return DataSet(Recordings(folder, tuple(piece for name in names for piece in _pieces(folder, name))))
+    found = [(f"{f.parent.name}/{f.name}", f.stem) for f in sorted(folder.glob("*/*.npy"))]
+    found += [(f"{f.parent.name}/{f.name}", f.parent.name) for f in sorted(folder.glob("*/*.npz"))]
+    files = tuple((name, int(label)) for name, label in found if label.isdecimal() and int(label) < CLASSES)
+    if not files or len(files) != len(found):
+        raise DataFileError(f"{str(folder)!r} has no *.aedat, and no files */CLASS.npy or CLASS/*.npz of classes 0 … {CLASSES - 1}.")
+    return DataSet(CutFiles(folder, files))
+
+
+def _text(path: Path) -> str:
+    with opened_file(path) as stream:
+        return stream.read().decode("utf-8", "replace")
+
+
+def _pieces(folder: Path, name: str) -> Iterator[tuple[str, int, int, int]]:
+    """Read the classes and times of a recording."""
+    labels = folder / f"{name.removesuffix('.aedat')}_labels.csv"
+    for number, row in enumerate(csv.reader(_text(labels).splitlines())):
+        if number == 0 or not row:
+            continue
+        if (
+            len(row) != 3
+            or not all(cell.strip().isdecimal() for cell in row)
+            or not 1 <= int(row[0]) <= CLASSES
+            or int(row[1]) > int(row[2])
+        ):
+            raise DataFormatError(f"{str(labels)!r} is damaged in line {number + 1}: {row}; a line is class (1 … {CLASSES}), start, end.")
+        yield name, int(row[0]) - 1, int(row[1]), int(row[2])
+
+
+def _npy_columns(file: Path) -> tuple[Any, Any, Any, Any]:
+    rows = NpyRows.of(file)
+    if len(rows.shape) != 2 or rows.shape[1] != 4:
+        raise DataFormatError(f"{str(file)!r} holds {list(rows.shape)}; give rows of x, y, polarity and milliseconds.")
+    table = rows.all().astype(np.float64)
+    return table[:, 0], table[:, 1], table[:, 2], table[:, 3] * 1000
+
+
+def _npz_columns(file: Path) -> tuple[Any, Any, Any, Any]:
+    arrays = Archive(file)
+    if not {"x", "y", "p", "t"} <= set(arrays):
+        raise DataFormatError(f"{str(file)!r} holds {', '.join(arrays) or 'nothing'}; give the arrays t, x, y and p.")
+    return arrays["x"], arrays["y"], arrays["p"], arrays["t"]
+
+
+def _of_columns(file: Path, x: Any, y: Any, on: Any, times: Any) -> Aer:
+    if not x.shape == y.shape == on.shape == times.shape or x.ndim != 1:
+        raise DataFormatError(f"{str(file)!r} holds columns of different lengths; get the file again.")
+    wrong = ~((x >= 0) & (x < SIDE) & (y >= 0) & (y < SIDE) & (on >= 0) & (on <= 1) & (times >= 0))
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise damaged(file, first, f"event {first} lies at x {x[first]}, y {y[first]}, polarity {on[first]}, time {times[first]}")
+    columns = [np.asarray(c).astype(np.int64) for c in (x, y, on, times)]
+    start = columns[3].min() if len(columns[3]) else 0
+    return Aer(columns[3] - start, (columns[2] * SIDE + columns[1]) * SIDE + columns[0], (2, SIDE, SIDE), polar=True)

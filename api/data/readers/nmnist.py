@@ -1,0 +1,88 @@
+"""N-MNIST: digits that a moving sensor saw, a file of 40-bit events for each.
+
+An event is five bytes: x, y, and 24 bits, of which the first is the polarity and the others microseconds. The row 240 marks that the
+sensor's clock went on by 2^13 microseconds (of the ATIS sensor; it is no event). Source: Orchard, Jayawant, Cohen, Thakor, "Converting
+static image datasets to spiking neuromorphic datasets using saccades", Frontiers in Neuroscience 2015.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.data.data_set import DataSet, Reader
+from snnc.data.readers.files import damaged, exactly, folder_of, opened_file
+from snnc.data.sample import Aer, Sample
+from snnc.errors import DataFileError
+
+SIDE: Final = 34
+_EVENT: Final = 5
+_OVERFLOW_ROW: Final = 240
+_OVERFLOW: Final = 2**13
+
+
+@dataclass(frozen=True)
+class BinFolder:
+    """Folders ``0`` to ``9`` with files ``*.bin``; see :class:`snnc.data.data_set.Source`."""
+
+    path: Path
+    files: tuple[tuple[str, int], ...] = field(repr=False)
+    classes: int = 10
+    timed: bool = True
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @contextmanager
+    def opened(self) -> Iterator[Reader]:
+        """See :class:`snnc.data.data_set.Source`."""
+
+        def read(number: int) -> tuple[Sample, Any]:
+            name, label = self.files[number]
+            return read_atis(self.path / name, SIDE, SIDE), label
+
+        yield read
+
+
+def nmnist(path: str | Path) -> DataSet:
+    """Read a folder of N-MNIST, ``Train`` or ``Test``, with the folders ``0`` to ``9``: 34 x 34, two polarities, 10 classes.
+
+    Raises
+    ------
+    DataFileError
+        There is no such folder, or it has no such files.
+    """
+    folder = folder_of(Path(path))
+    found = [(f"{digit}/{file.name}", digit) for digit in range(10) for file in sorted((folder / str(digit)).glob("*.bin"))]
+    if not found:
+        raise DataFileError(f"{str(folder)!r} has no files 0/*.bin … 9/*.bin; give the folder Train or Test of N-MNIST.")
+    return DataSet(BinFolder(folder, tuple(found)))
+
+
+def read_atis(path: Path, height: int, width: int) -> Aer:
+    """Read a file of 40-bit events.
+
+    Raises
+    ------
+    DataFormatError
+        It does not end with an event, or an event lies outside the sensor.
+    """
+    with opened_file(path) as stream:
+        size = stream.seek(0, 2)
+        stream.seek(0)
+        if size % _EVENT:
+            raise damaged(path, size - size % _EVENT, f"{size:,} bytes are no whole number of events of {_EVENT}")
+        raw = np.frombuffer(exactly(stream, size, path, "the events"), np.uint8).reshape(-1, _EVENT).astype(np.int64)
+    x, y, on = raw[:, 0], raw[:, 1], raw[:, 2] >> 7
+    times = ((raw[:, 2] & 127) << 16 | raw[:, 3] << 8 | raw[:, 4]) + np.cumsum(y == _OVERFLOW_ROW) * _OVERFLOW
+    events = y != _OVERFLOW_ROW
+    wrong = events & ((x >= width) | (y >= height))
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise damaged(path, first * _EVENT, f"an event lies at x {x[first]}, y {y[first]}, and the sensor has {width} x {height}")
+    return Aer(times[events], ((on * height + y) * width + x)[events], (2, height, width), polar=True)

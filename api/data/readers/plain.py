@@ -1,0 +1,201 @@
+"""Arrays in memory and in npy and npz files, sample by sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends.runtime.arrays import array_of
+from snnc.compiler.ir.graph import Shape
+from snnc.data.archive import Archive
+from snnc.data.data_set import DataSet, Reader
+from snnc.data.readers.files import damaged, exactly, opened_file
+from snnc.data.sample import Array, Sample
+from snnc.errors import DataFormatError, MissingArrayError, PickledArrayError, SampleError
+
+
+class Rows(Protocol):
+    """An array by its first axis, ``shape[0]`` rows."""
+
+    @property
+    def shape(self) -> Shape: ...  # noqa: D102
+
+    @contextmanager
+    def opened(self) -> Iterator[Sequence[Array]]:
+        """Open it for one pass; indices give rows."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRows:
+    """An array in memory."""
+
+    array: Array
+
+    @property
+    def shape(self) -> Shape:
+        """Of the array."""
+        return self.array.shape
+
+    @contextmanager
+    def opened(self) -> Iterator[Any]:
+        """See :class:`Rows`."""
+        yield self.array
+
+
+@dataclass(frozen=True)
+class NpyRows:
+    """An array in an npy file, of which only the rows that are asked for are read.
+
+    Attributes
+    ----------
+    path, at, shape, dtype
+        The file, the byte at which the numbers begin, and what they are.
+    """
+
+    path: Path
+    at: int
+    shape: Shape
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def of(cls, path: Path) -> NpyRows:
+        """Read the header of a file.
+
+        Raises
+        ------
+        DataFormatError
+            It is no npy file of rows, or holds another number of bytes than it declares.
+        PickledArrayError
+            It holds Python objects.
+        """
+        with opened_file(path) as stream:
+            try:
+                version = np.lib.format.read_magic(stream)
+                header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                shape, by_columns, dtype = header(stream)
+            except Exception as error:  # numpy raises errors of any kind for a damaged header
+                raise damaged(path, stream.tell(), str(error).splitlines()[0][:200].rstrip(".")) from None
+            if dtype.hasobject:
+                raise PickledArrayError(f"{str(path)!r} holds pickled Python objects, which snnc does not load; save plain arrays.")
+            at, end = stream.tell(), stream.seek(0, 2)
+        if not shape or any(n < 0 for n in shape) or (by_columns and len(shape) > 1):
+            raise DataFormatError(f"{str(path)!r} holds {list(shape)}, or columns first; save np.ascontiguousarray(x) of samples.")
+        needed = math.prod(shape) * dtype.itemsize
+        if needed != end - at:
+            raise damaged(
+                path, min(at + needed, end), f"the array {list(shape)} of {dtype} is {needed:,} bytes, and the file has {end - at:,}"
+            )
+        return cls(path, at, shape, dtype)
+
+    @contextmanager
+    def opened(self) -> Iterator[Any]:
+        """See :class:`Rows`."""
+        with opened_file(self.path) as stream:
+            yield _Open(self, stream)
+
+    def all(self) -> Array:
+        """Read the whole array."""
+        with opened_file(self.path) as stream:
+            stream.seek(self.at)
+            raw = exactly(stream, math.prod(self.shape) * self.dtype.itemsize, self.path, "the array")
+        return np.frombuffer(raw, self.dtype).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class _Open:
+    rows: NpyRows
+    stream: IO[bytes]
+
+    def __getitem__(self, number: int) -> Array:
+        inner = self.rows.shape[1:]
+        size = math.prod(inner) * self.rows.dtype.itemsize
+        self.stream.seek(self.rows.at + number * size)
+        return np.frombuffer(exactly(self.stream, size, self.rows.path, f"sample {number}"), self.rows.dtype).reshape(inner)
+
+
+@dataclass(frozen=True, eq=False)
+class RowSource:
+    """Rows of samples and rows of targets; see :class:`snnc.data.data_set.Source`."""
+
+    name: str
+    x: Rows
+    y: Rows
+    classes: int | None
+    timed: bool
+    scale: float | None = None
+    """What values are multiplied by, as float32; None: they stay as they are."""
+
+    def __len__(self) -> int:
+        return self.x.shape[0]
+
+    @contextmanager
+    def opened(self) -> Iterator[Reader]:
+        """See :class:`snnc.data.data_set.Source`."""
+        with ExitStack() as stack:
+            x, y = stack.enter_context(self.x.opened()), stack.enter_context(self.y.opened())
+
+            def read(number: int) -> tuple[Sample, Any]:
+                row = x[number]
+                return (row if self.scale is None else row.astype(np.float32) * np.float32(self.scale)), y[number]
+
+            yield read
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def in_memory(x: npt.ArrayLike, y: npt.ArrayLike, *, timed: bool = True) -> DataSet:
+    """Make a data set of arrays in memory, memory maps among them.
+
+    Parameters
+    ----------
+    x
+        [samples, T, *shape], or [samples, *shape] if not `timed`.
+    y
+        [samples, …], class indices or other targets.
+    timed
+        Whether the second axis of `x` is time.
+
+    Raises
+    ------
+    SampleError
+        The arrays differ in length.
+    """
+    return row_set("arrays", ArrayRows(array_of(x, "x")), ArrayRows(array_of(y, "y")), timed)
+
+
+def npy(x: str | Path, y: str | Path, *, timed: bool = True) -> DataSet:
+    """Make a data set of two npy files, of which only the samples of the next batches are read; otherwise as :func:`in_memory`."""
+    return row_set(str(x), NpyRows.of(Path(x)), NpyRows.of(Path(y)), timed)
+
+
+def npz(path: str | Path, x: str = "x", y: str = "y", *, timed: bool = True) -> DataSet:
+    """Make a data set of two arrays of an npz archive, which are read whole; for data larger than memory use :func:`npy`.
+
+    Raises
+    ------
+    MissingArrayError
+        The archive lacks one of them.
+    """
+    file = Path(path)
+    with opened_file(file):
+        held = Archive(file)
+    for name in (x, y):
+        if name not in held:
+            raise MissingArrayError(f"{str(file)!r} has no array {name!r}; it holds {', '.join(sorted(held)) or 'none'}.")
+    return row_set(str(file), ArrayRows(held[x]), ArrayRows(held[y]), timed)
+
+
+def row_set(name: str, x: Rows, y: Rows, timed: bool, classes: int | None = None, scale: float | None = None) -> DataSet:
+    """Return the data set of rows, checked for equal length."""
+    if not x.shape or not y.shape or x.shape[0] != y.shape[0]:
+        raise SampleError(f"{name}: the samples are {list(x.shape)} and the targets {list(y.shape)}; the first axes must be equal.")
+    return DataSet(RowSource(name, x, y, classes, timed, scale))

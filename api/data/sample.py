@@ -1,0 +1,138 @@
+"""What one sample of a data set is: events as recorded, spikes in steps, or an array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.ir.arrays.randomness import Stream
+from snnc.compiler.ir.graph import Shape
+from snnc.errors import SampleError
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Aer:
+    """The events of one sample as a sensor recorded them (address-event representation).
+
+    Attributes
+    ----------
+    times
+        [events], microseconds from the start of the sample.
+    units
+        [events], flat indices into `shape`.
+    shape
+        Of the sensor: ``(channels,)`` or ``(polarities, height, width)``.
+    polar
+        Whether the first axis of `shape` is the polarity, 0 off and 1 on.
+    """
+
+    times: Array
+    units: Array
+    shape: Shape
+    polar: bool = False
+
+    def keep(self, chosen: Array) -> Aer:
+        """Return the events that the mask or the indices `chosen` select."""
+        return Aer(self.times[chosen], self.units[chosen], self.shape, self.polar)
+
+    @property
+    def space(self) -> Shape:
+        """The axes of `shape` that are places."""
+        return self.shape[1:] if self.polar else self.shape
+
+
+@dataclass(frozen=True, eq=False)
+class Spikes:
+    """The spikes of one sample in time steps; an address may occur more than once.
+
+    Attributes
+    ----------
+    at
+        [spikes], the step of each.
+    units
+        [spikes], flat indices into `shape`.
+    steps
+        Number of steps.
+    shape
+        Of the array of one step.
+    """
+
+    at: Array
+    units: Array
+    steps: int
+    shape: Shape
+
+    def counts(self) -> Array:
+        """Return [steps, *shape], float32: how many spikes each unit has in each step."""
+        size = prod(self.shape)
+        counted = np.bincount(self.at * size + self.units, minlength=self.steps * size)
+        return counted.astype(np.float32).reshape(self.steps, *self.shape)
+
+    @classmethod
+    def of(cls, fired: Array) -> Spikes:
+        """List the nonzero values of [steps, *shape]."""
+        at, units = np.nonzero(fired.reshape(len(fired), -1))
+        return cls(at, units, len(fired), fired.shape[1:])
+
+
+Sample: TypeAlias = Aer | Spikes | Array
+"""One sample."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The place of a sample in a training, from which its random numbers follow.
+
+    Attributes
+    ----------
+    epoch
+        Number of the epoch.
+    sample
+        Number of the sample in its files, before any order, split or choice.
+    place
+        Number of the transform in the chain of its data set.
+    timed
+        Whether the first axis of an array is time.
+    """
+
+    epoch: int
+    sample: int
+    place: int
+    timed: bool
+
+    def stream(self, seed: int) -> Stream:
+        """Return the random numbers of this sample in this epoch."""
+        return Stream([seed, self.epoch, self.sample, self.place])
+
+
+def events_of(sample: Sample, who: str) -> Aer:
+    """Return a sample that must be recorded events.
+
+    Raises
+    ------
+    SampleError
+        It is not.
+    """
+    if not isinstance(sample, Aer):
+        held = "spikes in steps" if isinstance(sample, Spikes) else f"an array {list(np.shape(sample))}"
+        raise SampleError(f"{who} takes events as they were recorded, and the sample is {held}; put {who} before binning and encoders.")
+    return sample
+
+
+def values_of(sample: Sample, who: str) -> Array:
+    """Return a sample that must be an array.
+
+    Raises
+    ------
+    SampleError
+        It is not.
+    """
+    if isinstance(sample, Aer | Spikes):
+        raise SampleError(f"{who} takes an array of values, and the sample is events; bin events with snnc.data.Bin instead.")
+    return sample

@@ -1,0 +1,144 @@
+"""Optimisers as text and as JSON: ``"adamw:lr=1e-3,weight_decay=1e-2; *.bias: weight_decay=0"``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields, replace
+from typing import Any, Final
+
+from snnc.compiler.losses.optimizers import SGD, Adam, AdamW, Group, Optimizer, RMSprop
+from snnc.errors import OptionConflictError, OptionValueError, UnknownOptimizerError
+
+KINDS: Final[Mapping[str, type[Optimizer]]] = {"sgd": SGD, "adam": Adam, "adamw": AdamW, "rmsprop": RMSprop}
+"""Optimisers by name."""
+_ALWAYS: Final = ("lr", "momentum", "beta1", "beta2", "alpha", "epsilon", "name")
+"""Fields that every project writes; others are written where they are not the default."""
+_BELOW_ONE: Final = ("momentum", "beta1", "beta2", "alpha")
+_FLAGS: Final = ("nesterov", "centered", "frozen")
+
+
+def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
+    """Make an optimiser from its name and numbers: ``"adam"``, ``"adam:0.002"``, ``"sgd:0.01,0.9,nesterov"``, ``"adamw:weight_decay=0.1"``.
+
+    Numbers without a name are the learning rate and those that follow it in the class. Groups of parameters follow after semicolons:
+    ``"adam:1e-3; *.bias: weight_decay=0; hidden.*: lr=0.1; fc1.*: frozen"``.
+
+    Raises
+    ------
+    UnknownOptimizerError
+        The name or its numbers are not those of an optimiser.
+    OptionValueError
+        A number is out of range.
+
+    Examples
+    --------
+    >>> parse_optimizer("sgd:0.01,0.9").momentum
+    0.9
+    """
+    first, *groups = (part.strip() for part in text.strip().split(";"))
+    name, _, numbers = first.lower().partition(":")
+    if name.strip() not in KINDS:
+        known = ", ".join(KINDS)
+        raise UnknownOptimizerError(f"the optimizer {text!r} is not known; snnc knows {known}, with numbers as in 'adam:0.001'.")
+    kind = KINDS[name.strip()]
+    options = ("weight_decay", "clip_value", "clip_norm", *(f for f in _FLAGS if f in kind.__dataclass_fields__))
+    values = _values(text, name.strip(), numbers, tuple(f.name for f in fields(kind) if not f.kw_only and f.name != "name"), options)
+    if lr is not None and "lr" in values:
+        raise OptionConflictError(f"the optimizer {text!r} has a learning rate, and lr is {lr}; leave one of them out.")
+    if lr is not None:
+        values["lr"] = lr
+    return check_optimizer(kind(**values, groups=tuple(_group(text, group) for group in groups if group)))
+
+
+def _group(text: str, group: str) -> Group:
+    pattern, colon, numbers = group.rpartition(":")
+    if not colon or not pattern.strip():
+        raise UnknownOptimizerError(
+            f"the optimizer {text!r} has a group {group!r} that cannot be read; write a pattern of names, a colon and its numbers, as in "
+            "'adam:0.001; *.bias: weight_decay=0; fc1.*: frozen'."
+        )
+    return Group(pattern.strip(), **_values(text, "a group", numbers.lower(), (), ("lr", "weight_decay", "frozen")))
+
+
+def _values(text: str, name: str, numbers: str, ordered: tuple[str, ...], more: tuple[str, ...]) -> dict[str, Any]:
+    """Read ``0.01,0.9,weight_decay=0.1,nesterov``."""
+    found: dict[str, Any] = {}
+    try:
+        for place, part in enumerate(p.strip() for p in numbers.split(",") if p.strip()):
+            key, equals, value = (piece.strip() for piece in part.partition("="))
+            if key in _FLAGS and key in more and not equals:
+                found[key] = True
+            elif equals and key in (*ordered, *more) and key not in (*_FLAGS, *found):
+                found[key] = float(value)
+            elif not equals and place < len(ordered) and ordered[place] not in found:
+                found[ordered[place]] = float(part)
+            else:
+                raise ValueError(part)
+    except ValueError:
+        takes = ", ".join((*ordered, *more))
+        raise UnknownOptimizerError(f"the optimizer {text!r} has numbers that cannot be read; {name} takes {takes}.") from None
+    return found
+
+
+def with_lr(optimizer: Optimizer | None, lr: float | None, training: bool) -> Optimizer | None:
+    """Return an optimiser with another learning rate; with none and something to train, Adam."""
+    if optimizer is None:
+        return parse_optimizer("adam", lr) if training else None
+    return check_optimizer(optimizer if lr is None else replace(optimizer, lr=lr))
+
+
+def check_optimizer(optimizer: Optimizer) -> Optimizer:
+    """Refuse numbers that are out of range.
+
+    Raises
+    ------
+    OptionValueError
+        Naming the number.
+    """
+    if not 0 < optimizer.lr < math.inf:
+        raise OptionValueError(f"the learning rate is {optimizer.lr}; it has to be a number above 0.")
+    for name in _BELOW_ONE:
+        if not 0 <= (value := getattr(optimizer, name, 0)) < 1:
+            raise OptionValueError(f"{name} of the optimizer is {value}; it has to be 0 or more and less than 1.")
+    decays = [optimizer.weight_decay, *(g.weight_decay for g in optimizer.groups if g.weight_decay is not None)]
+    for what, value in [("weight_decay", d) for d in decays] + [("lr of a group", g.lr) for g in optimizer.groups]:
+        if not 0 <= value < math.inf:
+            raise OptionValueError(f"{what} of the optimizer is {value}; it has to be a number of 0 or more.")
+    positive = {"epsilon": getattr(optimizer, "epsilon", 1.0), "clip_value": optimizer.clip_value, "clip_norm": optimizer.clip_norm}
+    for what, bound in positive.items():
+        if bound is not None and not 0 < bound < math.inf:
+            raise OptionValueError(f"{what} of the optimizer is {bound}; it has to be a number above 0.")
+    if isinstance(optimizer, SGD) and optimizer.nesterov and not optimizer.momentum:
+        raise OptionValueError("nesterov looks ahead along the momentum, and momentum is 0; give one, as in sgd:0.1,0.9,nesterov.")
+    return optimizer
+
+
+def to_data(optimizer: Optimizer) -> dict[str, Any]:
+    """Return an optimiser as JSON's types."""
+    values = asdict(optimizer)
+    kept = {f.name: values[f.name] for f in fields(optimizer) if f.name in _ALWAYS or getattr(optimizer, f.name) != f.default}
+    ordered = {name: kept.pop(name) for name in _ALWAYS if name in kept}
+    kept.pop("groups", None)
+    return ordered | kept | ({"groups": [asdict(group) for group in optimizer.groups]} if optimizer.groups else {})
+
+
+def from_data(data: Mapping[str, Any]) -> Optimizer:
+    """Undo :func:`to_data`.
+
+    Raises
+    ------
+    ValueError
+        A setting is not a number.
+    """
+    groups = tuple(Group(**group) for group in data.get("groups", ()))
+    kind: Callable[..., Optimizer] = KINDS[data["name"]]
+    made = kind(**{**data, "groups": groups})
+    for of in (made, *groups):
+        for field in fields(of):
+            value, flag = getattr(of, field.name), field.name in _FLAGS
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            optional = value is None and field.name in ("clip_value", "clip_norm", *(("weight_decay",) if of is not made else ()))
+            if field.name not in ("name", "groups", "pattern") and not optional and not (isinstance(value, bool) if flag else number):
+                raise ValueError(f"{field.name} of the optimizer is {value!s:.60}")
+    return made

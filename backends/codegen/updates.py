@@ -1,0 +1,97 @@
+"""The equations of an optimiser as C++, for templates of every target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from snnc.backends.codegen.printing import Real, c_assignments, c_literal
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses.optimizers import GroupSettings, Optimizer, settings_of
+from snnc.compiler.losses.update_rules import NORM_EPSILON, UpdateRule, rule_of
+from snnc.compiler.neurons.expression import Assignment
+
+
+@dataclass(frozen=True)
+class PrintedRule:
+    """An update in C++.
+
+    Attributes
+    ----------
+    title
+        Name of the optimiser, for comments.
+    moments
+        Arrays that it keeps for each number.
+    rates
+        Names of the numbers that the parameters of a group share.
+    shares
+        Name -> beta of ``1 - beta^n``, as literals of ``double``.
+    prepared
+        Statements in ``double`` from ``lr``, ``weight_decay`` and the shares to the rates.
+    clipped
+        Statements from ``gradient`` to `measured`, whose norm counts.
+    step
+        Statements of one number ``i``.
+    clip_norm
+        The largest norm, as a literal of ``double``; None: any.
+    norm_epsilon
+        What is added to the norm.
+    """
+
+    title: str
+    moments: tuple[str, ...]
+    rates: tuple[str, ...]
+    shares: Mapping[str, str]
+    prepared: list[str]
+    clipped: list[str]
+    measured: str
+    step: list[str]
+    clip_norm: str | None
+    norm_epsilon: str
+
+
+def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradient") -> PrintedRule:
+    """Print the update of number ``i``.
+
+    `holder` stands before the arrays of the values and the moments, as in ``of.value[i]``; `gradient` is the expression of its gradient.
+    """
+    rule = rule_of(optimizer)
+    places = {"gradient": gradient} | {name: f"{holder}{name}[i]" for name in rule.kept}
+    return PrintedRule(
+        optimizer.name,
+        rule.moments,
+        rule.rate_names,
+        {name: repr(float(beta)) for name, beta in rule.shares.items()},
+        c_assignments(needed_rates(rule), "double"),
+        c_assignments(rule.clipped),
+        rule.measured,
+        c_assignments(rule.step, names=places, stores=rule.kept),
+        None if rule.clip_norm is None else repr(float(rule.clip_norm)),
+        repr(NORM_EPSILON),
+    )
+
+
+def needed_rates(rule: UpdateRule) -> tuple[Assignment, ...]:
+    """Return the assignments of rates that the step reads."""
+    return tuple(a for a in rule.rates if a.target in rule.rate_names)
+
+
+def groups_of(program: StepProgram) -> list[GroupSettings]:
+    """Return the distinct settings of the parameters that are updated, in the order in which they come."""
+    optimizer = program.optimizer
+    if optimizer is None:
+        return []
+    return list(dict.fromkeys(settings_of(optimizer, program.parameters[op.parameter].label) for op in program.update))
+
+
+def group_numbers(program: StepProgram) -> dict[str, int]:
+    """Return the place in :func:`groups_of` of each parameter that is updated."""
+    if program.optimizer is None:
+        return {}
+    groups = groups_of(program)
+    return {op.parameter: groups.index(settings_of(program.optimizer, program.parameters[op.parameter].label)) for op in program.update}
+
+
+def group_literals(settings: GroupSettings, real: Real = "double") -> tuple[str, str]:
+    """Return the factor of the learning rate and the weight decay of a group."""
+    return c_literal(settings.lr, real), c_literal(settings.weight_decay, real)

@@ -1,0 +1,89 @@
+"""Updates of parameters by the optimiser: their code, and the rates that the parameters of a group share."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.backends.codegen.printing import c_assignments, c_literal
+from snnc.backends.codegen.updates import group_numbers, groups_of, needed_rates, printed_rule
+from snnc.backends.poplar.errors import UnsupportedOnPoplarError
+from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parts import Body
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.losses.update_rules import rule_of
+from snnc.compiler.tiles.vertices.parameter_vertices import schedule, update
+
+_LEAST: Final = 2
+"""Numbers that the rates of a group take at least."""
+
+
+def check_updates(program: StepProgram) -> None:
+    """Refuse updates that need what other tiles hold.
+
+    Raises
+    ------
+    UnsupportedOnPoplarError
+        The gradients are clipped to a norm.
+    """
+    optimizer = program.optimizer
+    if optimizer is None:
+        return
+    if optimizer.clip_norm is not None:
+        raise UnsupportedOnPoplarError(
+            f"clip_norm is {optimizer.clip_norm}, the norm of gradients on all tiles, which the Poplar program does not compute; use "
+            "clip_value, or the targets 'reference', 'cpu' and 'cuda'."
+        )
+
+
+def width(net: PoplarNetwork) -> int:
+    """Return the numbers that the rates of a group take."""
+    return _LEAST if net.program.optimizer is None else max(_LEAST, len(rule_of(net.program.optimizer).rate_names))
+
+
+def rate_numbers(net: PoplarNetwork) -> int:
+    """Return the numbers that the rates of all groups take."""
+    return width(net) * max(1, len(groups_of(net.program)))
+
+
+def rates_of(net: PoplarNetwork, *parameters: str | None) -> str:
+    """Return the C++ of the rates of parameters that one vertex updates.
+
+    Raises
+    ------
+    UnsupportedOnPoplarError
+        They are in groups with different numbers, or some do not change.
+    """
+    places, size = group_numbers(net.program), width(net)
+    names = [name for name in parameters if name is not None]
+    numbers = {places.get(name) for name in names}
+    number = numbers.pop()
+    if numbers or number is None:
+        labels = " and ".join(repr(net.program.parameters[name].label) for name in names)
+        raise UnsupportedOnPoplarError(
+            f"the parameters {labels} of an indexed connection are updated by one vertex, and groups of the optimizer give them different "
+            "numbers, or freeze one of them; put both in one group."
+        )
+    return "rates" if len(groups_of(net.program)) == 1 else f"rates.slice({number * size}, {(number + 1) * size})"
+
+
+def update_code(net: PoplarNetwork) -> Body:
+    """Return the codelets of the update and of its rates."""
+    optimizer = net.program.optimizer or SGD()
+    rule = rule_of(optimizer)
+    vertices = {"vertex": update(net.costs, len(rule.moments)), "schedule": schedule(net.costs)}
+    return {"template": "optimizer", "rule": printed_rule(optimizer, gradient="gradient[i]"), "shared": _shared(net), **vertices}
+
+
+def _shared(net: PoplarNetwork) -> list[str]:
+    """Statements that find the rates of all groups."""
+    rule, size = rule_of(net.program.optimizer or SGD()), width(net)
+    shares = {name: f"share_after(updates, {c_literal(1 - beta)})" for name, beta in rule.shares.items()}
+    lines = []
+    for number, group in enumerate(groups_of(net.program)):
+        places = {rate: f"rates[{number * size + k}]" for k, rate in enumerate(rule.rate_names)}
+        lr = "*lr" if group.lr == 1 else f"(*lr * {c_literal(group.lr)})"
+        names = {"lr": lr, "weight_decay": c_literal(group.weight_decay), **shares, **places}
+        lines += c_assignments(needed_rates(rule), names=names, stores=rule.rate_names)
+        lines += [f"rates[{number * size + k}] = 0.0f;" for k in range(len(rule.rate_names), size)]
+    return lines

@@ -1,0 +1,29 @@
+"""What a session takes for a data set: an object that gives its samples batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol, runtime_checkable
+
+
+@runtime_checkable
+class BatchedData(Protocol):
+    """Samples that are read batch by batch, as :class:`snnc.data.DataSet`."""
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        ...
+
+    def batches(self, size: int, *, order: Any = None, epoch: int = 0) -> Iterator[tuple[Any, Any]]:
+        """Yield inputs, [T, B, *shape] or a mapping of such by name, and targets.
+
+        Parameters
+        ----------
+        size
+            Samples of a batch.
+        order
+            Positions of the samples; None: all as they are.
+        epoch
+            From which, besides the sample, random changes of it follow.
+        """
+        ...

@@ -1,0 +1,128 @@
+"""The equations of the optimisers, written once in the language of neurons' equations; every target's code is printed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from snnc.compiler.losses.optimizers import SGD, Adam, AdamW, GroupSettings, Optimizer, RMSprop
+from snnc.compiler.neurons.expression import Assignment, parse_assignments, symbols
+
+NORM_EPSILON: Final = 1e-6
+"""Added to the norm of the gradients that `clip_norm` is divided by, as torch.nn.utils.clip_grad_norm_ does."""
+
+
+@dataclass(frozen=True)
+class UpdateRule:
+    """One update of a number of a parameter.
+
+    Attributes
+    ----------
+    moments
+        Values that the optimiser keeps for each number, ``moment1``, ``moment2``, …, which begin with 0.
+    shares
+        Name -> beta of ``1 - beta^n``, where n counts updates from 1.
+    rates
+        What a group's parameters share at an update, from ``lr`` (of the group), ``weight_decay`` and the shares.
+    clipped
+        Assigns ``clipped`` from ``gradient`` (with `clip_value`); empty: it is the gradient.
+    step
+        Reads ``value``, ``gradient`` (or ``clipped``), moments, rates, and with `clip_norm` ``scale``; assigns ``value`` and the moments.
+    clip_norm
+        The norm that ``scale`` brings gradients to; None: there is no ``scale``.
+    """
+
+    moments: tuple[str, ...]
+    shares: Mapping[str, float]
+    rates: tuple[Assignment, ...]
+    clipped: tuple[Assignment, ...]
+    step: tuple[Assignment, ...]
+    clip_norm: float | None
+
+    @cached_property
+    def rate_names(self) -> tuple[str, ...]:
+        """Names of the rates that the step reads."""
+        read = {name for a in self.step for name in symbols(a.value)}
+        return tuple(a.target for a in self.rates if a.target in read)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The arrays that the step changes."""
+        return ("value", *self.moments)
+
+    @property
+    def measured(self) -> str:
+        """The name of the gradient whose norm counts."""
+        return "clipped" if self.clipped else "gradient"
+
+
+def rule_of(optimizer: Optimizer) -> UpdateRule:
+    """Return the equations of an optimiser."""
+    gradient, lines = "gradient", []
+    clipped: tuple[Assignment, ...] = ()
+    if optimizer.clip_value is not None:
+        bound = repr(float(optimizer.clip_value))
+        # A number that is not finite stays what it is: min and max of C++ would hide it.
+        clipped = parse_assignments(f"clipped = where(gt(gradient, {bound}), {bound}, where(gt(-{bound}, gradient), -{bound}, gradient))")
+        gradient = "clipped"
+    if optimizer.clip_norm is not None:
+        lines.append(f"scaled = {gradient} * scale")
+        gradient = "scaled"
+    decays = optimizer.weight_decay != 0 or any(group.weight_decay for group in optimizer.groups)
+    if decays and not isinstance(optimizer, AdamW):
+        lines.append(f"decayed = {gradient} + decay * value")
+        gradient = "decayed"
+    shares, rates, more = _equations(optimizer, gradient, decays)
+    if decays:
+        rates = [*rates, "decay = lr * weight_decay" if isinstance(optimizer, AdamW) else "decay = weight_decay"]
+    step = (*clipped, *parse_assignments("\n".join([*lines, *more])))
+    kept = [a.target for a in step if a.target.startswith("moment")]
+    return UpdateRule(tuple(sorted(kept)), shares, parse_assignments("\n".join(rates)), clipped, step, optimizer.clip_norm)
+
+
+def _equations(optimizer: Optimizer, g: str, decays: bool) -> tuple[dict[str, float], list[str], list[str]]:
+    """Return shares, rates and the step, which reads the gradient as `g`."""
+    match optimizer:
+        case SGD(momentum=momentum, nesterov=nesterov):
+            if not momentum:
+                return {}, ["rate = lr"], [f"value = value - rate * {g}"]
+            change = f"({g} + {momentum!r} * m)" if nesterov else "m"
+            return {}, ["rate = lr"], [f"m = {momentum!r} * moment1 + {g}", "moment1 = m", f"value = value - rate * {change}"]
+        case Adam(beta1=beta1, beta2=beta2, epsilon=epsilon) | AdamW(beta1=beta1, beta2=beta2, epsilon=epsilon):
+            shrunk = "value - decay * value" if decays and isinstance(optimizer, AdamW) else "value"
+            step = [
+                f"m = moment1 + {1 - beta1!r} * ({g} - moment1)",
+                f"v = {beta2!r} * moment2 + {1 - beta2!r} * {g} * {g}",
+                "moment1 = m",
+                "moment2 = v",
+                f"value = {shrunk} - rate * m / (sqrt(v) * correction + {epsilon!r})",
+            ]
+            return {"share1": beta1, "share2": beta2}, ["rate = lr / share1", "correction = 1 / sqrt(share2)"], step
+        case RMSprop():
+            return {}, ["rate = lr"], _rms_step(optimizer, g)
+
+
+def _rms_step(optimizer: RMSprop, g: str) -> list[str]:
+    """Mean squares in ``moment1``, then what the options add: the buffer of the momentum, and the mean gradient."""
+    alpha, epsilon, momentum = optimizer.alpha, optimizer.epsilon, optimizer.momentum
+    mean = "moment3" if momentum else "moment2"
+    lines, variance = [f"v = {alpha!r} * moment1 + {1 - alpha!r} * {g} * {g}", "moment1 = v"], "v"
+    if optimizer.centered:
+        # Rounding may bring the variance of equal gradients below 0, where torch's root is no number.
+        lines += [f"a = {mean} + {1 - alpha!r} * ({g} - {mean})", f"{mean} = a", "variance = v - a * a"]
+        variance = "where(gt(variance, 0), variance, 0)"
+    change = f"{g} / (sqrt({variance}) + {epsilon!r})"
+    if not momentum:
+        return [*lines, f"value = value - rate * {change}"]
+    return [*lines, f"m = {momentum!r} * moment2 + {change}", "moment2 = m", "value = value - rate * m"]
+
+
+def rate_constants(rule: UpdateRule, settings: GroupSettings, lr: float, updates: int) -> dict[str, float]:
+    """Return the rates of a group at update number `updates`, counted from 1, at the learning rate `lr` of the optimiser."""
+    from snnc.compiler.neurons.interpret import evaluate
+
+    known = {name: 1 - beta**updates for name, beta in rule.shares.items()}
+    found = evaluate(rule.rates, {"lr": lr * settings.lr, "weight_decay": settings.weight_decay, **known})
+    return {name: float(found[name]) for name in rule.rate_names}

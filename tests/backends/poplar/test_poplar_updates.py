@@ -1,0 +1,64 @@
+"""Twenty updates of the emitted Poplar program beside torch.optim, and the memory that its moments take."""
+
+import numpy as np
+import pytest
+from indexed_nets import sparse_recurrent
+from nets import recurrent
+from poplar_projects import BATCH, EFFORT, STEPS, Project, machine
+from torch_updates import OPTIMIZERS, UPDATES, largest_difference
+
+import snnc
+from snnc.backends.poplar.emit import emit_poplar
+from snnc.backends.poplar.errors import UnsupportedOnPoplarError
+from snnc.compiler.errors import SnncError
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.losses.optimizers import Adam, Group, RMSprop
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.tiles import make_plan
+
+CLOSE = 1e-4
+QUICK = ("groups", "rmsprop all")
+"""Cases that together hold most kinds of statements."""
+DONE = [case for case, optimizer in OPTIMIZERS.items() if optimizer.clip_norm is None]
+
+
+def made(folder, make, optimizer):
+    program = lower(make(np.random.default_rng(3)), loss=parse_loss("ce_mean_membrane"), optimizer=optimizer, loss_output="y", steps=STEPS)
+    plan = make_plan(program, machine(4), steps=STEPS, batch=BATCH, effort=EFFORT)
+    return Project(program, plan, emit_poplar(program, plan, folder / "project"))
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.wide) for case in DONE])
+def test_the_poplar_program_updates_as_torch_does(tmp_path, case):
+    project = made(tmp_path, recurrent, OPTIMIZERS[case])
+    batches = (project.data(seed=step) for step in range(UPDATES))
+    assert largest_difference(project.open(), project.program, batches) < CLOSE
+
+
+def test_moments_take_the_tile_memory_that_is_counted(tmp_path):
+    held = {}
+    for optimizer in (Adam(1e-2), RMSprop(1e-2, momentum=0.9, centered=True)):
+        plan = made(tmp_path / optimizer.name, recurrent, optimizer).plan
+        held[optimizer.name] = sum(sum(kept) for part, kept in plan.memory.items() if part == "optimiser")
+    assert held["rmsprop"] == 1.5 * held["adam"] > 0
+
+
+@pytest.mark.parametrize(
+    ("target", "optimizer", "code"),
+    [
+        ("gc200", "sgd:0.1,clip_norm=1", "SNNC-E410"),
+        ("poptorch", "sgd:0.1,clip_norm=1", "SNNC-E430"),
+        ("poptorch", "adamw:clip_value=1", "SNNC-E430"),
+        ("poptorch", "sgd:0.1,0.9,nesterov", "SNNC-E430"),
+    ],
+)
+def test_what_a_target_does_not_do_is_refused(target, optimizer, code):
+    with pytest.raises(SnncError) as raised:
+        snnc.compile(recurrent(np.random.default_rng(3)), target=target, steps=STEPS, loss="ce_mean_membrane", optimizer=optimizer)
+    assert raised.value.code == code
+
+
+def test_one_vertex_gives_all_its_parameters_the_same_numbers(tmp_path):
+    groups = (Group("*.bias", weight_decay=0.0),)
+    with pytest.raises(UnsupportedOnPoplarError, match="put both in one group"):
+        made(tmp_path, sparse_recurrent, Adam(1e-2, weight_decay=0.1, groups=groups))
