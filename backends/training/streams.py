@@ -15,7 +15,7 @@ from snnc.backends.runtime.errors import BatchesError, BatchSizeError, LabelsMis
 from snnc.backends.runtime.events import Events
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.training.checkpoint import Position, TrainingRecipe
-from snnc.backends.training.loop import BatchSchedule, check_epochs
+from snnc.backends.training.loop import BatchSchedule, batches_of, check_epochs
 from snnc.backends.training.progress import ProgressGuard
 from snnc.backends.training.ranks import ranks_for
 from snnc.backends.training.schedules import Moment
@@ -54,7 +54,7 @@ class DataSetEpochs:
     plan: BatchSchedule
 
     def __len__(self) -> int:
-        return (len(self.data) + self.plan.batch - 1) // self.plan.batch
+        return batches_of(self.plan, len(self.data))
 
     def of(self, epoch: int) -> Iterator[tuple[Any, Any]]:
         """Yield the batches of an epoch, counted from 0 of the whole training."""
@@ -115,7 +115,7 @@ def fit_batches(session: BackendSession, batches: Iterable[Any] | DataSetEpochs,
     for epoch in range(options.epochs):
         began = time.perf_counter()
         losses, sizes, history.dropped = _epoch(session, batches, epoch, options, guard, updates)
-        updates += known or len(losses)
+        updates += len(losses)
         guard.save(options.position(epoch + 1))
         number, until = options.first_epoch + epoch, options.first_epoch + options.epochs
         done = Epoch(number, until, float(np.average(losses, weights=sizes)), time.perf_counter() - began)
@@ -144,11 +144,12 @@ def _epoch(
             dropped = _left_out(session, number, dropped, size)
             continue
         when = Moment(updates + number, options.first_epoch + epoch, known or None)
-        losses.append(_update(session, batch, options.rate(when), options.accumulate))
+        rate = options.rate(when)
+        losses.append(_update(session, batch, rate, options.accumulate))
         sizes.append(size)
         guard.check_loss(options.position(epoch, number + 1, known), losses[-1])
         if options.callback is not None:
-            options.callback(TrainingProgress(epoch, options.epochs, number, max(known, number + 1), losses[-1]))
+            options.callback(TrainingProgress(epoch, options.epochs, number, max(known, number + 1), losses[-1], when.update, rate))
     if not losses:
         raise BatchesError(_nothing(batches, epoch, dropped, session.engine.batch))
     return losses, sizes, dropped
@@ -221,6 +222,7 @@ def check_data_set(
 
 
 def _check_unwatched(watching: Watching, what: str) -> None:
+    """Refuse validation and logs."""
     if watching.validate is not None or watching.log is not None or watching.tensorboard is not None:
         raise TrainingOptionError(
             f"validation, log and tensorboard are for arrays, and x {what}; leave them out, and measure in on_epoch: "

@@ -47,7 +47,7 @@ def test_epochs_are_whole_numbers(session, epochs):
         *({"seed": value} for value in (1.5, -1, "a")),
         *({"accumulate": value} for value in (1.5, 0, "2")),
         *({"first_epoch": value} for value in (0.5, -1)),
-        *({"learning_rate": value} for value in (float("nan"), -1, "0.1", True)),
+        *({"learning_rate": value} for value in (float("nan"), -1, "-0.1", True)),
         pytest.param({"learning_rate": lambda epoch: None}, id="learning_rate of no value"),
     ],
     ids=str,

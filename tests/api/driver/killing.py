@@ -117,6 +117,7 @@ def training(folder: Path, data: Path, epochs: int, note: Callable[[Path, Positi
         os.dup2(os.open(os.devnull, os.O_RDWR), 2)
         progress.save_checkpoint = save
         settings = ["--epochs", str(epochs), "--seed", "3", "--checkpoint-every", "0.001ms", "--resume"]
+        settings += ["--lr", "warm_up:updates=3+plateau:0.05,patience=0", "--validation", str(data), "--patience", "50"]
         return run_command(["train", str(folder), "--data", str(data), *settings])
 
     return work
