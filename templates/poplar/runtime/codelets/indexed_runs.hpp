@@ -76,7 +76,8 @@ template <class Id, class Number, class Use>
 }
 
 /// Calls use(row, value) for all rows.
-template <class Use> [[maybe_unused]] inline void each_value_of(const float *values, unsigned low, unsigned span, Trips &trips, const Use &use) {
+template <class Use>
+[[maybe_unused]] inline void each_value_of(const float *values, unsigned low, unsigned span, Trips &trips, const Use &use) {
   for (unsigned row = 0; row < span; ++row)
     use(row, values[low + row]);
   trips.lookups += span;
