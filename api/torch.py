@@ -19,6 +19,7 @@ from snnc.backends.cuda.engine import CudaEngine
 from snnc.backends.registry import PROCESSOR
 from snnc.backends.runtime.errors import TorchTensorError, UnknownNameError
 from snnc.backends.runtime.events import Events
+from snnc.backends.training.run_values import GradientWindow
 from snnc.compiler.ir.graph import Kind
 from snnc.compiler.ir.graph_text import headline
 from snnc.compiler.ir.plan import Precision
@@ -34,7 +35,7 @@ Input: TypeAlias = "torch.Tensor | Events"
 """What the module takes for an input: [T, B, *shape]."""
 
 
-_BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder")
+_BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_window")
 """What a module makes of its recipe."""
 
 
@@ -115,6 +116,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         graph = as_graph(model, dt=dt, input_kind="values" if input_gradients else input_kind, steps=steps)
         graph = with_learnable(graph, learnable)
         self._recipe = ModuleRecipe(graph, options, chosen_outputs(graph, output), input_gradients)
+        self._window_now: tuple[float, float] | None = None
         self._prepare()
         self._open()
         self._own_parameters()
@@ -128,6 +130,20 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     def program(self) -> StepProgram:
         """What runs."""
         return self._adjoined.program
+
+    @property
+    def gradient_window(self) -> tuple[float, float] | None:
+        """The ends between which a neuron takes gradient, membrane minus threshold; None: made without.
+
+        They can be set before any forward pass, as a pair or as the lower end alone, inside the window that the module was made with.
+        """
+        return self._window_now
+
+    @gradient_window.setter
+    def gradient_window(self, window: float | tuple[float, float]) -> None:
+        with self._where_torch_is():
+            self._window.set(*(window if isinstance(window, tuple | list) else (window,)))
+            self._window_now = self._window.now
 
     def forward(self, inputs: Input | Mapping[str, Input]) -> torch.Tensor | tuple[torch.Tensor, ...]:
         """Run a sequence from the initial states.
@@ -195,6 +211,10 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
 
     def _open(self) -> None:
         self._engine, self._folder = opened(self.program, self._recipe.options, self._device.index)
+        self._window = GradientWindow(self.program, self._engine)
+        if self._window_now is not None:
+            self._window.set(*self._window_now)
+        self._window_now = self._window.now
         self._process = os.getpid()
 
     def _given(self, inputs: Input | Mapping[str, Input]) -> dict[str, Input]:
