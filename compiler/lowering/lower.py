@@ -212,11 +212,8 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
     parameters = []
     for canonical, label in zip(kernel.parameters, (kernel.labels[a] for a in kernel.parameters), strict=True):
         value = population.parameters.get(label, model.parameters[label])
-        parameters.append(
-            draft.parameter(
-                f"{id_}_{window_parts.get(label, canonical)}", f"{name}.{label}", value, label in population.learnable, flat=True
-            )
-        )
+        part = window_parts.get(label, canonical)
+        parameters.append(draft.parameter(f"{id_}_{part}", f"{name}.{label}", value, label in population.learnable, flat=True))
     labels = [kernel.labels[s] for s in kernel.states]
     initial = tuple(np.array(population.initial.get(s, model.states[s]), dtype=np.float32) for s in labels)
     draft.populations.append(PopulationInfo(id_, name, population.shape, population.model, kernel, surrogate, initial, ports, outputs))
