@@ -68,8 +68,9 @@ class GradientWindow:
 
     @staticmethod
     def _check(ends: tuple[float, float], widest: tuple[float, float]) -> None:
-        good = all(isinstance(end, Real) and not isinstance(end, bool) for end in ends) and math.isfinite(ends[0])
-        if not (good and ends[0] < ends[1]):
+        given: tuple[Any, Any] = ends
+        good = all(isinstance(end, Real) and not isinstance(end, bool) for end in given)
+        if not (good and math.isfinite(ends[0]) and ends[0] < ends[1]):
             raise GradientWindowError(f"the gradient window {ends!r} is empty or not two numbers; give low < high, low finite.")
         low, high = widest
         # A schedule that begins at the compiled end may miss it by the rounding of a float32.
