@@ -28,6 +28,7 @@ from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, Inp
 from snnc.compiler.ir.step_program import Parameter, StepProgram
 from snnc.compiler.losses import CrossEntropyMaxMembrane, CrossEntropyRate, Loss
 from snnc.compiler.losses.external import ExternalLoss
+from snnc.compiler.lowering.spike_limits import limited_sources
 
 
 def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[Context, list[Table], Needs]:
@@ -236,6 +237,7 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
                     lines.append(f"{o}.listed = true;")
                 if trains and o in storage.outputs_with_support:
                     lines += [f'add_source("{o}_near", nullptr, {o}_near);', f"{o}_near.listed = true;"]
+    lines += [f"limit_spikes({limit.buffer}, {limit.capacity}, {limit.key});" for limit in limited_sources(program).values()]
     lines += [f'add_record("{o.record}", {o.record});' for o in program.outputs]
     if trains:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)

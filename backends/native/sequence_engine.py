@@ -94,8 +94,9 @@ class SequenceEngine(NativeEngine):
         return {id_: record[0] for id_, record in self._records().items()}
 
     def counters(self) -> dict[str, int]:
-        """Nothing is ever dropped here."""
-        return {"dropped_spikes": 0}
+        """Return how many spikes were dropped; each counts once, however many connections read its source."""
+        counted = "dropped_spikes" in self.session.tensors
+        return {"dropped_spikes": int(self.session.get("dropped_spikes")[0]) if counted else 0}
 
     def run_forward(self, inputs: Mapping[str, InputValues]) -> None:
         """Run a sequence and keep the values that :meth:`run_backward` reads, in a project whose loss is an ``ExternalLoss``."""

@@ -99,7 +99,7 @@ def _dense_input(op: DenseInputGradient, memory: SequenceArrays, t: int) -> None
 
 @run_backward.register
 def _dense_weight(op: DenseWeightGradient, memory: SequenceArrays, t: int) -> None:
-    memory[op.gradient][:] += memory[f"d_{op.target}"].T @ memory.read(op.source, t)
+    memory[op.gradient][:] += memory[f"d_{op.target}"].T @ memory.received(op.source, t)
 
 
 @run_backward.register
@@ -110,7 +110,7 @@ def _sparse_input(op: SparseInputGradient, memory: SequenceArrays, t: int) -> No
 
 @run_backward.register
 def _sparse_weight(op: SparseWeightGradient, memory: SequenceArrays, t: int) -> None:
-    memory[op.gradient][:] += sparse_weight_gradient(memory[f"d_{op.target}"], memory.read(op.source, t), op.pattern)
+    memory[op.gradient][:] += sparse_weight_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.pattern)
 
 
 @run_backward.register
@@ -122,7 +122,7 @@ def _one_to_one_input(op: OneToOneInputGradient, memory: SequenceArrays, t: int)
 
 @run_backward.register
 def _one_to_one_weight(op: OneToOneWeightGradient, memory: SequenceArrays, t: int) -> None:
-    source = memory.read(op.source, t)
+    source = memory.received(op.source, t)
     _sum_like(memory, op.gradient, memory[f"d_{op.target}"][:, op.offset : op.offset + source.shape[1]] * source)
 
 
@@ -141,7 +141,7 @@ def _convolve_input(op: ConvolveInputGradient, memory: SequenceArrays, t: int) -
 @run_backward.register
 def _convolve_weight(op: ConvolveWeightGradient, memory: SequenceArrays, t: int) -> None:
     gradient = memory[op.gradient]
-    found = convolve_weight_gradient(memory[f"d_{op.target}"], memory.read(op.source, t), op.windows, op.groups)
+    found = convolve_weight_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.windows, op.groups)
     gradient += found.reshape(gradient.shape)
 
 
@@ -154,7 +154,7 @@ def _convolve_bias(op: ConvolveBiasGradient, memory: SequenceArrays, t: int) -> 
 @run_backward.register
 def _pooling(op: PoolingGradient, memory: SequenceArrays, t: int) -> None:
     if t >= op.source.delay:
-        adjoint = pool_gradient(memory[f"d_{op.target}"], memory.read(op.source, t), op.windows, op.kind, op.count_padding)
+        adjoint = pool_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.windows, op.kind, op.count_padding)
         _add_to_source(memory, op.source, t, adjoint)
 
 
@@ -166,7 +166,7 @@ def _rescale_input(op: RescaleInputGradient, memory: SequenceArrays, t: int) -> 
 @run_backward.register
 def _rescale_weight(op: RescaleWeightGradient, memory: SequenceArrays, t: int) -> None:
     gradient = memory[op.gradient]
-    gradient += sum_to(memory[f"d_{op.target}"] * memory.read(op.source, t), op.shape, gradient.shape)
+    gradient += sum_to(memory[f"d_{op.target}"] * memory.received(op.source, t), op.shape, gradient.shape)
 
 
 @run_backward.register
@@ -178,7 +178,7 @@ def _rescale_bias(op: RescaleBiasGradient, memory: SequenceArrays, t: int) -> No
 @run_backward.register
 def _reduction(op: ReduceGradient, memory: SequenceArrays, t: int) -> None:
     if t >= op.source.delay:
-        adjoint = reduce_gradient(memory[f"d_{op.target}"], memory.read(op.source, t), op.shape, op.axes, op.kind)
+        adjoint = reduce_gradient(memory[f"d_{op.target}"], memory.received(op.source, t), op.shape, op.axes, op.kind)
         _add_to_source(memory, op.source, t, adjoint)
 
 

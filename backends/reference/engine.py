@@ -41,6 +41,7 @@ class ReferenceEngine:
         self._parameters = {name: p.value.astype(self.dtype) for name, p in program.parameters.items()}
         self._optimizer = None if program.optimizer is None else OptimizerState(program.optimizer)
         self._gradients: dict[str, Array] = {}
+        self._dropped = 0
         self._window: StepMemory | None = None
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
@@ -128,6 +129,7 @@ class ReferenceEngine:
 
     def reset(self, batch: int, initial: Initial) -> None:
         """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
+        self._dropped += 0 if self._window is None else self._window.memory.dropped
         self._window = StepMemory(self.program, batch, self._parameters, self.dtype, initial)
 
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -138,8 +140,8 @@ class ReferenceEngine:
         return self._window.step(inputs)
 
     def counters(self) -> dict[str, int]:
-        """Nothing is ever dropped here."""
-        return {"dropped_spikes": 0}
+        """Return how many spikes were dropped; each counts once, however many connections read its source."""
+        return {"dropped_spikes": self._dropped + (0 if self._window is None else self._window.memory.dropped)}
 
     def close(self) -> None:
         """Forget the state between steps and the last gradients."""
@@ -152,6 +154,9 @@ class ReferenceEngine:
         for info in self.program.inputs:
             memory[f"{info.id}_in"][:] = inputs[info.id].reshape(steps, batch, -1)
         for t in range(steps):
+            for info in self.program.inputs:
+                memory.send(f"{info.id}_in", t)
             for op in self.program.forward:
                 run_forward(op, memory, t)
+        self._dropped += memory.dropped
         return memory

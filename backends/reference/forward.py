@@ -44,17 +44,17 @@ def _fill(op: Fill, memory: SequenceArrays, t: int) -> None:
 
 @run_forward.register
 def _dense(op: DenseProduct, memory: SequenceArrays, t: int) -> None:
-    memory[op.target][:] += memory.read(op.source, t) @ memory[op.weight].T
+    memory[op.target][:] += memory.received(op.source, t) @ memory[op.weight].T
 
 
 @run_forward.register
 def _sparse(op: SparseProduct, memory: SequenceArrays, t: int) -> None:
-    memory[op.target][:] += sparse_product(memory.read(op.source, t), memory[op.weight], op.pattern)
+    memory[op.target][:] += sparse_product(memory.received(op.source, t), memory[op.weight], op.pattern)
 
 
 @run_forward.register
 def _one_to_one(op: AddOneToOne, memory: SequenceArrays, t: int) -> None:
-    source = memory.read(op.source, t)
+    source = memory.received(op.source, t)
     part = memory[op.target][:, op.offset : op.offset + source.shape[1]]
     part += source if op.weight is None else memory[op.weight] * source
 
@@ -62,38 +62,38 @@ def _one_to_one(op: AddOneToOne, memory: SequenceArrays, t: int) -> None:
 @run_forward.register
 def _convolve(op: Convolve, memory: SequenceArrays, t: int) -> None:
     target = memory[op.target]
-    target += convolve(memory.read(op.source, t), memory[op.weight], op.windows, op.groups)
+    target += convolve(memory.received(op.source, t), memory[op.weight], op.windows, op.groups)
     if op.bias is not None:
         per_channel(target, len(memory[op.bias]))[:] += memory[op.bias][:, None]
 
 
 @run_forward.register
 def _pooling(op: Pooling, memory: SequenceArrays, t: int) -> None:
-    memory[op.target][:] += pool(memory.read(op.source, t), op.windows, op.kind, op.count_padding)
+    memory[op.target][:] += pool(memory.received(op.source, t), op.windows, op.kind, op.count_padding)
 
 
 @run_forward.register
 def _rescale(op: Rescale, memory: SequenceArrays, t: int) -> None:
     target = memory[op.target]
-    target += rescale(memory.read(op.source, t), memory[op.weight], op.shape)
+    target += rescale(memory.received(op.source, t), memory[op.weight], op.shape)
     if op.bias is not None:
         target.reshape(memory.batch, *op.shape)[:] += memory[op.bias]
 
 
 @run_forward.register
 def _reduction(op: AddReduced, memory: SequenceArrays, t: int) -> None:
-    memory[op.target][:] += reduce(memory.read(op.source, t), op.shape, op.axes, op.kind)
+    memory[op.target][:] += reduce(memory.received(op.source, t), op.shape, op.axes, op.kind)
 
 
 @run_forward.register
 def _cut(op: AddSlice, memory: SequenceArrays, t: int) -> None:
-    memory[op.target][:] += cut(memory.read(op.source, t), op.shape, op.axis, op.start, op.stop).reshape(memory.batch, -1)
+    memory[op.target][:] += cut(memory.received(op.source, t), op.shape, op.axis, op.start, op.stop).reshape(memory.batch, -1)
 
 
 @run_forward.register
 def _surround(op: AddPadded, memory: SequenceArrays, t: int) -> None:
     part = inside(memory[op.target], op.shape, op.padding)
-    part += memory.read(op.source, t).reshape(part.shape)
+    part += memory.received(op.source, t).reshape(part.shape)
 
 
 @run_forward.register
@@ -105,6 +105,7 @@ def _neuron_step(op: NeuronStep, memory: SequenceArrays, t: int) -> None:
         memory[name][t + 1] = found[canonical]
     for canonical, name in zip(kernel.outputs, op.outputs, strict=True):
         memory[name][t] = found[canonical]
+        memory.send(name, t)
     for canonical, name in zip(kernel.saved, op.saved, strict=True):
         memory[name][t] = (found if canonical in found else environment)[canonical]
 

@@ -14,6 +14,7 @@ from snnc.backends.runtime.engine import Array, Initial
 from snnc.backends.runtime.errors import MemoryNeededError
 from snnc.compiler.ir.step_operations import BufferValue
 from snnc.compiler.ir.step_program import Buffer, StepProgram
+from snnc.compiler.lowering.spike_limits import limited_sources, sent
 
 
 @dataclass
@@ -29,6 +30,10 @@ class SequenceArrays:
     parameters: Mapping[str, Array]
     dtype: np.dtype[Any]
     arrays: dict[str, Array] = field(default_factory=dict)
+    sent: dict[str, Array] = field(default_factory=dict)
+    """Spikes that receivers see, of the sources that are limited."""
+    dropped: int = 0
+    """Spikes that were dropped."""
     before: dict[str, Array] = field(default_factory=dict)
     """Nonzero values that delayed reads of a buffer see before the first step."""
 
@@ -39,6 +44,8 @@ class SequenceArrays:
                 self.arrays[buffer.name] = self.parameters[buffer.name]
             else:
                 self.arrays[buffer.name] = np.zeros(_shape(self.program, buffer, self.steps, self.batch), self.dtype)
+        self._limited = limited_sources(self.program)
+        self.sent = {name: np.zeros_like(self.arrays[name]) for name in self._limited}
 
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]
@@ -50,6 +57,22 @@ class SequenceArrays:
             return now
         first: Array = self.before.get(value.buffer, np.zeros_like(self.arrays[value.buffer][0]))
         return first
+
+    def received(self, value: BufferValue, t: int) -> Array:
+        """Return [B, n]: what connections receive of `value` at step `t`."""
+        if value.buffer in self.sent and t >= value.delay:
+            now: Array = self.sent[value.buffer][t - value.delay]
+            return now
+        return self.read(value, t)
+
+    def send(self, buffer: str, t: int) -> None:
+        """Choose the spikes of a buffer that leave it at step `t`."""
+        limit = self._limited.get(buffer)
+        if limit is not None:
+            spikes = self.arrays[buffer][t]
+            capacity, key = int(self.parameters[limit.capacity]), float(self.parameters[limit.key])
+            self.sent[buffer][t] = sent(spikes, capacity, key, t)
+            self.dropped += int(np.count_nonzero(spikes) - np.count_nonzero(self.sent[buffer][t]))
 
     def set_initial(self, initial: Initial) -> None:
         """Set slot 0 of every state to the program's initial value, or to that of `initial`."""

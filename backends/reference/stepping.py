@@ -31,6 +31,8 @@ class StepMemory:
         t, self.filled = self.filled, self.filled + 1
         for info in program.inputs:
             memory[f"{info.id}_in"][t] = inputs[info.id].reshape(memory.batch, -1)
+        for info in program.inputs:
+            memory.send(f"{info.id}_in", t)
         for op in program.forward:
             run_forward(op, memory, t)
         return {o.id: memory[o.record][t].reshape(memory.batch, *o.shape).copy() for o in program.outputs}
@@ -41,4 +43,6 @@ class StepMemory:
             if buffer.lifetime == "sequence" and buffer.role != "adjoint":
                 array = self.memory[buffer.name]
                 array[:-1] = array[1:].copy()
+        for array in self.memory.sent.values():
+            array[:-1] = array[1:].copy()
         self.filled -= 1

@@ -31,6 +31,7 @@ from snnc.compiler.losses.optimizers import Optimizer, is_frozen
 from snnc.compiler.lowering.connection_operations import connection_op, fills, kind_of, weights_of
 from snnc.compiler.lowering.loss_output import choose_loss_output
 from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
+from snnc.compiler.lowering.spike_limits import SpikeLimit, limit_values, spike_sources
 from snnc.compiler.lowering.window_values import with_window_values
 from snnc.compiler.neurons.derived_kernels import derived_once
 from snnc.compiler.neurons.forward_kernel import forward_kernel
@@ -52,6 +53,7 @@ def lower(
     steps: int | None = None,
     train_recurrent: bool = True,
     truncate: int | None = None,
+    limit: SpikeLimit | None = None,
 ) -> StepProgram:
     """Verify `graph`, run the default flow of passes over it and write it as a step program.
 
@@ -78,6 +80,8 @@ def lower(
     truncate
         Cut the gradient every so many steps: the state that step t = truncate, 2 truncate, … takes over counts as a constant
         (truncated backpropagation through time; Williams and Peng 1990). The loss still reads every step. None: never.
+    limit
+        Drop spikes beyond so many of a source and step (:mod:`snnc.compiler.lowering.spike_limits`); None: all are sent.
 
     Raises
     ------
@@ -95,7 +99,7 @@ def lower(
     if loss is not None and chosen is not None:
         frozen = frozenset() if train_recurrent else recurrent(found)
         trained = find_trained(graph, found, loss, recorded(graph, chosen)[0], frozen, optimizer)
-    draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window, None if loss is None else optimizer)
+    draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window, None if loss is None else optimizer, limit)
     program = _program(draft, chosen, optimizer is not None)
     if loss is not None and optimizer is not None:
         check_groups(optimizer, program.parameters.values())
@@ -108,6 +112,7 @@ def _program(draft: _Draft, chosen: str | None, update: bool) -> StepProgram:
     _add_inputs(draft)
     _add_populations(draft)
     forward = _forward(draft)
+    _add_limits(draft, forward)
     outputs, records = _outputs(draft)
     backward, loss_output = Backward((), ()), next((o for o in outputs if o.label == chosen), None)
     if loss_output is not None:
@@ -143,6 +148,7 @@ class _Draft:
     surrogate: Surrogate
     gradient_window: tuple[float, float] | None
     optimizer: Optimizer | None
+    limit: SpikeLimit | None
     buffers: dict[str, Buffer] = field(default_factory=dict)
     parameters: dict[str, Parameter] = field(default_factory=dict)
     inputs: list[InputInfo] = field(default_factory=list)
@@ -259,6 +265,15 @@ def _forward(draft: _Draft) -> list[ForwardOp]:
                 operations.append(draft.contributions[connection.id])
         operations.append(step)
     return operations
+
+
+def _add_limits(draft: _Draft, forward: list[ForwardOp]) -> None:
+    """Add the parameters of the sources whose spikes may be dropped."""
+    kinds = {name: buffer.kind for name, buffer in draft.buffers.items()}
+    for source in spike_sources(tuple(forward), kinds) if draft.limit is not None else ():
+        assert draft.limit is not None
+        for name, value in limit_values(draft.limit, source, size(draft.buffers[source].shape)).items():
+            draft.parameter(name, name, value, learnable=False)
 
 
 def _connect(draft: _Draft, link: PopulationLink, port: int) -> ConnectionInfo:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.spike_limits import is_limit_value
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
@@ -76,6 +77,11 @@ def window_parameters(program: StepProgram) -> WindowParameters | None:
     compiled = next(p.surrogate.parameters for p in program.populations if low[0].startswith(f"{p.id}_"))
     widest = (compiled["low"], compiled["high"] if high else math.inf)
     return WindowParameters(tuple(low), tuple(high), widest)
+
+
+def is_run_value(name: str) -> bool:
+    """Return whether a parameter, by its name in the program, is a value of a run and no weight: of a window, or of a limit of spikes."""
+    return is_window_value(name) or is_limit_value(name)
 
 
 def is_window_value(name: str) -> bool:

@@ -34,6 +34,8 @@ protected:
   void add_source(const char *name, const char *initial, Source &source);
   void add_record(const char *name, Rows &rows);
   void add_labels(int classes);
+  /// At most so many spikes of a source are sent, which `key` chooses; what is dropped is counted.
+  void limit_spikes(Source &source, const Parameter &capacity, const Parameter &key);
   /// The adjoint of a record: set by whoever knows it, or read where it is that of an input.
   void add_adjoint(const char *name, Rows &rows, bool given);
 
@@ -99,6 +101,7 @@ private:
   std::vector<std::pair<std::string, Source *>> sources;
   std::vector<Input> inputs;
   std::vector<float> losses;
+  std::atomic<std::uint64_t> dropped{0};
   std::int32_t threads;
   Checkpoints checkpoints;
   Pool pool;

@@ -75,8 +75,11 @@ void CpuSession::fill_events(Input &input, const Worker &w, const std::uint64_t 
       const List list{ids + begin[row], nullptr, static_cast<std::size_t>(begin[row + 1] - begin[row])};
       for (std::size_t e = 0; kept && e < list.count; ++e)
         source.rows.row(t, b)[list.ids[e]] = 1.0f;
-      if (input.lists)
-        source.lists[static_cast<std::size_t>(w.index)].append(list);
+      if (!input.lists)
+        continue;
+      Lists &lists = source.lists[static_cast<std::size_t>(w.index)];
+      lists.append(list);
+      source.limit.apply(lists, t);
     }
   }
 }
@@ -103,6 +106,7 @@ void CpuSession::fill_input(Input &input, const Worker &w, const float *data, bo
       const List found = lists.last();
       if (input.spikes)
         ask_for_spikes(input.name, row, found.ids, found.count);
+      source.limit.apply(lists, t);
     }
 }
 

@@ -97,6 +97,24 @@ void CpuSession::add_adjoint(const char *name, Rows &rows, bool given) {
       [this, &rows](void *data) { get_rows(rows, static_cast<float *>(data)); });
 }
 
+void CpuSession::limit_spikes(Source &source, const Parameter &capacity, const Parameter &key) {
+  source.limit = {&capacity.value, &key.value, &dropped};
+  for (const TensorInfo &info : infos)
+    if (info.name == "dropped_spikes")
+      return;
+  add(
+      {"dropped_spikes", SNNC_INT32, SNNC_COUNTER, {1}},
+      [this](const void *data) {
+        std::int32_t count = 0;
+        std::memcpy(&count, data, sizeof count);
+        dropped = static_cast<std::uint64_t>(count);
+      },
+      [this](void *data) {
+        const std::int32_t count = static_cast<std::int32_t>(dropped.load());
+        std::memcpy(data, &count, sizeof count);
+      });
+}
+
 void CpuSession::add_labels(int classes) {
   add(
       {"labels", SNNC_INT32, SNNC_LABEL, {BATCH}}, [this, classes](const void *data) { labels = checked_labels(data, classes); },

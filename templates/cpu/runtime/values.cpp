@@ -94,6 +94,38 @@ void Lists::append(const List &list) {
 
 namespace {
 
+std::uint32_t mixed(std::uint32_t x) {
+  x = (x ^ (x >> 16)) * 0x85EBCA6Bu;
+  x = (x ^ (x >> 13)) * 0xC2B2AE35u;
+  return x ^ (x >> 16);
+}
+
+} // namespace
+
+std::size_t Lists::limit_last(std::size_t capacity, float key, int step) {
+  const std::size_t from = begin[begin.size() - 2], count = used - from;
+  if (count <= capacity)
+    return 0;
+  if (key >= 0.0f) {
+    // Those of the lowest scores, in the order of their ids.
+    const std::uint32_t of_step = mixed(static_cast<std::uint32_t>(key) * 0x9E3779B1u + static_cast<std::uint32_t>(step) * 0x85EBCA77u);
+    std::vector<std::uint64_t> scored(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint32_t id = ids[from + i];
+      scored[i] = static_cast<std::uint64_t>(mixed(of_step + id * 0xC2B2AE3Du)) << 32 | id;
+    }
+    std::nth_element(scored.begin(), scored.begin() + static_cast<std::ptrdiff_t>(capacity), scored.end());
+    for (std::size_t i = 0; i < capacity; ++i)
+      ids[from + i] = static_cast<std::uint32_t>(scored[i]);
+    std::sort(ids.begin() + static_cast<std::ptrdiff_t>(from), ids.begin() + static_cast<std::ptrdiff_t>(from + capacity));
+  }
+  used = from + capacity;
+  begin.back() = used;
+  return count - capacity;
+}
+
+namespace {
+
 template <class Centre> void keep_distances(const Worker &w, const Rows &from, int t, History &to, const Centre &centre) {
   for (int b = w.first; b < w.first + w.count; ++b) {
     const float *row = from.row(t, b);

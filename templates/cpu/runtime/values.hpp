@@ -5,6 +5,8 @@
 #include "vectors.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <vector>
 
 namespace snnc {
@@ -88,6 +90,8 @@ public:
   }
   /// The list that was appended last.
   List last() const { return at(0, begin.size() - 2); }
+  /// Keeps at most `capacity` entries of the list that was appended last, which the key of the choice and the step choose; returns how many go.
+  std::size_t limit_last(std::size_t capacity, float key, int step);
   std::size_t entries() const { return used; }
   std::size_t rows() const { return begin.empty() ? 0 : begin.size() - 1; }
 
@@ -105,6 +109,20 @@ std::size_t find_nonzero(const float *row, std::size_t size, std::uint32_t *ids,
 
 std::size_t count_nonzero(const float *numbers, std::size_t count);
 
+/// How many spikes of a step leave a source, and the key of the choice: parameters of the network.
+struct SpikeLimit {
+  const Array<float> *capacity = nullptr, *key = nullptr;
+  std::atomic<std::uint64_t> *dropped = nullptr;
+
+  void apply(Lists &to, int step) const {
+    if (capacity == nullptr)
+      return;
+    const std::size_t gone = to.limit_last(static_cast<std::size_t>((*capacity)[0]), (*key)[0], step);
+    if (gone != 0)
+      dropped->fetch_add(gone, std::memory_order_relaxed);
+  }
+};
+
 /// A buffer that connections read: dense rows, lists, or both.
 class Source {
 public:
@@ -116,6 +134,7 @@ public:
   bool listed = false;
   /// Whether the lists hold values beside ids.
   bool valued = false;
+  SpikeLimit limit;
 
   /// Part of all numbers that are listed; below 0 where no row was.
   double share() const {
@@ -129,8 +148,10 @@ public:
   /// Lists the rows of step t, the step behind the last one listed.
   void list_rows(const Worker &w, int t) {
     Lists &own = lists[static_cast<std::size_t>(w.index)];
-    for (int b = 0; b < w.count; ++b)
+    for (int b = 0; b < w.count; ++b) {
       own.append(rows.row(t, w.first + b), rows.size);
+      limit.apply(own, t);
+    }
   }
   List list(const Worker &w, int t, int b) const {
     return lists[static_cast<std::size_t>(w.index)].at(static_cast<std::size_t>(t + rows.past), static_cast<std::size_t>(b));

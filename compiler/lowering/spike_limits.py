@@ -1,0 +1,116 @@
+"""At most so many spikes of a source leave it in a step: which of them, and the values of a run that say how many.
+
+For each source of spikes (an input, or an output of a population), sample and step, at most K of its spikes are sent; the others are dropped.
+Receivers, and the gradients of their weights, see the sent spikes alone. The source itself, its reset and records of it see all of them, and
+the gradient that receivers return goes to all its neurons, as if nothing had been dropped.
+
+Which spikes are sent is a function of the source, the step and the seed, the same on every target:
+
+- ``"lowest"``: those of the lowest ids, as in the published code;
+- ``"random"``: those with the lowest :func:`scores`, so every spike of a step is kept with the same probability.
+
+How many, and the key of the choice, are parameters of the program that no training changes and no file of weights holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.ir.step_operations import Fill, NeuronStep, Record
+from snnc.compiler.ir.step_program import StepProgram
+
+DropPolicy: TypeAlias = Literal["lowest", "random"]
+POLICIES: Final = get_args(DropPolicy)
+LOWEST: Final = -1.0
+"""Key of the choice that takes the lowest ids."""
+_CAPACITY: Final = "capacity"
+_KEY: Final = "choice"
+_KEY_BYTES: Final = 3
+"""float32 holds whole numbers of so many bytes exactly."""
+
+
+@dataclass(frozen=True)
+class SpikeLimit:
+    """At most `capacity` spikes of each source leave it in a step, chosen by `policy` and `seed`."""
+
+    capacity: int
+    policy: DropPolicy = "lowest"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class LimitedSource:
+    """The parameters of a source: how many of its spikes are sent, and the key of the choice."""
+
+    buffer: str
+    capacity: str
+    key: str
+
+
+def limit_values(limit: SpikeLimit, buffer: str, width: int) -> dict[str, float]:
+    """Return the values of a source's parameters, by name, before the first update; none if all its spikes always fit."""
+    if limit.capacity >= width:
+        return {}
+    return {f"{buffer}_{_CAPACITY}": float(limit.capacity), f"{buffer}_{_KEY}": choice_key(limit, buffer, 0)}
+
+
+def limited_sources(program: StepProgram) -> dict[str, LimitedSource]:
+    """Return the sources of `program` whose spikes are limited, by buffer."""
+    buffers = [name.removesuffix(f"_{_CAPACITY}") for name in program.parameters if name.endswith(f"_{_CAPACITY}")]
+    return {b: LimitedSource(b, f"{b}_{_CAPACITY}", f"{b}_{_KEY}") for b in buffers}
+
+
+def is_limit_value(name: str) -> bool:
+    """Return whether a parameter, by its name in the program, belongs to a limited source."""
+    return name.endswith((f"_{_CAPACITY}", f"_{_KEY}"))
+
+
+def choice_key(limit: SpikeLimit, buffer: str, update: int) -> float:
+    """Return the key of the choice for an update of a training."""
+    if limit.policy == "lowest":
+        return LOWEST
+    digest = hashlib.blake2b(f"{limit.seed} {update} {buffer}".encode(), digest_size=_KEY_BYTES).digest()
+    return float(int.from_bytes(digest, "little"))
+
+
+def scores(key: int, step: int, ids: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+    """Return a number for each id, equally distributed over the unsigned integers of 32 bits; the emitted programs compute the same."""
+    of_step = _mixed(np.array([(key * 0x9E3779B1 + step * 0x85EBCA77) & 0xFFFFFFFF], np.uint32))
+    return _mixed(of_step + ids.astype(np.uint32) * np.uint32(0xC2B2AE3D))
+
+
+def _mixed(x: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """A bijection of the unsigned integers of 32 bits in which every bit depends on every other (shifts and odd factors, as in murmur3)."""
+    x = (x ^ (x >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    x = (x ^ (x >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return x ^ (x >> np.uint32(16))
+
+
+def sent(spikes: npt.NDArray[Any], capacity: int, key: float, step: int) -> npt.NDArray[Any]:
+    """Return `spikes` [B, n] of a step without those that are dropped."""
+    fired = spikes != 0
+    if key == LOWEST:
+        kept = np.cumsum(fired, axis=1) <= capacity
+        return spikes * kept
+    order = scores(int(key), step, np.arange(spikes.shape[1])).astype(np.uint64)
+    order = (order << np.uint64(32)) + np.arange(spikes.shape[1], dtype=np.uint64)
+    rank = np.empty(len(order), np.int64)
+    rank[np.argsort(order)] = np.arange(len(order))
+    found = np.zeros_like(spikes)
+    for sample, row in enumerate(fired):
+        ids = np.flatnonzero(row)
+        ids = ids[np.argsort(rank[ids])[:capacity]]
+        found[sample, ids] = spikes[sample, ids]
+    return found
+
+
+def spike_sources(program_forward: tuple[Any, ...], kinds: Mapping[str, str]) -> list[str]:
+    """Return the buffers of spikes that connections read, in the order of their first reader."""
+    reads = (op.source.buffer for op in program_forward if not isinstance(op, Fill | NeuronStep | Record))
+    return list(dict.fromkeys(buffer for buffer in reads if kinds[buffer] == "spikes"))

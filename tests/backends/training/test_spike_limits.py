@@ -1,0 +1,161 @@
+"""Dropped spikes: one definition, against PyTorch's autograd, and the same spikes on every target."""
+
+import cpu_projects
+import numpy as np
+import pytest
+import snntorch
+import snntorch.functional
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from indexed_nets import convolutional, sparse_recurrent
+from nets import dense, recurrent
+from poplar_projects import several_inputs
+from torch_spikes import fast_sigmoid_spike
+
+from snnc.backends.reference.engine import ReferenceEngine
+from snnc.compiler.losses import parse_loss
+from snnc.compiler.losses.optimizers import SGD
+from snnc.compiler.lowering.lower import lower
+from snnc.compiler.lowering.spike_limits import SpikeLimit, choice_key, limited_sources, scores, sent
+from snnc.compiler.neurons.surrogates.library import fast_sigmoid
+
+STEPS, BATCH = 9, 5
+NETS = {make.__name__: make for make in (recurrent, several_inputs, convolutional, sparse_recurrent)}
+
+
+def events(random):
+    return dense(random, kind="spikes")
+
+
+def program_of(make, limit=None, window=None, optimizer=None):
+    return lower(
+        make(np.random.default_rng(3)),
+        loss=parse_loss("ce_count" if make is events else "ce_mean_membrane"),
+        loss_output=None if make is several_inputs else "y",
+        optimizer=optimizer or SGD(1e-2),
+        surrogate=fast_sigmoid(25.0),
+        gradient_window=window,
+        limit=limit,
+    )
+
+
+def step_by_step(program, x, target, limit):
+    """Loss and gradients of :func:`nets.dense` by snnTorch: what is dropped is a constant."""
+    spike = fast_sigmoid_spike()
+    layers = {"fc1": torch.nn.Linear(6, 8), "fc2": torch.nn.Linear(8, 4)}
+    values = {p.label: torch.tensor(p.value) for p in program.parameters.values()}
+    for name, layer in layers.items():
+        layer.load_state_dict({part: values[f"{name}.{part}"] for part in ("weight", "bias")})
+    first, second = snntorch.Leaky(beta=0.9, spike_grad=spike), snntorch.Leaky(beta=0.8, spike_grad=spike)
+
+    def limited(spikes, name, t):
+        left = torch.tensor(sent(spikes.detach().numpy(), limit.capacity, choice_key(limit, name, 0), t))
+        return spikes + (left - spikes).detach()
+
+    m1, m2, out = first.init_leaky(), second.init_leaky(), []
+    for t, spikes in enumerate(torch.tensor(x)):
+        s, m1 = first(layers["fc1"](limited(spikes, "x0_in", t)), m1)
+        s, m2 = second(layers["fc2"](limited(s, "p0_o0", t)), m2)
+        out.append(s)
+    loss = snntorch.functional.ce_count_loss()(torch.stack(out), torch.tensor(target))
+    loss.backward()
+    return loss.item(), {f"{name}.{part}": getattr(layer, part).grad.numpy() for name, layer in layers.items() for part in ("weight", "bias")}
+
+
+@pytest.mark.parametrize("policy", ["lowest", "random"])
+@pytest.mark.parametrize("capacity", [1, 2, 3])
+def test_gradients_are_those_of_autograd_with_a_constant_choice(policy, capacity):
+    limit = SpikeLimit(capacity, policy, seed=7)
+    program = program_of(events, limit)
+    random = np.random.default_rng(5)
+    x = (random.random((STEPS, BATCH, 6)) < 0.6).astype(np.float32)
+    target = random.integers(0, 4, BATCH)
+    engine = ReferenceEngine(program)
+    loss, found = engine.loss_and_gradients({"x0": x}, target)
+    wanted, gradients = step_by_step(program, x, target, limit)
+    assert loss == pytest.approx(wanted, rel=1e-5)
+    for name, gradient in found.items():
+        right = gradients[program.parameters[name].label]
+        assert np.linalg.norm(gradient - right) <= 1e-5 * np.linalg.norm(right) + 1e-9, name
+    exact, _ = ReferenceEngine(program_of(events)).loss_and_gradients({"x0": x}, target)
+    assert abs(loss - exact) > 1e-5, "something was dropped"
+    assert engine.counters()["dropped_spikes"] > 0
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    seed=st.integers(0, 2**31), width=st.integers(1, 40), capacity=st.integers(1, 50), key=st.sampled_from([-1.0, 0.0, 5.0, 2.0**24 - 1])
+)
+def test_what_is_sent_is_part_of_what_fired(seed, width, capacity, key):
+    spikes = (np.random.default_rng(seed).random((4, width)) < 0.5).astype(np.float32)
+    found = sent(spikes, capacity, key, 3)
+    assert (found <= spikes).all()
+    np.testing.assert_array_equal(found.sum(axis=1), np.minimum(spikes.sum(axis=1), capacity))
+    if capacity >= width:
+        np.testing.assert_array_equal(found, spikes)
+    elif key < 0:
+        for row, whole in zip(found, spikes, strict=True):
+            np.testing.assert_array_equal(np.flatnonzero(row), np.flatnonzero(whole)[:capacity])
+
+
+def test_a_random_choice_keeps_every_spike_equally_often():
+    width, capacity, draws = 12, 5, 4000
+    spikes = np.zeros((1, 40), np.float32)
+    spikes[0, ::3][:width] = 1
+    counts = sum(
+        sent(spikes, capacity, choice_key(SpikeLimit(capacity, "random", seed), "p0_o0", update), step)[0]
+        for seed in range(2)
+        for update in range(draws // 20)
+        for step in range(10)
+    )[::3][:width]
+    # Standard deviations of the mean of a binomial; the largest of 12 lies beyond 4 in one of 1,300 cases.
+    error = np.sqrt(draws * capacity / width * (1 - capacity / width))
+    assert counts.sum() == draws * capacity
+    assert np.abs(counts - draws * capacity / width).max() < 4 * error
+
+
+def test_scores_are_the_same_with_any_version_of_numpy():
+    assert scores(5, 3, np.arange(4)).tolist() == [1655493740, 2441505064, 3905391513, 3713242806]
+
+
+def same_training(engine, program, updates=3, tolerance=1e-5):
+    reference = ReferenceEngine(program)
+    for seed in range(updates):
+        inputs, labels = cpu_projects.data(program, STEPS, BATCH, seed, density=0.6)
+        loss, wanted = engine.train_batch(inputs, labels, 1e-2), reference.train_batch(inputs, labels, 1e-2)
+        assert loss == pytest.approx(wanted, rel=tolerance)
+    for name, value in reference.get_parameters().items():
+        np.testing.assert_allclose(engine.get_parameters()[name], value, atol=2e-5, rtol=1e-4, err_msg=name)
+    dropped = reference.counters()["dropped_spikes"]
+    assert engine.counters()["dropped_spikes"] == dropped
+    return dropped
+
+
+@pytest.mark.parametrize("policy", ["lowest", "random"])
+@pytest.mark.parametrize("name", NETS)
+def test_a_program_for_the_processor_drops_the_same_spikes(name, policy):
+    program = program_of(NETS[name], SpikeLimit(2, policy, seed=3))
+    with cpu_projects.opened(program) as engine:
+        assert same_training(engine, program) > 50
+
+
+@pytest.mark.parametrize("window", [None, (-0.3, np.inf)])
+def test_a_capacity_as_wide_as_its_source_drops_nothing(window):
+    inputs, labels = cpu_projects.data(program_of(recurrent), STEPS, BATCH, density=0.6)
+    results = []
+    for limit in (None, SpikeLimit(1000), SpikeLimit(1000, "random")):
+        program = program_of(recurrent, limit, window)
+        assert not limited_sources(program)
+        results.append(ReferenceEngine(program).loss_and_gradients(inputs, labels))
+    # The largest that is a value of a run: all fit, too.
+    program = program_of(recurrent, SpikeLimit(1), window)
+    engine = ReferenceEngine(program)
+    widths = {found.capacity: program.buffers[b].shape[0] for b, found in limited_sources(program).items()}
+    engine.set_parameters({name: np.float32(width) for name, width in widths.items()})
+    results.append(engine.loss_and_gradients(inputs, labels))
+    assert engine.counters()["dropped_spikes"] == 0
+    for loss, gradients in results[1:]:
+        assert loss == results[0][0]
+        for name, gradient in gradients.items():
+            np.testing.assert_array_equal(gradient, results[0][1][name])
