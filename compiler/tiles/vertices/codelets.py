@@ -117,7 +117,7 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
     if not problem.training:
         return
     groups, rows = column_groups(where.tile_neurons, where.columns), learned_rows(layer)
-    updates = update(problem.costs, problem.network.moments)
+    updates = update(problem.costs, problem.network.moments, accumulates=problem.network.accumulates)
     if rows:
         yield Use.of(updates, where.tiles, len(rows) * groups)
         if where.replicas > 1:
@@ -182,7 +182,7 @@ def _of_owners(layout: Layout) -> Iterator[Use]:
     for found in layout.owned if layout.exact else ():
         tiles, where = found.owners.tile[found.owners.learned], found.target
         yield Use.of(sum_pieces(problem.costs), tiles, 1)
-        yield Use.of(update(problem.costs, problem.network.moments), tiles, 1)
+        yield Use.of(update(problem.costs, problem.network.moments, accumulates=problem.network.accumulates), tiles, 1)
         groups = column_groups(where.tile_neurons, where.columns)
         several = np.flatnonzero(sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples) > 1)
         yield Use.of(sum_private(problem.costs), where.tiles[several], groups[several])
