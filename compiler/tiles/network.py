@@ -194,6 +194,13 @@ class MappedNetwork:
     """Optimiser values kept for each parameter (Adam 2, SGD with momentum 1)."""
     update: int = SGD_CYCLES
     """Worker cycles in which the optimiser changes a parameter."""
+    accumulates: bool = False
+    """Whether gradients of several batches are summed before an update."""
+
+    @property
+    def kept(self) -> int:
+        """Numbers kept for each parameter besides its value and gradient."""
+        return self.moments + self.accumulates
 
     @property
     def external(self) -> bool:
@@ -245,6 +252,7 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
     if training is None:
         training = program.loss is not None and program.optimizer is not None
     rule = rule_of(program.optimizer) if training and program.optimizer is not None else None
+    accumulates = training and program.optimizer is not None and program.optimizer.accumulate
     inputs = {i.id: i.static for i in program.inputs}
     sources = {c.source_buffer: _source(program, c, inputs) for c in program.connections}
     links = tuple(_link(program, c, sources[c.source_buffer], training) for c in program.connections)
@@ -260,7 +268,8 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
         loss_width=math.prod(loss.shape) if loss else 0,
         loss=name,
         moments=len(rule.moments) if rule is not None and not external else 0,
-        update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule),
+        update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates),
+        accumulates=accumulates and not external,
     )
 
 
