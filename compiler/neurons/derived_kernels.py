@@ -33,7 +33,7 @@ _DERIVING: Final = (
 )  # fmt: skip
 """Modules that determine the result of a derivation."""
 _CODE: Final = ("forward", "backward")
-_NAMES: Final = tuple(field.name for field in fields(Kernel) if field.name not in (*_CODE, "binary", "labels"))
+_NAMES: Final = tuple(field.name for field in fields(Kernel) if field.name not in (*_CODE, "binary", "labels", "rounded"))
 """Fields that are lists of names."""
 
 
@@ -90,7 +90,7 @@ def _write(path: Path, kernel: Kernel) -> None:
 
 
 def to_data(kernel: Kernel) -> dict[str, Any]:
-    """Return the kernel as JSON data."""
+    """Return the kernel as JSON data; what is rounded is chosen after it was derived."""
     code = {name: "\n".join(map(str, getattr(kernel, name))) for name in _CODE}
     names = {name: list(getattr(kernel, name)) for name in _NAMES}
     return {**names, **code, "binary": sorted(kernel.binary), "labels": dict(kernel.labels)}
