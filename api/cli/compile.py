@@ -106,7 +106,7 @@ def compile_(
             "--precision",
             help=help_of(
                 "precision",
-                "float32; cpu: bfloat16 dense products and past; cuda: bfloat16 backward products, float16 products and past; others: float16 past.",
+                "float32; cpu: bfloat16 products and past; cuda: bfloat16 backward products, float16 products, past; others: float16 past.",
             ),
         ),
     ] = "float32",

@@ -106,7 +106,7 @@ def from_data(data: dict[str, Any]) -> Kernel:
     KeyError, TypeError
         It is other data.
     """
-    names = {name: tuple(data[name]) for name in _NAMES}
+    names: dict[str, Any] = {name: tuple(data[name]) for name in _NAMES}
     forward, backward = (_code(data[name]) for name in _CODE)
     return Kernel(**names, forward=forward, backward=backward, binary=frozenset(data["binary"]), labels=dict(data["labels"]))
 
