@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from snnc.compiler.ir.arrays.indexed_maps import IndexedOp
 from snnc.compiler.ir.graph import Kind
@@ -109,6 +110,24 @@ class LearnedParameter:
     shared: bool
 
 
+@dataclass(frozen=True)
+class Past:
+    """Numbers of values that an adjoint reads of all steps: states (before and after each step) and others, as float32 and as float16."""
+
+    states: int
+    others: int
+    half_states: int
+    half_others: int
+
+    def floats(self, steps: Any) -> Any:
+        """Float32 numbers a neuron and sample for so many steps."""
+        return (steps + 1) * self.states + steps * self.others
+
+    def halves(self, steps: Any) -> Any:
+        """The same as float16."""
+        return (steps + 1) * self.half_states + steps * self.half_others
+
+
 @dataclass(frozen=True, eq=False)
 class Layer:
     """A population with its links and its parameters.
@@ -147,6 +166,15 @@ class Layer:
     recorded: tuple[str, ...]
     adjoint_outputs: frozenset[str]
     gradient: bool
+
+    @property
+    def past(self) -> Past:
+        """What its adjoint reads of all steps."""
+        if not self.gradient:
+            return Past(0, 0, 0, 0)
+        kernel = self.kernel
+        halves = sum(name in kernel.rounded for name in kernel.history), sum(name in kernel.rounded for name in kernel.saved)
+        return Past(len(kernel.history) - halves[0], len(kernel.saved) - halves[1], *halves)
 
     @property
     def neuron_parameters(self) -> int:
