@@ -45,6 +45,10 @@ class PoplarEngine(NativeEngine):
         self.session.set(self.description["adjoint"], adjoint)
         self.session.train_step()
 
+    def adjoint_of(self, tensor: str) -> Array:
+        """See :class:`~snnc.backends.runtime.engine.AdjointEngine`."""
+        return self.session.get(tensor)
+
     def counters(self) -> dict[str, int]:
         """Total dropped spikes, and by bus the spikes that were dropped (``b0_dropped``) or sent in further windows (``b0_further``)."""
         found = {name: int(self.session.get(name)[0]) for name in self.session.with_role(Role.COUNTER)}
