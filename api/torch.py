@@ -64,7 +64,8 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     batch
         The most samples of a call on a machine, 32 by default; other targets take any number.
     input_gradients
-        Compile the gradient of the inputs too, for layers before this one. Inputs then are values.
+        Compile the gradient of the inputs too, for layers before this one. Inputs then are values, or spikes with
+        ``input_kind="spikes"``, which the program moves as events.
 
     Raises
     ------
@@ -118,9 +119,13 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         )
         if batch is not None and options.backend.native:
             raise OptionTargetError(f"batch = {batch} is for machines; a module on {target!r} takes any number of samples; leave it out.")
-        if input_gradients and input_kind == "spikes":
-            raise OptionConflictError("input_gradients takes inputs of values, and input_kind is 'spikes'; leave one of them out.")
-        graph = as_graph(model, dt=dt, input_kind="values" if input_gradients else input_kind, steps=steps)
+        window = options.gradient_window
+        if input_gradients and input_kind == "spikes" and window is not None and not (window[0] < 0 and window[1] > 1):
+            raise OptionConflictError(
+                f"input_gradients with inputs of spikes takes the gradient of each input, 0 or 1, and the gradient window {window} leaves "
+                "some out; give a window around both, or input_kind='values'."
+            )
+        graph = as_graph(model, dt=dt, input_kind=input_kind or "values" if input_gradients else input_kind, steps=steps)
         graph = with_learnable(graph, learnable)
         self._recipe = ModuleRecipe(graph, options, chosen_outputs(graph, output), input_gradients)
         self._prepare()
@@ -260,7 +265,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         learned = {step.parameter for step in self.program.update}
         self._runs += 1
         if self._machine is not None:
-            return self._machine.go_back(adjoint, [name for name in self._places if name in learned]), {}
+            return self._machine.go_back(adjoint, [name for name in self._places if name in learned])
         self._give(f"d_{self._adjoined.output.record}", adjoint)
         self._engine.run_backward()
         gradients = {name: self._take(f"d_{name}", self.program.parameters[name].value.shape) for name in self._places if name in learned}

@@ -150,6 +150,8 @@ class Layer:
         Its output buffers that receive a gradient from a record.
     gradient
         Whether the backward step runs it.
+    shown
+        Whether the adjoint of its current is kept of all steps: that of what it reads, for a caller.
     """
 
     id: str
@@ -166,6 +168,7 @@ class Layer:
     recorded: tuple[str, ...]
     adjoint_outputs: frozenset[str]
     gradient: bool
+    shown: bool = False
 
     @property
     def past(self) -> Past:
@@ -387,6 +390,7 @@ def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, 
         recorded=tuple(o.source.buffer for o in program.outputs if o.source.buffer in buffers),
         adjoint_outputs=frozenset(op.source.buffer for op in backward if isinstance(op, RecordAdjoint) and op.source.buffer in buffers),
         gradient=any(getattr(op, "population", None) == population.id for op in backward),
+        shown=training and isinstance(program.loss, ExternalLoss) and population.label in program.loss.relays,
     )
 
 

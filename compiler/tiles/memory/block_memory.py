@@ -52,7 +52,7 @@ def block_bytes(
     own, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
     partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
     floats: dict[Kept, Any] = {key: each * samples * neurons for key, each in (_states(problem, layer) | _adjoints(problem, layer)).items()}
-    floats["records", "always"] = problem.steps * layer.records * samples * neurons
+    floats["records", "always"] = problem.steps * (layer.records + layer.shown) * samples * neurons
     floats["records", "record adjoints"] = problem.steps * bool(layer.adjoint_outputs) * samples * neurons
     floats["weights", "always"] = own * neurons + scalars
     floats["weights", "copies of weights"] = copies * neurons
