@@ -20,6 +20,7 @@ from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.registry import PROCESSOR
 from snnc.backends.runtime.errors import TorchTensorError, UnknownNameError
 from snnc.backends.runtime.events import Events
+from snnc.backends.training.run_values import GradientWindow
 from snnc.compiler.ir.graph import Kind
 from snnc.compiler.ir.graph_text import headline
 from snnc.compiler.ir.plan import Precision
@@ -36,7 +37,7 @@ Input: TypeAlias = "torch.Tensor | Events"
 """What the module takes for an input: [T, B, *shape]."""
 
 
-_BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine")
+_BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine", "_window")
 """What a module makes of its recipe."""
 
 
@@ -128,6 +129,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         graph = as_graph(model, dt=dt, input_kind=input_kind or "values" if input_gradients else input_kind, steps=steps)
         graph = with_learnable(graph, learnable)
         self._recipe = ModuleRecipe(graph, options, chosen_outputs(graph, output), input_gradients)
+        self._window_now: tuple[float, float] | None = None
         self._prepare()
         self._open()
         self._own_parameters()
@@ -141,6 +143,20 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     def program(self) -> StepProgram:
         """What runs."""
         return self._adjoined.program
+
+    @property
+    def gradient_window(self) -> tuple[float, float] | None:
+        """The ends between which a neuron takes gradient, membrane minus threshold; None: made without.
+
+        They can be set before any forward pass, as a pair or as the lower end alone, inside the window that the module was made with.
+        """
+        return self._window_now
+
+    @gradient_window.setter
+    def gradient_window(self, window: float | tuple[float, float]) -> None:
+        with self._where_torch_is():
+            self._window.set(*(window if isinstance(window, tuple | list) else (window,)))
+            self._window_now = self._window.now
 
     def forward(self, inputs: Input | Mapping[str, Input]) -> torch.Tensor | tuple[torch.Tensor, ...]:
         """Run a sequence from the initial states.
@@ -213,6 +229,10 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             self._engine = engine
         else:
             self._machine = MachineRun(engine, self._adjoined)
+        self._window = GradientWindow(self.program, engine)
+        if self._window_now is not None:
+            self._window.set(*self._window_now)
+        self._window_now = self._window.now
         self._process = os.getpid()
 
     def _given(self, inputs: Input | Mapping[str, Input]) -> dict[str, Input]:
