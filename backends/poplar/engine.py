@@ -40,6 +40,11 @@ class PoplarEngine(NativeEngine):
         self.session.run()
         return {o["id"]: self._record(o, inputs, initial) for o in self.description["outputs"]}
 
+    def run_backward(self, adjoint: Array) -> None:
+        """See :class:`~snnc.backends.runtime.engine.AdjointEngine`."""
+        self.session.set(self.description["adjoint"], adjoint)
+        self.session.train_step()
+
     def counters(self) -> dict[str, int]:
         """Total dropped spikes, and by bus the spikes that were dropped (``b0_dropped``) or sent in further windows (``b0_further``)."""
         found = {name: int(self.session.get(name)[0]) for name in self.session.with_role(Role.COUNTER)}

@@ -146,11 +146,13 @@ def test_a_gpu_s_program_draws_the_same_masks(monkeypatch):
             np.testing.assert_allclose(gpu.state_dict()[name], value, atol=1e-5, err_msg=name)
 
 
-def test_a_module_of_pytorch_drops_in_the_mode_train_only():
+@pytest.mark.parametrize("target", ["cpu", "gc200"])
+def test_a_module_of_pytorch_drops_in_the_mode_train_only(target):
     torch = pytest.importorskip("torch")
     from snnc.torch import Module
 
-    module = Module(network(0.5), surrogate="fast_sigmoid")
+    sizes = {} if target == "cpu" else {"steps": STEPS, "batch": BATCH}
+    module = Module(network(0.5), target=target, surrogate="fast_sigmoid", **sizes)
     x = torch.tensor(data()[0].swapaxes(0, 1).copy())
     trained = [module(x) for _ in range(2)]
     module.eval()
