@@ -219,6 +219,8 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
                 self._places[name] = (self.get_submodule(above), last)
         self._lock = threading.Lock()
         self._runs = 0
+        self._drawn = 0
+        """How often masks of dropout were drawn: each forward call in the ``train()`` mode draws others."""
         self._process: int | None = None
         """The one in which the program is open; threads of a program do not live on in a child."""
 
@@ -268,15 +270,15 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             else:
                 home.register_buffer(last, value)
 
-    def _run(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Run forward with these parameters; the next :meth:`_go_back` goes back from here."""
+    def _run(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
+        """Run forward with these parameters and masks of dropout; the next :meth:`_go_back` goes back from here."""
         if self._machine is not None:
-            found = self._machine.run(given, values)
+            found = self._machine.run(given, values, masks)
             self._runs += 1
             return found
         for name, value in values.items():
             self._give(name, value)
-        self._engine.run_forward({name: v if isinstance(v, Events) else self._read(v) for name, v in given.items()})
+        self._engine.run_forward({name: v if isinstance(v, Events) else self._read(v) for name, v in given.items()}, masks)
         self._runs += 1
         steps, batch = next(iter(given.values())).shape[:2]
         return self._take(self._adjoined.output.record, (steps, batch, *self._adjoined.output.shape))
@@ -337,7 +339,9 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         ctx.events = {name: value for name, value in given.items() if isinstance(value, Events)}
         ctx.save_for_backward(*tensors)
         with module._where_torch_is():
-            found = module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)))
+            ctx.masks = module._drawn if module.training else None
+            module._drawn += module.training
+            found = module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
             ctx.run = module._runs
         return found
 
@@ -348,7 +352,7 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         given = {name: ctx.events.get(name, tensor) for name, tensor in zip(ctx.names, tensors[: len(ctx.names)], strict=True)}
         with module._where_torch_is():
             if module._runs != ctx.run:
-                module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)))
+                module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
             gradients, of_inputs = module._go_back(adjoint, adjoint.shape[0], adjoint.shape[1])
         inputs = (of_inputs.get(name) if needed else None for name, needed in zip(given, ctx.needs_input_grad[2:], strict=False))
         return (None, None, *inputs, *(gradients.get(name) for name in module._places))

@@ -35,6 +35,7 @@ from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_
 from snnc.backends.training import loop as training
 from snnc.backends.training.checkpoint import Checkpoints, set_entries
 from snnc.backends.training.fitting import FitArguments, beginning, fit
+from snnc.backends.training.masks import check_alone
 from snnc.backends.training.metrics import Metric
 from snnc.backends.training.notices import warn_of_differences
 from snnc.backends.training.optimizer_values import optimizer_by_label
@@ -314,6 +315,8 @@ class BackendSession:
         )
         call = FitArguments(plan, count, labels, learning_rate, accumulate, checkpoints, callback, on_epoch, watching, values)
         ranks = ranks_for(self.engine, plan.batch) if distributed else None
+        if ranks is not None:
+            check_alone(self.program)
         updates = Updates(
             self.engine, lambda chosen: (self.batch_of(data, chosen), labels[chosen].astype(np.int64)), accumulate=accumulate, ranks=ranks
         )
