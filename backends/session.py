@@ -35,6 +35,7 @@ from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_
 from snnc.backends.training import loop as training
 from snnc.backends.training.checkpoint import Checkpoints, set_entries
 from snnc.backends.training.fitting import FitArguments, beginning, fit
+from snnc.backends.training.masks import check_alone
 from snnc.backends.training.metrics import Metric
 from snnc.backends.training.notices import warn_of_differences
 from snnc.backends.training.optimizer_values import optimizer_by_label
@@ -240,7 +241,8 @@ class BackendSession:
             Order of the samples: a new permutation each epoch, or as given. An iterable of batches keeps its order.
         accumulate
             Number of parts in which the samples of an update run in sequence: gradients are summed, and a step needs the memory
-            of one part. The update is that of the whole batch, up to rounding.
+            of one part. The update is that of the whole batch, up to rounding. An engine that was compiled for one batch size runs so many
+            batches for an update; its optimizer has to have ``accumulate``.
         validation
             ``(x, y)``: samples and labels that the network is measured on after each epoch.
         metrics
@@ -296,7 +298,7 @@ class BackendSession:
         values = RunValues(self._window, gradient_window)
         if isinstance(x, BatchedData):
             check_data_set(self, x, y, distributed, checkpoints, watching)
-            size = training.batch_size(self.engine, len(x), batch)
+            size = training.batch_size(self.engine, len(x), batch, accumulate)
             order = training.BatchSchedule(epochs, size, self.engine.batch is not None, shuffle, seed, first_epoch)
             rate = training.learning_rate(self.program.optimizer, learning_rate)
             options = StreamOptions(epochs, first_epoch, rate, values, accumulate, callback, on_epoch)
@@ -309,10 +311,12 @@ class BackendSession:
         data, labels = self.labelled(cast("Mapping[str, Input] | Input", x), y)
         count = len(labels)
         plan = training.BatchSchedule(
-            epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed, first_epoch
+            epochs, training.batch_size(self.engine, count, batch, accumulate), self.engine.batch is not None, shuffle, seed, first_epoch
         )
         call = FitArguments(plan, count, labels, learning_rate, accumulate, checkpoints, callback, on_epoch, watching, values)
         ranks = ranks_for(self.engine, plan.batch) if distributed else None
+        if ranks is not None:
+            check_alone(self.program)
         updates = Updates(
             self.engine, lambda chosen: (self.batch_of(data, chosen), labels[chosen].astype(np.int64)), accumulate=accumulate, ranks=ranks
         )
