@@ -28,6 +28,7 @@ from snnc.compiler.ir.step_operations import (
     RecordAdjoint,
 )
 from snnc.compiler.losses import CrossEntropyMeanMembrane
+from snnc.compiler.lowering.spike_limits import without_returns
 from snnc.compiler.neurons.expression import Call, Expression, Number, Symbol, symbols
 from snnc.compiler.neurons.kernel import Kernel
 
@@ -82,7 +83,8 @@ def collapsed(storage: SequenceStorage) -> Collapse | None:
     into = [op for op in program.forward if not isinstance(op, NeuronStep | Record) and op.target == step.currents[0]]
     fills, arrivals = [op for op in into if isinstance(op, Fill)], [op for op in into if isinstance(op, DenseProduct)]
     counted = all(program.buffers[op.source.buffer].kind == "spikes" and storage.stored(op.source.buffer).listed for op in arrivals)
-    if len(fills) != 1 or not arrivals or len(fills) + len(arrivals) != len(into) or not counted:
+    returns = without_returns(program).isdisjoint(op.source.buffer for op in arrivals)  # what a step drops takes no gradient in that step
+    if not returns or len(fills) != 1 or not arrivals or len(fills) + len(arrivals) != len(into) or not counted:
         return None
     return Collapse(fills[0], tuple(arrivals), step, record)
 

@@ -216,7 +216,7 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
     """Statements that register tensors."""
     program = storage.program
     learned = {u.parameter for u in program.update} if trains else set()
-    number = len(moments(program.optimizer))
+    number, limits = len(moments(program.optimizer)), limited_sources(program)
     lines = []
     for p in program.parameters.values():
         shape = "{" + ", ".join(map(str, p.value.shape or (1,))) + "}"
@@ -237,7 +237,8 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
                     lines.append(f"{o}.listed = true;")
                 if trains and o in storage.outputs_with_support:
                     lines += [f'add_source("{o}_near", nullptr, {o}_near);', f"{o}_near.listed = true;"]
-    lines += [f"limit_spikes({limit.buffer}, {limit.capacity}, {limit.key});" for limit in limited_sources(program).values()]
+                    lines += [f"{o}_near.only_listed = true;"] if o in limits else []
+    lines += [f"limit_spikes({limit.buffer}, {limit.capacity}, {limit.key});" for limit in limits.values()]
     lines += [f'add_record("{o.record}", {o.record});' for o in program.outputs]
     if trains:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)

@@ -47,6 +47,7 @@ from snnc.compiler.ir.step_operations import (
     SparseWeightGradient,
 )
 from snnc.compiler.losses.external import ExternalLoss
+from snnc.compiler.lowering.spike_limits import limited_sources
 from snnc.compiler.neurons.expression import Number, Symbol
 from snnc.compiler.neurons.kernel import Kernel
 
@@ -185,7 +186,9 @@ class Statements:
         self.forward.append(self.neuron_call(op))
         self.enter += self._first_history(op)
         self.forward += [Guarded("!again", f"{o}.list_rows(w, t);") for o in op.outputs if self.storage.stored(o).listed]
-        self.forward += [Guarded("training && !again", f"{o}_near.list_rows(w, t);") for o in self._outputs_with_support(op)]
+        near, limited = self._outputs_with_support(op), limited_sources(self.storage.program)
+        self.forward += [Guarded("training && !again", f"{o}.forget_dropped(w, t, {o}_near);") for o in near if o in limited]
+        self.forward += [Guarded("training && !again", f"{o}_near.list_rows(w, t);") for o in near]
 
     def _kernel(self, op: NeuronStep | NeuronAdjoint) -> Kernel:
         return next(p.kernel for p in self.storage.program.populations if p.id == op.population)
@@ -338,7 +341,9 @@ class Statements:
                 case ConvolveInputGradient():
                     self.store_packed(gradient)
                     found["adjoint"] = f"&d_{gradient.source.buffer}"
-                    if gradient.source.buffer in self.storage.outputs_with_support and c not in self.storage.pooled:
+                    near = gradient.source.buffer in self.storage.outputs_with_support and c not in self.storage.pooled
+                    # Only dense connections return nothing to dropped spikes.
+                    if near and gradient.source.buffer not in limited_sources(self.storage.program):
                         found["near"] = f"&{gradient.source.buffer}_near"
         forward = next(o for o in self.storage.program.forward if isinstance(o, Convolve) and o.connection == c)
         given = f"w, {forward.source.buffer}, {forward.source.delay}, d_{op.target}, t, {forward.weight}"

@@ -85,7 +85,13 @@ class PoplarEngine(NativeEngine):
     def counters(self) -> dict[str, int]:
         """Total dropped spikes, and by bus the spikes that were dropped (``b0_dropped``) or sent in further windows (``b0_further``)."""
         found = {name: int(self.session.get(name)[0]) for name in self.session.with_role(Role.COUNTER)}
-        return {"dropped_spikes": sum(n for name, n in found.items() if name.endswith("_dropped")), **found}
+        sources = {about["tensor"]: about["source"] for about in self.description["counters"].values()}
+        dropped: dict[str, int] = {}
+        for name, number in found.items():
+            if name.endswith("_dropped"):
+                source = sources.get(name, name)
+                dropped[source] = max(dropped.get(source, 0), number)
+        return {"dropped_spikes": sum(dropped.values()), **found}
 
     def _set_batch(self, inputs: Mapping[str, Array], target: Array) -> None:
         self._set_inputs(inputs)

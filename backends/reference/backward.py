@@ -111,7 +111,8 @@ def _as_kept(kernel: Kernel, environment: Mapping[str, Array]) -> dict[str, Arra
 @run_backward.register
 def _dense_input(op: DenseInputGradient, memory: SequenceArrays, t: int) -> None:
     if t >= op.source.delay:
-        _add_to_source(memory, op.source, t, memory[f"d_{op.target}"] @ memory[op.weight])
+        adjoint = memory[f"d_{op.target}"] @ memory[op.weight]
+        _add_to_source(memory, op.source, t, memory.returned(op.source, t, adjoint))
 
 
 @run_backward.register

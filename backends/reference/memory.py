@@ -14,7 +14,7 @@ from snnc.backends.runtime.engine import Array, Initial
 from snnc.backends.runtime.errors import MemoryNeededError
 from snnc.compiler.ir.step_operations import BufferValue
 from snnc.compiler.ir.step_program import Buffer, StepProgram
-from snnc.compiler.lowering.spike_limits import limited_sources, sent
+from snnc.compiler.lowering.spike_limits import limited_sources, sent, without_returns
 
 
 @dataclass
@@ -45,6 +45,7 @@ class SequenceArrays:
             else:
                 self.arrays[buffer.name] = np.zeros(_shape(self.program, buffer, self.steps, self.batch), self.dtype)
         self._limited = limited_sources(self.program)
+        self._without_returns = without_returns(self.program)
         self.sent = {name: np.zeros_like(self.arrays[name]) for name in self._limited}
 
     def __getitem__(self, name: str) -> Array:
@@ -64,6 +65,13 @@ class SequenceArrays:
             now: Array = self.sent[value.buffer][t - value.delay]
             return now
         return self.read(value, t)
+
+    def returned(self, value: BufferValue, t: int, adjoint: Array) -> Array:
+        """Return the part of an adjoint that dense connections return to `value` of step `t`: none to dropped spikes of a window."""
+        if value.buffer not in self._without_returns:
+            return adjoint
+        at = t - value.delay
+        return np.where(self.sent[value.buffer][at] == self.arrays[value.buffer][at], adjoint, adjoint.dtype.type(0))
 
     def send(self, buffer: str, t: int) -> None:
         """Choose the spikes of a buffer that leave it at step `t`."""

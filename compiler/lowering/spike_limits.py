@@ -1,8 +1,10 @@
 """At most so many spikes of a source leave it in a step: which of them, and the values of a run that say how many.
 
 For each source of spikes (an input, or an output of a population), sample and step, at most K of its spikes are sent; the others are dropped.
-Receivers, and the gradients of their weights, see the sent spikes alone. The source itself, its reset and records of it see all of them, and
-the gradient that receivers return goes to all its neurons, as if nothing had been dropped.
+Receivers, and the gradients of their weights, see the sent spikes alone. The source itself, its reset and records of it see all of them.
+The gradient that receivers return goes to all neurons of the source, as if nothing had been dropped, but for one case: where the surrogate
+of the source has bounded support (a gradient window), dense connections return gradient to the sent spikes and to the neurons in the support
+that did not fire, and none to the dropped spikes, as in the published code.
 
 Which spikes are sent is a function of the source, the step and the seed, the same on every target:
 
@@ -24,6 +26,7 @@ import numpy.typing as npt
 
 from snnc.compiler.ir.step_operations import Fill, NeuronStep, Record
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.gradient_support import support_bounds
 
 DropPolicy: TypeAlias = Literal["lowest", "random"]
 POLICIES: Final = get_args(DropPolicy)
@@ -108,6 +111,18 @@ def sent(spikes: npt.NDArray[Any], capacity: int, key: float, step: int) -> npt.
         ids = ids[np.argsort(rank[ids])[:capacity]]
         found[sample, ids] = spikes[sample, ids]
     return found
+
+
+def without_returns(program: StepProgram) -> frozenset[str]:
+    """Return the limited sources to whose dropped spikes dense connections return no gradient."""
+    limited = limited_sources(program)
+    found = set()
+    for op in program.forward:
+        if isinstance(op, NeuronStep) and any(o in limited for o in op.outputs):
+            info = next(p for p in program.populations if p.id == op.population)
+            outputs = zip(info.kernel.outputs, op.outputs, strict=True)
+            found |= {b for canonical, b in outputs if b in limited and support_bounds(info, canonical) is not None}
+    return frozenset(found)
 
 
 def spike_sources(program_forward: tuple[Any, ...], kinds: Mapping[str, str]) -> list[str]:

@@ -262,7 +262,7 @@ void Dense::near_gradient(const Worker &w, const Rows &delta, int first, int las
     for (int b = 0; b < w.count; ++b)
       entries += near.list(w, t - delay, b).count;
   const std::size_t rows = static_cast<std::size_t>(last - first) * static_cast<std::size_t>(w.count);
-  if (panels.columns() < NARROW || entries * NEAR_PART > rows * panels.inputs)
+  if (!near.only_listed && (panels.columns() < NARROW || entries * NEAR_PART > rows * panels.inputs))
     return input_gradient(w, delta, first, last, adjoint, delay, weight, scratch);
   if (w.count < FEW_SAMPLES) {
     for (int t = last - 1; t >= first; --t)

@@ -134,6 +134,8 @@ public:
   bool listed = false;
   /// Whether the lists hold values beside ids.
   bool valued = false;
+  /// Of neurons that take gradient: no other may, as a dropped spike takes none.
+  bool only_listed = false;
   SpikeLimit limit;
 
   /// Part of all numbers that are listed; below 0 where no row was.
@@ -151,6 +153,22 @@ public:
     for (int b = 0; b < w.count; ++b) {
       own.append(rows.row(t, w.first + b), rows.size);
       limit.apply(own, t);
+    }
+  }
+  /// Forgets, in rows that say which neurons take gradient, those whose spike of step t was listed by none: it was dropped.
+  void forget_dropped(const Worker &w, int t, Source &near) const {
+    for (int b = 0; b < w.count; ++b) {
+      const List kept = list(w, t, b);
+      const float *row = rows.row(t, w.first + b);
+      float *own = near.rows.row(t, w.first + b);
+      for (std::size_t i = 0, e = 0; i < rows.size; ++i) {
+        if (row[i] == 0.0f)
+          continue;
+        if (e < kept.count && kept.ids[e] == i)
+          ++e;
+        else
+          own[i] = 0.0f;
+      }
     }
   }
   List list(const Worker &w, int t, int b) const {

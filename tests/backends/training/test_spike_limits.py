@@ -159,3 +159,33 @@ def test_a_capacity_as_wide_as_its_source_drops_nothing(window):
         assert loss == results[0][0]
         for name, gradient in gradients.items():
             np.testing.assert_array_equal(gradient, results[0][1][name])
+
+
+@pytest.mark.parametrize("policy", ["lowest", "random"])
+@pytest.mark.parametrize("name", ["recurrent", "convolutional"])
+def test_a_program_for_the_processor_returns_no_gradient_to_dropped_spikes_of_a_window(name, policy):
+    program = program_of(NETS[name], SpikeLimit(2, policy, seed=3), (-0.4, np.inf))
+    with cpu_projects.opened(program) as engine:
+        assert same_training(engine, program) > 50
+    free = program_of(NETS[name], SpikeLimit(2, policy, seed=3), (-100, np.inf))
+    inputs, labels = cpu_projects.data(program, STEPS, BATCH, density=0.6)
+    windowed, dense_ = ReferenceEngine(program), ReferenceEngine(free)
+    dense_.set_parameters({n: np.float32(-0.4) for n in free.parameters if n.endswith("_window_low")})
+    changed = [np.abs(a - b).max() for a, b in zip(*(e.loss_and_gradients(inputs, labels)[1].values() for e in (windowed, dense_)), strict=True)]
+    assert max(changed) > 0
+
+
+def test_threads_parts_and_segments_drop_the_same_spikes():
+    program = program_of(recurrent, SpikeLimit(2, "random", seed=3))
+    inputs, labels = cpu_projects.data(program, 30, 8, density=0.6)
+    wanted = ReferenceEngine(program)
+    loss = wanted.train_batch(inputs, labels, 1e-2)
+    for options in ({"threads": 3}, {"memory": 1}):
+        with cpu_projects.opened(program, **{"threads": 1, **options}) as engine:
+            if "memory" in options:
+                engine.memory = None
+            assert engine.train_batch(inputs, labels, 1e-2) == pytest.approx(loss, rel=1e-5)
+            assert engine.counters() == wanted.counters()
+    parts = ReferenceEngine(program)
+    assert parts.train_parts(cpu_projects.parts_of(inputs, labels, 3), 8, 1e-2) == pytest.approx(loss, rel=1e-5)
+    assert parts.counters() == wanted.counters()
