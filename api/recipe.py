@@ -30,6 +30,7 @@ _KINDS: Final = {
     "batch": _WHOLE.format(1),
     "learning_rate": "a number of 0 or more, or the text of a schedule",
     "gradient_window": "a number, the text of a schedule, or a list of two of them",
+    "capacity": "a number of 1 or more, or the text of a schedule",
     "shuffle": "true or false",
     "seed": _WHOLE.format(0),
     "accumulate": _WHOLE.format(1),
@@ -91,7 +92,7 @@ def _problem(key: str, value: Any) -> str:
         good = isinstance(value, bool)
     elif kind.startswith("a whole number"):
         good = isinstance(value, int) and not isinstance(value, bool) and value >= int(kind.split()[4])
-    elif kind.startswith("a number of") and not (key == "learning_rate" and isinstance(value, str)):
+    elif kind.startswith("a number of") and not (key in ("learning_rate", "capacity") and isinstance(value, str)):
         good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
     elif key == "gradient_window":
         good = _is_window(value)
@@ -102,7 +103,7 @@ def _problem(key: str, value: Any) -> str:
     if not good:
         return kind
     try:
-        if key == "learning_rate" and isinstance(value, str):
+        if key in ("learning_rate", "capacity") and isinstance(value, str):
             parse_schedule(value)
         elif key == "gradient_window":
             for end in window_ends(value):

@@ -25,7 +25,7 @@ from snnc.backends.session import Input
 from snnc.backends.training.checkpoint import Checkpoints
 from snnc.backends.training.loop import LearningRate
 from snnc.backends.training.metrics import Metric
-from snnc.backends.training.run_values import WindowArgument
+from snnc.backends.training.run_values import Scheduled, WindowArgument
 from snnc.backends.training.stopping import Monitor
 from snnc.compiler.ir.arrays.array_parts import arrays_with_parts
 from snnc.compiler.ir.graph import Graph
@@ -60,6 +60,7 @@ class Session(session.BackendSession):
         super().__init__(engine, compiled.program)
         self.graph: Graph = compiled.graph
         self.options: Options = compiled.options
+        self._limits.seed = compiled.options.seed
         self.plan: Plan | None = compiled.plan
         self.project = project
         self.recording: Recording | None = None
@@ -77,6 +78,7 @@ class Session(session.BackendSession):
         batch: int | None = None,
         learning_rate: LearningRate = None,
         gradient_window: WindowArgument = None,
+        capacity: Scheduled | None = None,
         shuffle: bool = True,
         seed: int | None = None,
         accumulate: int = 1,
@@ -111,6 +113,7 @@ class Session(session.BackendSession):
             batch=size,
             learning_rate=learning_rate,
             gradient_window=gradient_window,
+            capacity=capacity,
             shuffle=shuffle,
             seed=order,
             accumulate=accumulate,

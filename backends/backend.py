@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from snnc.compiler.losses import Loss
     from snnc.compiler.losses.optimizers import Optimizer
     from snnc.compiler.lowering.halves import Half
+    from snnc.compiler.lowering.spike_limits import SpikeLimit
     from snnc.compiler.neurons.surrogates.surrogate import Surrogate
     from snnc.compiler.tiles.planning.options import PlanOptions
     from snnc.compiler.tiles.planning.ordering import ChannelOrders
@@ -160,6 +161,11 @@ class Backend(Generic[Own]):
         """Return what the step program keeps as float16; back ends that round in a way of their own leave it as it is."""
         del options
         return ()
+
+    def limit(self, options: Own) -> SpikeLimit | None:
+        """Return the limit of spikes that the step program has; machines plan it, and have none there."""
+        del options
+        return None
 
     def check(self, program: StepProgram, options: Own) -> None:
         """Refuse a program that it cannot run, with a coded error."""

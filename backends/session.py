@@ -40,7 +40,7 @@ from snnc.backends.training.metrics import Metric
 from snnc.backends.training.notices import warn_of_differences
 from snnc.backends.training.optimizer_values import optimizer_by_label
 from snnc.backends.training.ranks import ranks_for
-from snnc.backends.training.run_values import GradientWindow, RunValues, WindowArgument
+from snnc.backends.training.run_values import GradientWindow, RunValues, Scheduled, SpikeLimits, WindowArgument
 from snnc.backends.training.stopping import Monitor, Stopping
 from snnc.backends.training.streams import DataSetEpochs, StreamOptions, check_data_set, check_stream, fit_batches, is_stream
 from snnc.backends.training.updates import Updates
@@ -48,6 +48,7 @@ from snnc.backends.training.validating import validation_data
 from snnc.backends.training.watching import Watching
 from snnc.compiler.ir.graph import FileLayout
 from snnc.compiler.ir.step_program import InputInfo, OutputInfo, StepProgram
+from snnc.compiler.lowering.spike_limits import DropPolicy
 
 Input: TypeAlias = npt.ArrayLike | Events
 """Types that the methods of a session accept for an input."""
@@ -68,6 +69,7 @@ class BackendSession:
         self.engine = engine
         self.program = program
         self._window = GradientWindow(program, engine)
+        self._limits = SpikeLimits(program, engine)
         self._closed = False
         self._replay: StepReplay | None = None
         self._stepping: int | None = None
@@ -189,6 +191,7 @@ class BackendSession:
         batch: int | None = None,
         learning_rate: training.LearningRate = None,
         gradient_window: WindowArgument = None,
+        capacity: Scheduled | None = None,
         shuffle: bool = True,
         seed: int = 0,
         accumulate: int = 1,
@@ -237,6 +240,9 @@ class BackendSession:
         gradient_window
             The lower end of the gradient window, or both ends, each a number, a schedule or another function of the update, inside the
             compiled window; by default it stays as it is.
+        capacity
+            Spikes of a source that are sent in a step, at most the compiled capacity: a number, a schedule (rounded) or another function of
+            the update; for programs that were compiled with mode "drop" for the reference or the processor.
         shuffle, seed
             Order of the samples: a new permutation each epoch, or as given. An iterable of batches keeps its order.
         accumulate
@@ -295,7 +301,7 @@ class BackendSession:
             tensorboard,
         )
         watching.check(metrics, checkpoints)
-        values = RunValues(self._window, gradient_window)
+        values = RunValues(self._window, gradient_window, self._limits, capacity)
         if isinstance(x, BatchedData):
             check_data_set(self, x, y, distributed, checkpoints, watching)
             size = training.batch_size(self.engine, len(x), batch, accumulate)
@@ -343,6 +349,30 @@ class BackendSession:
     def gradient_window(self, window: float | tuple[float, float]) -> None:
         self._check_open()
         self._window.set(*(window if isinstance(window, tuple | list) else (window,)))
+
+    @property
+    def capacity(self) -> int | None:
+        """Spikes of a source that are sent in a step, the others being dropped; None: the program sends all, or plans it on tiles.
+
+        It can be set, up to the compiled capacity; :meth:`fit` takes schedules. No file of weights holds it.
+        """
+        return self._limits.capacity
+
+    @capacity.setter
+    def capacity(self, capacity: float) -> None:
+        self._check_open()
+        self._limits.set(capacity)
+
+    @property
+    def drop(self) -> DropPolicy | None:
+        """Which spikes are kept where more than :attr:`capacity` fire: ``"lowest"`` ids, or a ``"random"`` choice that is another one at
+        each step and update; None as there. It can be set."""
+        return self._limits.policy
+
+    @drop.setter
+    def drop(self, policy: DropPolicy) -> None:
+        self._check_open()
+        self._limits.set(policy=policy)
 
     def labelled(self, x: Mapping[str, Input] | Input, y: npt.ArrayLike) -> tuple[dict[str, InputValues], Array]:
         """Check samples and their labels; return the argument of :meth:`batch_of`, and the labels."""
@@ -504,6 +534,8 @@ class BackendSession:
 
     def _stepping_engine(self) -> SteppingEngine:
         self._check_open()
+        if self.drop == "random":
+            raise NoStepwiseError("which spikes are dropped depends on the step of a sequence; use run(), or drop='lowest'.")
         if isinstance(self.engine, SteppingEngine):
             return self.engine
         if self.engine.steps is None:
@@ -556,6 +588,7 @@ class BackendSession:
 
     def _forward(self, batches: Iterator[_Filled]) -> Iterator[dict[str, Array]]:
         """Run batches in sequence, and remove the padding."""
+        self._limits.rest()
         now = next(batches, None)
         while now is not None:
             following = next(batches, None)

@@ -66,7 +66,9 @@ def compile_(
             help=help_of("gradient_window", "Only neurons with LOW < membrane - threshold < HIGH take gradient."),
         ),
     ] = None,
-    capacity: Annotated[int | None, typer.Option("--capacity", help=help_of("capacity", "Spikes a sample that one window moves."))] = None,
+    capacity: Annotated[
+        int | None, typer.Option("--capacity", help=help_of("capacity", "Spikes of a source that one window, or step, moves."))
+    ] = None,
     parts: Annotated[
         int | None,
         typer.Option(
@@ -74,6 +76,9 @@ def compile_(
         ),
     ] = None,
     mode: Annotated[str, typer.Option("--mode", help=help_of("mode", "More spikes than that: exact (further windows) or drop."))] = "exact",
+    drop: Annotated[
+        str, typer.Option("--drop", help=help_of("drop", "Spikes that --mode drop keeps: those of the lowest ids, or random ones."))
+    ] = "lowest",
     recompute: Annotated[
         str,
         typer.Option(

@@ -42,8 +42,18 @@ def train(
             help="Gradient window inside the compiled one, numbers or schedules: exponential:-100,-0.1; by default the compiled one.",
         ),
     ] = None,
+    capacity: Annotated[
+        str | None,
+        typer.Option(
+            "--capacity",
+            help="Targets reference and cpu: spikes of a source that are sent in a step, a number or a schedule.",
+        ),
+    ] = None,
     accumulate: Annotated[
-        int | None, typer.Option("--accumulate", help="Parts that the samples of an update are run in, to save memory; on a machine, batches of an update.")
+        int | None,
+        typer.Option(
+            "--accumulate", help="Parts that the samples of an update are run in, to save memory; on a machine, batches of an update."
+        ),
     ] = None,
     validation: Annotated[Path | None, typer.Option("--validation", help="Validation data: an npz archive like --data.")] = None,
     metrics: Annotated[
@@ -104,6 +114,7 @@ def train(
         "first_epoch": first_epoch,
         "learning_rate": None if lr is None else number_or_text(lr),
         "gradient_window": gradient_window,
+        "capacity": capacity,
         "accumulate": accumulate,
         "seed": seed,
         "validation": validation,
@@ -206,6 +217,7 @@ def _fit(
             first_epoch=settings.first_epoch or 0,
             learning_rate=settings.learning_rate,
             gradient_window=settings.gradient_window,
+            capacity=settings.capacity,
             seed=settings.seed,
             accumulate=1 if settings.accumulate is None else settings.accumulate,
             callback=show if leads() else None,

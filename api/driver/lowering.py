@@ -36,6 +36,7 @@ def lower_graph(graph: Graph, chosen: Options) -> Lowered:
         steps=chosen.steps,
         loss_output=chosen.loss_output,
         truncate=chosen.truncate,
+        limit=chosen.backend.limit(chosen.own()),
         half=chosen.backend.halves(chosen.own()),
     )
     return Lowered(graph, ready, program)

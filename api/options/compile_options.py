@@ -12,6 +12,7 @@ from snnc.compiler.ir.graph_data import surrogate_from_data, surrogate_to_data
 from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
 from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.losses.optimizers import Optimizer
+from snnc.compiler.lowering.spike_limits import POLICIES, DropPolicy
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.errors import OptionConflictError, OptionValueError
 from snnc.options import optimizers
@@ -42,6 +43,8 @@ class Options:
     seed: int = 0
     capacity: int | None = None
     mode: Mode = "exact"
+    drop: DropPolicy = "lowest"
+    """Which spikes are kept where more than `capacity` fire, in mode "drop"."""
     gradient_window: tuple[float, float] | None = None
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
@@ -64,6 +67,8 @@ class Options:
             raise OptionValueError(f"seed is {self.seed}; it has to be 0 or more.")
         if self.mode not in ("exact", "drop"):
             raise OptionValueError(f"mode is {self.mode!r}; it is 'exact' or 'drop'.")
+        if self.drop not in POLICIES:
+            raise OptionValueError(f"drop is {self.drop!r}; it is one of {', '.join(POLICIES)}.")
         length = self.recompute if isinstance(self.recompute, int) and not isinstance(self.recompute, bool) else 0
         if self.recompute not in ("auto", "off") and length < 1:
             raise OptionValueError(f"recompute is {self.recompute!r}; it is 'auto', 'off', or the iterations of a segment, 1 or more.")
@@ -95,6 +100,8 @@ class Options:
         defaults = {f.name: f.default for f in fields(self)}
         backend = backend_of(target)
         lost: dict[str, Any] = {name: defaults[name] for name, value in self.requested().items() if taken_by(name, backend, value) != "yes"}
+        if not backend.has_tiles and (self.mode == "exact" or self.capacity is None):
+            lost |= {name: defaults[name] for name in ("capacity", "mode", "drop")}
         return replace(self, target=target, **(lost | {"loss": None}))
 
 
@@ -136,7 +143,37 @@ def options(
     )
     given = chosen.requested() | {name: value for name, value in outside.items() if value is not None}
     check_taken(target, chosen.loss is not None, {name: v for name, v in given.items() if not (trial and name in ("calibrate", "seed"))})
+    _check_dropping(chosen)
     return chosen
+
+
+def _check_dropping(chosen: Options) -> None:
+    """Refuse options of dropping that would have no effect.
+
+    Raises
+    ------
+    OptionConflictError
+        With what belongs together.
+    """
+    if chosen.mode == "exact" and chosen.drop != "lowest":
+        raise OptionConflictError(
+            f"drop is {chosen.drop!r}, and mode is 'exact', so nothing is dropped; give mode='drop', or leave it out."
+        )
+    if chosen.mode == "drop" and (chosen.parts or 1) > 1:
+        raise OptionConflictError(
+            f"parts is {chosen.parts}, and mode is 'drop': which spikes are dropped would depend on the parts; leave one of them out."
+        )
+    if chosen.backend.has_tiles:
+        return
+    if chosen.mode == "exact" and chosen.capacity is not None:
+        raise OptionConflictError(
+            f"capacity is {chosen.capacity}, and {chosen.target!r} sends all spikes at once in mode 'exact'; give mode='drop' to drop the "
+            "others, or leave it out."
+        )
+    if chosen.mode == "drop" and chosen.capacity is None:
+        raise OptionConflictError(
+            f"mode is 'drop', and {chosen.target!r} has no windows whose capacity it could choose; give capacity, the spikes that are sent."
+        )
 
 
 def parse_recompute(recompute: str | int) -> str | int:
@@ -200,7 +237,7 @@ def parse_window(window: str | float | tuple[float, float] | None) -> tuple[floa
 
 def to_data(chosen: Options) -> dict[str, Any]:
     """Return options as JSON's types, in the order of the fields."""
-    values = {f.name: getattr(chosen, f.name) for f in fields(chosen)}
+    values = {f.name: getattr(chosen, f.name) for f in fields(chosen) if f.name not in _LATER or getattr(chosen, f.name) != f.default}
     return {name: value if value is None or name not in _KEPT else _KEPT[name][0](value) for name, value in values.items()}
 
 
@@ -230,6 +267,8 @@ _READ: Final[Mapping[str, Callable[[Any], Any]]] = {
 """How the values of options are read."""
 _FIRST: Final = ("target", "steps", "batch", "loss", "optimizer", "surrogate", "seed", "capacity", "mode")
 """Options that every project has kept."""
+_LATER: Final = ("drop",)
+"""Options that a project keeps only where they differ from the default."""
 _KEPT: Final[Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]]] = {
     "loss": (_loss_text, parse_loss),
     "optimizer": (optimizers.to_data, optimizers.from_data),

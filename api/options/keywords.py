@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
     from snnc.compiler.losses import Loss
     from snnc.compiler.losses.optimizers import Optimizer
+    from snnc.compiler.lowering.spike_limits import DropPolicy
     from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -48,6 +49,7 @@ class MoreKeywords(PlanKeywords, total=False):
     """All but those of :class:`TrainingKeywords`."""
 
     seed: int
+    drop: DropPolicy
     memory: str | int | None
     threads: int | None
     truncate: int | None

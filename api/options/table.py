@@ -43,7 +43,7 @@ class Rule:
         return self.values.get(value, self.instead) if isinstance(value, str) else self.instead
 
 
-_TILES: Final = "only machines move spikes in windows; this target sends all spikes"
+_TILES: Final = "this target sends all spikes"
 _WHOLE: Final = "only machines divide a network over tiles"
 _SEGMENTS: Final = "cpu and cuda keep less with memory=, the reference keeps all states"
 RULES: Final[Mapping[str, Rule]] = {
@@ -60,6 +60,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "seed": Rule("order of samples, and what the mapping draws", instead="train.py of the package has a --seed of its own"),
     "capacity": Rule("spikes that one window moves", instead=_TILES),
     "mode": Rule("what happens to more spikes than a window holds", instead=_TILES),
+    "drop": Rule("which spikes are kept in mode drop", instead="the lowest ids are kept"),
     "calibrate": Rule("data to measure the activity on", instead="only mappings ask how often neurons fire", flag="data"),
     "parts": Rule("parts that populations are cut into", idle=(1,), instead=_WHOLE),
     "recompute": Rule("segments that run forward again", idle=("off",), instead=_SEGMENTS),

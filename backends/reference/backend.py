@@ -9,8 +9,9 @@ from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOption
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
-    from snnc.compiler.ir.plan import Precision
+    from snnc.compiler.ir.plan import Mode, Precision
     from snnc.compiler.lowering.halves import Half
+    from snnc.compiler.lowering.spike_limits import DropPolicy, SpikeLimit
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +20,9 @@ class ReferenceOptions(TargetOptions):
 
     seed: int = field(default=0, metadata=TRAINING)
     truncate: int | None = field(default=None, metadata=TRAINING)
+    capacity: int | None = None
+    mode: Mode = "exact"
+    drop: DropPolicy = "lowest"
     precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
 
 
@@ -30,6 +34,12 @@ class ReferenceBackend(Backend[ReferenceOptions]):
         from snnc.compiler.lowering.halves import halves_of
 
         return halves_of(options.precision)
+
+    def limit(self, options: ReferenceOptions) -> SpikeLimit | None:
+        """Return how many spikes of a source the step program sends."""
+        from snnc.compiler.lowering.spike_limits import limit_of
+
+        return limit_of(options)
 
     def open(self, placed: Placed, options: ReferenceOptions, built: Built | None) -> Engine:
         """Return an engine of the program."""

@@ -125,6 +125,12 @@ class GradientWindowError(SessionError):
     code = "SNNC-E596"
 
 
+class SpikeLimitError(SessionError):
+    """A capacity, or a way of dropping spikes, is out of range or not possible on a target."""
+
+    code = "SNNC-E597"
+
+
 class EventsError(SessionError):
     """Events are not rows of distinct firing neurons."""
 

@@ -93,6 +93,8 @@ class TrainingRecipe:
     """The validation data and what follows from them, as text; nothing: there are none."""
     gradient_window: str = ""
     """The gradient window as text; nothing: that of the session."""
+    capacity: str = ""
+    """The capacity as text; nothing: that of the session."""
 
 
 @dataclass(frozen=True)

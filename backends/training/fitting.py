@@ -61,7 +61,8 @@ class FitArguments:
             rate,
             digest_of_labels(self.labels),
             self.watching.text,
-            self.values.text,
+            self.values.window_text,
+            self.values.capacity_text,
         )
 
 

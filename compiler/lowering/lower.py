@@ -285,7 +285,7 @@ def _add_limits(draft: _Draft, forward: list[ForwardOp]) -> None:
     kinds = {name: buffer.kind for name, buffer in draft.buffers.items()}
     for source in spike_sources(tuple(forward), kinds) if draft.limit is not None else ():
         assert draft.limit is not None
-        for name, value in limit_values(draft.limit, source, size(draft.buffers[source].shape)).items():
+        for name, value in limit_values(draft.limit, source).items():
             draft.parameter(name, name, value, learnable=False)
 
 

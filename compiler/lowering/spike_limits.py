@@ -1,10 +1,10 @@
 """At most so many spikes of a source leave it in a step: which of them, and the values of a run that say how many.
 
-For each source of spikes (an input, or an output of a population), sample and step, at most K of its spikes are sent; the others are dropped.
-Receivers, and the gradients of their weights, see the sent spikes alone. The source itself, its reset and records of it see all of them.
-The gradient that receivers return goes to all neurons of the source, as if nothing had been dropped, but for one case: where the surrogate
-of the source has bounded support (a gradient window), dense connections return gradient to the sent spikes and to the neurons in the support
-that did not fire, and none to the dropped spikes, as in the published code.
+For each source of spikes (an input, or an output of a population), sample and step, at most K of its spikes are sent; the others are
+dropped. Receivers, and the gradients of their weights, see the sent spikes alone. The source itself, its reset and records of it see all of
+them. The gradient that receivers return goes to all neurons of the source, as if nothing had been dropped, but for one case: where the
+surrogate of the source has bounded support (a gradient window), dense connections return gradient to the sent spikes and to the neurons in
+the support that did not fire, and none to the dropped spikes, as in the published code.
 
 Which spikes are sent is a function of the source, the step and the seed, the same on every target:
 
@@ -19,11 +19,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from snnc.compiler.ir.plan import Mode
 from snnc.compiler.ir.step_operations import Fill, NeuronStep, Record
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.gradient_support import support_bounds
@@ -47,6 +48,29 @@ class SpikeLimit:
     seed: int = 0
 
 
+class LimitOptions(Protocol):
+    """Options of a target that drops spikes in its step program."""
+
+    @property
+    def capacity(self) -> int | None: ...  # noqa: D102
+
+    @property
+    def mode(self) -> Mode: ...  # noqa: D102
+
+    @property
+    def drop(self) -> DropPolicy: ...  # noqa: D102
+
+    @property
+    def seed(self) -> int: ...  # noqa: D102
+
+
+def limit_of(options: LimitOptions) -> SpikeLimit | None:
+    """Return the limit that options ask for; None if nothing is dropped."""
+    if options.mode != "drop" or options.capacity is None:
+        return None
+    return SpikeLimit(options.capacity, options.drop, options.seed)
+
+
 @dataclass(frozen=True)
 class LimitedSource:
     """The parameters of a source: how many of its spikes are sent, and the key of the choice."""
@@ -56,10 +80,8 @@ class LimitedSource:
     key: str
 
 
-def limit_values(limit: SpikeLimit, buffer: str, width: int) -> dict[str, float]:
-    """Return the values of a source's parameters, by name, before the first update; none if all its spikes always fit."""
-    if limit.capacity >= width:
-        return {}
+def limit_values(limit: SpikeLimit, buffer: str) -> dict[str, float]:
+    """Return the values of a source's parameters, by name, before the first update."""
     return {f"{buffer}_{_CAPACITY}": float(limit.capacity), f"{buffer}_{_KEY}": choice_key(limit, buffer, 0)}
 
 
@@ -101,15 +123,15 @@ def sent(spikes: npt.NDArray[Any], capacity: int, key: float, step: int) -> npt.
     if key == LOWEST:
         kept = np.cumsum(fired, axis=1) <= capacity
         return spikes * kept
-    order = scores(int(key), step, np.arange(spikes.shape[1])).astype(np.uint64)
-    order = (order << np.uint64(32)) + np.arange(spikes.shape[1], dtype=np.uint64)
+    ids = np.arange(spikes.shape[1])
+    order = np.lexsort((ids, scores(int(key), step, ids)))
     rank = np.empty(len(order), np.int64)
-    rank[np.argsort(order)] = np.arange(len(order))
+    rank[order] = ids
     found = np.zeros_like(spikes)
     for sample, row in enumerate(fired):
-        ids = np.flatnonzero(row)
-        ids = ids[np.argsort(rank[ids])[:capacity]]
-        found[sample, ids] = spikes[sample, ids]
+        own = np.flatnonzero(row)
+        own = own[np.argsort(rank[own])[:capacity]]
+        found[sample, own] = spikes[sample, own]
     return found
 
 

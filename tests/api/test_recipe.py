@@ -62,7 +62,7 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path, line, says):
 @pytest.mark.parametrize("window", ["-0.1", '"exponential:-100,-0.1"', '"linear:-4,-1,updates=3 to 2"', '[-1, "linear:2,1,updates=3"]'])
 def test_a_window_is_a_number_or_a_schedule_or_two_of_them(tmp_path, window):
     (tmp_path / "r.toml").write_text(f"gradient_window = {window}\n")
-    assert RunValues(WIDE, **read_recipe(tmp_path / "r.toml")).text == {
+    assert RunValues(WIDE, **read_recipe(tmp_path / "r.toml")).window_text == {
         "-0.1": "-0.1",
         '"exponential:-100,-0.1"': "exponential:first=-100,last=-0.1",
         '"linear:-4,-1,updates=3 to 2"': "linear:first=-4,last=-1,updates=3 to constant:value=2",

@@ -15,6 +15,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.machines.target import Target
 from snnc.compiler.tiles import make_plan
 from snnc.compiler.tiles.errors import TooBigError
+from snnc.compiler.tiles.network import describe
 from snnc.compiler.tiles.partition import prepare
 from snnc.compiler.tiles.placement.quick_estimates import QuickEstimates
 from snnc.compiler.tiles.planning.activity import Activity
@@ -71,7 +72,8 @@ def _map_graph(
 ) -> Mapped:
     given = partial(map_program, chosen=chosen, machine=machine, strategy=strategy, chips=chips, estimates=QuickEstimates(common.clocks))
     # What is to stand in another program keeps the author's order of neurons.
-    if strategy != "snnc" or chosen.embedded:
+    # Which spikes are dropped depends on it too, and on which neurons are together.
+    if strategy != "snnc" or chosen.embedded or chosen.mode == "drop":
         return Mapped(given(program, activity=activity))
 
     def mapper(some: StepProgram, spikes: Activity | None, quick: bool = False) -> Plan:
@@ -114,6 +116,10 @@ def map_program(
     # A custom operation has its tiles alone.
     streaming = "off" if chosen.embedded and chosen.streaming == "auto" else chosen.streaming
     make = partial(given, recompute=chosen.recompute, streaming=streaming, estimates=estimates)
+    drops = chosen.mode == "drop"
+    if drops and describe(program).windowed:
+        # The gradient that dropped spikes take does not depend on what is faster.
+        make = partial(make, gradients="windowed")
     if quick:
         make = partial(make, quick=True)
     if activity is None:
@@ -123,6 +129,7 @@ def map_program(
     widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}
     forward: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
     backward: list[Mapping[str, int]] = [widths, activity.gradient_capacities(program)] if activity.support else [{}]
+    backward = backward[:1] if drops else backward
     candidates = [
         # Dense gradients have no entries: only one of the two tries them.
         {

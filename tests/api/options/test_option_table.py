@@ -12,7 +12,7 @@ from option_cells import BATCH, CORPUS, MACHINES, STEPS, TARGETS, dense, made, r
 import snnc
 from snnc.backends.registry import BACKENDS, backend_of
 from snnc.driver.compiling import session_for
-from snnc.errors import NoTimeStepError, OptionConflictError, OptionNeedsLossError, OptionTargetError
+from snnc.errors import NoTimeStepError, OptionConflictError, OptionNeedsLossError, OptionTargetError, OptionValueError
 from snnc.options.compile_options import Options, from_data, options, to_data
 from snnc.options.table import RULES, taken_by
 
@@ -53,6 +53,10 @@ class Cell:
         Other options of both compilations.
     model
         What is compiled.
+    along
+        Other options of the compilation with the value.
+    than
+        Another value, of the compilation to compare with; None: the default.
     """
 
     value: Any
@@ -60,6 +64,8 @@ class Cell:
     wanted: Any = None
     beside: dict[str, Any] = field(default_factory=dict)
     model: Any = dense
+    along: dict[str, Any] = field(default_factory=dict)
+    than: Any = None
 
 
 def batch_sizes(m):
@@ -68,6 +74,10 @@ def batch_sizes(m):
 
 def buses(name):
     return lambda m: [getattr(bus, name) for bus in m.plan.buses if bus.kind == "events"]
+
+
+def sends(name):
+    return lambda m: emitted(m) if m.plan is None else buses(name)(m)
 
 
 def loss_port(m):
@@ -92,8 +102,9 @@ CELLS = {
     "gradient_window": [Cell(-0.1, emitted)],
     "truncate": [Cell(2, emitted)],
     "seed": [Cell(5, trained)],
-    "capacity": [Cell(3, buses("capacity"), beside={"mode": "drop"})],
-    "mode": [Cell("drop", buses("mode"))],
+    "capacity": [Cell(3, sends("capacity"), beside={"mode": "drop"}, than=1)],
+    "mode": [Cell("drop", sends("mode"), along={"capacity": 1})],
+    "drop": [Cell("random", emitted, beside={"mode": "drop", "capacity": 3})],
     "calibrate": [Cell(np.ones((STEPS, 2, 12), np.float32), lambda m: m.plan.activity_source)],
     "parts": [Cell(2, lambda m: {name: len(ids) for name, ids in m.plan.parts.items()}, {"hidden": 2}, model=sparse)],
     "recompute": [Cell(2, plan_of("segment"), 2)],
@@ -157,10 +168,11 @@ def test_an_option_is_refused_or_has_its_effect(folder, plain, monkeypatch, name
     if taken == "refused":
         return
     training = cell.model is not nir and name != "loss"
-    key = (target, cell.model, repr(beside(name, cell, None, training)))
+    without = beside(name, cell, None, training) | ({} if cell.than is None else {name: cell.than})
+    key = (target, cell.model, repr(without))
     if key not in plain:
-        plain[key] = made(opened, target, f"plain{len(plain)}", cell.model(), **beside(name, cell, None, training))
-    given = beside(name, cell, cell.value, training) | {name: cell.value}
+        plain[key] = made(opened, target, f"plain{len(plain)}", cell.model(), **without)
+    given = beside(name, cell, cell.value, training) | cell.along | {name: cell.value}
     other = cell.effect(made(opened, target, f"{name}{len(list(folder.iterdir()))}", cell.model(), **given))
     assert other != cell.effect(plain[key])
     if cell.wanted is not None:
@@ -206,6 +218,25 @@ def test_options_that_contradict_each_other_are_refused():
             options(loss="ce_count", **given)
 
 
+def test_options_of_dropping_without_effect_are_refused():
+    for target, given, text in (
+        ("cpu", {"capacity": 3}, "give mode='drop'"),
+        ("reference", {"mode": "drop"}, "give capacity"),
+        ("cpu", {"drop": "random"}, "nothing is dropped"),
+        ("gc200", {"mode": "drop", "parts": 2}, "depend on the parts"),
+    ):
+        with pytest.raises(OptionConflictError, match=text):
+            options(target, **given)
+    with pytest.raises(OptionTargetError, match="the lowest ids are kept"):
+        options("gc200", mode="drop", capacity=3, drop="random")
+    with pytest.raises(OptionValueError, match="one of lowest, random"):
+        options("cpu", mode="drop", capacity=3, drop="highest")
+    for policy in ("lowest", "random"):
+        chosen = Options("cpu", capacity=3, mode="drop", drop=policy)
+        assert from_data(to_data(chosen)) == chosen
+        assert ("drop" in to_data(chosen)) == (policy == "random")
+
+
 def test_options_of_an_older_project_are_read_whatever_the_target_takes():
     older = Options("cpu", capacity=3, mode="drop", recompute=4, streaming="history", parts=2, truncate=3)
     data = to_data(older)
@@ -225,13 +256,16 @@ def test_another_target_runs_with_those_options_that_it_takes(tmp_path):
     chosen = Options("cpu", memory=10**6, threads=2, precision="bfloat16", loss=options(loss="ce_count").loss, truncate=3, steps=9)
     assert chosen.retargeted("gc200") == Options("gc200", steps=9)
     assert chosen.retargeted("cuda") == Options("cuda", steps=9, memory=10**6)
-    assert Options("gc200", mode="drop", capacity=3).retargeted("reference") == Options("reference")
+    assert Options("gc200", mode="drop").retargeted("reference") == Options("reference")
+    assert Options("gc200", mode="drop", capacity=3).retargeted("reference") == Options("reference", mode="drop", capacity=3)
+    assert Options("gc200", capacity=3).retargeted("reference") == Options("reference")
+    assert Options("cpu", mode="drop", capacity=3, drop="random").retargeted("cuda") == Options("cuda")
 
 
 def test_a_project_that_drops_spikes_says_so_where_it_is_compared_or_moved(folder, monkeypatch):
     monkeypatch.chdir(folder)
     opened = replace_engines(monkeypatch)
-    made(opened, "one", "drops", dense(), mode="drop", capacity=3, **SIZES).session.close()
+    made(opened, "one", "drops", dense(), mode="drop", **SIZES).session.close()
     monkeypatch.setattr("snnc.checks.verifying._compared", lambda *_: None)
     with pytest.warns(UserWarning, match="sends all of them"):
         snnc.verify("drops")

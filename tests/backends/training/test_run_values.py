@@ -7,6 +7,7 @@ import cpu_projects
 import cuda_projects
 import numpy as np
 import pytest
+from indexed_nets import choosing
 from nets import recurrent
 from poplar_projects import machine
 from test_parts_on_tiles import feed_forward
@@ -15,7 +16,7 @@ from windowed_nets import Windowed
 import snnc
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.runtime.engine_of_parts import EngineOfParts
-from snnc.backends.runtime.errors import GradientWindowError, ResumeError
+from snnc.backends.runtime.errors import GradientWindowError, NoStepwiseError, ResumeError, SpikeLimitError
 from snnc.backends.session import BackendSession
 from snnc.backends.training.checkpoint import Checkpoints
 from snnc.backends.training.run_values import GradientWindow
@@ -186,6 +187,82 @@ def test_a_resumed_training_has_the_same_windows_and_bits(tmp_path):
             np.testing.assert_array_equal(found[name], value)
     with pytest.raises(ResumeError, match="gradient window"):
         train(tmp_path / "whole", resume=True, window=-0.05)
+
+
+def dropping(target="reference", policy="random", **options):
+    net = snnc.Sequential(6, snnc.Dense(8), snnc.LIF(), snnc.Dense(3), snnc.LI())
+    chosen = {"loss": "mean membrane", "optimizer": snnc.Adam(1e-2), "mode": "drop", "capacity": 4, "drop": policy, **options}
+    return snnc.compile(net, target, steps=4, **chosen)
+
+
+def test_a_session_has_its_capacity_and_policy_as_values():
+    with dropping() as session:
+        assert (session.capacity, session.drop) == (4, "random")
+        session.capacity, session.drop = 2, "lowest"
+        assert (session.capacity, session.drop) == (2, "lowest")
+        assert not any("capacity" in name or "choice" in name for name in session.state_dict())
+        for wrong in (5, 0, "2", True, math.nan):
+            with pytest.raises(SpikeLimitError, match="from 1 to the compiled one, 4"):
+                session.capacity = wrong
+        with pytest.raises(SpikeLimitError, match="one of lowest, random"):
+            session.drop = "highest"
+        session.step(X[:1, 0])
+        session.drop = "random"
+        with pytest.raises(NoStepwiseError, match="drop='lowest'"):
+            session.step(X[:1, 0])
+    with compiled(None) as session:
+        assert (session.capacity, session.drop) == (None, None)
+        with pytest.raises(SpikeLimitError, match="no capacity that a run can change"):
+            session.fit(X, Y, capacity=3)
+
+
+@pytest.mark.parametrize("policy", ["lowest", "random"])
+def test_a_schedule_of_the_capacity_is_the_same_on_the_processor(policy):
+    found, seen = {}, []
+    for target in ("reference", "cpu"):
+        with dropping(target, policy, seed=5) as session:
+            history = session.fit(
+                X,
+                Y,
+                epochs=3,
+                batch=8,
+                capacity=Linear(4, 1, updates=6),
+                callback=lambda stage, session=session: seen.append(session.capacity),
+            )
+            session.run(X[:2].swapaxes(0, 1))
+            found[target] = history.batch_losses, session.counters()["dropped_spikes"]
+    assert seen == [4, 4, 3, 2, 2, 2, 1, 1, 1] * 2
+    np.testing.assert_allclose(found["cpu"][0], found["reference"][0], rtol=1e-5)
+    assert found["cpu"][1] == found["reference"][1] > 0
+
+
+def test_random_choices_differ_by_seed_and_update_and_are_the_same_after_a_resume(tmp_path):
+    def train(path, stop=None, resume=False, **options):
+        def watch(stage):
+            if stage.update == stop:
+                raise StopError
+
+        with dropping(**{"seed": 3, **options}) as session:
+            kept = Checkpoints(path, every="1ms", resume=resume)
+            session.fit(X, Y, epochs=3, batch=8, shuffle=False, capacity="linear:4,2,updates=5", checkpoints=kept, callback=watch)
+            return session.state_dict()
+
+    whole = train(tmp_path / "whole")
+    other = train(tmp_path / "other", seed=4)
+    assert any((other[name] != value).any() for name, value in whole.items())
+    for stop in (2, 4):
+        with pytest.raises(StopError):
+            train(tmp_path / f"{stop}", stop)
+        found = train(tmp_path / f"{stop}", resume=True)
+        for name, value in whole.items():
+            np.testing.assert_array_equal(found[name], value)
+
+
+def test_maxima_over_axes_of_spikes_are_refused_where_spikes_are_dropped(tmp_path):
+    graph = choosing(np.random.default_rng(3))
+    with pytest.raises(SpikeLimitError, match="maximum over axes"):
+        snnc.compile(graph, "cpu", mode="drop", capacity=3)
+    snnc.compile(graph, "reference", mode="drop", capacity=3).close()
 
 
 def test_a_training_without_a_window_argument_keeps_that_of_the_session():
