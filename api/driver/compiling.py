@@ -64,9 +64,11 @@ def compile(
     seed
         Seed of everything random.
     capacity
-        Spikes a sample that one window moves; by default from the activity.
+        Spikes of a source that one window moves; by default from the activity. On reference and cpu, in mode ``"drop"``: those of a step.
     mode
         ``"exact"`` sends what is more in further windows, ``"drop"`` drops it.
+    drop
+        In mode ``"drop"``, spikes that are kept: those of the ``"lowest"`` ids, or ``"random"`` ones.
     calibrate
         Inputs in the layout of the model, to measure how often neurons fire.
     output
