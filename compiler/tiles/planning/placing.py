@@ -124,9 +124,10 @@ def map_program(
         make = partial(make, quick=True)
     if activity is None:
         return make(capacity=chosen.capacity)
-    if not activity.peak:
-        return make(activity=activity.mean, activity_source=activity.source, support=activity.support, capacity=chosen.capacity)
     widths = {name: math.prod(program.buffers[name].shape) for name in activity.mean}
+    if not activity.peak:
+        make = partial(make, gradient_capacity=widths) if drops else make
+        return make(activity=activity.mean, activity_source=activity.source, support=activity.support, capacity=chosen.capacity)
     forward: list[int | Mapping[str, int]] = [widths, activity.capacities(program)] if chosen.capacity is None else [chosen.capacity]
     backward: list[Mapping[str, int]] = [widths, activity.gradient_capacities(program)] if activity.support else [{}]
     backward = backward[:1] if drops else backward

@@ -10,11 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from indexed_nets import convolutional, sparse_recurrent
 from nets import dense, recurrent
+from option_cells import MACHINES
 from poplar_projects import machine, several_inputs
 from torch_spikes import fast_sigmoid_spike
 from windowed_nets import Windowed
 
+import snnc
 from snnc.backends.reference.engine import ReferenceEngine
+from snnc.backends.runtime.errors import SpikeLimitError
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
@@ -221,3 +224,28 @@ def test_a_machine_drops_the_same_spikes(name, window, gradients):
     engine = case.open()
     assert same_training(engine, program) > 50
     engine.close()
+
+
+SESSIONS = [(-100.0, False), *(pytest.param(*case, marks=pytest.mark.wide) for case in ((None, False), (-0.4, False), (-0.4, True)))]
+
+
+@pytest.mark.parametrize(("window", "calibrated"), SESSIONS)
+def test_sessions_of_a_machine_and_of_the_reference_train_alike(tmp_path, window, calibrated):
+    (tmp_path / "small.toml").write_text(MACHINES["one.toml"])
+    net = snnc.Sequential(6, snnc.Dense(9), snnc.LIF(), snnc.Dense(8), snnc.LIF(), snnc.Dense(3), snnc.LI())
+    x, y = (np.random.default_rng(0).random((8, 5, 6)) < 0.6).astype(np.float32), np.arange(8) % 3
+    options = {"loss": "mean membrane", "optimizer": snnc.Adam(1e-2), "steps": 5, "batch": 4, "mode": "drop", "capacity": 2}
+    options |= {} if window is None else {"gradient_window": window}
+    schedule = {"gradient_window": snnc.schedules.Exponential(-100, -0.1)} if window == -100 else {}
+    found = {}
+    for target in ("reference", str(tmp_path / "small.toml")):
+        more = {"calibrate": x[:4].swapaxes(0, 1)} if calibrated and target != "reference" else {}
+        with snnc.compile(net, target, **options, **more) as session:
+            losses = session.fit(x, y, epochs=3, shuffle=False, **schedule).batch_losses
+            found[target] = np.ravel(losses), session.counters()["dropped_spikes"]
+            if target != "reference":
+                with pytest.raises(SpikeLimitError, match="Machines plan theirs"):
+                    session.capacity = 1
+    reference, machine_ = found.values()
+    np.testing.assert_allclose(machine_[0], reference[0], rtol=1e-5)
+    assert machine_[1] == reference[1] > 0
