@@ -28,8 +28,8 @@ from snnc.compiler.ir.step_program import (
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer, is_frozen
+from snnc.compiler.lowering.composed_loss import with_loss_output
 from snnc.compiler.lowering.connection_operations import connection_op, fills, kind_of, weights_of
-from snnc.compiler.lowering.loss_output import choose_loss_output
 from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
 from snnc.compiler.neurons.derived_kernels import derived_once
 from snnc.compiler.neurons.forward_kernel import forward_kernel
@@ -85,7 +85,7 @@ def lower(
     verify(graph, steps=steps)
     chosen = None
     if loss is not None:
-        graph, chosen = choose_loss_output(graph, loss, loss_output)
+        graph, chosen, loss = with_loss_output(graph, loss, loss_output)
     graph = run_flow(graph)
     ports = port_map(graph)
     found = links(graph, ports)

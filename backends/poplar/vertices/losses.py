@@ -11,6 +11,7 @@ from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
 from snnc.backends.poplar.vertices.updates import rate_numbers
 from snnc.compiler.losses import Loss, MeanSquaredCount
+from snnc.compiler.losses.composed import Composed
 from snnc.compiler.tiles.network import chooses_step, takes_scores
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
 from snnc.compiler.tiles.vertices.parameter_vertices import schedule
@@ -19,6 +20,22 @@ from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 _ONE: Final = ("", "", "")
 """A single vertex, no loop."""
 _TILE: Final = "0"
+
+
+def check_loss(loss: Loss | None) -> None:
+    """Refuse a loss that no codelet computes.
+
+    Raises
+    ------
+    UnsupportedOnPoplarError
+        It is composed of terms.
+    """
+    if isinstance(loss, Composed):
+        raise UnsupportedOnPoplarError(
+            "machines compute cross entropies of counts, of every step, and of mean and maximal membranes, and squared errors of counts of "
+            "one neuron a class (the first four over population codes, classes=, too); for other losses, sums and targets compile for "
+            "reference, cpu or cuda."
+        )
 
 
 def loss_sets(net: PoplarNetwork) -> tuple[str, ...]:

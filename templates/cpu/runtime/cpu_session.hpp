@@ -34,6 +34,7 @@ protected:
   void add_source(const char *name, const char *initial, Source &source);
   void add_record(const char *name, Rows &rows);
   void add_labels(int classes);
+  void add_targets(const TargetForm &form);
   /// The adjoint of a record: set by whoever knows it, or read where it is that of an input.
   void add_adjoint(const char *name, Rows &rows, bool given);
 
@@ -81,6 +82,8 @@ protected:
   /// One for each worker.
   std::vector<Scratch> scratches;
   std::vector<std::int32_t> labels;
+  /// Where targets are more than classes.
+  std::vector<float> targets;
 
 private:
   struct Initial {
