@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from snnc.compiler.ir.shapes import PortMap, port_map
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.passes.edit import fresh_name
 from snnc.driver.measuring import calibration, sequences
-from snnc.understanding.synops import Counting, MeasuredSynops, fan_out, has_synapses, source_of
+from snnc.understanding.synops import Counting, Counts, MeasuredSynops, effective_fan_out, fan_out, has_synapses, source_of
 
 CHUNK = 16
 """Samples that run at a time."""
@@ -26,12 +27,16 @@ SATURATED = 0.95
 
 @dataclass
 class PortActivity:
-    """What one port sent, summed over all samples and steps."""
+    """What one port sent, summed over all samples and steps, less what was still in flight in delays when the sequence ended."""
 
     counts: npt.NDArray[np.int64]
     """Values other than 0, at each place."""
     binary: bool = True
     """Whether every value was -1, 0 or 1."""
+
+
+Activities: TypeAlias = dict[tuple[str, str, int], PortActivity]
+"""By source, its port and the delay of a connection."""
 
 
 def measure(graph: Graph, data: Path) -> MeasuredSynops:
@@ -48,23 +53,24 @@ def measure(graph: Graph, data: Path) -> MeasuredSynops:
     given = sequences(program, calibration(data, graph))
     inputs = {i.id: checked(given[i.id], i.kind, f"the input {i.label!r}").astype(np.float32) for i in program.inputs}
     steps, samples = next(iter(inputs.values())).shape[:2]
-    seen: dict[tuple[str, str], PortActivity] = {}
+    seen: Activities = {}
+    delays = _delays(graph)
     engine = ReferenceEngine(program)
     labels = {o.id: probes[o.label] for o in program.outputs if o.label in probes}
     for first in range(0, samples, CHUNK):
         part = {name: array[:, first : first + CHUNK] for name, array in inputs.items()}
         for name, record in engine.forward(part, {}).items():
             if name in labels:
-                _count(seen, labels[name], record)
+                _count(seen, delays, labels[name], record)
         for info in program.inputs:
-            _count(seen, (info.label, "out"), part[info.id])
+            _count(seen, delays, (info.label, "out"), part[info.id])
     return _summed(graph, ports, seen, MeasuredSynops(data.name, samples, steps))
 
 
 def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, str]]]:
-    """Return the graph with an output for every port that feeds synapses or fires, and which output is whose."""
+    """Return the graph with an output for every port that feeds synapses and for each population's first, and which output is whose."""
     wanted = {(e.source, e.source_port) for n in graph.names if has_synapses(graph.operation(n)) for e in graph.incoming(n)}
-    wanted |= {(n, p.model.outputs[0]) for n, p in graph.of_type(Population) if ports[n, p.model.outputs[0]].kind == "spikes"}
+    wanted |= {(n, p.model.outputs[0]) for n, p in graph.of_type(Population)}
     probed, probes = graph.copy(), {}
     for source, port in sorted(wanted):
         if not isinstance(graph.operation(source), Input):
@@ -74,23 +80,37 @@ def _probed(graph: Graph, ports: PortMap) -> tuple[Graph, dict[str, tuple[str, s
     return probed, probes
 
 
-def _count(seen: dict[tuple[str, str], PortActivity], key: tuple[str, str], record: Array) -> None:
-    entry = seen.setdefault(key, PortActivity(np.zeros(record.shape[2:], np.int64)))
-    entry.counts += np.count_nonzero(record, axis=(0, 1))
-    entry.binary = entry.binary and bool(np.isin(record, (-1.0, 0.0, 1.0)).all())
+def _delays(graph: Graph) -> dict[tuple[str, str], set[int]]:
+    """Return the delays by which each port reaches synapses; every port has 0 besides."""
+    found: dict[tuple[str, str], set[int]] = {}
+    for edge in graph.edges:
+        found.setdefault((edge.source, edge.source_port), {0}).add(edge.delay)
+    return found
 
 
-def _summed(graph: Graph, ports: PortMap, seen: Mapping[tuple[str, str], PortActivity], about: MeasuredSynops) -> MeasuredSynops:
+def _count(seen: Activities, delays: Mapping[tuple[str, str], set[int]], port: tuple[str, str], record: Array) -> None:
+    binary = bool(np.isin(record, (-1.0, 0.0, 1.0)).all())
+    for delay in delays.get(port, {0}):
+        entry = seen.setdefault((*port, delay), PortActivity(np.zeros(record.shape[2:], np.int64)))
+        entry.counts += np.count_nonzero(record[: max(len(record) - delay, 0)], axis=(0, 1))
+        entry.binary = entry.binary and binary
+
+
+def _summed(graph: Graph, ports: PortMap, seen: Activities, about: MeasuredSynops) -> MeasuredSynops:
     runs = about.samples * about.steps
     operations: dict[str, tuple[float, Counting]] = {}
+    effective: dict[str, float] = {}
     for name in graph.names:
         if has_synapses(graph.operation(name)):
             edge = source_of(graph, name)
-            sent = seen[edge.source, edge.source_port]
-            each = fan_out(name, graph.operation(name), ports[edge.source, edge.source_port].shape)
-            operations[name] = (float((sent.counts * each.reshape(sent.counts.shape)).sum()) / runs, "AC" if sent.binary else "MAC")
-    rates, silent, saturated = {}, {}, {}
-    for (name, port), sent in seen.items():
+            sent = seen[edge.source, edge.source_port, edge.delay]
+            about_synapses = name, graph.operation(name), ports[edge.source, edge.source_port].shape
+            operations[name] = (_sum(sent, fan_out(*about_synapses)) / runs, "AC" if sent.binary else "MAC")
+            effective[name] = _sum(sent, effective_fan_out(*about_synapses)) / runs
+    rates, silent, saturated, activations = {}, {}, {}, {}
+    for (name, port, delay), sent in seen.items():
+        if delay:
+            continue
         operation = graph.operation(name)
         own = isinstance(operation, Population) and port == operation.model.outputs[0] and ports[name, port].kind == "spikes"
         if own or (isinstance(operation, Input) and sent.binary):
@@ -98,4 +118,18 @@ def _summed(graph: Graph, ports: PortMap, seen: Mapping[tuple[str, str], PortAct
         if own and sent.counts.size:
             silent[name] = float((sent.counts == 0).mean())
             saturated[name] = float((sent.counts >= SATURATED * runs).mean())
-    return MeasuredSynops(about.source, about.samples, about.steps, operations, rates, silent, saturated)
+        if isinstance(operation, Population) and port == operation.model.outputs[0]:
+            activations[name] = int(sent.counts.sum()), runs * sent.counts.size
+    return replace(
+        about,
+        operations=operations,
+        rates=rates,
+        silent=silent,
+        saturated=saturated,
+        effective=effective,
+        activations=activations,
+    )
+
+
+def _sum(sent: PortActivity, synapses: Counts) -> float:
+    return float((sent.counts * synapses.reshape(sent.counts.shape)).sum())

@@ -13,6 +13,7 @@ from snnc.compiler.ir.graph import WEIGHTED, Array, Conv, Graph, Input, Linear, 
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.understanding.equations import parameter_values, readable
 from snnc.understanding.layers import rows
+from snnc.understanding.neurobench import neurobench
 from snnc.understanding.resets import FiringDescription, firing
 from snnc.understanding.statements import statements
 from snnc.understanding.synops import MeasuredSynops
@@ -56,6 +57,7 @@ def describe(graph: Graph, *, measured: MeasuredSynops | None = None, surrogate:
         "layers": [_population(graph, name, operation) for name, operation in graph.of_type(Population)],
         "table": table,
         "synops": _synops(graph, table, measured),
+        "neurobench": neurobench(graph, measured),
         "neurons": _distinct_neurons(graph, firings),
         "connections": [_connection(graph, name, operation) for name, operation in graph.of_type(*KINDS)],
         "recurrences": recurrences(graph),

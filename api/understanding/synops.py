@@ -3,8 +3,8 @@
 A spike that arrives costs an addition a weight (an accumulate, AC), a graded value a multiplication as well (MAC). So counts NeuroBench
 (Yik et al. 2025, "The NeuroBench framework for benchmarking neuromorphic computing algorithms and systems"), and so do the makers of
 neuromorphic chips (Merolla et al. 2014, "A million spiking-neuron integrated circuit"; Davies et al. 2018, "Loihi"). Biases, neuron
-updates and windows that stick out into padding cost none. A weight that is 0 is counted where it is stored; NeuroBench's effective
-operations leave it out.
+updates and windows that stick out into padding cost none. A weight that is 0 is counted where it is stored;
+:mod:`snnc.understanding.neurobench` leaves it out of the effective operations, as NeuroBench does.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -43,6 +44,10 @@ class MeasuredSynops:
         Spikes a neuron and step of each population (and input) that fires.
     silent, saturated
         Shares of the neurons of each population that never fired, and that fired in at least 95 % of the steps.
+    effective
+        Node name -> synaptic operations a step and sample whose weight is not 0.
+    activations
+        Population -> values other than 0 that its output port sent, and all that it sent, over all samples and steps.
     """
 
     source: str
@@ -52,6 +57,8 @@ class MeasuredSynops:
     rates: Mapping[str, float] = field(default_factory=dict)
     silent: Mapping[str, float] = field(default_factory=dict)
     saturated: Mapping[str, float] = field(default_factory=dict)
+    effective: Mapping[str, float] = field(default_factory=dict)
+    activations: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def has_synapses(operation: Operation) -> bool:
@@ -95,6 +102,27 @@ def fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
     return np.full(shape, int(has_synapses(operation)), np.int64)
 
 
+def effective_fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
+    """Return how many synapses with a weight other than 0 leave each value of an input of `shape`."""
+    weight = getattr(operation, "weight", None)
+    if weight is None or np.all(weight):
+        return fan_out(name, operation, shape)
+    match operation:
+        case Linear():
+            return np.count_nonzero(weight, axis=0).reshape(shape).astype(np.int64)
+        case Sparse(indices=indices):
+            return np.bincount(indices[weight != 0], minlength=math.prod(shape)).astype(np.int64).reshape(shape)
+        case Conv(groups=groups):
+            taps = np.count_nonzero(weight.reshape(groups, -1, *weight.shape[1:]), axis=1).reshape(shape[0], *weight.shape[2:])
+            found = np.zeros(shape, np.int64)
+            reads = [_reads(dimension) for dimension in _dimensions(windows_of(name, operation, shape))]
+            for tap in np.ndindex(*weight.shape[2:]):
+                where = reduce(np.multiply.outer, (reader[j] for reader, j in zip(reads, tap, strict=True)))
+                found += taps[(slice(None), *tap)].reshape(-1, *[1] * where.ndim) * where
+            return found
+    return np.broadcast_to(np.not_equal(weight, 0), shape).astype(np.int64)
+
+
 def counting(graph: Graph, ports: PortMap, name: str) -> Counting:
     """Return what one synaptic operation of the node `name` costs, by what arrives there."""
     return "AC" if all(ports[e.source, e.source_port].kind == "spikes" for e in graph.incoming(name)) else "MAC"
@@ -123,6 +151,13 @@ def _readers(windows: Windows) -> list[Counts]:
         position = (np.arange(count) * s - before)[:, None] + np.arange(k) * d
         found.append(np.bincount(position[(position >= 0) & (position < n)], minlength=n).astype(np.int64))
     return found
+
+
+def _reads(dimension: tuple[Any, ...]) -> Counts:
+    """Return [taps, positions] of one dimension: how many windows read the position by the tap."""
+    n, k, s, (before, _), d, count = dimension
+    position = (np.arange(count) * s - before)[None] + (np.arange(k) * d)[:, None]
+    return np.stack([np.bincount(row[(row >= 0) & (row < n)], minlength=n) for row in position]).astype(np.int64)
 
 
 def _dimensions(windows: Windows) -> list[tuple[Any, ...]]:
