@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     __version__: str
     from snnc import data as data
-    from snnc import recipe as recipe
     from snnc import losses as losses
+    from snnc import recipe as recipe
     from snnc import schedules as schedules
     from snnc.backends.runtime.events import Events as Events
     from snnc.backends.training.checkpoint import Checkpoints as Checkpoints

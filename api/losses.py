@@ -23,7 +23,7 @@ from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.named_terms import compared_term, regulariser
 from snnc.compiler.losses.term import Inverse, Statistic, TargetKind, Term
 
-__all__ = ["Composed", "CrossEntropy", "Equation", "L1", "L2", "Lower", "SquaredError", "Term", "Upper"]
+__all__ = ["L1", "L2", "Composed", "CrossEntropy", "Equation", "Lower", "SquaredError", "Term", "Upper"]
 
 
 def CrossEntropy(  # noqa: N802
