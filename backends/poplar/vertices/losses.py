@@ -35,14 +35,14 @@ def check_loss(loss: Loss | None) -> None:
         return
     if loss.targets != "class" or loss.lengths:
         raise UnsupportedOnPoplarError(
-            f"a machine's program takes the class of each sample as target, and the loss has {'lengths' if loss.lengths else loss.targets}; "
-            "compile for reference, cpu or cuda."
+            f"a machine's program takes the class of each sample as target, and the loss has {'lengths' if loss.lengths else loss.targets}"
+            "; compile for reference, cpu or cuda."
         )
     kept = {(bounds, term.statistic) for term, bounds in zip(loss.terms, loss.slices, strict=True) if term.statistic != "steps"}
     if len({bounds for bounds, _ in kept}) < len(kept):
         raise UnsupportedOnPoplarError(
-            "a machine's program keeps one statistic over time of each output, and two terms of the loss have different ones of the same outputs; "
-            "compile for reference, cpu or cuda."
+            "a machine's program keeps one statistic over time of each output, and two terms of the loss have different ones of the "
+            "same outputs; compile for reference, cpu or cuda."
         )
 
 
