@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     __version__: str
     from snnc import data as data
+    from snnc import losses as losses
     from snnc import recipe as recipe
     from snnc import schedules as schedules
     from snnc.backends.runtime.events import Events as Events
@@ -145,7 +146,7 @@ _HOMES: Final = {
     "write_onnx": "snnc.frontends.onnx.writer.write:write_onnx",
 }
 
-_MODULES: Final = ("recipe", "schedules")
+_MODULES: Final = ("losses", "recipe", "schedules")
 """Modules with names of their own."""
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605

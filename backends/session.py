@@ -29,8 +29,16 @@ from snnc.backends.runtime.errors import (
 from snnc.backends.runtime.events import Events, InputValues, densely
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.runtime.initial import initial_values
-from snnc.backends.runtime.prediction import check_labels, prediction_output, scores
+from snnc.backends.runtime.prediction import (
+    check_labels,
+    check_training_targets,
+    class_targets,
+    prediction_output,
+    scores,
+    scores_by_length,
+)
 from snnc.backends.runtime.replay import StepReplay
+from snnc.backends.runtime.targets import as_targets
 from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_weights, save_weights
 from snnc.backends.training import loop as training
 from snnc.backends.training.checkpoint import Checkpoints, set_entries
@@ -226,7 +234,7 @@ class BackendSession:
             each epoch, so a generator, which yields them once, lasts for one. Or a data set (:mod:`snnc.data`), which gives its own
             labels: it is read batch by batch, in the order that arrays would have.
         y
-            [samples], class indices.
+            [samples], class indices; of a loss with other targets, what it compares with (:mod:`snnc.losses`).
         epochs
             Number of passes over all samples.
         first_epoch
@@ -324,7 +332,7 @@ class BackendSession:
         if ranks is not None:
             check_alone(self.program)
         updates = Updates(
-            self.engine, lambda chosen: (self.batch_of(data, chosen), labels[chosen].astype(np.int64)), accumulate=accumulate, ranks=ranks
+            self.engine, lambda chosen: (self.batch_of(data, chosen), as_targets(labels[chosen])), accumulate=accumulate, ranks=ranks
         )
         if ranks is not None and measured is not None:
             raise UnsharedTargetError("processes that train together measure nothing; leave validation out, or give distributed=False.")
@@ -377,13 +385,14 @@ class BackendSession:
     def labelled(self, x: Mapping[str, Input] | Input, y: npt.ArrayLike) -> tuple[dict[str, InputValues], Array]:
         """Check samples and their labels; return the argument of :meth:`batch_of`, and the labels."""
         data, labels = self._samples(x), array_of(y, "y")
-        check_labels(self.program, labels, len(next(iter(data.values()))))
+        steps = next(iter(self.batch_of(data, np.arange(1)).values())).shape[0]
+        check_training_targets(self.program, labels, len(next(iter(data.values()))), steps)
         return data, labels
 
     def labelled_sequences(self, inputs: Mapping[str, Input] | Input, targets: npt.ArrayLike) -> tuple[dict[str, InputValues], Array]:
         """Check a batch of a data set; return its inputs by id, [T, B, *shape], and its labels."""
         found, labels = self._sequences(inputs), array_of(targets, "the targets")
-        check_labels(self.program, labels, next(iter(found.values())).shape[1])
+        check_training_targets(self.program, labels, *reversed(next(iter(found.values())).shape[:2]))
         return found, labels
 
     def part_of(self, sequences: Mapping[str, InputValues], chosen: Array) -> dict[str, Array]:
@@ -416,7 +425,14 @@ class BackendSession:
             size = samples_at_once(self.engine, length, batch)
             cut = (slice(at, min(at + size, batch)) for at in range(0, batch, size))
             records = self._forward(self._filled(whole, {}, part) for part in cut)
-            yield np.concatenate([scores(self.program, chosen, r[chosen.id]).argmax(axis=-1) for r in records]), np.asarray(targets)
+            goals, found = np.asarray(targets), list[Array]()
+            for record in (r[chosen.id] for r in records):
+                at = sum(map(len, found))
+                part, scored = goals[at : at + record.shape[1]], scores(self.program, chosen, record)
+                if chosen.id == self.program.loss_output:
+                    scored = scores_by_length(self.program, record.reshape(*record.shape[:2], -1), part, scored)
+                found.append(scored.argmax(axis=-1))
+            yield np.concatenate(found), goals
 
     def predict(self, x: Mapping[str, Input] | Input | BatchedData, output: str | None = None) -> Array:
         """Return the class index of each sample; `x` as in :meth:`fit`, `output` if several are possible."""
@@ -447,14 +463,25 @@ class BackendSession:
                 raise BatchSizeError("the data set has no samples; an accuracy needs one or more.")
             right = 0
             for found, targets in self._predicted(x, output):
-                check_labels(self.program, targets, len(found), output)
-                right += int((found == targets).sum())
+                classes = class_targets(self.program, targets, output)
+                check_labels(self.program, classes, len(found), output)
+                right += int((found == classes).sum())
             return right / len(x)
         assert y is not None, "checked above"
-        labels = array_of(y, "y")
-        predicted = self.predict(x, output)
+        whole = array_of(y, "y")
+        labels = class_targets(self.program, whole, output)
+        predicted = self.predict(x, output) if labels is whole else self._predicted_by_length(x, whole)
         check_labels(self.program, labels, len(predicted), output)
         return float((predicted == labels).mean())
+
+    def _predicted_by_length(self, x: Mapping[str, Input] | Input, targets: Array) -> Array:
+        """Return the class indices of sequences over the steps that their targets count."""
+        data, targets = self.labelled(x, targets)
+        found, at = [], 0
+        for record, scored in self.outputs_and_scores(data):
+            found.append(scores_by_length(self.program, record, targets[at : at + len(scored)], scored).argmax(axis=-1))
+            at += len(scored)
+        return np.concatenate(found)
 
     # ---- weights -----------------------------------------------------------------------------------------------------
 

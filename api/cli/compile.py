@@ -39,7 +39,9 @@ def compile_(
     steps: Annotated[
         int | None, typer.Option("--steps", help="Time steps of a sequence; where the model fixes another number, this one.")
     ] = None,
-    loss: Annotated[str | None, typer.Option("--loss", help="Makes it trainable: ce_count, ce_rate, ce_mean_membrane, mse_count …")] = None,
+    loss: Annotated[
+        str | None, typer.Option("--loss", help="Makes it trainable: ce_count, mse_rate, ce_count:classes=10 … (how-to: losses)")
+    ] = None,
     loss_output: Annotated[str | None, typer.Option("--loss-output", metavar="NAME", help=help_of("loss_output", LOSS_OUTPUT))] = None,
     optimizer: Annotated[
         str | None,

@@ -11,8 +11,10 @@ from snnc.backends.registry import DEFAULT, AnyBackend, backend_of
 from snnc.compiler.ir.graph_data import surrogate_from_data, surrogate_to_data
 from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
 from snnc.compiler.losses import Loss, parse_loss
+from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.optimizers import Optimizer
 from snnc.compiler.lowering.spike_limits import POLICIES, DropPolicy
+from snnc.compiler.losses.text import data_text
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.errors import OptionConflictError, OptionValueError
 from snnc.options import optimizers
@@ -255,6 +257,8 @@ def _window(ends: list[float | None]) -> tuple[float, float] | None:
 
 
 def _loss_text(loss: Loss) -> str:
+    if isinstance(loss, Composed):
+        return data_text(loss)
     numbers: list[str] = [str(getattr(loss, f.name)) for f in fields(loss)] if is_dataclass(loss) else []
     return f"{loss.name}:{','.join(numbers)}" if numbers else loss.name
 

@@ -24,7 +24,7 @@ def loss_of(loss: object) -> Loss | None:
         return loss  # type: ignore[return-value]  # a protocol
     raise OptionKindError(
         f"loss is {_kind(loss)}, and a compiled program holds its loss: give a name, such as 'ce_count' or 'mse_count', or "
-        "snnc.CrossEntropy('count'), snnc.MeanSquared(). With a loss of PyTorch, train a snnc.torch.Module."
+        "snnc.losses.CrossEntropy('count'), snnc.losses.SquaredError('rate'). With a loss of PyTorch, train a snnc.torch.Module."
     )
 
 

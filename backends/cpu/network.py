@@ -17,6 +17,7 @@ from snnc.backends.cpu.neurons import Function, backward_function, forward_funct
 from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.stages import Stages, stages_of
 from snnc.backends.cpu.statements import BlockStatement
+from snnc.backends.native.composed_loss import plain_targets, target_setup
 from snnc.backends.native.contexts import Context, training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
@@ -27,6 +28,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import Parameter, StepProgram
 from snnc.compiler.losses import CrossEntropyMaxMembrane, CrossEntropyRate, Loss
+from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.lowering.spike_limits import limited_sources
 
@@ -242,7 +244,9 @@ def _setup(storage: SequenceStorage, trains: bool) -> list[str]:
     lines += [f'add_record("{o.record}", {o.record});' for o in program.outputs]
     if trains:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
-        lines.append(f"add_labels({classes});")
+        loss = program.loss
+        own = isinstance(loss, Composed) and not plain_targets(loss)
+        lines.append(target_setup(loss) if isinstance(loss, Composed) and own else f"add_labels({classes});")
         if isinstance(program.loss, ExternalLoss):
             record = next(o.record for o in program.outputs if o.id == program.loss_output)
             lines.append(f'add_adjoint("d_{record}", d_{record}, true);')
@@ -290,4 +294,4 @@ def _row_buffers(storage: SequenceStorage, stages: Stages, trains: bool) -> list
 
 def reads_every_step(loss: Loss) -> bool:
     """Whether the adjoint of the output that `loss` reads differs from step to step; else its functions (``loss.hpp``) write one row."""
-    return isinstance(loss, CrossEntropyRate | CrossEntropyMaxMembrane | ExternalLoss)
+    return isinstance(loss, CrossEntropyRate | CrossEntropyMaxMembrane | Composed | ExternalLoss)

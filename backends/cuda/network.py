@@ -16,6 +16,7 @@ from snnc.backends.cuda.kernels.tables import Table
 from snnc.backends.cuda.schedule.launches import Launch, Launches
 from snnc.backends.cuda.schedule.plan import LaunchPlan
 from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
+from snnc.backends.native.composed_loss import plain_targets, target_setup
 from snnc.backends.native.contexts import training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.project_files import MemoryNeeds
@@ -26,6 +27,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import DenseProduct, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.external import ExternalLoss
 
 Context = dict[str, Any]
@@ -371,5 +373,7 @@ def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> li
         lines += [f'add_adjoint("d_{population}", d_{current}, false);' for population, current in buffers.shown().items()]
     if learned or program.optimizer is not None:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)
-        lines.append(f"add_labels({classes});")
+        loss = program.loss
+        own = isinstance(loss, Composed) and not plain_targets(loss)
+        lines.append(target_setup(loss) if isinstance(loss, Composed) and own else f"add_labels({classes});")
     return lines

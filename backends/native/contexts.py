@@ -6,7 +6,9 @@ from typing import Any
 
 from snnc.backends.codegen.constants import Constant
 from snnc.backends.codegen.updates import printed_rule
+from snnc.backends.native.composed_loss import composed_context
 from snnc.compiler.losses import Loss, MeanSquaredCount
+from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.optimizers import Optimizer
 
 Context = dict[str, Any]
@@ -19,6 +21,7 @@ def training_context(loss: Loss | None, optimizer: Optimizer | None, holder: str
     """
     return {
         "loss": None if loss is None else loss.name,
+        "composed": composed_context(loss) if isinstance(loss, Composed) else None,
         "rule": None if optimizer is None else printed_rule(optimizer, holder),
         "settings": _loss_settings(loss),
     }

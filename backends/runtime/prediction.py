@@ -7,8 +7,10 @@ import numpy as np
 from snnc.backends.runtime.arrays import summarise
 from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import AmbiguousOutputError, DataShapeError, DataTypeError, LabelRangeError, UnknownNameError
+from snnc.backends.runtime.targets import check_targets, plain_classes
 from snnc.compiler.ir.shapes import size
 from snnc.compiler.ir.step_program import OutputInfo, StepProgram
+from snnc.compiler.losses.composed import Composed
 
 
 def prediction_output(program: StepProgram, wanted: str | None = None) -> OutputInfo:
@@ -40,6 +42,45 @@ def scores(program: StepProgram, output: OutputInfo, record: Array) -> Array:
     return summarise(flat[slice(*output.window)], "sum" if output.readout == "all" else output.readout)
 
 
+def check_training_targets(program: StepProgram, targets: Array, count: int, steps: int) -> None:
+    """Refuse targets that the loss cannot compare with sequences of so many steps; see :func:`check_labels`."""
+    if plain_classes(program.loss) or not isinstance(program.loss, Composed):
+        check_labels(program, targets, count)
+    else:
+        check_targets(program.loss, size(prediction_output(program).shape), targets, count, steps)
+
+
+def classes_of(program: StepProgram, targets: Array) -> Array:
+    """Return targets without the lengths of sequences beside classes."""
+    loss = program.loss
+    return targets[:, 0] if isinstance(loss, Composed) and loss.lengths and loss.targets == "class" else targets
+
+
+def scores_by_length(program: StepProgram, record: Array, targets: Array, found: Array) -> Array:
+    """Return the scores of records [T, B, n] over the steps that their targets count, where these have lengths; else those `found`."""
+    loss = program.loss
+    return loss.scores(record, targets[:, -1].astype(np.int64)) if isinstance(loss, Composed) and loss.lengths else found
+
+
+def class_targets(program: StepProgram, targets: Array, output: str | None = None) -> Array:
+    """Return the class index of each sample in the targets of a loss.
+
+    Raises
+    ------
+    DataTypeError
+        They hold none.
+    """
+    loss = program.loss
+    if plain_classes(loss) or not isinstance(loss, Composed) or prediction_output(program, output).id != program.loss_output:
+        return targets
+    if loss.targets != "class" or targets.ndim != 2 or targets.shape[1] != 2:
+        raise DataTypeError(
+            f"the loss compares with {loss.targets}, and the targets have shape {list(targets.shape)}: there is no share of right classes. "
+            "The loss on validation data is what fit(validation=…) reports."
+        )
+    return classes_of(program, targets)
+
+
 def check_labels(program: StepProgram, labels: Array, count: int, output: str | None = None) -> None:
     """Refuse labels that are not one class index per sample.
 
@@ -55,7 +96,10 @@ def check_labels(program: StepProgram, labels: Array, count: int, output: str | 
     if labels.shape != (count,):
         how = "; of one-hot labels, y.argmax(axis=1)" if labels.ndim == 2 and len(labels) == count else ""
         raise DataShapeError(f"the labels have shape {list(labels.shape)}; {count} samples need [{count}]{how}.")
-    classes = size(prediction_output(program, output).shape)
+    chosen = prediction_output(program, output)
+    classes = size(chosen.shape)
+    if isinstance(program.loss, Composed) and chosen.id == program.loss_output:
+        classes = program.loss.width(classes)
     wrong = np.flatnonzero((labels < 0) | (labels >= classes))
     if len(wrong):
         raise LabelRangeError(

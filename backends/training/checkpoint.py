@@ -16,6 +16,7 @@ import numpy as np
 
 from snnc.backends.runtime.engine import Array, Engine
 from snnc.backends.runtime.errors import CheckpointError, CheckpointIntervalError, ResumeError, WeightFileError
+from snnc.backends.runtime.targets import as_targets
 from snnc.backends.runtime.weights import by_name, read_weight_file, weight_file_bytes
 from snnc.backends.training import optimizer_values
 from snnc.compiler.files.durable import write_durably
@@ -145,7 +146,7 @@ class Position:
 
 def digest_of_labels(labels: Array) -> str:
     """Return a digest of a set of labels."""
-    return hashlib.sha256(np.ascontiguousarray(labels, dtype=np.int64).tobytes()).hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(as_targets(labels)).tobytes()).hexdigest()
 
 
 def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from snnc.backends.runtime.engine import Array, Engine, OptimizerValues, SharingEngine
 from snnc.backends.runtime.errors import RanksDifferError, RanksGroupError, ShareError, UnsharedTargetError
+from snnc.backends.runtime.targets import as_targets
 from snnc.compiler.errors import ToolMissingError
 
 _ENVIRONMENT: Final = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -69,7 +70,7 @@ class Ranks:
         self._compare("the network, target, loss or optimizer", self.engine.fingerprint.encode())
         settings = "the number of epochs, the batch, the seed, the parts of an update, the samples' shape or the checkpoint"
         self._compare(settings, repr(schedule).encode())
-        self._compare("the labels (each is given all samples, and takes its share of every batch)", _bytes(labels.astype(np.int64)))
+        self._compare("the labels (each is given all samples, and takes its share of every batch)", _bytes(as_targets(labels)))
         self._accept_leader()
 
     def update(self, loss: float, some: bool, learning_rate: float, stop: bool) -> tuple[float, bool]:

@@ -14,6 +14,7 @@ from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import BatchesError, BatchSizeError, LabelsMissingError, TrainingOptionError, UnsharedTargetError
 from snnc.backends.runtime.events import Events
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
+from snnc.backends.runtime.targets import as_targets
 from snnc.backends.training.checkpoint import Position, TrainingRecipe
 from snnc.backends.training.loop import BatchSchedule, batches_of, check_epochs, update_size
 from snnc.backends.training.progress import ProgressGuard
@@ -194,7 +195,7 @@ def _of_data_set(session: BackendSession, epochs: DataSetEpochs, epoch: int) -> 
 def _update(session: BackendSession, batch: _Batch, rate: float, accumulate: int) -> float:
     def chosen(which: Array) -> tuple[dict[str, Array], Array]:
         data = session.part_of(batch.data, which) if batch.in_time else session.batch_of(batch.data, which)
-        return data, batch.labels[which].astype(np.int64)
+        return data, as_targets(batch.labels[which])
 
     return Updates(session.engine, chosen, accumulate=accumulate).make(np.arange(len(batch.labels)), None, rate)
 

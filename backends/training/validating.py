@@ -12,6 +12,8 @@ import numpy as np
 from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import TrainingOptionError
 from snnc.backends.runtime.history import Validation
+from snnc.backends.runtime.prediction import classes_of, scores_by_length
+from snnc.backends.runtime.targets import as_targets
 from snnc.backends.training.checkpoint import digest_of_labels
 from snnc.backends.training.metrics import Metric, accuracy, are_classes, checked_metrics, value_of
 
@@ -51,13 +53,13 @@ class ValidationData:
         assert program.loss is not None, "a network that is trained has a loss"
         for output, found in self.session.outputs_and_scores(self.data):
             labels = self.labels[at : at + len(found)]
-            losses.append(float(program.loss.value_and_gradient(output, labels.astype(np.int64))[0]))
+            losses.append(float(program.loss.value_and_gradient(output, as_targets(labels))[0]))
             sizes.append(len(found))
-            scores.append(found)
+            scores.append(scores_by_length(program, output, labels, found))
             at += len(found)
-        whole = np.concatenate(scores)
-        right = accuracy(whole, self.labels) if are_classes(self.labels) else math.nan
-        values = {name: value_of(name, metric, whole, self.labels) for name, metric in self.metrics.items()}
+        whole, targets = np.concatenate(scores), classes_of(program, self.labels)
+        right = accuracy(whole, targets) if are_classes(targets) else math.nan
+        values = {name: value_of(name, metric, whole, targets) for name, metric in self.metrics.items()}
         return Validation(float(np.average(losses, weights=sizes)), right, values)
 
 

@@ -22,7 +22,9 @@ from snnc.compiler.ir.graph_data import MAX_EDGES, decoded, field_types, json_li
 from snnc.compiler.ir.step_operations import BufferValue
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import Loss
+from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.optimizers import Optimizer
+from snnc.compiler.losses.text import data_text, from_data_text
 from snnc.compiler.neurons.expression import Assignment, Expression, parse_assignments, parse_expression, to_text
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.neurons.neuron import NeuronModel
@@ -75,7 +77,9 @@ def program_to_data(program: StepProgram, keep: Keep) -> dict[str, Any]:
 
     found = {name: encode(hint, getattr(program, name)) for name, hint in _program_fields().items()}
     lists = {key: [encode(_SHARED[key], value, False) for value in values] for key, values in shared.items()}
-    return {"version": VERSION, **lists, **found}
+    # The options hold the loss as it was given; what it reads is known once it is lowered.
+    bound = {"loss": data_text(program.loss)} if isinstance(program.loss, Composed) else {}
+    return {"version": VERSION, **lists, **found, **bound}
 
 
 def program_from_data(data: object, find: Find, loss: Loss | None, optimizer: Optimizer | None) -> StepProgram:
@@ -102,6 +106,7 @@ def _program(data: object, find: Find, loss: Loss | None, optimizer: Optimizer |
             f"the step program was written by another snnc (format {str(data.get('version'))[:20]}; this one reads {VERSION})."
         )
     hints = _program_fields()
+    loss, data = _bound_loss(loss, data)
     found = json_object(data, "the step program", ("version", *_SHARED, *hints))
     shared: dict[str, list[Any]] = {}
 
@@ -140,6 +145,15 @@ def _program(data: object, find: Find, loss: Loss | None, optimizer: Optimizer |
     for key, hint in _SHARED.items():
         shared[key] = [decode(hint, value, f"{key} {k}", False) for k, value in enumerate(json_list(found[key], key, MAX_EDGES))]
     return StepProgram(**{name: decode(hint, found[name], name) for name, hint in hints.items()}, loss=loss, optimizer=optimizer)
+
+
+def _bound_loss(loss: Loss | None, data: object) -> tuple[Loss | None, object]:
+    """Return the loss of the program, and the data without it."""
+    if not isinstance(loss, Composed) or not isinstance(data, dict):
+        return loss, data
+    text = data.get("loss")
+    bound = from_data_text(text) if isinstance(text, str) else loss.simplified()
+    return bound, {name: value for name, value in data.items() if name != "loss"}
 
 
 def _check(program: StepProgram) -> None:

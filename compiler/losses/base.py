@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +20,16 @@ class Loss(Protocol):
     ----------
     name
         Stable name on the command line, for example ``"ce_count"``; templates are chosen by it.
-    port
-        The port of the last population that it reads: spikes, or membrane.
     """
 
     name: ClassVar[str]
-    port: ClassVar[LossPort]
 
-    def value_and_gradient(self, output: Reals, target: Classes) -> tuple[float, Reals]:
+    @property
+    def port(self) -> LossPort:
+        """The port of the last population that it reads: spikes, or membrane."""
+        ...
+
+    def value_and_gradient(self, output: Reals, target: Any) -> tuple[float, Reals]:
         """Return the loss and its gradient.
 
         Parameters
@@ -35,7 +37,7 @@ class Loss(Protocol):
         output
             [T, B, classes]: spikes or membranes of every step.
         target
-            [B]: class indices.
+            [B]: class indices; of a composed loss what it compares with.
 
         Returns
         -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -9,6 +10,7 @@ from snnc.compiler.errors import UnknownLossError
 from snnc.compiler.losses.base import Loss
 from snnc.compiler.losses.cross_entropy import CrossEntropyCount, CrossEntropyMaxMembrane, CrossEntropyMeanMembrane, CrossEntropyRate
 from snnc.compiler.losses.mse_count import MeanSquaredCount
+from snnc.compiler.losses.text import parse_composed
 
 LOSSES: Final[tuple[type[Loss], ...]] = (
     CrossEntropyCount,
@@ -19,6 +21,8 @@ LOSSES: Final[tuple[type[Loss], ...]] = (
 )
 """All losses; each can be made without arguments."""
 
+_COMPOSED: Final = re.compile(r"[={*\[]|\s\+\s|:\s*lengths")
+"""What only texts of composed losses hold."""
 _ALIASES: Final[Mapping[str, str]] = {
     "count": "ce_count",
     "spike_count": "ce_count",
@@ -31,7 +35,7 @@ _ALIASES: Final[Mapping[str, str]] = {
 
 
 def parse_loss(text: str) -> Loss:
-    """Make a loss from its name: ``"ce_count"``, ``"mean membrane"``, ``"mse_count:0.8,0.2"``.
+    """Make a loss from its name: ``"ce_count"``, ``"mean membrane"``, ``"mse_count:0.8,0.2"``, or from the text of a composed loss.
 
     Raises
     ------
@@ -43,10 +47,14 @@ def parse_loss(text: str) -> Loss:
     >>> parse_loss("mse_count:0.8,0.2")
     MeanSquaredCount(correct_rate=0.8, incorrect_rate=0.2)
     """
+    if _COMPOSED.search(text):
+        return parse_composed(text)
     name, _, numbers = text.strip().partition(":")
     key = "_".join(name.lower().replace("-", " ").split()).removesuffix("_loss")
     key = _ALIASES.get(key, key)
     kinds = {kind.name: kind for kind in LOSSES}
+    if key not in kinds and not numbers and key.partition("_")[0] in ("ce", "mse", "l1", "l2", "upper", "lower"):
+        return parse_composed(key)
     if key not in kinds:
         raise UnknownLossError(f"the loss {text!r} is not known; snnc knows {', '.join(kinds)} (or {', '.join(_ALIASES)}).")
     if not numbers:

@@ -7,6 +7,7 @@ from snnc.compiler.ir.connections import recorded
 from snnc.compiler.ir.graph import Graph, Output, Population, source_ports
 from snnc.compiler.ir.shapes import PortMap, port_map
 from snnc.compiler.losses import Loss
+from snnc.compiler.losses.base import LossPort
 from snnc.compiler.neurons.binary_values import is_binary
 from snnc.compiler.neurons.expression import symbols
 from snnc.compiler.neurons.neuron import NeuronModel
@@ -46,7 +47,7 @@ def choose_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Gr
         return graph, outputs[0]
     last = _last_population(graph, outputs)
     if last is not None:
-        port = _port(graph, ports, last, loss)
+        port = port_of(graph, last, loss.port, ports)
         if port is not None:
             return _recorded(graph, last, port)
     if len(outputs) == 1:
@@ -62,7 +63,7 @@ def _explicit(graph: Graph, loss: Loss, wanted: str) -> tuple[Graph, str]:
     if wanted in graph.nx and isinstance(graph.operation(wanted), Output):
         return graph, wanted
     if wanted in graph.nx and isinstance(graph.operation(wanted), Population):
-        found = _port(graph, port_map(graph), wanted, loss)
+        found = port_of(graph, wanted, loss.port)
         if found is None:
             raise LossOutputError(f"the population {wanted!r} has no unique {loss.port}; give '{wanted}.port'.")
         return _recorded(graph, wanted, found)
@@ -81,11 +82,13 @@ def _last_population(graph: Graph, outputs: list[str]) -> str | None:
     return populations[-1] if populations else None
 
 
-def _port(graph: Graph, ports: PortMap, name: str, loss: Loss) -> str | None:
+def port_of(graph: Graph, name: str, wanted: LossPort, ports: PortMap | None = None) -> str | None:
+    """Return the port of a population's spikes or of its membrane; None without a unique one."""
     model = graph.operation(name).model  # type: ignore[union-attr]
-    if loss.port == "membrane":
+    if wanted == "membrane":
         return membrane(model)
-    candidates = [port for port in model.outputs if ports[name, port].kind == "spikes"]
+    known = port_map(graph) if ports is None else ports
+    candidates = [port for port in model.outputs if known[name, port].kind == "spikes"]
     return candidates[0] if candidates else None
 
 

@@ -28,9 +28,9 @@ from snnc.compiler.ir.step_program import (
 from snnc.compiler.ir.verify import verify
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer, is_frozen
+from snnc.compiler.lowering.composed_loss import with_loss_output
 from snnc.compiler.lowering.connection_operations import connection_op, fills, kind_of, weights_of
 from snnc.compiler.lowering.halves import Half
-from snnc.compiler.lowering.loss_output import choose_loss_output
 from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
 from snnc.compiler.lowering.spike_limits import SpikeLimit, limit_values, spike_sources
 from snnc.compiler.lowering.window_values import with_window_values
@@ -96,7 +96,7 @@ def lower(
     verify(graph, steps=steps)
     chosen = None
     if loss is not None:
-        graph, chosen = choose_loss_output(graph, loss, loss_output)
+        graph, chosen, loss = with_loss_output(graph, loss, loss_output)
     graph = run_flow(graph)
     ports = port_map(graph)
     found = links(graph, ports)

@@ -165,6 +165,12 @@ def partial_derivatives(assignment: Assignment, wanted: Collection[str], binary:
 _VALUE_IN_DERIVATIVE = frozenset({"exp", "sqrt", "tanh", "sigmoid", "pow"})
 
 
+def slope_of(value: Expression, name: str, target: str) -> tuple[Assignment, ...]:
+    """Return code that assigns the derivative of `value` by `name` to `target`; spikes have the derivative 0."""
+    found = _derive(value, name)
+    return _code({target: found}, (target,))
+
+
 def _derive(expression: Expression, name: str) -> Sympy:
     derivative = to_sympy(expression).diff(symbol(name))
     return derivative.replace(Detach, lambda operand: operand)

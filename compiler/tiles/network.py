@@ -239,6 +239,11 @@ class MappedNetwork:
         return self.training and is_external(self.loss)
 
     @property
+    def loss_parts_of_workers(self) -> bool:
+        """Whether each worker has a loss of its own steps."""
+        return reads_steps(self.loss)
+
+    @property
     def loss_of_steps(self) -> bool:
         """Whether every step has its own loss; other losses use scores of the whole sequence."""
         return not takes_scores(self.loss)
@@ -275,7 +280,12 @@ def takes_scores(loss: str | None) -> bool:
 
 def chooses_step(loss: str | None) -> bool:
     """Whether a score is the value of one step, whose number the vertices store."""
-    return loss == "ce_max_membrane"
+    return loss in ("ce_max_membrane", "composed")
+
+
+def reads_steps(loss: str | None) -> bool:
+    """Whether what finds the adjoints reads every step, and each worker has a loss of its own steps."""
+    return loss in ("ce_rate", "composed")
 
 
 def describe(program: StepProgram, training: bool | None = None) -> MappedNetwork:

@@ -148,6 +148,7 @@ def python_page() -> str:
     lines = [PYTHON]
     values = [(name, getattr(snnc, name)) for name in snnc.__all__]
     values += [(f"data.{name}", getattr(snnc.data, name)) for name in snnc.data.__all__]
+    values += [(f"losses.{name}", getattr(snnc.losses, name)) for name in snnc.losses.__all__ if name not in ("Composed", "Term")]
     for name, value in values:
         text = inspect.getdoc(value) or ""
         try:

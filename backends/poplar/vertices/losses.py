@@ -5,19 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from snnc.backends.codegen.printing import c_literal
+from snnc.backends.codegen.names import comment_text
+from snnc.backends.codegen.printing import c_assignments, c_literal
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
 from snnc.backends.poplar.vertices.updates import add_accumulation, rate_numbers, scheduled
 from snnc.compiler.losses import Loss, MeanSquaredCount
-from snnc.compiler.tiles.network import chooses_step, takes_scores
+from snnc.compiler.losses.composed import Composed
+from snnc.compiler.losses.term import Term
+from snnc.compiler.tiles.network import chooses_step, reads_steps, takes_scores
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 _ONE: Final = ("", "", "")
 """A single vertex, no loop."""
 _TILE: Final = "0"
+
+
+def check_loss(loss: Loss | None) -> None:
+    """Refuse a loss that no codelet computes.
+
+    Raises
+    ------
+    UnsupportedOnPoplarError
+        Its targets are not classes alone, or two of its terms have different statistics of the same outputs.
+    """
+    if not isinstance(loss, Composed):
+        return
+    if loss.targets != "class" or loss.lengths:
+        raise UnsupportedOnPoplarError(
+            f"a machine's program takes the class of each sample as target, and the loss has {'lengths' if loss.lengths else loss.targets}"
+            "; compile for reference, cpu or cuda."
+        )
+    kept = {(bounds, term.statistic) for term, bounds in zip(loss.terms, loss.slices, strict=True) if term.statistic != "steps"}
+    if len({bounds for bounds, _ in kept}) < len(kept):
+        raise UnsupportedOnPoplarError(
+            "a machine's program keeps one statistic over time of each output, and two terms of the loss have different ones of the "
+            "same outputs; compile for reference, cpu or cuda."
+        )
 
 
 def loss_sets(net: PoplarNetwork) -> tuple[str, ...]:
@@ -31,7 +57,8 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
     output = next(o for o in net.program.outputs if o.id == net.program.loss_output)
     population = next(p for p in net.program.populations if output.source.buffer in net.step(p.id).outputs)
     classes = net.neurons[population.id]
-    loss = loss_context(net.program.loss, net.plan.batch, net.plan.steps, classes, net.plan.target.workers)
+    given = net.program.loss
+    loss = loss_context(given, net.plan.batch, net.plan.steps, classes, net.plan.target.workers)
     assembly.variable("Tensor", "labels", 'spread_samples(poplar::INT, "labels", loss_tiles)', "class of each sample")
     assembly.variable("Tensor", "loss", f'layout.on_tile(poplar::FLOAT, {{1}}, "loss", {_TILE})')
     assembly.variable("Tensor", "lr", f'layout.on_tile(poplar::FLOAT, {{1}}, "lr", {_TILE})', "learning rate")
@@ -43,14 +70,14 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
         'tensor("loss", SNNC_RESULT, {1}, loss, {}, false);',
         'tensor("lr", SNNC_SETTING, {1}, lr, {}, true);',
         'tensor("optimizer_step", SNNC_SETTING, {1}, optimizer_step, {}, true, SNNC_INT32);',
-        f"label_input(labels, {classes}, load_labels);",
+        f"label_input(labels, {given.width(0) if isinstance(given, Composed) else classes}, load_labels);",
     ]
     _add_vertices(net, assembly, population.id, output.record, classes, loss)
     adds, rates = loss_sum(net.costs), scheduled(net)
     total = connected(adds, {"losses": "losses.all", "total": "loss[0]", "count": f"BATCH * {loss['parts']}"})
     assembly.loop("loss", VertexLoop("their sum", *_ONE, "loss_sum", class_name(adds), _TILE, total))
-    given = connected(rates, {"lr": "lr[0]", "step": "optimizer_step[0]", "rates": "rates", **add_accumulation(net, assembly)})
-    assembly.loop("loss", VertexLoop("the learning rate", *_ONE, "loss_sum", class_name(rates), _TILE, given))
+    fields = connected(rates, {"lr": "lr[0]", "step": "optimizer_step[0]", "rates": "rates", **add_accumulation(net, assembly)})
+    assembly.loop("loss", VertexLoop("the learning rate", *_ONE, "loss_sum", class_name(rates), _TILE, fields))
     return loss
 
 
@@ -75,7 +102,7 @@ def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, recor
             on_tiles(kind, name, classes)
         shown = {name: f"{name}[i]" for name in kept}
         add("loss_scores", loss_scores(net.costs, loss["title"]), {**read, **places, **shown})
-        read = shown
+        read = {**shown, **read} if reads_steps(loss["title"]) else shown
     on_tiles("FLOAT", "losses", loss["parts"])
     written = {"adjoint": f"of_sample({population}, d_{record}, STEPS, i)", "loss": "losses[i]"}
     add("loss_samples", sample_loss(net.costs, loss["title"]), {**read, **places, "label": "labels[i]", **written})
@@ -83,6 +110,15 @@ def _add_vertices(net: PoplarNetwork, assembly: Assembly, population: str, recor
 
 def loss_context(loss: Loss | None, batch: int, steps: int, classes: int, workers: int) -> Body:
     """Numbers of a loss, as C++ literals."""
+    if isinstance(loss, Composed):
+        return {
+            "title": loss.name,
+            "batch": c_literal(float(batch)),
+            "scored": True,
+            "parts": workers,
+            "chosen": True,
+            "terms": [_term(loss, term, *bounds, steps) for term, bounds in zip(loss.terms, loss.slices, strict=True)],
+        }
     if loss is None or loss.name not in {"ce_count", "ce_rate", "ce_mean_membrane", "ce_max_membrane", "mse_count"}:
         raise UnsupportedOnPoplarError(f"the loss {getattr(loss, 'name', None)!r} has no Poplar template.")
     found: Body = {
@@ -100,3 +136,34 @@ def loss_context(loss: Loss | None, batch: int, steps: int, classes: int, worker
             "share": c_literal(1 / (batch * classes * steps)),
         }
     return found
+
+
+def _term(loss: Composed, term: Term, first: int, stop: int, steps: int) -> Body:
+    """What the codelets of a composed loss print of a term."""
+    on, off = (c_literal(number) for number in (term.on, term.off))
+    if term.squares_counts:
+        on, off = (c_literal(float(int(steps * number * loss.group))) for number in (term.on, term.off))
+    if term.statistic == "first_spike":
+        on, off = (c_literal(steps + number if number < 0 else number) for number in (term.on, term.off))
+    inverse, time = term.inverse == "reciprocal", term.statistic == "first_spike"
+    score = ("1.0f / (scores[i] + 1.0f)" if inverse else "-scores[i]") if time else "scores[i]"
+    return {
+        "title": comment_text(f"{term.statistic} of outputs {first} … {stop - 1}: {term.criterion}, times {term.weight:g}."),
+        "first": first,
+        "stop": stop,
+        "width": stop - first,
+        "weight": c_literal(term.weight),
+        "steps": term.statistic == "steps",
+        "softmax": term.softmax,
+        "sums": term.statistic in ("count", "mean"),
+        "mean": term.statistic == "mean",
+        "time": time,
+        "step": "step_of_maximum" if term.statistic == "max" else "",
+        "score": score,
+        "factor": " * score(i) * score(i)" if time and inverse else "",
+        "compares": term.reads_targets and not term.softmax,
+        "on": on,
+        "off": off,
+        "scale": c_literal(term.scale(steps)),
+        "equations": c_assignments(term.equations),
+    }

@@ -475,7 +475,8 @@ def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     back, nothing = (adjoints_to_blocks(layout),), ExchangeTraffic.none(problem)
     if problem.network.loss_of_steps:
         return (SuperstepDraft("loss: adjoints", "loss", 1, adjoints, arrive, back),)
-    return (SuperstepDraft("loss: scores", "loss", 1, scores, arrive), SuperstepDraft("loss: adjoints", "loss", 1, adjoints, nothing, back))
+    again = arrive if problem.network.loss_parts_of_workers else nothing
+    return (SuperstepDraft("loss: scores", "loss", 1, scores, arrive), SuperstepDraft("loss: adjoints", "loss", 1, adjoints, again, back))
 
 
 def _clock_copy(layout: Layout, name: str, part: str, runs: int = 1) -> SuperstepDraft:

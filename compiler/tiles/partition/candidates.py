@@ -15,7 +15,7 @@ from snnc.compiler.ir.graph import Array, Edge, Flatten, Graph, Linear, Output, 
 from snnc.compiler.ir.shapes import size
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses import Loss
-from snnc.compiler.lowering.loss_output import choose_loss_output
+from snnc.compiler.lowering.composed_loss import with_loss_output
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.passes.flow import run_flow
 from snnc.compiler.tiles.partition.correspondence import Correspondence, correspond
@@ -155,10 +155,11 @@ def _measured(graph: Graph, sizes: Mapping[str, int], ends: Mapping[str, tuple[s
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A graph after the flow, and the output that the loss reads (None without a loss)."""
+    """A graph after the flow, the output that the loss reads (None without a loss), and the loss that reads it."""
 
     graph: Graph
     loss_output: str | None
+    loss: Loss | None = None
 
     @cached_property
     def candidates(self) -> Candidates | None:
@@ -175,7 +176,7 @@ class Prepared:
             A part has no connection.
         """
         found = split(self.graph, parting)
-        program = lower(found.graph, loss_output=self.loss_output, **options)
+        program = lower(found.graph, loss_output=self.loss_output, **options | {"loss": self.loss})
         return correspond(whole, program, found)
 
 
@@ -183,5 +184,5 @@ def prepare(graph: Graph, loss: Loss | None = None, loss_output: str | None = No
     """Run the default flow over `graph`, with an output for the loss as :func:`snnc.compiler.lowering.lower.lower` chooses it."""
     chosen = None
     if loss is not None:
-        graph, chosen = choose_loss_output(graph, loss, loss_output)
-    return Prepared(run_flow(graph), chosen)
+        graph, chosen, loss = with_loss_output(graph, loss, loss_output)
+    return Prepared(run_flow(graph), chosen, loss)

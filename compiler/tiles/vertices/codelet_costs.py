@@ -225,6 +225,9 @@ def _loss(network: MappedNetwork) -> dict[str, CodeletCost]:
     if network.loss_of_steps:
         # a step: set-up of three loops, logarithm, sum; a class: load, compare; load, subtract, exp (3), add, store; divide, scale, store
         return {"loss": CodeletCost(start=30, row=24, element=28), "loss_scores": CodeletCost()}
+    if network.loss == "composed":
+        # As a softmax and a squared error of every step and output: more than most terms take.
+        return {"loss": CodeletCost(start=60, sample=48, row=24, element=32), "loss_scores": CodeletCost(start=24, sample=20, element=6)}
     softmax = 0 if network.loss == "mse_count" else 24  # of a class: compare; subtract, exp (3), add; exp, divide (10), subtract
     most = chooses_step(network.loss)
     return {

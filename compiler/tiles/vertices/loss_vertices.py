@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from snnc.compiler.tiles.network import chooses_step, takes_scores
+from snnc.compiler.tiles.network import chooses_step, reads_steps, takes_scores
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.vertex_spec import FieldSpec, VertexSpec, constant, one, run
 
@@ -37,11 +37,12 @@ def sample_loss(costs: Mapping[str, CodeletCost], loss: str | None) -> VertexSpe
     """Return what finds the loss of a sample, and the adjoints of its records, for the loss of that name."""
     scored = takes_scores(loss)
     fields = (
-        *(_scores(loss, written=False) if scored else (_RECORDS,)),
+        *(_scores(loss, written=False) if scored else ()),
+        *((_RECORDS,) if reads_steps(loss) else ()),
         *_PLACES,
         one("input", "int", "label", "The class of the sample."),
         run("output", "float", "adjoint", "As the records."),
-        run("output", "float", "loss", "Written by the first worker." if scored else "What the steps of each worker add."),
+        run("output", "float", "loss", "What the steps of each worker add." if reads_steps(loss) else "Written by the first worker."),
         *_SIZES,
     )
     return VertexSpec("loss", fields, costs["loss"])

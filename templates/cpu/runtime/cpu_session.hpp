@@ -36,6 +36,7 @@ protected:
   void add_labels(int classes);
   /// At most so many spikes of a source are sent, which `key` chooses; what is dropped is counted.
   void limit_spikes(Source &source, const Parameter &capacity, const Parameter &key);
+  void add_targets(const TargetForm &form);
   /// The adjoint of a record: set by whoever knows it, or read where it is that of an input.
   void add_adjoint(const char *name, Rows &rows, bool given);
 
@@ -83,6 +84,8 @@ protected:
   /// One for each worker.
   std::vector<Scratch> scratches;
   std::vector<std::int32_t> labels;
+  /// Where targets are more than classes.
+  std::vector<float> targets;
 
 private:
   struct Initial {

@@ -122,4 +122,14 @@ void CpuSession::add_labels(int classes) {
   add_loss_tensors();
 }
 
+void CpuSession::add_targets(const TargetForm &form) {
+  add(
+      {"labels", SNNC_FLOAT32, SNNC_LABEL, target_shape(form)}, [this, form](const void *data) { targets = checked_targets(data, form); },
+      [this, form](void *data) {
+        targets.resize(target_numbers(form));
+        std::memcpy(data, targets.data(), targets.size() * sizeof(float));
+      });
+  add_loss_tensors();
+}
+
 } // namespace snnc

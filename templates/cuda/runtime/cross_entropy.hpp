@@ -14,6 +14,8 @@ struct LossTask {
   float *losses;
   const std::int32_t *labels;
   int steps, batch, averaged, classes;
+  /// In place of labels, where targets are more than classes.
+  const float *targets;
 
   DEVICE std::size_t place(int t, int b, int c) const {
     return (static_cast<std::size_t>(t) * static_cast<std::size_t>(batch) + static_cast<std::size_t>(b)) *

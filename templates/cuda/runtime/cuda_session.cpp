@@ -91,6 +91,8 @@ void CudaSession::resized() {
   labels.resize(static_cast<std::size_t>(batch));
   labels_next.clear();
   labels_there.clear();
+  targets_next.clear();
+  targets_there.clear();
 }
 
 void CudaSession::add_array(const std::string &name, snnc_role role, std::vector<std::size_t> shape, Parameter &of,
@@ -223,6 +225,7 @@ void CudaSession::send_next() {
     ++sent_ahead;
   }
   labels_there = std::exchange(labels_next, {});
+  targets_there = std::exchange(targets_next, {});
 }
 
 void CudaSession::take_next() {
@@ -238,6 +241,9 @@ void CudaSession::take_next() {
   if (!labels_there.empty())
     labels.set(labels_there.data(), labels_there.size());
   labels_there.clear();
+  if (!targets_there.empty())
+    targets.set(targets_there.data(), targets_there.size());
+  targets_there.clear();
 }
 
 void CudaSession::begin_input(Held &held) {
@@ -329,6 +335,23 @@ void CudaSession::add_labels(int classes) {
       [this](void *data) { labels.get(static_cast<std::int32_t *>(data), static_cast<std::size_t>(batch)); });
   add(
       {"labels_next", SNNC_INT32, SNNC_NEXT, {BATCH}}, [this, classes](const void *data) { labels_next = checked_labels(data, classes); },
+      [](void *) { throw std::invalid_argument("labels_next cannot be read back"); });
+  add_loss_tensors();
+}
+
+void CudaSession::add_targets(const TargetForm &form) {
+  add(
+      {"labels", SNNC_FLOAT32, SNNC_LABEL, target_shape(form)},
+      [this, form](const void *data) {
+        targets_next.clear();
+        targets_there.clear();
+        targets.resize(target_numbers(form));
+        targets.set(checked_targets(data, form).data(), target_numbers(form));
+      },
+      [this, form](void *data) { targets.get(static_cast<float *>(data), target_numbers(form)); });
+  add(
+      {"labels_next", SNNC_FLOAT32, SNNC_NEXT, target_shape(form)},
+      [this, form](const void *data) { targets_next = checked_targets(data, form); },
       [](void *) { throw std::invalid_argument("labels_next cannot be read back"); });
   add_loss_tensors();
 }

@@ -100,6 +100,7 @@ protected:
   /// Deltas of a segment, of which the first `ahead` steps are read by the segment before.
   void add_deltas(Held &held, int ahead) { deltas.push_back({&held, ahead}); }
   void add_labels(int classes);
+  void add_targets(const TargetForm &form);
   void upload_tables(std::size_t count);
 
   // What the network does.
@@ -149,6 +150,8 @@ protected:
     return (every > 0 ? std::min(steps, (end + every - 1) / every * every) : steps) - end;
   }
   device::Array<std::int32_t> labels;
+  /// Where targets are more than classes.
+  device::Array<float> targets;
   device::Array<float> losses;
   /// Of each input, whether it holds what is no spike: for kernels, and for the host.
   device::Array<int> flags;
@@ -185,6 +188,7 @@ private:
   std::vector<Input> inputs;
   /// Labels of the step behind the next one, until that runs and behind it.
   std::vector<std::int32_t> labels_next, labels_there;
+  std::vector<float> targets_next, targets_there;
   std::vector<Deltas> deltas;
   device::Array<float> staging;
   device::Array<std::uint64_t> event_rows;

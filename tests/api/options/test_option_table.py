@@ -88,7 +88,10 @@ def loss_port(m):
 CELLS = {
     "steps": [Cell(STEPS + 3, lambda m: m.program.steps, STEPS + 3, {"steps": STEPS})],
     "batch": [Cell(2, batch_sizes, beside={"batch": BATCH})],
-    "loss": [Cell("ce_count", lambda m: m.program.loss and m.program.loss.name, "ce_count")],
+    "loss": [
+        Cell("ce_count", lambda m: m.program.loss and m.program.loss.name, "ce_count"),
+        Cell("ce_count:classes=1", lambda m: m.program.loss and m.program.outputs[-1].shape, (1,)),
+    ],
     "loss_output": [Cell("hidden", loss_port)],
     "optimizer": [
         Cell("sgd:0.5,0.9", emitted),

@@ -1,0 +1,154 @@
+"""Losses: ``loss=snnc.losses.CrossEntropy("count", classes=10) + 0.1 * snnc.losses.L2("hidden")``.
+
+A loss compares a statistic of the outputs over time with targets. Sums of losses, with factors, are losses: add regularisers of hidden
+populations, or other losses of the same targets. What ``fit`` takes as targets is said by `targets` and `lengths`:
+
+===================  ==============================================================  ===========================
+``targets``          targets of B samples of T steps, for n outputs                  what does not count
+===================  ==============================================================  ===========================
+``"class"``          [B] class indices; with `lengths` [B, 2]: class, length
+``"step_classes"``   [B, T] class indices                                            steps of class -1
+``"values"``         [B, n] numbers; with `lengths` [B, n + 1]: the length is last   NaN
+``"step_values"``    [B, T, n] numbers                                               NaN
+===================  ==============================================================  ===========================
+
+With `lengths`, the steps from a sequence's length on count nowhere. With `classes`, the outputs are groups of neurons of equal size,
+one a class in order, whose outputs are summed at every step. The loss of a batch is the mean over its samples, whatever their lengths.
+"""
+
+from __future__ import annotations
+
+from snnc.compiler.losses.base import LossPort
+from snnc.compiler.losses.composed import Composed
+from snnc.compiler.losses.named_terms import compared_term, regulariser
+from snnc.compiler.losses.term import Inverse, Statistic, TargetKind, Term
+
+__all__ = ["L1", "L2", "Composed", "CrossEntropy", "Equation", "Lower", "SquaredError", "Term", "Upper"]
+
+
+def CrossEntropy(  # noqa: N802
+    of: str = "count",
+    *,
+    classes: int | None = None,
+    targets: TargetKind = "class",
+    lengths: bool = False,
+    inverse: Inverse = "negate",
+) -> Composed:
+    """Softmax cross entropy between classes and scores.
+
+    Parameters
+    ----------
+    of
+        ``"count"`` of spikes, ``"rate"`` (of every step, as snnTorch's ``ce_rate_loss``), ``"mean membrane"``, ``"max membrane"``,
+        ``"last membrane"``, ``"membrane"`` (of every step) or ``"first spike"`` (snnTorch's ``ce_temporal_loss``).
+    classes, targets, lengths
+        See the module.
+    inverse
+        Scores of a first spike at step t: ``-t``, or ``1/(t + 1)``.
+
+    Raises
+    ------
+    UnknownLossError
+        The combination is not one of these.
+
+    Examples
+    --------
+    >>> CrossEntropy("last membrane").terms[0].statistic
+    'last'
+    """
+    return Composed((compared_term("ce", of, inverse=inverse),), classes, targets, lengths)
+
+
+def SquaredError(  # noqa: N802
+    of: str = "count",
+    *,
+    on: float | None = None,
+    off: float | None = None,
+    classes: int | None = None,
+    targets: TargetKind = "class",
+    lengths: bool = False,
+) -> Composed:
+    """Mean squared error.
+
+    Parameters
+    ----------
+    of
+        As for :func:`CrossEntropy`; ``"rate"`` is the mean of the spikes. Errors of counts are divided by the steps, times of first
+        spikes by their square, as in snnTorch's ``mse_count_loss`` and ``mse_temporal_loss``.
+    on, off
+        Where targets are classes: the value of the right class's output (1), and of the others (0). Of counts: shares of the steps. Of
+        first spikes: steps (0 and -1, the last one).
+    classes, targets, lengths
+        See the module.
+
+    Raises
+    ------
+    UnknownLossError
+        The combination is not one of these.
+    """
+    given = {name: value for name, value in (("on", on), ("off", off)) if value is not None}
+    return Composed((compared_term("mse", of, **given),), classes, targets, lengths)
+
+
+def Equation(  # noqa: N802
+    text: str,
+    *,
+    statistic: Statistic = "mean",
+    port: LossPort = "membrane",
+    population: str | None = None,
+    on: float = 1.0,
+    off: float = 0.0,
+    classes: int | None = None,
+    targets: TargetKind = "class",
+    lengths: bool = False,
+) -> Composed:
+    """A loss of your own: an equation in ``x``, the statistic of an output, and ``y``, its target.
+
+    It is written in the language of neurons' equations, and its derivative is found symbolically. Without ``y`` it is a regulariser.
+
+    Parameters
+    ----------
+    text
+        For example ``"log(1 + exp(-(2*y - 1)*x))"``, or ``"where(gt(abs(x - y), 1), abs(x - y) - 0.5, 0.5*(x - y)**2)"``.
+    statistic
+        ``"count"``, ``"mean"``, ``"max"``, ``"last"``, ``"first_spike"``, or ``"steps"``: every step has its own loss.
+    port
+        Whether ``x`` is of spikes or membranes.
+    population
+        The population, or ``"population.port"``, that it reads; None: what the loss reads.
+    on, off
+        ``y`` of the right class's output and of the others, where targets are classes.
+    classes, targets, lengths
+        See the module.
+
+    Raises
+    ------
+    UnknownLossError
+        The equation cannot be read, or does not fit the targets.
+
+    Examples
+    --------
+    >>> Equation("abs(x - y)", statistic="last", targets="values").terms[0].reads_targets
+    True
+    """
+    return Composed((Term(statistic, text, port, 1.0, population, on, off),), classes, targets, lengths)
+
+
+def L1(population: str | None = None, of: str = "rate") -> Composed:  # noqa: N802
+    """Mean of the rates of a population (``"rate"``), or of the sizes of its membranes at every step (``"membrane"``)."""
+    return Composed((regulariser(f"l1_{of}", population),))
+
+
+def L2(population: str | None = None, of: str = "rate") -> Composed:  # noqa: N802
+    """Mean of the squares of the rates of a population, or of its membranes at every step."""
+    return Composed((regulariser(f"l2_{of}", population),))
+
+
+def Upper(bound: float, population: str | None = None, of: str = "rate") -> Composed:  # noqa: N802
+    """Mean of the squares by which rates, or membranes, exceed a bound."""
+    return Composed((regulariser(f"upper_{of}", population, bound),))
+
+
+def Lower(bound: float, population: str | None = None, of: str = "rate") -> Composed:  # noqa: N802
+    """Mean of the squares by which rates, or membranes, fall short of a bound."""
+    return Composed((regulariser(f"lower_{of}", population, bound),))

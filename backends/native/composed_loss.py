@@ -1,0 +1,87 @@
+"""Template data of composed losses, the same for the processor and for GPUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from snnc.backends.codegen.names import comment_text
+from snnc.backends.codegen.printing import c_assignments
+from snnc.compiler.losses.composed import Composed
+from snnc.compiler.losses.term import Term
+
+_STEPS = {
+    "last": ("last_step", "The last step."),
+    "max": ("step_of_maximum", "The first step that holds the maximum."),
+    "first_spike": ("first_spike", "The first step with a spike; the last one without any."),
+}
+
+
+def composed_context(loss: Composed) -> dict[str, Any]:
+    """Return what the templates of ``loss_composed`` print of a lowered loss."""
+    width = loss.width(0)
+    terms = [_term(loss, term, *bounds) for term, bounds in zip(loss.terms, loss.slices, strict=True)]
+    columns = target_columns(loss)
+    stride = f"{columns} * static_cast<std::size_t>(steps)" if loss.targets.startswith("step") else f"{columns}"
+    used = {term.statistic for term in loss.terms}
+    return {
+        "title": comment_text(f"{len(terms)} terms" if len(terms) > 1 else terms[0]["title"].rstrip(".")),
+        "width": max(stop for _, stop in loss.slices),
+        "terms": terms,
+        "steps_of": [{"name": name, "comment": comment} for kind, (name, comment) in _STEPS.items() if kind in used],
+        "plain": plain_targets(loss),
+        "kind": loss.targets,
+        "columns": width,
+        "masked": any(term["masked"] for term in terms),
+        "given": "int" if plain_targets(loss) else "const float *",
+        "length": f"static_cast<int>(given[{columns - 1}])" if loss.lengths else "steps",
+        "from_task": "task.labels[b]" if plain_targets(loss) else f"task.targets + static_cast<std::size_t>(b) * {stride}",
+        "of_sample": f"&targets[static_cast<std::size_t>(b) * {stride}]",
+    }
+
+
+def plain_targets(loss: Composed) -> bool:
+    """Return whether the targets of a sample are its class alone."""
+    return loss.targets == "class" and not loss.lengths
+
+
+def target_columns(loss: Composed) -> int:
+    """Return the numbers of a sample's targets, of a step where they are of steps."""
+    width = loss.width(0) if loss.targets in ("values", "step_values") else 1
+    return width + (1 if loss.lengths else 0)
+
+
+def target_setup(loss: Composed) -> str:
+    """Return the statement that registers targets that are more than a class."""
+    of_classes = loss.targets in ("class", "step_classes")
+    flags = ["true" if flag else "false" for flag in (loss.targets.startswith("step"), loss.lengths)]
+    return f"add_targets({{{target_columns(loss)}, {loss.width(0) if of_classes else 0}, {', '.join(flags)}}});"
+
+
+def _term(loss: Composed, term: Term, first: int, stop: int) -> dict[str, Any]:
+    compares, numbers = term.reads_targets and not term.softmax, loss.targets in ("values", "step_values")
+    on, off = (repr(float(number)) for number in (term.on, term.off))
+    if term.squares_counts:
+        on, off = (f"static_cast<double>(static_cast<int>(length * {number} * {loss.group}))" for number in (on, off))
+    outputs = f"{first}" if stop - first == 1 else f"{first} … {stop - 1}"
+    criterion = "cross entropy" if term.softmax else term.criterion
+    inverse = term.softmax and term.inverse == "reciprocal"
+    return {
+        "title": comment_text(f"{term.statistic} of outputs {outputs}: {criterion}, times {term.weight:g}."),
+        "first": first,
+        "width": stop - first,
+        "weight": repr(float(term.weight)),
+        "steps": term.statistic == "steps",
+        "softmax": term.softmax,
+        "sums": term.statistic in ("count", "mean"),
+        "mean": term.statistic == "mean",
+        "time": term.statistic == "first_spike",
+        "step": _STEPS.get(term.statistic, ("",))[0],
+        "score": "1 / (x + 1)" if inverse else "-x" if term.softmax else "x",
+        "spread": "of.scores[c] / ((at + 1.0) * (at + 1.0))" if inverse else f"{'' if term.softmax else '-'}of.scores[c]",
+        "scale": {1: "1.0", 2: "1.0 / length", 4: "1.0 / (length * length)"}[round(1 / term.scale(2.0))],
+        "compares": compares,
+        "masked": compares and (numbers or loss.targets == "step_classes"),
+        "wanted": "of.wanted(0, c)" if numbers else f"c == of.label(0) ? {on} : {off}",
+        "wanted_at": "of.wanted(t, c)" if numbers else f"c == of.label(t) ? {on} : {off}",
+        "equations": c_assignments(term.equations, "double"),
+    }

@@ -1,0 +1,64 @@
+"""Checks of the targets of a composed loss: class indices or numbers, of a sample or of every step, with lengths of sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from snnc.backends.runtime.engine import Array
+from snnc.backends.runtime.errors import DataShapeError, DataTypeError, LabelRangeError
+from snnc.compiler.losses.composed import Composed
+
+
+def as_targets(targets: Array) -> Array:
+    """Return targets in the type that engines take: int64, or float32 of numbers."""
+    return targets.astype(np.float32 if targets.dtype.kind == "f" else np.int64)
+
+
+def plain_classes(loss: Any) -> bool:
+    """Return whether the targets of a loss are class indices, one a sample, and nothing else."""
+    return not isinstance(loss, Composed) or (loss.targets == "class" and not loss.lengths)
+
+
+def target_shape(loss: Composed, outputs: int, steps: int | None) -> tuple[int | None, ...]:
+    """Return the shape of the targets of a sample; None: any number of steps."""
+    width = loss.width(outputs)
+    more = 1 if loss.lengths else 0
+    return {
+        "class": (2,) if more else (),
+        "step_classes": (steps,),
+        "values": (width + more,),
+        "step_values": (steps, width),
+    }[loss.targets]
+
+
+def check_targets(loss: Composed, outputs: int, targets: Array, count: int, steps: int | None) -> None:
+    """Refuse targets that do not fit `outputs` and `steps`.
+
+    Raises
+    ------
+    DataTypeError, DataShapeError, LabelRangeError
+        With the targets at fault.
+    """
+    of_classes = loss.targets in ("class", "step_classes")
+    if targets.dtype.kind not in ("iu" if of_classes else "iuf"):
+        kinds = "integers, class indices" if of_classes else "numbers"
+        raise DataTypeError(f"the targets are {targets.dtype}; the loss compares with {kinds}.")
+    wanted = (count, *target_shape(loss, outputs, steps))
+    if len(wanted) != targets.ndim or any(w not in (None, n) for w, n in zip(wanted, targets.shape, strict=True)):
+        text = ", ".join("steps" if n is None else str(n) for n in wanted)
+        last = ", the last column of which is the number of steps of each sequence" if loss.lengths else ""
+        raise DataShapeError(f"the targets have shape {list(targets.shape)}; the loss compares with {loss.targets}, [{text}]{last}.")
+    if loss.lengths:
+        lengths = targets[:, -1]
+        if (lengths < 1).any() or (lengths != np.floor(lengths)).any() or (steps is not None and (lengths > steps).any()):
+            most = "T" if steps is None else steps
+            raise LabelRangeError(f"the length of a sequence is not a whole number in 1 … {most}: {lengths.min()} … {lengths.max()}.")
+    if of_classes:
+        classes = targets[:, 0] if loss.lengths else targets
+        least, most = (-1 if loss.targets == "step_classes" else 0), loss.width(outputs) - 1
+        if classes.size and (classes.min() < least or classes.max() > most):
+            raise LabelRangeError(f"a target is not in {least} … {most}: they are {classes.min()} … {classes.max()}.")
+    elif np.isinf(targets).any():
+        raise DataTypeError("a target is infinite; one that does not count is NaN.")

@@ -1,0 +1,155 @@
+"""Weighted sums of terms as one loss: over population-coded outputs, with targets of several kinds, and of hidden populations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.errors import UnknownLossError
+from snnc.compiler.losses.base import Loss, LossPort, Reals
+from snnc.compiler.losses.cross_entropy import CrossEntropyCount, CrossEntropyMaxMembrane, CrossEntropyMeanMembrane, CrossEntropyRate
+from snnc.compiler.losses.evaluate_term import Goal, scores_of, value_and_gradient
+from snnc.compiler.losses.mse_count import MeanSquaredCount
+from snnc.compiler.losses.term import SQUARED_ERROR, TargetKind, Term
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A weighted sum of terms; ``+`` adds others, ``*`` scales.
+
+    Attributes
+    ----------
+    terms
+        At least one of them compares with targets before a network is lowered with it.
+    classes
+        The outputs are groups of neurons, one a class, which are summed at every step; None: one neuron a class.
+    targets
+        What the targets are, see :mod:`snnc.compiler.losses.term`.
+    lengths
+        Whether sequences have lengths of their own. The targets then have one column more, the number of steps that count:
+        [B, 2] with classes, [B, n + 1] with values.
+    slices
+        Once it is lowered: the outputs that each term reads, first and after the last.
+    group
+        Once it is lowered: neurons a class.
+    """
+
+    terms: tuple[Term, ...]
+    classes: int | None = None
+    targets: TargetKind = "class"
+    lengths: bool = False
+    slices: tuple[tuple[int, int], ...] = ()
+    group: int = 1
+    name: ClassVar[str] = "composed"
+
+    def __post_init__(self) -> None:
+        if self.classes is not None and self.classes < 1:
+            raise UnknownLossError(f"classes is {self.classes}; a loss has 1 class or more.")
+        of_steps = self.targets in ("step_classes", "step_values")
+        if of_steps and self.lengths:
+            raise UnknownLossError("targets of every step say themselves which steps do not count: class -1, or NaN; leave lengths out.")
+        for term in self.terms:
+            if term.reads_targets:
+                _check(term, self.targets)
+
+    @property
+    def port(self) -> LossPort:
+        """The port that its first term with targets reads; the first term's without any."""
+        return next((term for term in self.terms if term.reads_targets), self.terms[0]).port
+
+    @property
+    def main(self) -> Term:
+        """The first term with targets, by which predictions are made."""
+        for term in self.terms:
+            if term.reads_targets:
+                return term
+        raise UnknownLossError("no term of the loss reads targets; add one that does, as in snnc.losses.CrossEntropy() + 0.1 * ….")
+
+    def __add__(self, other: Any) -> Composed:
+        if not isinstance(other, Composed):
+            return NotImplemented
+        first, second = self._own(), other._own()
+        if first is not None and second is not None and first != second:
+            raise UnknownLossError(f"a sum of losses has one kind of targets, and its terms have {first} and {second}.")
+        classes, targets, lengths = first or second or (None, "class", False)
+        return Composed((*self.terms, *other.terms), classes, targets, lengths)
+
+    def __mul__(self, factor: Any) -> Composed:
+        if isinstance(factor, bool) or not isinstance(factor, int | float):
+            return NotImplemented
+        return replace(self, terms=tuple(replace(term, weight=term.weight * factor) for term in self.terms))
+
+    __rmul__ = __mul__
+
+    def _own(self) -> tuple[int | None, TargetKind, bool] | None:
+        """What its terms with targets need; None without any."""
+        return (self.classes, self.targets, self.lengths) if any(term.reads_targets for term in self.terms) else None
+
+    def simplified(self) -> Loss:
+        """Return the loss that targets have code of their own for, if this is one."""
+        if len(self.terms) != 1 or self.targets != "class" or self.lengths or (self.group != 1 and self.main.squares_counts):
+            return self
+        (term,) = self.terms
+        if term.weight != 1:
+            return self
+        if term.squares_counts:
+            return MeanSquaredCount(term.on, term.off)
+        kinds: dict[str, type[Loss]] = {
+            "count": CrossEntropyCount,
+            "steps": CrossEntropyRate,
+            "mean": CrossEntropyMeanMembrane,
+            "max": CrossEntropyMaxMembrane,
+        }
+        return kinds[term.statistic]() if term.softmax and term.statistic in kinds else self
+
+    # ---- reference ----------------------------------------------------------------------------------------------------
+
+    def value_and_gradient(self, output: Reals, target: Array) -> tuple[float, Reals]:
+        """See :class:`~snnc.compiler.losses.base.Loss`; the output holds all slices, and the targets are of the kind `targets`."""
+        goal, lengths = self._goal(target, output.shape[0])
+        whole, gradient = 0.0, np.zeros_like(output)
+        for term, (first, stop) in zip(self.terms, self._slices(output), strict=True):
+            value, part = value_and_gradient(term, output[:, :, first:stop], lengths, goal)
+            whole += term.weight * value
+            gradient[:, :, first:stop] += output.dtype.type(term.weight) * part
+        return whole, gradient
+
+    def scores(self, output: Reals, lengths: Array | None = None) -> Reals:
+        """See :class:`~snnc.compiler.losses.base.Loss`: of the first term with targets, over all steps or so many."""
+        first, stop = self._slices(output)[self.terms.index(self.main)]
+        whole = np.full(output.shape[1], output.shape[0]) if lengths is None else lengths
+        return scores_of(self.main, output[:, :, first:stop], whole)
+
+    def width(self, outputs: int) -> int:
+        """Return the number of outputs that targets compare with, of all `outputs` that the loss reads."""
+        first, stop = self.slices[self.terms.index(self.main)] if self.slices else (0, outputs)
+        return stop - first
+
+    def _slices(self, output: Reals) -> tuple[tuple[int, int], ...]:
+        return self.slices or ((0, output.shape[2]),) * len(self.terms)
+
+    def _goal(self, target: Array, steps: int) -> tuple[Goal, Array]:
+        if not self.lengths:
+            return Goal(self.targets, target, self.group), np.full(len(target), steps)
+        values = target[:, 0] if self.targets == "class" else target[:, :-1]
+        return Goal(self.targets, values, self.group), target[:, -1].astype(np.int64)
+
+
+def _check(term: Term, targets: TargetKind) -> None:
+    """Refuse a term that cannot compare with such targets."""
+    if targets in ("step_classes", "step_values") and term.statistic != "steps":
+        raise UnknownLossError(f"targets of every step are compared with every step, not with the statistic {term.statistic!r}.")
+    if term.softmax and targets in ("values", "step_values"):
+        raise UnknownLossError("a cross entropy has classes as targets; of numbers, take a squared error or an equation.")
+
+
+def squared(statistic: Any, **more: Any) -> Term:
+    """Return a squared error with the defaults of snnTorch: first spikes at step 0 and in the last step."""
+    if statistic == "first_spike":
+        more = {"on": 0.0, "off": -1.0} | more
+    return Term(statistic, SQUARED_ERROR, **more)

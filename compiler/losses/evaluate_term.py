@@ -1,0 +1,144 @@
+"""Value and gradient of a term in NumPy: the definition that every target's code is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.compiler.losses.base import Reals
+from snnc.compiler.losses.cross_entropy import cross_entropy
+from snnc.compiler.losses.term import TargetKind, Term
+from snnc.compiler.neurons.interpret import evaluate
+
+Lengths = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """Targets of a batch: their kind, the array, and how many outputs a class has."""
+
+    kind: TargetKind
+    values: npt.NDArray[Any]
+    group: int = 1
+
+
+def statistic_of(term: Term, output: Reals, lengths: Lengths) -> tuple[Reals, Lengths]:
+    """Return the statistic [B, n] of outputs [T, B, n] over the first `lengths` steps, and the step at which it was read (0 if at all)."""
+    steps, batch, width = output.shape
+    counts = (np.arange(steps)[:, None] < lengths)[:, :, None]
+    at = np.zeros((batch, width), dtype=np.int64)
+    match term.statistic:
+        case "count":
+            return np.asarray(np.where(counts, output, 0).sum(axis=0)), at
+        case "mean":
+            return np.asarray(np.where(counts, output, 0).sum(axis=0) / lengths[:, None].astype(output.dtype)), at
+        case "max":
+            at = np.where(counts, output, -np.inf).argmax(axis=0)
+        case "last":
+            at = np.broadcast_to(lengths[:, None] - 1, at.shape)
+        case "first_spike":
+            fired = (output > 0) & counts
+            at = np.where(fired.any(axis=0), fired.argmax(axis=0), lengths[:, None] - 1)
+            return at.astype(output.dtype), at
+        case _:
+            raise AssertionError("every step is no statistic of them")
+    return np.take_along_axis(output, at[None], axis=0)[0], at
+
+
+def scores_of(term: Term, output: Reals, lengths: Lengths) -> Reals:
+    """Return [B, n] numbers whose largest is the prediction."""
+    if term.statistic == "steps":
+        return np.asarray(np.where((np.arange(len(output))[:, None] < lengths)[:, :, None], output, 0).sum(axis=0))
+    found, _ = statistic_of(term, output, lengths)
+    return _inverted(term, found)[0] if term.statistic == "first_spike" else found
+
+
+def value_and_gradient(term: Term, output: Reals, lengths: Lengths, goal: Goal) -> tuple[float, Reals]:
+    """Return the batch mean of a term, without its weight, and its gradient with respect to `output`, [T, B, n]."""
+    if term.statistic == "steps":
+        return _of_steps(term, output, lengths, goal)
+    steps, batch, _ = output.shape
+    found, at = statistic_of(term, output, lengths)
+    spreads = (np.arange(steps)[:, None] < lengths)[:, :, None]
+    if term.softmax:
+        scores, slope = _inverted(term, found) if term.statistic == "first_spike" else (found, np.ones_like(found))
+        loss, gradient = cross_entropy(scores, goal.values)
+        gradient *= slope
+    else:
+        loss, gradient = _elementwise(term, found, None if not term.reads_targets else _wanted(term, found, lengths, goal), lengths)
+    gradient = gradient / output.dtype.type(batch)
+    if term.statistic in ("count", "mean"):
+        share = gradient if term.statistic == "count" else gradient / lengths[:, None].astype(output.dtype)
+        return float(loss.mean()), np.where(spreads, share, output.dtype.type(0))
+    whole = np.zeros_like(output)
+    # An earlier spike is a smaller time.
+    np.put_along_axis(whole, at[None], (-gradient if term.statistic == "first_spike" else gradient)[None], axis=0)
+    return float(loss.mean()), whole
+
+
+def _inverted(term: Term, times: Reals) -> tuple[Reals, Reals]:
+    """Scores of first spikes, and their derivative by the time."""
+    if term.inverse == "negate":
+        return -times, np.full_like(times, -1)
+    return 1 / (times + 1), -1 / ((times + 1) * (times + 1))
+
+
+def _wanted(term: Term, like: Reals, lengths: Lengths, goal: Goal) -> Reals:
+    """Targets of a statistic, [B, n]."""
+    length = lengths[:, None].astype(like.dtype)
+    if goal.kind == "values":
+        wanted = goal.values.astype(like.dtype)
+    else:
+        right = goal.values[:, None] == np.arange(like.shape[1])
+        if term.squares_counts:
+            on, off = ((lengths * rate * goal.group).astype(np.int64)[:, None] for rate in (term.on, term.off))
+            return np.where(right, on, off).astype(like.dtype)
+        wanted = np.where(right, term.on, term.off).astype(like.dtype)
+    return np.where(wanted < 0, length + wanted, wanted) if term.statistic == "first_spike" else wanted
+
+
+def _elementwise(term: Term, x: Reals, y: Reals | None, lengths: Lengths) -> tuple[Reals, Reals]:
+    """Losses [B] of statistics [B, n], and their gradients; outputs whose target is NaN do not count."""
+    counts = np.ones(x.shape, dtype=bool) if y is None else ~np.isnan(y)
+    found = evaluate(term.equations, {"x": x} if y is None else {"x": x, "y": np.where(counts, y, 0)})
+    factor = np.array([term.scale(float(length)) for length in lengths]) / np.maximum(counts.sum(axis=1), 1)
+    share = np.where(counts, factor[:, None], 0).astype(x.dtype)
+    return (share * found["loss"]).sum(axis=1), share * found["slope"]
+
+
+def _of_steps(term: Term, output: Reals, lengths: Lengths, goal: Goal) -> tuple[float, Reals]:
+    steps, batch, width = output.shape
+    valid = np.broadcast_to(np.arange(steps)[:, None] < lengths, (steps, batch))
+    if term.softmax:
+        classes = goal.values.T if goal.kind == "step_classes" else np.broadcast_to(goal.values, (steps, batch))
+        valid = valid & (classes >= 0)
+        loss, gradient = cross_entropy(output.reshape(-1, width), np.where(valid, classes, 0).reshape(-1))
+        share = (valid / (np.maximum(valid.sum(axis=0), 1) * batch)).astype(output.dtype)
+        return float((share * loss.reshape(steps, batch)).sum()), share[:, :, None] * gradient.reshape(output.shape)
+    counts = np.broadcast_to(valid[:, :, None], output.shape)
+    y: Reals | None = None
+    if term.reads_targets:
+        y = _wanted_of_steps(term, output, goal)
+        counts = counts & ~np.isnan(y)
+        y = np.where(counts, y, 0)
+    found = evaluate(term.equations, {"x": output} if y is None else {"x": output, "y": y})
+    share = np.where(counts, 1 / (np.maximum(counts.sum(axis=(0, 2)), 1) * batch)[:, None], 0).astype(output.dtype)
+    return float((share * found["loss"]).sum()), np.broadcast_to(share * found["slope"], output.shape).astype(output.dtype)
+
+
+def _wanted_of_steps(term: Term, output: Reals, goal: Goal) -> Reals:
+    """Targets of every step, broadcast to [T, B, n]; NaN where they do not count."""
+    match goal.kind:
+        case "values":
+            return np.broadcast_to(goal.values.astype(output.dtype), output.shape)
+        case "step_values":
+            return goal.values.transpose(1, 0, 2).astype(output.dtype)
+        case "class":
+            classes = np.broadcast_to(goal.values, output.shape[:2])
+        case _:
+            classes = goal.values.T
+    wanted = np.where(classes[:, :, None] == np.arange(output.shape[2]), term.on, term.off)
+    return np.where(classes[:, :, None] < 0, np.nan, wanted).astype(output.dtype)

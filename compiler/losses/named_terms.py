@@ -1,0 +1,83 @@
+"""Terms by name, as on the command line and in Python: statistics under cross entropy and squared error, and regularisers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from snnc.compiler.errors import UnknownLossError
+from snnc.compiler.losses.base import LossPort
+from snnc.compiler.losses.composed import squared
+from snnc.compiler.losses.term import Statistic, Term
+
+COMPARED: Final[Mapping[str, tuple[Statistic, LossPort]]] = {
+    "count": ("count", "spikes"),
+    "rate": ("mean", "spikes"),
+    "mean_membrane": ("mean", "membrane"),
+    "max_membrane": ("max", "membrane"),
+    "last_membrane": ("last", "membrane"),
+    "first_spike": ("first_spike", "spikes"),
+    "spikes": ("steps", "spikes"),
+    "membrane": ("steps", "membrane"),
+}
+"""What a cross entropy or a squared error reads, by name; ``spikes`` and ``membrane`` are those of every step."""
+REGULARISERS: Final[Mapping[str, str]] = {
+    "l1": "abs(x)",
+    "l2": "x * x",
+    "upper": "where(gt(x, {0}), (x - {0}) * (x - {0}), 0)",
+    "lower": "where(gt({0}, x), ({0} - x) * ({0} - x), 0)",
+}
+"""Equations by name; ``{0}`` is a bound."""
+_REGULARISED: Final[Mapping[str, tuple[Statistic, LossPort]]] = {"rate": ("mean", "spikes"), "membrane": ("steps", "membrane")}
+_SYNONYMS: Final[Mapping[str, str]] = {
+    "spike_count": "count",
+    "spike_rate": "rate",
+    "mean": "mean_membrane",
+    "max": "max_membrane",
+    "last": "last_membrane",
+}
+
+
+def key_of(text: str) -> str:
+    """Return a name of a statistic or a loss in the form of the tables: ``"Mean membrane"`` is ``mean_membrane``."""
+    return "_".join(text.lower().replace("-", " ").split())
+
+
+def compared_term(criterion: str, of: str, **more: Any) -> Term:
+    """Return a term of a cross entropy (``"ce"``) or a squared error (``"mse"``).
+
+    A cross entropy of the ``rate`` is that of every step, as snnTorch's ``ce_rate_loss``; a squared error of it is that of the mean.
+
+    Raises
+    ------
+    UnknownLossError
+        There is no such statistic.
+    """
+    name = key_of(of)
+    name = _SYNONYMS.get(name, name)
+    if name not in COMPARED:
+        raise UnknownLossError(f"a loss of {of!r} is not known; there are losses of {', '.join(COMPARED)}.")
+    statistic, port = COMPARED["spikes" if (criterion, name) == ("ce", "rate") else name]
+    more = {"port": port} | more
+    return Term(statistic, **more) if criterion == "ce" else squared(statistic, **more)
+
+
+def regulariser(name: str, of: str | None = None, bound: float | None = None, weight: float = 1.0) -> Term:
+    """Return a regulariser by name, such as ``l1_rate``: of a population's rates (means of spikes), or of its membranes at every step.
+
+    Raises
+    ------
+    UnknownLossError
+        There is no such regulariser, or a bound is missing or has no use.
+    """
+    kind, _, read = name.partition("_")
+    if kind not in REGULARISERS or read not in _REGULARISED:
+        known = ", ".join(f"{kind}_{read}" for kind in REGULARISERS for read in _REGULARISED)
+        raise UnknownLossError(f"the regulariser {name!r} is not known; there are {known}.")
+    # A rate is not negative, and that of a silent neuron has a derivative too.
+    equation = "x" if name == "l1_rate" else REGULARISERS[kind]
+    if (bound is not None) != ("{0}" in equation):
+        raise UnknownLossError(f"the regulariser {name!r} {'needs a bound' if bound is None else 'has no bound'}.")
+    statistic, port = _REGULARISED[read]
+    text = equation if bound is None else equation.format(f"({float(bound)!r})" if bound < 0 else repr(float(bound)))
+    return Term(statistic, text, port, weight, of)

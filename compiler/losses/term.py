@@ -1,0 +1,127 @@
+"""A term of a composed loss: a statistic of outputs over time, and a criterion that compares it with targets or stands alone.
+
+Targets of a sequence of T steps, for n outputs:
+
+=================  ==============================  ==================================
+kind               array                           not counted
+=================  ==============================  ==================================
+``class``          [B] class indices
+``step_classes``   [B, T] class indices            steps of class -1
+``values``         [B, n] numbers                  NaN
+``step_values``    [B, T, n] numbers               NaN
+=================  ==============================  ==================================
+
+A sample's loss is the mean over its steps (statistic ``steps``) and outputs that count; a batch's loss is the mean over its samples.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal, TypeAlias, get_args
+
+from snnc.compiler.errors import EquationError, UnknownLossError
+from snnc.compiler.losses.base import LossPort
+from snnc.compiler.neurons.adjoint import slope_of
+from snnc.compiler.neurons.expression import Assignment, Expression, parse_expression, symbols
+
+Statistic: TypeAlias = Literal["count", "mean", "max", "last", "first_spike", "steps"]
+"""Of each output: sum, mean or maximum over the steps, the value of the last step, the first step with a spike, or every step."""
+TargetKind: TypeAlias = Literal["class", "step_classes", "values", "step_values"]
+Inverse: TypeAlias = Literal["negate", "reciprocal"]
+STATISTICS: Final = get_args(Statistic)
+TARGET_KINDS: Final = get_args(TargetKind)
+CROSS_ENTROPY: Final = "cross_entropy"
+SQUARED_ERROR: Final = "(x - y) * (x - y)"
+
+
+@dataclass(frozen=True)
+class Term:
+    """A statistic with a criterion.
+
+    Attributes
+    ----------
+    statistic
+        What of each output over time.
+    criterion
+        ``"cross_entropy"``, or an equation in ``x``, the statistic of an output, and ``y``, its target; without ``y`` it needs no target.
+    port
+        Whether it reads spikes or membranes.
+    weight
+        Factor.
+    of
+        The population or ``"population.port"`` that it reads; None: what the loss reads.
+    on, off
+        For targets that are classes: ``y`` of the output of the right class, and of the others. For squared errors of counts they are
+        rates: ``int(T * on * outputs of a class)`` spikes. First spikes count from the end where they are negative: -1 is the last step.
+    inverse
+        Scores of first spikes at step t under cross entropy: ``-t``, or ``1/(t + 1)``.
+    """
+
+    statistic: Statistic
+    criterion: str = CROSS_ENTROPY
+    port: LossPort = "membrane"
+    weight: float = 1.0
+    of: str | None = None
+    on: float = 1.0
+    off: float = 0.0
+    inverse: Inverse = "negate"
+
+    def __post_init__(self) -> None:
+        if self.statistic not in STATISTICS:
+            raise UnknownLossError(f"the statistic {self.statistic!r} of a loss is not known; it is one of {', '.join(STATISTICS)}.")
+        if self.inverse not in get_args(Inverse):
+            raise UnknownLossError(f"inverse is {self.inverse!r}; it is one of {', '.join(get_args(Inverse))}.")
+        if not all(math.isfinite(number) for number in (self.weight, self.on, self.off)):
+            raise UnknownLossError(f"a number of a loss is not finite: weight {self.weight}, on {self.on}, off {self.off}.")
+        if self.squares_counts and not (0 <= self.on <= 1 and 0 <= self.off <= 1):
+            raise UnknownLossError(f"squared errors of counts have rates between 0 and 1; they are on={self.on:g}, off={self.off:g}.")
+        assert self.equations is not None, "it is read here, so that a wrong equation is refused"
+
+    @property
+    def softmax(self) -> bool:
+        """Whether it is a cross entropy."""
+        return self.criterion == CROSS_ENTROPY
+
+    @property
+    def squares_counts(self) -> bool:
+        """Whether it is a squared error of counts, whose targets of classes are rates."""
+        return self.statistic == "count" and self.criterion == SQUARED_ERROR
+
+    @property
+    def reads_targets(self) -> bool:
+        """Whether it compares with targets."""
+        return self.softmax or "y" in symbols(parse_expression(self.criterion))
+
+    @cached_property
+    def equations(self) -> tuple[Assignment, ...]:
+        """Assignments of ``loss`` and ``slope``, its derivative by ``x``; none of a cross entropy.
+
+        Raises
+        ------
+        UnknownLossError
+            The criterion is no equation in x and y.
+        """
+        if self.softmax:
+            return ()
+        try:
+            value = parse_expression(self.criterion)
+            _check_names(value)
+            return (Assignment("loss", value), *slope_of(value, "x", "slope"))
+        except EquationError as error:
+            raise UnknownLossError(f"the loss {self.criterion!r} is no equation in x and y: {error.text}") from None
+
+    def scale(self, steps: float) -> float:
+        """Return the factor of a sample of so many steps: that of snnTorch for squared errors of counts and of first spikes."""
+        if self.criterion != SQUARED_ERROR:
+            return 1.0
+        return {"count": 1.0 / steps, "first_spike": 1.0 / (steps * steps)}.get(self.statistic, 1.0)
+
+
+def _check_names(value: Expression) -> None:
+    found = set(symbols(value))
+    if found - {"x", "y"}:
+        raise EquationError(f"it reads {', '.join(sorted(found - {'x', 'y'}))}; there are x, the output, and y, its target.")
+    if "x" not in found:
+        raise EquationError("it does not read x, the output.")

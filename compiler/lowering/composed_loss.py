@@ -1,0 +1,119 @@
+"""The output that a composed loss reads: sums of the neurons of a class, and what its terms read, side by side."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from snnc.compiler.errors import LossOutputError
+from snnc.compiler.ir.graph import Concat, Edge, Flatten, Graph, Output, Population, Reduce, Reshape, source_ports
+from snnc.compiler.ir.shapes import port_map
+from snnc.compiler.losses import Loss
+from snnc.compiler.losses.composed import Composed
+from snnc.compiler.losses.term import Term
+from snnc.compiler.lowering.loss_output import choose_loss_output, port_of
+from snnc.compiler.passes.edit import fresh_name
+
+
+def with_loss_output(graph: Graph, loss: Loss, wanted: str | None) -> tuple[Graph, str, Loss]:
+    """Return a graph with the output that `loss` reads, its name, and the loss as a program has it.
+
+    Parameters are those of :func:`~snnc.compiler.lowering.loss_output.choose_loss_output`, which finds the output of a loss that is not
+    composed, and what the terms with targets read.
+
+    Raises
+    ------
+    LossOutputError
+        There is none, or the classes do not divide it.
+    """
+    if not isinstance(loss, Composed) or loss.slices:
+        return (*choose_loss_output(graph, loss, wanted), loss)
+    read: list[_Read] = []
+    whole = graph
+    for term in loss.terms:
+        found = _read(whole, loss, term, wanted)
+        whole = found.graph
+        read.append(found)
+    return _joined(graph, whole, loss, read)
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """What a term reads: the edge to an output, or one that an output would have, its size, and whether its neurons are summed."""
+
+    graph: Graph
+    edge: Edge
+    size: int
+    output: str | None
+    grouped: bool
+
+    @property
+    def place(self) -> tuple[str, str, int, bool]:
+        return (self.edge.source, self.edge.source_port, self.edge.delay, self.grouped)
+
+
+def _read(graph: Graph, loss: Composed, term: Term, wanted: str | None) -> _Read:
+    if term.of is None:
+        graph, output = choose_loss_output(graph, replace(loss, terms=(term,)), wanted)
+        (edge,) = graph.incoming(output)
+    else:
+        edge, output = _edge_of(graph, term, term.of), None
+    shapes = port_map(graph)
+    return _Read(graph, edge, math.prod(shapes[edge.source, edge.source_port].shape), output, loss.classes is not None and term.of is None)
+
+
+def _edge_of(graph: Graph, term: Term, of: str) -> Edge:
+    """The edge that an output of a population would have."""
+    if of in graph.nx and isinstance(graph.operation(of), Population):
+        found = port_of(graph, of, term.port)
+        if found is not None:
+            return Edge(of, "", found)
+        raise LossOutputError(f"the population {of!r} has no unique {term.port} for a term of the loss; give '{of}.port'.")
+    name, _, port = of.rpartition(".")
+    if name in graph.nx and isinstance(operation := graph.operation(name), Population) and port in source_ports(operation):
+        return Edge(name, "", port)
+    known = ", ".join(repr(name) for name, _ in graph.of_type(Population))
+    raise LossOutputError(f"a term of the loss reads {of!r}, which is neither a population ({known}) nor 'population.port'.")
+
+
+def _joined(given: Graph, graph: Graph, loss: Composed, read: list[_Read]) -> tuple[Graph, str, Loss]:
+    """Add the output of all that is read to `graph`, which is the `given` one with an output for each of them."""
+    first = read[loss.terms.index(loss.main)]
+    group = 1
+    if loss.classes is not None:
+        group, rest = divmod(first.size, loss.classes)
+        if rest or not group:
+            raise LossOutputError(f"the loss has {loss.classes} classes, which do not divide the {first.size} outputs that it reads.")
+    places = list(dict.fromkeys(each.place for each in read))
+    if len(places) == 1 and group == 1 and first.output is not None:
+        slices = ((0, first.size),) * len(read)
+        return graph, first.output, replace(loss, slices=slices).simplified()
+    graph, ends, begins, width = given.copy(), list[str](), {}, 0
+    for place in places:
+        each = next(some for some in read if some.place == place)
+        ends.append(_vector(graph, each, group))
+        size = each.size // group if each.grouped else each.size
+        begins[place] = (width, width + size)
+        width += size
+    joined = ends[0]
+    if len(ends) > 1:
+        joined = graph.add(fresh_name(graph, "read by the loss"), Concat())
+        for number, end in enumerate(ends):
+            graph.connect(end, joined, target_port=str(number))
+    output = graph.add(fresh_name(graph, "loss"), Output())
+    graph.connect(joined, output)
+    return graph, output, replace(loss, slices=tuple(begins[each.place] for each in read), group=group).simplified()
+
+
+def _vector(graph: Graph, each: _Read, group: int) -> str:
+    """Add what makes a vector of what a term reads, the sums of classes where it has some."""
+    edge = each.edge
+    flat = graph.add(fresh_name(graph, f"{edge.source} as a vector"), Flatten())
+    graph.connect(edge.source, flat, source_port=edge.source_port, delay=edge.delay)
+    if not each.grouped or group == 1:
+        return flat
+    parts = graph.add(fresh_name(graph, f"{edge.source} by class"), Reshape((each.size // group, group)))
+    graph.connect(flat, parts)
+    sums = graph.add(fresh_name(graph, f"classes of {edge.source}"), Reduce("sum", (1,)))
+    graph.connect(parts, sums)
+    return sums
