@@ -23,8 +23,9 @@ from snnc.backends.runtime.events import InputValues, densely
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.session import Input
 from snnc.backends.training.checkpoint import Checkpoints
-from snnc.backends.training.loop import LearningRate
+from snnc.backends.training.data import Validated
 from snnc.backends.training.metrics import Metric
+from snnc.backends.training.plan import LearningRate
 from snnc.backends.training.stopping import Monitor
 from snnc.compiler.ir.arrays.array_parts import arrays_with_parts
 from snnc.compiler.ir.graph import Graph
@@ -78,7 +79,7 @@ class Session(session.BackendSession):
         shuffle: bool = True,
         seed: int | None = None,
         accumulate: int = 1,
-        validation: tuple[Mapping[str, Input] | Input, npt.ArrayLike] | None = None,
+        validation: Validated | None = None,
         metrics: Iterable[Metric] = (),
         monitor: Monitor = "loss",
         patience: int | None = None,
@@ -216,9 +217,9 @@ class Session(session.BackendSession):
 
     def record_samples(self, x: Mapping[str, Input] | Input, samples: int = 1) -> Recording:
         """Do as :meth:`record` with samples as :meth:`fit` takes them."""
-        data = self._samples(x)
+        data = self.inputs.samples(x)
         few = min(samples, len(next(iter(data.values()))))
-        return self._record(self.batch_of(data, np.arange(few)), {}, samples)
+        return self._record(self.inputs.batch_of(data, np.arange(few)), {}, samples)
 
     def _record(self, sequences: Mapping[str, InputValues], start: Initial, samples: int) -> Recording:
         if samples < 1:
