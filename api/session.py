@@ -26,6 +26,7 @@ from snnc.backends.training.checkpoint import Checkpoints
 from snnc.backends.training.data import Validated
 from snnc.backends.training.metrics import Metric
 from snnc.backends.training.plan import LearningRate
+from snnc.backends.training.run_values import WindowArgument
 from snnc.backends.training.stopping import Monitor
 from snnc.compiler.ir.arrays.array_parts import arrays_with_parts
 from snnc.compiler.ir.graph import Graph
@@ -76,6 +77,7 @@ class Session(session.BackendSession):
         first_epoch: int = 0,
         batch: int | None = None,
         learning_rate: LearningRate = None,
+        gradient_window: WindowArgument = None,
         shuffle: bool = True,
         seed: int | None = None,
         accumulate: int = 1,
@@ -109,6 +111,7 @@ class Session(session.BackendSession):
             first_epoch=first_epoch,
             batch=size,
             learning_rate=learning_rate,
+            gradient_window=gradient_window,
             shuffle=shuffle,
             seed=order,
             accumulate=accumulate,

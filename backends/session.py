@@ -23,12 +23,13 @@ from snnc.backends.runtime.predicting import Predictor
 from snnc.backends.runtime.replay import StepReplay
 from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_weights, save_weights
 from snnc.backends.training.checkpoint import Checkpoints, set_entries
-from snnc.backends.training.data import Validated, training_data
+from snnc.backends.training.data import Order, Validated, training_data
 from snnc.backends.training.fitting import FitArguments, fit, sharing
 from snnc.backends.training.metrics import Metric
 from snnc.backends.training.notices import warn_of_differences
 from snnc.backends.training.optimizer_values import optimizer_by_label
 from snnc.backends.training.plan import LearningRate
+from snnc.backends.training.run_values import GradientWindow, RunValues, WindowArgument
 from snnc.backends.training.stopping import Monitor, Stopping
 from snnc.backends.training.validating import validation_data
 from snnc.backends.training.watching import Watching
@@ -51,6 +52,7 @@ class BackendSession:
     def __init__(self, engine: Engine, program: StepProgram) -> None:
         self.engine = engine
         self.program = program
+        self._window = GradientWindow(program, engine)
         self._closed = False
         self._replay: StepReplay | None = None
         self._stepping: int | None = None
@@ -163,6 +165,7 @@ class BackendSession:
         first_epoch: int = 0,
         batch: int | None = None,
         learning_rate: LearningRate = None,
+        gradient_window: WindowArgument = None,
         shuffle: bool = True,
         seed: int = 0,
         accumulate: int = 1,
@@ -208,11 +211,15 @@ class BackendSession:
         learning_rate
             A number; a schedule of :mod:`snnc.schedules`, its text, or another function of the update (updates of `first_epoch` epochs
             included); the optimizer's by default.
+        gradient_window
+            The lower end of the gradient window, or both ends, each a number, a schedule or another function of the update, inside the
+            compiled window; by default it stays as it is.
         shuffle, seed
             Order of the samples: a new permutation each epoch, or as given. An iterable of batches keeps its order.
         accumulate
             Number of parts in which the samples of an update run in sequence: gradients are summed, and a step needs the memory
-            of one part. The update is that of the whole batch, up to rounding.
+            of one part. The update is that of the whole batch, up to rounding. An engine that was compiled for one batch size runs so many
+            batches for an update; its optimizer has to have ``accumulate``.
         validation
             ``(x, y)``, samples and labels, or a data set: what the network is measured on after each epoch. Processes that train together
             measure a share each.
@@ -255,8 +262,9 @@ class BackendSession:
         if self.program.loss is None or self.program.optimizer is None:
             raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
         warn_of_differences(self.program)
-        data = training_data(self.inputs, x, y, epochs=epochs, first_epoch=first_epoch, batch=batch, shuffle=shuffle, seed=seed)
-        ranks = sharing(data, self.engine, distributed)
+        order = Order(epochs, first_epoch, batch, accumulate, shuffle, seed)
+        data = training_data(self.inputs, x, y, order)
+        ranks = sharing(data, self.program, self.engine, distributed)
         measured = validation_data(Predictor(self.inputs), validation, metrics, ranks)
         watching = Watching(
             None if measured is None else measured.measure,
@@ -268,8 +276,24 @@ class BackendSession:
             tensorboard,
         )
         watching.check(metrics, checkpoints)
-        call = FitArguments(data, learning_rate, accumulate, checkpoints, callback, on_epoch, watching)
+        call = FitArguments(
+            data, learning_rate, accumulate, checkpoints, callback, on_epoch, watching, RunValues(self._window, gradient_window)
+        )
         return fit(call, self.program, self.engine, ranks)
+
+    @property
+    def gradient_window(self) -> tuple[float, float] | None:
+        """The ends between which a neuron takes gradient, membrane minus threshold; None: compiled without.
+
+        They can be set, as a pair or as the lower end alone, inside the compiled window; :meth:`fit` takes schedules. No file of weights
+        holds them.
+        """
+        return self._window.now
+
+    @gradient_window.setter
+    def gradient_window(self, window: float | tuple[float, float]) -> None:
+        self._check_open()
+        self._window.set(*(window if isinstance(window, tuple | list) else (window,)))
 
     # ---- predicting --------------------------------------------------------------------------------------------------
 

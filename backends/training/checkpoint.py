@@ -90,6 +90,8 @@ class TrainingRecipe:
     """SHA-256 of the labels, or of what a data set says of itself."""
     watch: str = ""
     """The validation data and what follows from them, as text; nothing: there are none."""
+    gradient_window: str = ""
+    """The gradient window as text; nothing: that of the session."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +222,7 @@ def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
         They differ.
     """
     pairs = [(f.name, getattr(found.recipe, f.name), getattr(recipe, f.name)) for f in fields(TrainingRecipe)]
-    shown = {"watch": "validation and its use:"}
+    shown = {"watch": "validation and its use:", "gradient_window": "gradient window"}
 
     def told(value: object) -> object:
         return "none" if value == "" else value

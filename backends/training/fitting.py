@@ -21,9 +21,11 @@ from snnc.backends.runtime.weights import read_weight_file
 from snnc.backends.training.batches import Batch, TrainingData
 from snnc.backends.training.checkpoint import Checkpoints, Position, TrainingRecipe, check_same, position_in, set_entries
 from snnc.backends.training.loop import Upcoming, train
+from snnc.backends.training.masks import check_alone
 from snnc.backends.training.plan import LearningRate, learning_rate, rate_in_words
 from snnc.backends.training.progress import ProgressFile, ProgressGuard
 from snnc.backends.training.ranks import Ranks, leads, processes, ranks_for
+from snnc.backends.training.run_values import RunValues
 from snnc.backends.training.schedules import Moment
 from snnc.backends.training.updates import Updates
 from snnc.backends.training.watching import Watching
@@ -44,6 +46,7 @@ class FitArguments:
     callback: Callable[[TrainingProgress], None] | None
     on_epoch: Callable[[Epoch], None] | None
     watching: Watching
+    values: RunValues
 
     @property
     def recipe(self) -> TrainingRecipe:
@@ -59,6 +62,7 @@ class FitArguments:
             rate,
             self.data.digest,
             self.watching.text,
+            self.values.text,
         )
 
     @property
@@ -68,7 +72,7 @@ class FitArguments:
         return Position(self.recipe, plan.first_epoch + plan.epochs, batches, plan.first_epoch, updates=plan.first_epoch * batches)
 
 
-def sharing(data: TrainingData, engine: Engine, distributed: bool) -> Ranks | None:
+def sharing(data: TrainingData, program: StepProgram, engine: Engine, distributed: bool) -> Ranks | None:
     """Return the processes that train together; None if this one trains alone.
 
     Raises
@@ -83,7 +87,10 @@ def sharing(data: TrainingData, engine: Engine, distributed: bool) -> Ranks | No
             "processes that train together share arrays or a data set, and x yields batches; give such data, or pass snnc.torch.Module to "
             "DistributedDataParallel, or distributed=False to train each process by itself."
         )
-    return ranks_for(engine, data.plan.batch)
+    ranks = ranks_for(engine, data.plan.batch)
+    if ranks is not None:
+        check_alone(program)
+    return ranks
 
 
 def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Position:
@@ -231,7 +238,9 @@ def _trained(call: FitArguments, begin: Position, program: StepProgram, engine: 
 
         def step(batch: Batch, when: Moment, upcoming: Upcoming) -> float:
             losses = None if call.watching.validate is None else [loss for loss, _ in watch.validated]
-            watch.rate = rate(replace(when, losses=losses))
+            when = replace(when, losses=losses)
+            watch.rate = rate(when)
+            call.values.set_for(when)
             return updates.make(batch, upcoming, watch.rate)
 
         try:

@@ -31,13 +31,15 @@ class StreamBatches:
         The batches; iterated in each epoch.
     plan
         Epochs; a stream has its own sizes and order.
+    size
+        Samples that each batch must have; None: any number.
     """
 
     samples = 0
     digest = ""
     agreed = None
 
-    def __init__(self, inputs: ProgramInputs, found: Iterable[Any], plan: BatchSchedule) -> None:
+    def __init__(self, inputs: ProgramInputs, found: Iterable[Any], plan: BatchSchedule, size: int | None) -> None:
         if isinstance(found, Iterator) and plan.epochs > 1:
             raise BatchesError(
                 f"epochs is {plan.epochs}, and a {type(found).__name__} yields its batches once; give an iterable that can be repeated, "
@@ -47,6 +49,7 @@ class StreamBatches:
         self.plan = plan
         self.labels: Array = np.zeros(0, np.int64)
         self.dropped = 0
+        self.size = size
         self._found = found
 
     @property
@@ -68,7 +71,7 @@ class StreamBatches:
 
     def _checked(self, epoch: int) -> Iterator[Batch]:
         """Yield batches that fit; the last one is left out if it does not fill the batch of the program."""
-        size, number, seen = self.inputs.engine.batch, 0, hashlib.sha256()
+        size, number, seen = self.size, 0, hashlib.sha256()
         for number, given in enumerate(self._found, 1):
             if not isinstance(given, tuple | list) or len(given) != 2:
                 what = f"{len(given)} things" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
@@ -84,7 +87,7 @@ class StreamBatches:
 
     def _leave_out(self, number: int, count: int) -> None:
         """Leave out the last batch of an epoch if it is too small for the program; refuse any other batch of another size."""
-        size = self.inputs.engine.batch or 0
+        size = self.size or 0
         if self.dropped or count > size:
             wrong, at = (self.dropped, number - 1) if self.dropped else (count, number)
             raise BatchSizeError(
@@ -95,8 +98,7 @@ class StreamBatches:
 
     def _nothing(self, epoch: int) -> str:
         if self.dropped:
-            size = self.inputs.engine.batch
-            return f"the only batch has {self.dropped} samples, and the network was compiled for {size}; compile for a smaller batch."
+            return f"the only batch has {self.dropped} samples, and the network was compiled for {self.size}; compile for a smaller batch."
         epoch -= self.plan.first_epoch
         again = "" if epoch == 0 else ", but gave some in the epoch before: it cannot be repeated"
         return f"the {type(self._found).__name__} gave no batch in epoch {epoch}{again}. It is empty, or an exhausted iterator."
