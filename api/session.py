@@ -54,7 +54,7 @@ class Session(session.BackendSession):
     recording
         The spikes of the last :meth:`record`.
     timing
-        Time of the last training on arrays, if there is no plan.
+        Time of the last training on arrays or a data set, if there is no plan.
     """
 
     def __init__(self, engine: Engine, compiled: Compiled, project: Path | None = None, on_close: Callable[[], None] | None = None) -> None:
@@ -129,10 +129,10 @@ class Session(session.BackendSession):
             checkpoints=checkpoints,
             distributed=distributed,
         )
-        if self.plan is None and y is not None:
+        if self.plan is None and (y is not None or isinstance(x, BatchedData)):
             from snnc.report.program import timing_of
 
-            self.timing = timing_of(history, len(array_of(y, "y")))
+            self.timing = timing_of(history, len(array_of(y, "y")) if y is not None else len(x))
         return history
 
     def show(self) -> None:
@@ -218,8 +218,11 @@ class Session(session.BackendSession):
         sequences, start = self.prepared(inputs, initial)
         return self._record(sequences, start, samples)
 
-    def record_samples(self, x: Mapping[str, Input] | Input, samples: int = 1) -> Recording:
-        """Do as :meth:`record` with samples as :meth:`fit` takes them."""
+    def record_samples(self, x: Mapping[str, Input] | Input | BatchedData, samples: int = 1) -> Recording:
+        """Do as :meth:`record` with samples, or a data set, as :meth:`fit` takes them."""
+        if isinstance(x, BatchedData):
+            first, _ = next(iter(x.batches(max(1, samples), order=np.arange(min(max(1, samples), len(x))))))
+            return self._record(self.inputs.batch(first), {}, samples)
         data = self.inputs.samples(x)
         few = min(samples, len(next(iter(data.values()))))
         return self._record(self.inputs.batch_of(data, np.arange(few)), {}, samples)
