@@ -129,10 +129,11 @@ class Session(session.BackendSession):
             checkpoints=checkpoints,
             distributed=distributed,
         )
-        if self.plan is None and (y is not None or isinstance(x, BatchedData)):
+        count = len(x) if isinstance(x, BatchedData) else 0 if y is None else len(array_of(y, "y"))
+        if self.plan is None and count:
             from snnc.report.program import timing_of
 
-            self.timing = timing_of(history, len(array_of(y, "y")) if y is not None else len(x))
+            self.timing = timing_of(history, count)
         return history
 
     def show(self) -> None:

@@ -8,6 +8,8 @@ from math import prod
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from snnc.compiler.ir.graph import Shape
 from snnc.data.binning import Bin
 from snnc.data.data_set import DataSet
@@ -16,7 +18,7 @@ from snnc.data.readers.gesture import dvs_gesture
 from snnc.data.readers.heidelberg import shd, ssc
 from snnc.data.readers.mnist import mnist
 from snnc.data.readers.nmnist import nmnist
-from snnc.data.sample import Draw, Sample, Spikes
+from snnc.data.sample import Aer, Draw, Sample, Spikes
 from snnc.errors import DataOptionError
 
 _EVENTS: Final[Mapping[str, Callable[[Path], DataSet]]] = {"shd": shd, "ssc": ssc, "nmnist": nmnist, "dvsgesture": dvs_gesture}
@@ -82,7 +84,7 @@ def read_named(kind: str, path: Path) -> DataSet:
     DataFormatError
         They are damaged.
     """
-    return (_EVENTS | _IMAGES)[kind](path)
+    return (_EVENTS[kind] if kind in _EVENTS else _IMAGES[kind])(path)
 
 
 def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, shape: Shape | None) -> DataSet:
@@ -122,12 +124,11 @@ def _binning(kind: str, reading: Reading, steps: int | None) -> Bin:
 def _encoder(kind: str, reading: Reading, steps: int | None) -> Rate | Latency | Repeat:
     if steps is None:
         raise DataOptionError(f"{kind!r} holds images; give the number of steps that they are encoded in (--bin-steps).")
-    made = {"rate": Rate, "latency": Latency, "repeat": Repeat}
+    made: dict[str, Callable[[int], Rate | Latency | Repeat]] = {"rate": Rate, "latency": Latency, "repeat": Repeat}
     name = reading.encoder or "rate"
     if name not in made:
         raise DataOptionError(f"the encoder is {name!r}; it is {', '.join(ENCODERS[:-1])} or {ENCODERS[-1]}.")
-    encoder: Rate | Latency | Repeat = made[name](steps)  # type: ignore[abstract]
-    return encoder
+    return made[name](steps)
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ class _Shaped:
         """See :class:`snnc.data.Transform`."""
         if isinstance(sample, Spikes):
             return Spikes(sample.at, sample.units, sample.steps, self.shape) if prod(sample.shape) == prod(self.shape) else sample
-        own = getattr(sample, "shape", ())[1 if draw.timed else 0 :]
-        if not hasattr(sample, "reshape") or prod(own) != prod(self.shape):
+        lead = 1 if draw.timed else 0
+        if isinstance(sample, Aer) or prod(np.shape(sample)[lead:]) != prod(self.shape):
             return sample
-        return sample.reshape(*sample.shape[: 1 if draw.timed else 0], *self.shape)
+        return np.asarray(sample).reshape(*np.shape(sample)[:lead], *self.shape)
