@@ -153,7 +153,7 @@ def _check_shape(shape: Shape) -> None:
 
 def _distinct(places: npt.NDArray[np.int64], bound: int) -> npt.NDArray[np.integer[Any]]:
     """Sort numbers below `bound` and remove repetitions; NumPy sorts half as wide numbers in half the time."""
-    narrow = np.sort(places.astype(np.int32) if bound <= 1 << 31 else places)
+    narrow: npt.NDArray[Any] = np.sort(places.astype(np.int32) if bound <= 1 << 31 else places)
     keep = np.ones(len(narrow), bool)
     np.not_equal(narrow[1:], narrow[:-1], out=keep[1:])
     return narrow if keep.all() else narrow[keep]

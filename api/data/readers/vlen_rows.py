@@ -74,7 +74,7 @@ def rows_of(file: int, dataset: Any) -> Rows:
     UnplacedError
         It is compressed, of another format, or damaged.
     """
-    import h5py
+    import h5py  # type: ignore[import-untyped]
 
     kind = h5py.check_vlen_dtype(dataset.dtype)
     if kind is None or np.dtype(kind).byteorder == ">" or dataset.file.userblock_size or dataset.id.get_create_plist().get_nfilters():
