@@ -1,7 +1,8 @@
 """Samples a second of the SHD reader, beside those that the CPU program of W1 takes: ``python benchmarks/scripts/reading.py``.
 
-Writes a file in the format of SHD with as many events a sample as W1 has (``--events``; the official samples have about 8,000), and measures the
-reader by itself, the program on the same events in memory, and both together. Times are on the wall, those of the reader also on its thread.
+Writes a file in the format of SHD with as many events a sample as W1 has (``--events``; the official samples have about 8,000), and
+measures the reader by itself, the program on the same events in memory, and both together. Times are on the wall, those of the reader
+also on its thread.
 """
 
 from __future__ import annotations
