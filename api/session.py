@@ -28,6 +28,7 @@ from snnc.backends.training.metrics import Metric
 from snnc.backends.training.plan import LearningRate
 from snnc.backends.training.run_values import WindowArgument
 from snnc.backends.training.stopping import Monitor
+from snnc.backends.training.validating import SpikeCounter
 from snnc.compiler.ir.arrays.array_parts import arrays_with_parts
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.graph_text import graph_html, graph_text, plain
@@ -218,6 +219,17 @@ class Session(session.BackendSession):
         """
         sequences, start = self.prepared(inputs, initial)
         return self._record(sequences, start, samples)
+
+    def spike_counter(self) -> SpikeCounter:
+        """See :meth:`snnc.backends.session.BackendSession.spike_counter`: the NumPy reference runs the samples."""
+
+        def counted(inputs: Mapping[str, npt.NDArray[Any]]) -> dict[str, float]:
+            from snnc.report.recording import record
+
+            found = record(self.program, self.engine.get_parameters(), inputs, {})
+            return {train.label: len(train.ids) / found.samples for train in found.trains}
+
+        return counted
 
     def record_samples(self, x: Mapping[str, Input] | Input | BatchedData, samples: int = 1) -> Recording:
         """Do as :meth:`record` with samples, or a data set, as :meth:`fit` takes them."""

@@ -31,7 +31,7 @@ from snnc.backends.training.optimizer_values import optimizer_by_label
 from snnc.backends.training.plan import LearningRate
 from snnc.backends.training.run_values import GradientWindow, RunValues, WindowArgument
 from snnc.backends.training.stopping import Monitor, Stopping
-from snnc.backends.training.validating import validation_data
+from snnc.backends.training.validating import SpikeCounter, validation_data
 from snnc.backends.training.watching import Watching
 from snnc.compiler.ir.step_program import StepProgram
 
@@ -225,7 +225,8 @@ class BackendSession:
             measure a share each.
         metrics
             What is measured besides loss and accuracy: ``"top_3"``, ``"f1"``, ``"per_class"``, ``"confusion"``, or functions of scores
-            [samples, classes] and labels.
+            [samples, classes] and labels. ``"spikes"``: the mean spikes of a sample in each layer, ``spikes_<label>``, counted in the
+            first 16 samples by the NumPy reference.
         monitor
             What says which epoch is the best: the validation ``"loss"``, or the ``"accuracy"``.
         patience, min_delta
@@ -265,7 +266,7 @@ class BackendSession:
         order = Order(epochs, first_epoch, batch, accumulate, shuffle, seed)
         data = training_data(self.inputs, x, y, order)
         ranks = sharing(data, self.program, self.engine, distributed)
-        measured = validation_data(Predictor(self.inputs), validation, metrics, ranks)
+        measured = validation_data(Predictor(self.inputs), validation, metrics, ranks, self.spike_counter())
         watching = Watching(
             None if measured is None else measured.measure,
             "" if measured is None else f"{measured.text}",
@@ -280,6 +281,10 @@ class BackendSession:
             data, learning_rate, accumulate, checkpoints, callback, on_epoch, watching, RunValues(self._window, gradient_window)
         )
         return fit(call, self.program, self.engine, ranks)
+
+    def spike_counter(self) -> SpikeCounter | None:
+        """Return what counts the spikes of layers, for the metric of them; None: nothing does."""
+        return None
 
     @property
     def gradient_window(self) -> tuple[float, float] | None:

@@ -70,7 +70,7 @@ def train(
         str | None, typer.Option("--validation", "--validation-data", metavar="FILE|KIND:PATH", help="Validation data, like --data.")
     ] = None,
     metrics: Annotated[
-        list[str] | None, typer.Option("--metric", help="Also measured on the validation data: top_3, f1, per_class, confusion.")
+        list[str] | None, typer.Option("--metric", help="Also measured on the validation data: top_3, f1, per_class, confusion, spikes.")
     ] = None,
     monitor: Annotated[str | None, typer.Option("--monitor", help="What says which epoch is the best: loss or accuracy.")] = None,
     patience: Annotated[

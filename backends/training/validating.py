@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
@@ -13,16 +13,21 @@ from snnc.backends.runtime.arrays import array_of
 from snnc.backends.runtime.data_sets import BatchedData
 from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import BatchesError, TrainingOptionError
-from snnc.backends.runtime.events import InputValues
+from snnc.backends.runtime.events import InputValues, densely
 from snnc.backends.runtime.history import Validation
+from snnc.backends.runtime.inputs import ProgramInputs
 from snnc.backends.runtime.predicting import Predictor
 from snnc.backends.runtime.prediction import check_labels
 from snnc.backends.training.batches import digest_of_labels, fingerprint_of
-from snnc.backends.training.metrics import Metric, accuracy, are_classes, checked_metrics, value_of
+from snnc.backends.training.metrics import SPIKES, Metric, MetricError, accuracy, are_classes, checked_metrics, value_of
 from snnc.backends.training.ranks import Ranks
 
 Chunk: TypeAlias = tuple[Array, Array, Array]
 """Outputs [T, B, n], scores [B, classes] and targets [B] of some samples."""
+SpikeCounter: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, float]]
+"""From inputs by id, [T, B, *shape], to the mean spikes of a sample in each layer, by label."""
+COUNTED: Final = 16
+"""Samples in which spikes are counted, the first ones: the NumPy reference runs them again."""
 
 
 class ValidationSamples(Protocol):
@@ -39,6 +44,10 @@ class ValidationSamples(Protocol):
 
     def outputs(self, predictor: Predictor, order: Array) -> Iterator[Chunk]:
         """Run the samples at these positions forward."""
+        ...
+
+    def first(self, inputs: ProgramInputs, count: int) -> dict[str, Array]:
+        """Return the first samples, dense: id -> [T, B, *shape]."""
         ...
 
 
@@ -62,6 +71,9 @@ class _Arrays:
             yield output, scores, self.labels[order[at : at + len(scores)]]
             at += len(scores)
 
+    def first(self, inputs: ProgramInputs, count: int) -> dict[str, Array]:
+        return densely(inputs.batch_of(self.data, np.arange(min(count, len(self)))))
+
 
 @dataclass(frozen=True, eq=False)
 class _DataSet:
@@ -82,6 +94,11 @@ class _DataSet:
             check_labels(predictor.inputs.program, targets, len(scores))
             yield output, scores, targets
 
+    def first(self, inputs: ProgramInputs, count: int) -> dict[str, Array]:
+        few = min(count, len(self))
+        given, _ = next(iter(self.data.batches(few, order=np.arange(few))))
+        return densely(inputs.batch(given))
+
 
 @dataclass(frozen=True, eq=False)
 class ValidationData:
@@ -97,12 +114,15 @@ class ValidationData:
         Metrics besides loss and accuracy, by name.
     ranks
         Processes that train together: each measures a share, and all have the same result.
+    spikes
+        Returns the mean spikes of a sample in each layer, for the metric of them.
     """
 
     predictor: Predictor
     samples: ValidationSamples
     metrics: Mapping[str, Metric]
     ranks: Ranks | None = None
+    spikes: SpikeCounter | None = None
 
     @property
     def text(self) -> str:
@@ -122,13 +142,20 @@ class ValidationData:
             found = self.ranks.gather(found)
         whole, labels = (np.concatenate([chunk[i] for chunk in found]) for i in (1, 2))
         right = accuracy(whole, labels) if are_classes(labels) else math.nan
-        values = {name: value_of(name, metric, whole, labels) for name, metric in self.metrics.items()}
+        values = {name: value_of(name, metric, whole, labels) for name, metric in self.metrics.items() if name != SPIKES}
+        if SPIKES in self.metrics and self.spikes is not None:
+            counted = self.spikes(self.samples.first(self.predictor.inputs, COUNTED))
+            values |= {f"{SPIKES}_{label}": number for label, number in counted.items()}
         loss = float(np.average([chunk[0] for chunk in found], weights=[len(chunk[1]) for chunk in found]))
         return Validation(loss, right, values)
 
 
 def validation_data(
-    predictor: Predictor, validation: Any, metrics: Iterable[Metric] | str | None, ranks: Ranks | None = None
+    predictor: Predictor,
+    validation: Any,
+    metrics: Iterable[Metric] | str | None,
+    ranks: Ranks | None = None,
+    spikes: SpikeCounter | None = None,
 ) -> ValidationData | None:
     """Check the validation data and metrics of a training.
 
@@ -139,17 +166,19 @@ def validation_data(
     BatchesError
         The data set is empty.
     MetricError
-        A metric is unknown.
+        A metric is unknown, or nothing counts the spikes of layers.
     SessionError
         The data do not fit the network.
     """
     chosen = checked_metrics(() if metrics is None else metrics)
+    if SPIKES in chosen and spikes is None:
+        raise MetricError(f"the metric {SPIKES!r} needs a session of snnc.compile or snnc.open, which counts the spikes of layers.")
     if validation is None:
         return None
     if isinstance(validation, BatchedData):
         if len(validation) == 0:
             raise BatchesError("the data set of the validation has no samples.")
-        return ValidationData(predictor, _DataSet(validation), chosen, ranks)
+        return ValidationData(predictor, _DataSet(validation), chosen, ranks, spikes)
     if not isinstance(validation, Sequence) or isinstance(validation, str) or len(validation) != 2:
         raise TrainingOptionError(f"validation is a {type(validation).__name__}; give a pair (x, y) of samples and labels, or a data set.")
-    return ValidationData(predictor, _Arrays(*predictor.inputs.labelled(*validation)), chosen, ranks)
+    return ValidationData(predictor, _Arrays(*predictor.inputs.labelled(*validation)), chosen, ranks, spikes)

@@ -184,6 +184,19 @@ def test_an_empty_validation_is_refused_and_so_is_what_is_neither_arrays_nor_a_d
         session.fit(data_set(), validation=3)
 
 
+@pytest.mark.parametrize("target", ["reference", "cpu", "gc200"])
+def test_the_metric_of_spikes_is_the_mean_of_a_sample_in_each_layer(target, tmp_path):
+    with compiled(target) as session:
+        options = {"batch": BATCH, "metrics": ["spikes"], "log": tmp_path / "log.csv"}
+        found = session.fit(*samples(), validation=HELD, **options).validation[0].metrics
+        again = session.fit(*samples(), validation=snnc.data.in_memory(*HELD), learning_rate=0.0, **options).validation[0].metrics
+        recording = session.record_samples(HELD[0][:16], 16)
+    assert len(found) == 2
+    assert found == again == {f"spikes_{train.label}": len(train.ids) / 16 for train in recording.trains}
+    assert found["spikes_input"] == HELD[0][:16].sum() / 16
+    assert "validation_spikes_input" in (tmp_path / "log.csv").read_text()
+
+
 def test_two_trainings_do_not_write_one_file_of_best_weights(tmp_path):
     best = tmp_path / "best"
 
