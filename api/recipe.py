@@ -15,6 +15,7 @@ from snnc.backends.training.run_values import window_ends
 from snnc.backends.training.schedules import parse_schedule
 from snnc.backends.training.stopping import MONITORS
 from snnc.compiler.errors import SnncError
+from snnc.data.named import split_name
 
 
 class RecipeError(SnncError):
@@ -34,7 +35,7 @@ _KINDS: Final = {
     "shuffle": "true or false",
     "seed": _WHOLE.format(0),
     "accumulate": _WHOLE.format(1),
-    "validation": "the path of an npz archive",
+    "validation": "the path of an npz archive, or KIND:PATH of a data set",
     "metrics": "a list of names",
     "monitor": "loss or accuracy",
     "patience": _WHOLE.format(1),
@@ -46,13 +47,26 @@ _KINDS: Final = {
     "checkpoint_every": "a time, such as 30s, 5m or none",
 }
 """The keys, and what each takes."""
-_PATHS: Final = ("validation", "best", "log", "tensorboard")
+_DATA: Final = {
+    "train": "the path of an npz archive, or KIND:PATH of a data set",
+    "validation": "the path of an npz archive, or KIND:PATH of a data set",
+    "steps": _WHOLE.format(1),
+    "dt": "a number of seconds",
+    "duration": "a number of seconds",
+    "downsample": _WHOLE.format(1),
+    "polarity": "channels or merged",
+    "encoder": "rate, latency or repeat",
+}
+"""The keys of the table ``[data]``."""
+_FILES: Final = ("train", "validation")
+_PATHS: Final = ("best", "log", "tensorboard")
 
 
 def read_recipe(path: str | Path) -> dict[str, Any]:
     """Return the settings of a recipe, checked; ``session.fit(x, y, **read_recipe("shd.toml"))`` takes those without files of data.
 
-    Paths are relative to the folder of the recipe. ``validation`` is a path, and ``checkpoint_every`` a duration, for ``snnc train``.
+    Paths are relative to the folder of the recipe. ``validation`` and the table ``data`` name files, and ``checkpoint_every`` is a
+    duration, for ``snnc train``.
 
     Raises
     ------
@@ -68,13 +82,28 @@ def read_recipe(path: str | Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise RecipeError(f"the recipe {str(file)!r} is not TOML: {error}.") from None
     for key, value in found.items():
-        where = f"the recipe {str(file)!r}, line {_line(text, key)}: {key}"
-        if key not in _KINDS:
-            raise RecipeError(f"{where} is not a setting of a training; there are {', '.join(_KINDS)}.")
-        problem = _problem(key, value)
-        if problem:
-            raise RecipeError(f"{where} = {value!r} must be {problem}.")
-    return {key: file.parent / value if key in _PATHS else value for key, value in found.items()}
+        table = {f"data.{name}": part for name, part in value.items()} if key == "data" and isinstance(value, dict) else {key: value}
+        for name, part in table.items():
+            where = f"the recipe {str(file)!r}, line {_line(text, name.removeprefix('data.'))}: {name}"
+            kind = _DATA.get(name[5:]) if name.startswith("data.") else _KINDS.get(name)
+            if kind is None:
+                known = ", ".join(_DATA) + " in the table [data]" if name.startswith("data.") else ", ".join([*_KINDS, "[data]"])
+                raise RecipeError(f"{where} is not a setting of a training; there are {known}.")
+            problem = _problem(name.removeprefix("data."), part, kind)
+            if problem:
+                raise RecipeError(f"{where} = {part!r} must be {problem}.")
+    if "validation" in found and "validation" in found.get("data", {}):
+        raise RecipeError(f"the recipe {str(file)!r} names validation data twice; leave one of them out.")
+    settings = {key: file.parent / value if key in _PATHS else value for key, value in found.items() if key != "data"}
+    if "data" in found:
+        settings["data"] = {key: _placed(file.parent, value) if key in _FILES else value for key, value in found["data"].items()}
+    return settings | {key: _placed(file.parent, settings[key]) for key in _FILES if key in settings}
+
+
+def _placed(folder: Path, name: str) -> str:
+    """Return the name of data with its path in `folder`."""
+    named = split_name(name)
+    return str(folder / name) if named is None else f"{named[0]}:{folder / named[1]}"
 
 
 def number_or_text(text: str) -> float | str:
@@ -85,9 +114,8 @@ def number_or_text(text: str) -> float | str:
         return text
 
 
-def _problem(key: str, value: Any) -> str:
-    """Return what a value must be; nothing if it is that."""
-    kind = _KINDS[key]
+def _problem(key: str, value: Any, kind: str) -> str:
+    """Return what a value must be, `kind` in more detail; nothing if it is that."""
     if kind == "true or false":
         good = isinstance(value, bool)
     elif kind.startswith("a whole number"):
@@ -108,6 +136,8 @@ def _problem(key: str, value: Any) -> str:
         elif key == "gradient_window":
             for end in window_ends(value):
                 parse_schedule(str(end))
+        elif key in _FILES:
+            split_name(value)
         elif key == "metrics":
             checked_metrics(value)
         elif key == "checkpoint_every":

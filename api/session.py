@@ -23,10 +23,12 @@ from snnc.backends.runtime.events import InputValues, densely
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.session import Input
 from snnc.backends.training.checkpoint import Checkpoints
-from snnc.backends.training.loop import LearningRate
+from snnc.backends.training.data import Validated
 from snnc.backends.training.metrics import Metric
+from snnc.backends.training.plan import LearningRate
 from snnc.backends.training.run_values import Scheduled, WindowArgument
 from snnc.backends.training.stopping import Monitor
+from snnc.backends.training.validating import SpikeCounter
 from snnc.compiler.ir.arrays.array_parts import arrays_with_parts
 from snnc.compiler.ir.graph import Graph
 from snnc.compiler.ir.graph_text import graph_html, graph_text, plain
@@ -53,7 +55,7 @@ class Session(session.BackendSession):
     recording
         The spikes of the last :meth:`record`.
     timing
-        Time of the last training on arrays, if there is no plan.
+        Time of the last training on arrays or a data set, if there is no plan.
     """
 
     def __init__(self, engine: Engine, compiled: Compiled, project: Path | None = None, on_close: Callable[[], None] | None = None) -> None:
@@ -82,7 +84,7 @@ class Session(session.BackendSession):
         shuffle: bool = True,
         seed: int | None = None,
         accumulate: int = 1,
-        validation: tuple[Mapping[str, Input] | Input, npt.ArrayLike] | None = None,
+        validation: Validated | None = None,
         metrics: Iterable[Metric] = (),
         monitor: Monitor = "loss",
         patience: int | None = None,
@@ -131,10 +133,11 @@ class Session(session.BackendSession):
             checkpoints=checkpoints,
             distributed=distributed,
         )
-        if self.plan is None and y is not None:
+        count = len(x) if isinstance(x, BatchedData) else 0 if y is None else len(array_of(y, "y"))
+        if self.plan is None and count:
             from snnc.report.program import timing_of
 
-            self.timing = timing_of(history, len(array_of(y, "y")))
+            self.timing = timing_of(history, count)
         return history
 
     def show(self) -> None:
@@ -220,11 +223,25 @@ class Session(session.BackendSession):
         sequences, start = self.prepared(inputs, initial)
         return self._record(sequences, start, samples)
 
-    def record_samples(self, x: Mapping[str, Input] | Input, samples: int = 1) -> Recording:
-        """Do as :meth:`record` with samples as :meth:`fit` takes them."""
-        data = self._samples(x)
+    def spike_counter(self) -> SpikeCounter:
+        """See :meth:`snnc.backends.session.BackendSession.spike_counter`: the NumPy reference runs the samples."""
+
+        def counted(inputs: Mapping[str, npt.NDArray[Any]]) -> dict[str, float]:
+            from snnc.report.recording import record
+
+            found = record(self.program, self.engine.get_parameters(), inputs, {})
+            return {train.label: len(train.ids) / found.samples for train in found.trains}
+
+        return counted
+
+    def record_samples(self, x: Mapping[str, Input] | Input | BatchedData, samples: int = 1) -> Recording:
+        """Do as :meth:`record` with samples, or a data set, as :meth:`fit` takes them."""
+        if isinstance(x, BatchedData):
+            first, _ = next(iter(x.batches(max(1, samples), order=np.arange(min(max(1, samples), len(x))))))
+            return self._record(self.inputs.batch(first), {}, samples)
+        data = self.inputs.samples(x)
         few = min(samples, len(next(iter(data.values()))))
-        return self._record(self.batch_of(data, np.arange(few)), {}, samples)
+        return self._record(self.inputs.batch_of(data, np.arange(few)), {}, samples)
 
     def _record(self, sequences: Mapping[str, InputValues], start: Initial, samples: int) -> Recording:
         if samples < 1:

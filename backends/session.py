@@ -3,63 +3,40 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from snnc.backends.runtime.arrays import array_of, checked, describe, from_sequence, padded, to_sequence
+from snnc.backends.runtime.arrays import from_sequence
 from snnc.backends.runtime.data_sets import BatchedData
-from snnc.backends.runtime.engine import Array, Engine, Initial, SteppingEngine, accepts_next, samples_at_once
-from snnc.backends.runtime.errors import (
-    BatchSizeError,
-    ClosedError,
-    DataShapeError,
-    LabelsMissingError,
-    NoStepwiseError,
-    NotTrainableError,
-    StepsError,
-    UnknownNameError,
-    UnsharedTargetError,
-)
-from snnc.backends.runtime.events import Events, InputValues, densely
+from snnc.backends.runtime.engine import Array, Engine, SteppingEngine
+from snnc.backends.runtime.errors import BatchSizeError, ClosedError, NoStepwiseError, NotTrainableError, StepsError
+from snnc.backends.runtime.events import InputValues
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.runtime.initial import initial_values
-from snnc.backends.runtime.prediction import (
-    check_labels,
-    check_training_targets,
-    class_targets,
-    prediction_output,
-    scores,
-    scores_by_length,
-)
+from snnc.backends.runtime.inputs import Input, Inputs, ProgramInputs
+from snnc.backends.runtime.predicting import Predictor
 from snnc.backends.runtime.replay import StepReplay
-from snnc.backends.runtime.targets import as_targets
 from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_weights, save_weights
-from snnc.backends.training import loop as training
 from snnc.backends.training.checkpoint import Checkpoints, set_entries
-from snnc.backends.training.fitting import FitArguments, beginning, fit
-from snnc.backends.training.masks import check_alone
+from snnc.backends.training.data import Order, Validated, training_data
+from snnc.backends.training.fitting import FitArguments, fit, sharing
 from snnc.backends.training.metrics import Metric
 from snnc.backends.training.notices import warn_of_differences
 from snnc.backends.training.optimizer_values import optimizer_by_label
-from snnc.backends.training.ranks import ranks_for
+from snnc.backends.training.plan import LearningRate
 from snnc.backends.training.run_values import GradientWindow, RunValues, Scheduled, SpikeLimits, WindowArgument
 from snnc.backends.training.stopping import Monitor, Stopping
-from snnc.backends.training.streams import DataSetEpochs, StreamOptions, check_data_set, check_stream, fit_batches, is_stream
-from snnc.backends.training.updates import Updates
-from snnc.backends.training.validating import validation_data
+from snnc.backends.training.validating import SpikeCounter, validation_data
 from snnc.backends.training.watching import Watching
-from snnc.compiler.ir.graph import FileLayout
-from snnc.compiler.ir.step_program import InputInfo, OutputInfo, StepProgram
+from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.spike_limits import DropPolicy
 
-Input: TypeAlias = npt.ArrayLike | Events
-"""Types that the methods of a session accept for an input."""
+__all__ = ["BackendSession", "Input"]
 
 
 class BackendSession:
@@ -83,11 +60,16 @@ class BackendSession:
         self._stepping: int | None = None
         """Batch of the sequence that :meth:`step` is in."""
 
+    @property
+    def inputs(self) -> ProgramInputs:
+        """The inputs of the program, for this engine."""
+        return ProgramInputs(self.program, self.engine)
+
     # ---- running -----------------------------------------------------------------------------------------------------
 
     def run(
         self,
-        inputs: Mapping[str, Input] | Input,
+        inputs: Inputs,
         initial: Mapping[str, npt.ArrayLike] | None = None,
         steps: int | None = None,
     ) -> dict[str, Array]:
@@ -116,26 +98,23 @@ class BackendSession:
         """
         self._check_open()
         whole, start = self.prepared(inputs, initial, steps)
-        length, batch = next(iter(whole.values())).shape[:2]
-        size = samples_at_once(self.engine, length, batch)
-        cut = (slice(at, min(at + size, batch)) for at in range(0, batch, size))
-        parts = list(self._forward(self._filled(whole, start, part) for part in cut))
+        parts = list(self._predictor().records(whole, start))
         records = {id_: np.concatenate([part[id_] for part in parts], axis=1) for id_ in parts[0]}
         return {o.label: from_sequence(records[o.id], o) for o in self.program.outputs}
 
     def prepared(
         self,
-        inputs: Mapping[str, Input] | Input,
+        inputs: Inputs,
         initial: Mapping[str, npt.ArrayLike] | None = None,
         steps: int | None = None,
     ) -> tuple[dict[str, InputValues], dict[tuple[str, str], Array]]:
         """Turn arguments of :meth:`run` into those of an engine: input id -> [T, B, *shape], and initial values, all samples together."""
         if steps is not None and steps < 1:
             raise StepsError(f"steps is {steps}; it must be at least 1.")
-        whole = self._aligned({i.id: _sequence(a, i) for i, a in self._paired_inputs(inputs)}, steps)
+        whole = self.inputs.sequences(inputs, steps)
         return whole, initial_values(self.program, initial or {}, next(iter(whole.values())).shape[1])
 
-    def step(self, inputs: Mapping[str, Input] | Input) -> dict[str, Array]:
+    def step(self, inputs: Inputs) -> dict[str, Array]:
         """Run one step and keep the state for the next; :meth:`reset` starts again.
 
         A machine's program runs whole sequences. On a machine, each step therefore runs the sequence again up to it (exact, but slow),
@@ -157,23 +136,13 @@ class BackendSession:
             The backend cannot run this step.
         """
         engine = self._stepping_engine()
-        arrays = {}
-        for info, array in self._paired_inputs(inputs, events=False):
-            assert not isinstance(array, Events)
-            layout = FileLayout(None, None if info.layout.batch_axis is None else 0)
-            single = to_sequence(array, InputInfo(info.id, info.label, info.shape, info.kind, layout))
-            if len(single) != 1:
-                raise DataShapeError(
-                    f"the input {info.label!r} has shape {list(array.shape)}; a step takes {describe(info.shape, layout)}."
-                )
-            arrays[info.id] = single[0]
-        batch = max(len(array) for array in arrays.values()) if arrays else 1
-        self._check_batch({id_: array[None] for id_, array in arrays.items()}, batch)
+        arrays = self.inputs.of_step(inputs)
+        batch = len(next(iter(arrays.values()))) if arrays else 1
         if self._stepping is None:
             self.reset(batch)
         if batch != self._stepping:
             raise BatchSizeError(f"this step has a batch of {batch}, earlier steps had {self._stepping}; reset() between them.")
-        found = engine.step({id_: self._cast(np.broadcast_to(a, (batch, *a.shape[1:]))) for id_, a in arrays.items()})
+        found = engine.step(arrays)
         return {o.label: found[o.id] if o.layout.batch_axis is not None or batch > 1 else found[o.id][0] for o in self.program.outputs}
 
     def reset(self, batch: int | None = None, initial: Mapping[str, npt.ArrayLike] | None = None) -> None:
@@ -191,19 +160,19 @@ class BackendSession:
 
     def fit(
         self,
-        x: Mapping[str, Input] | Input | BatchedData | Iterable[Any],
+        x: Inputs | BatchedData | Iterable[Any],
         y: npt.ArrayLike | None = None,
         *,
         epochs: int = 1,
         first_epoch: int = 0,
         batch: int | None = None,
-        learning_rate: training.LearningRate = None,
+        learning_rate: LearningRate = None,
         gradient_window: WindowArgument = None,
         capacity: Scheduled | None = None,
         shuffle: bool = True,
         seed: int = 0,
         accumulate: int = 1,
-        validation: tuple[Mapping[str, Input] | Input, npt.ArrayLike] | None = None,
+        validation: Validated | None = None,
         metrics: Iterable[Metric] = (),
         monitor: Monitor = "loss",
         patience: int | None = None,
@@ -258,10 +227,12 @@ class BackendSession:
             of one part. The update is that of the whole batch, up to rounding. An engine that was compiled for one batch size runs so many
             batches for an update; its optimizer has to have ``accumulate``.
         validation
-            ``(x, y)``: samples and labels that the network is measured on after each epoch.
+            ``(x, y)``, samples and labels, or a data set: what the network is measured on after each epoch. Processes that train together
+            measure a share each.
         metrics
             What is measured besides loss and accuracy: ``"top_3"``, ``"f1"``, ``"per_class"``, ``"confusion"``, or functions of scores
-            [samples, classes] and labels.
+            [samples, classes] and labels. ``"spikes"``: the mean spikes of a sample in each layer, ``spikes_<label>``, counted in the
+            first 16 samples by the NumPy reference.
         monitor
             What says which epoch is the best: the validation ``"loss"``, or the ``"accuracy"``.
         patience, min_delta
@@ -298,7 +269,10 @@ class BackendSession:
         if self.program.loss is None or self.program.optimizer is None:
             raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
         warn_of_differences(self.program)
-        measured = validation_data(self, validation, metrics)
+        order = Order(epochs, first_epoch, batch, accumulate, shuffle, seed)
+        data = training_data(self.inputs, x, y, order)
+        ranks = sharing(data, self.program, self.engine, distributed)
+        measured = validation_data(self._predictor(), validation, metrics, ranks, self.spike_counter())
         watching = Watching(
             None if measured is None else measured.measure,
             "" if measured is None else f"{measured.text}",
@@ -309,40 +283,21 @@ class BackendSession:
             tensorboard,
         )
         watching.check(metrics, checkpoints)
-        values = RunValues(self._window, gradient_window, self._limits, capacity)
-        if isinstance(x, BatchedData):
-            check_data_set(self, x, y, distributed, checkpoints, watching)
-            size = training.batch_size(self.engine, len(x), batch, accumulate)
-            order = training.BatchSchedule(epochs, size, self.engine.batch is not None, shuffle, seed, first_epoch)
-            rate = training.learning_rate(self.program.optimizer, learning_rate)
-            options = StreamOptions(epochs, first_epoch, rate, values, accumulate, callback, on_epoch)
-            return fit_batches(self, DataSetEpochs(x, order), options)
-        if y is None or is_stream(x, y):
-            check_stream(self, x, y, batch, distributed, checkpoints, watching)
-            rate = training.learning_rate(self.program.optimizer, learning_rate)
-            options = StreamOptions(epochs, first_epoch, rate, values, accumulate, callback, on_epoch)
-            return fit_batches(self, cast(Iterable[Any], x), options)
-        data, labels = self.labelled(cast("Mapping[str, Input] | Input", x), y)
-        count = len(labels)
-        plan = training.BatchSchedule(
-            epochs, training.batch_size(self.engine, count, batch, accumulate), self.engine.batch is not None, shuffle, seed, first_epoch
+        call = FitArguments(
+            data,
+            learning_rate,
+            accumulate,
+            checkpoints,
+            callback,
+            on_epoch,
+            watching,
+            RunValues(self._window, gradient_window, self._limits, capacity),
         )
-        call = FitArguments(plan, count, labels, learning_rate, accumulate, checkpoints, callback, on_epoch, watching, values)
-        ranks = ranks_for(self.engine, plan.batch) if distributed else None
-        if ranks is not None:
-            check_alone(self.program)
-        updates = Updates(
-            self.engine, lambda chosen: (self.batch_of(data, chosen), as_targets(labels[chosen])), accumulate=accumulate, ranks=ranks
-        )
-        if ranks is not None and measured is not None:
-            raise UnsharedTargetError("processes that train together measure nothing; leave validation out, or give distributed=False.")
-        begin = beginning(call, self.program, self.engine)
-        if ranks is not None:
-            ranks.begin((plan, begin.epoch, begin.batch, accumulate, {id_: a.shape for id_, a in data.items()}), labels)
-        history = fit(call, begin, self.program, self.engine, updates)
-        if ranks is not None and not updates.stopping:
-            ranks.end()
-        return history
+        return fit(call, self.program, self.engine, ranks)
+
+    def spike_counter(self) -> SpikeCounter | None:
+        """Return what counts the spikes of layers, for the metric of them; None: nothing does."""
+        return None
 
     @property
     def gradient_window(self) -> tuple[float, float] | None:
@@ -382,106 +337,17 @@ class BackendSession:
         self._check_open()
         self._limits.set(policy=policy)
 
-    def labelled(self, x: Mapping[str, Input] | Input, y: npt.ArrayLike) -> tuple[dict[str, InputValues], Array]:
-        """Check samples and their labels; return the argument of :meth:`batch_of`, and the labels."""
-        data, labels = self._samples(x), array_of(y, "y")
-        steps = next(iter(self.batch_of(data, np.arange(1)).values())).shape[0]
-        check_training_targets(self.program, labels, len(next(iter(data.values()))), steps)
-        return data, labels
+    # ---- predicting --------------------------------------------------------------------------------------------------
 
-    def labelled_sequences(self, inputs: Mapping[str, Input] | Input, targets: npt.ArrayLike) -> tuple[dict[str, InputValues], Array]:
-        """Check a batch of a data set; return its inputs by id, [T, B, *shape], and its labels."""
-        found, labels = self._sequences(inputs), array_of(targets, "the targets")
-        check_training_targets(self.program, labels, *reversed(next(iter(found.values())).shape[:2]))
-        return found, labels
-
-    def part_of(self, sequences: Mapping[str, InputValues], chosen: Array) -> dict[str, Array]:
-        """Take samples of [T, B, *shape], for the engine."""
-        parts: dict[str, Array] = {}
-        for id_, a in sequences.items():
-            if len(chosen) == a.shape[1] and (chosen == np.arange(len(chosen))).all():
-                parts[id_] = self._cast(a)
-            elif isinstance(a, Events):
-                parts[id_] = self._cast(a.rows(np.arange(a.shape[0])[:, None] * a.shape[1] + chosen[None, :]))
-            else:
-                parts[id_] = self._cast(a[:, chosen])
-        return parts
-
-    def _sequences(self, inputs: Mapping[str, Input] | Input) -> dict[str, InputValues]:
-        found = {}
-        for info, array in self._paired_inputs(inputs):
-            if array.ndim != len(info.shape) + 2 or array.shape[2:] != info.shape or 0 in array.shape:
-                wanted = describe(info.shape, FileLayout(0, 1))
-                raise DataShapeError(f"a batch of the data set is {list(array.shape)} for the input {info.label!r}; it must be {wanted}.")
-            found[info.id] = array
-        return self._aligned(found, None)
-
-    def _predicted(self, data: BatchedData, output: str | None) -> Iterator[tuple[Array, Array]]:
-        """Yield the class indices of a data set's batches, and their targets."""
-        chosen = prediction_output(self.program, output)
-        for inputs, targets in data.batches(self.engine.batch or 64):
-            whole = self._sequences(inputs)
-            length, batch = next(iter(whole.values())).shape[:2]
-            size = samples_at_once(self.engine, length, batch)
-            cut = (slice(at, min(at + size, batch)) for at in range(0, batch, size))
-            records = self._forward(self._filled(whole, {}, part) for part in cut)
-            goals, found = np.asarray(targets), list[Array]()
-            for record in (r[chosen.id] for r in records):
-                at = sum(map(len, found))
-                part, scored = goals[at : at + record.shape[1]], scores(self.program, chosen, record)
-                if chosen.id == self.program.loss_output:
-                    scored = scores_by_length(self.program, record.reshape(*record.shape[:2], -1), part, scored)
-                found.append(scored.argmax(axis=-1))
-            yield np.concatenate(found), goals
-
-    def predict(self, x: Mapping[str, Input] | Input | BatchedData, output: str | None = None) -> Array:
+    def predict(self, x: Inputs | BatchedData, output: str | None = None) -> Array:
         """Return the class index of each sample; `x` as in :meth:`fit`, `output` if several are possible."""
         self._check_open()
-        if isinstance(x, BatchedData):
-            return np.concatenate([np.zeros(0, np.int64), *(found for found, _ in self._predicted(x, output))])
-        chosen = prediction_output(self.program, output)
-        return np.concatenate([found.argmax(axis=-1) for _, found in self.outputs_and_scores(self._samples(x), chosen)])
+        return self._predictor().classes(x, output)
 
-    def outputs_and_scores(self, data: Mapping[str, InputValues], output: OutputInfo | None = None) -> Iterator[tuple[Array, Array]]:
-        """Run samples in batches; yield the outputs [T, B, n] and the scores [B, classes] of each, by default at the loss's output."""
-        chosen = output or prediction_output(self.program)
-        count = len(next(iter(data.values())))
-        length = next(iter(self.batch_of(data, np.arange(1)).values())).shape[0]
-        size = samples_at_once(self.engine, length, min(count, 256))
-        batches = (self.batch_of(data, np.arange(at, min(at + size, count))) for at in range(0, count, size))
-        for record in self._forward(self._filled(batch, {}, slice(None)) for batch in batches):
-            found = record[chosen.id]
-            yield found.reshape(*found.shape[:2], -1), scores(self.program, chosen, found)
-
-    def evaluate(self, x: Mapping[str, Input] | Input | BatchedData, y: npt.ArrayLike | None = None, output: str | None = None) -> float:
+    def evaluate(self, x: Inputs | BatchedData, y: npt.ArrayLike | None = None, output: str | None = None) -> float:
         """Return the share of samples whose class :meth:`predict` finds; a data set gives its own labels."""
         self._check_open()
-        if isinstance(x, BatchedData) != (y is None):
-            raise LabelsMissingError("give evaluate(x, y) with arrays, and evaluate(data) with a data set, which has its own labels.")
-        if isinstance(x, BatchedData):
-            if len(x) == 0:
-                raise BatchSizeError("the data set has no samples; an accuracy needs one or more.")
-            right = 0
-            for found, targets in self._predicted(x, output):
-                classes = class_targets(self.program, targets, output)
-                check_labels(self.program, classes, len(found), output)
-                right += int((found == classes).sum())
-            return right / len(x)
-        assert y is not None, "checked above"
-        whole = array_of(y, "y")
-        labels = class_targets(self.program, whole, output)
-        predicted = self.predict(x, output) if labels is whole else self._predicted_by_length(x, whole)
-        check_labels(self.program, labels, len(predicted), output)
-        return float((predicted == labels).mean())
-
-    def _predicted_by_length(self, x: Mapping[str, Input] | Input, targets: Array) -> Array:
-        """Return the class indices of sequences over the steps that their targets count."""
-        data, targets = self.labelled(x, targets)
-        found, at = [], 0
-        for record, scored in self.outputs_and_scores(data):
-            found.append(scores_by_length(self.program, record, targets[at : at + len(scored)], scored).argmax(axis=-1))
-            at += len(scored)
-        return np.concatenate(found)
+        return self._predictor().accuracy(x, y, output)
 
     # ---- weights -----------------------------------------------------------------------------------------------------
 
@@ -559,6 +425,9 @@ class BackendSession:
         if self._closed:
             raise ClosedError(f"the session of {self.program.name!r} is closed; open a new one.")
 
+    def _predictor(self) -> Predictor:
+        return Predictor(self.inputs, self._limits.rest)
+
     def _stepping_engine(self) -> SteppingEngine:
         self._check_open()
         if self.drop == "random":
@@ -570,125 +439,3 @@ class BackendSession:
         if self._replay is None:
             self._replay = StepReplay(self.engine, self.engine.steps)
         return self._replay
-
-    def _paired_inputs(self, inputs: Mapping[str, Input] | Input, events: bool = True) -> Iterator[tuple[InputInfo, InputValues]]:
-        """Pair the program's inputs with checked arrays; with `events`, those stay as they are."""
-        infos = self.program.inputs
-        names = [info.label for info in infos]
-        if not isinstance(inputs, Mapping):
-            if len(infos) != 1:
-                raise UnknownNameError(
-                    f"{self.program.name!r} has {len(infos)} inputs, {', '.join(names)}; give a mapping of names to arrays."
-                )
-            inputs = {names[0]: inputs}
-        missing, unknown = [n for n in names if n not in inputs], [n for n in inputs if n not in names]
-        if missing or unknown:
-            parts = [f"{', '.join(map(repr, n))} {what}" for n, what in ((missing, "missing"), (unknown, "unknown")) if n]
-            raise UnknownNameError(f"inputs: {'; '.join(parts)}. {self.program.name!r} takes {', '.join(names)}.")
-        for info in infos:
-            given = inputs[info.label]
-            if isinstance(given, Events) and events:
-                yield info, given
-            else:
-                array = given.dense() if isinstance(given, Events) else given
-                yield info, checked(array, info.kind, f"the input {info.label!r}")
-
-    def _aligned(self, sequences: Mapping[str, InputValues], steps: int | None) -> dict[str, InputValues]:
-        """Bring all sequences to the same T and B."""
-        lengths = {len(sequences[i.id]) for i in self.program.inputs if not i.static or len(sequences[i.id]) > 1}
-        fixed = self.engine.steps or self.program.steps
-        total = steps or (next(iter(lengths)) if lengths else fixed)
-        if total is None:
-            raise StepsError("no input has a time axis; give the number of steps with steps=….")
-        if len(lengths) > 1 or (lengths and total not in lengths) or (fixed is not None and total != fixed):
-            compiled = "" if fixed is None else f"; the network was compiled for {fixed}"
-            raise StepsError(f"the inputs have {', '.join(map(str, sorted(lengths))) or 'no'} steps, {total} are to run{compiled}.")
-        batch = max(a.shape[1] for a in sequences.values())
-        self._check_batch(sequences, batch)
-        return {id_: a if isinstance(a, Events) else np.broadcast_to(a, (total, batch, *a.shape[2:])) for id_, a in sequences.items()}
-
-    def _check_batch(self, sequences: Mapping[str, InputValues], batch: int) -> None:
-        for info in self.program.inputs:
-            own = sequences[info.id].shape[1]
-            if own != batch and (info.layout.batch_axis is not None or isinstance(sequences[info.id], Events)):
-                raise BatchSizeError(f"the input {info.label!r} has a batch of {own}, another input one of {batch}; they must be equal.")
-
-    def _forward(self, batches: Iterator[_Filled]) -> Iterator[dict[str, Array]]:
-        """Run batches in sequence, and remove the padding."""
-        self._limits.rest()
-        now = next(batches, None)
-        while now is not None:
-            following = next(batches, None)
-            if following is not None and accepts_next(self.engine):
-                self.engine.offer(following.inputs)
-            records = self.engine.forward(now.inputs, now.initial)
-            yield {id_: record[:, : now.count] for id_, record in records.items()}
-            now = following
-
-    def _filled(self, whole: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array], part: slice) -> _Filled:
-        """Take some samples, padded with zeros to the engine's batch."""
-        inputs = {id_: array.part(part) if isinstance(array, Events) else array[:, part] for id_, array in whole.items()}
-        count = next(iter(inputs.values())).shape[1]
-        start = {key: array[part] for key, array in initial.items()}
-        missing = (self.engine.batch or count) - count
-        if missing > 0:
-            dense = densely(inputs)
-            inputs = {id_: padded(array, 1, missing) for id_, array in dense.items()}
-            start = {key: padded(array, 0, missing) for key, array in start.items()}
-        return _Filled({id_: self._cast(a) for id_, a in inputs.items()}, {key: self._cast(a) for key, a in start.items()}, count)
-
-    def _samples(self, x: Mapping[str, Input] | Input) -> dict[str, InputValues]:
-        """Check arrays of samples against the inputs: id -> [samples, T, *shape] (static inputs without T)."""
-        found = {}
-        for info, array in self._paired_inputs(x):
-            layout = FileLayout(None if info.static else 1, 0)
-            lead = 1 if info.static and array.ndim == len(info.shape) + 1 else 2
-            if array.ndim != len(info.shape) + lead or array.shape[lead:] != info.shape or 0 in array.shape:
-                wanted = describe(info.shape, layout).replace("B", "samples", 1)
-                none = "" if 0 not in array.shape else " (there are none)" if array.shape[0] == 0 else " (they hold nothing)"
-                raise DataShapeError(f"the samples for {info.label!r} have shape {list(array.shape)}{none}; they must be {wanted}.")
-            found[info.id] = array
-        if len({len(a) for a in found.values()}) != 1:
-            raise BatchSizeError(f"the inputs have {', '.join(str(len(a)) for a in found.values())} samples; they must be equal.")
-        return found
-
-    def batch_of(self, data: Mapping[str, InputValues], chosen: Array) -> dict[str, Array]:
-        """Take samples: id -> [T, B, *shape]."""
-        shapes = {info.id: len(info.shape) for info in self.program.inputs}
-        batches: dict[str, InputValues] = {}
-        for id_, a in data.items():
-            if isinstance(a, Events):
-                batches[id_] = a.of_samples(chosen)
-            else:
-                batches[id_] = a[chosen][None] if a.ndim == shapes[id_] + 1 else a[chosen].swapaxes(0, 1)
-        return {id_: self._cast(a) for id_, a in self._aligned(batches, None).items()}
-
-    def _cast(self, array: InputValues) -> Array:
-        """Return the engine's input; only engines that support events get any, others the array of this batch."""
-        if isinstance(array, Events):
-            if getattr(self.engine, "accepts_events", False):
-                return cast(Array, array)
-            array = array.dense()
-        dtype: npt.DTypeLike = getattr(self.engine, "dtype", np.float32)
-        result: npt.NDArray[Any] = np.ascontiguousarray(array, dtype=dtype)
-        return result
-
-
-@dataclass(frozen=True, eq=False)
-class _Filled:
-    """Input of an engine's forward run, and the number of its samples that count."""
-
-    inputs: Mapping[str, Array]
-    initial: Initial
-    count: int
-
-
-def _sequence(given: InputValues, info: InputInfo) -> InputValues:
-    """Convert the value of an input to [T, B, *shape]; events already have this form."""
-    if not isinstance(given, Events):
-        return to_sequence(given, info)
-    if given.shape[2:] != info.shape or info.static:
-        raise DataShapeError(
-            f"the events of the input {info.label!r} represent {list(given.shape)}; it takes [T, B, {', '.join(map(str, info.shape))}]."
-        )
-    return given

@@ -21,7 +21,25 @@ if TYPE_CHECKING:
 
 def train(
     folder: ProjectArgument,
-    data: Annotated[Path, typer.Option("--data", help="An npz archive: x [samples, steps, …], or each input by name, and y [samples].")],
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="FILE|KIND:PATH",
+            help="An npz archive: x [samples, steps, …], or each input by name, and y [samples]; or a data set, read batch by "
+            "batch: shd:shd_train.h5, ssc:…, nmnist:Train, dvsgesture:…, mnist:train-images-idx3-ubyte.",
+        ),
+    ] = None,
+    bin_steps: Annotated[int | None, typer.Option("--bin-steps", help="Time steps of a data set; by default those of the network.")] = None,
+    bin_time: Annotated[float | None, typer.Option("--bin-time", metavar="SECONDS", help="Length of a step of recorded events.")] = None,
+    bin_duration: Annotated[
+        float | None, typer.Option("--bin-duration", metavar="SECONDS", help="Length of all steps, instead of --bin-time.")
+    ] = None,
+    downsample: Annotated[
+        int | None, typer.Option("--downsample", help="How many neighbouring channels, or rows and columns, of events become one.")
+    ] = None,
+    polarity: Annotated[str | None, typer.Option("--polarity", help="Off and on events: channels (default) or merged.")] = None,
+    encoder: Annotated[str | None, typer.Option("--encoder", help="Of images: rate (default), latency or repeat.")] = None,
     recipe: Annotated[
         Path | None, typer.Option("--recipe", help="A TOML file with the settings of the training; options given here take precedence.")
     ] = None,
@@ -55,9 +73,11 @@ def train(
             "--accumulate", help="Parts that the samples of an update are run in, to save memory; on a machine, batches of an update."
         ),
     ] = None,
-    validation: Annotated[Path | None, typer.Option("--validation", help="Validation data: an npz archive like --data.")] = None,
+    validation: Annotated[
+        str | None, typer.Option("--validation", "--validation-data", metavar="FILE|KIND:PATH", help="Validation data, like --data.")
+    ] = None,
     metrics: Annotated[
-        list[str] | None, typer.Option("--metric", help="Also measured on the validation data: top_3, f1, per_class, confusion.")
+        list[str] | None, typer.Option("--metric", help="Also measured on the validation data: top_3, f1, per_class, confusion, spikes.")
     ] = None,
     monitor: Annotated[str | None, typer.Option("--monitor", help="What says which epoch is the best: loss or accuracy.")] = None,
     patience: Annotated[
@@ -104,7 +124,8 @@ def train(
     from snnc.backends.folders.manifest import BEST
     from snnc.backends.training.checkpoint import EVERY, seconds_of
     from snnc.backends.training.ranks import leads
-    from snnc.data.arrays import pick, read_arrays
+    from snnc.cli.train_data import WantedData, open_data
+    from snnc.data.named import Reading
     from snnc.driver.loading import is_project, load_project
     from snnc.project.resuming import SETTINGS, Settings, settings_for
     from snnc.recipe import number_or_text, read_recipe
@@ -117,7 +138,6 @@ def train(
         "capacity": capacity,
         "accumulate": accumulate,
         "seed": seed,
-        "validation": validation,
         "metrics": metrics or None,
         "monitor": monitor,
         "patience": patience,
@@ -131,8 +151,9 @@ def train(
     chosen = ({} if recipe is None else read_recipe(recipe)) | {name: value for name, value in given.items() if value is not None}
     every = chosen.pop("checkpoint_every", EVERY)
     seconds_of(every)
-    arrays = read_arrays(data)
-    y = pick(arrays, "y", data)
+    reading = Reading(bin_steps, bin_time, bin_duration, downsample, polarity, encoder)
+    wanted = WantedData.of(chosen.pop("data", {}), data, validation or chosen.pop("validation", None), reading)
+    samples, held = open_data(wanted.train), None if wanted.validation is None else open_data(wanted.validation)
     if not is_project(folder):
         load_project(folder)
     trust = permitted(folder, trust)
@@ -140,17 +161,18 @@ def train(
         settings = settings_for(folder, Settings(**{name: chosen.pop(name, None) for name in SETTINGS}, resume=resume))
         with working("building"):
             session = _opened(folder, settings, trust)
-        with session, _hint(folder, data):
-            if "validation" in chosen:
-                chosen["validation"] = _samples(session, chosen["validation"])
+        with session, _hint(folder, wanted.train if recipe is None else f"{wanted.train} --recipe {recipe}"):
+            x, y = samples.for_fit(session, wanted.reading)
+            if held is not None:
+                chosen["validation"] = held.for_validation(session, wanted.reading)
             if chosen.get("restore_best") and "best" not in chosen:
                 chosen["best"] = folder / BEST
-            history = _fit(session, folder, (_inputs(session, arrays, data), y), settings, chosen, every, as_json)
+            history = _fit(session, folder, (x, y), settings, chosen, every, as_json)
             if not leads():
                 return
             session.keep()
             if record is not None:
-                session.record_samples(_inputs(session, arrays, data), record)
+                session.record_samples(x, record)
             cycles = session.cycles()
     _show(folder, history, cycles, as_json)
 
@@ -171,21 +193,6 @@ def _opened(folder: Path, settings: Settings, trust: bool) -> Session:
         if leads():
             warn(f"{error.text} This training begins with the compiled weights; the file becomes {put_useless_aside(folder)}.")
     return open_project(folder, trust=trust)
-
-
-def _samples(session: Session, path: Path) -> tuple[Any, Any]:
-    from snnc.data.arrays import pick, read_arrays
-
-    arrays = read_arrays(Path(path))
-    return _inputs(session, arrays, Path(path)), pick(arrays, "y", Path(path))
-
-
-def _inputs(session: Session, arrays: Any, path: Path) -> Any:
-    from snnc.data.arrays import pick
-
-    names = [info.label for info in session.program.inputs]
-    alone = len(names) == 1 and names[0] not in arrays
-    return pick(arrays, "x", path) if alone else {name: pick(arrays, name, path) for name in names}
 
 
 def _fit(
@@ -227,7 +234,7 @@ def _fit(
 
 
 @contextmanager
-def _hint(folder: Path, data: Path) -> Iterator[None]:
+def _hint(folder: Path, data: str) -> Iterator[None]:
     """Say how to go on when a training is stopped."""
     from snnc.backends.runtime.errors import DivergedError
     from snnc.backends.training.ranks import leads

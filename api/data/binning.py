@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import prod
 from typing import Literal
 
@@ -86,9 +87,14 @@ class Bin:
             assert self.steps is not None, "checked when it was made"
             first, span = (int(times.min()), int(times.max() - times.min()) + 1) if len(times) else (0, 1)
             return (times - first) * self.steps // span, self.steps
-        length = _exact(self.dt) if self.duration is None else _exact(self.duration) / (self.steps or 1)
-        at = times * length.denominator // length.numerator
+        length = self._length
+        at = (times if length.denominator == 1 else times * length.denominator) // length.numerator
         return at, self.steps or (int(at.max()) + 1 if len(at) else 1)
+
+    @cached_property
+    def _length(self) -> Fraction:
+        """Microseconds of a step."""
+        return _exact(self.dt) if self.duration is None else _exact(self.duration) / (self.steps or 1)
 
     def _cells(self, events: Aer) -> tuple[Array, Shape]:
         """Return the address of each event's cell, and the shape of all cells."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -109,6 +110,16 @@ class DataSet:
     def classes(self) -> int | None:
         """Number of classes; None: unknown."""
         return self.source.classes
+
+    @property
+    def fingerprint(self) -> str:
+        """What identifies the data set, so that a training is resumed with the same: its kind, its samples and its steps.
+
+        Names of files are left out, because they may move; so are the contents of files and functions.
+        """
+        chosen = "all" if self.chosen is None else hashlib.sha256(self.chosen.astype(np.int64).tobytes()).hexdigest()
+        steps = ", ".join(type(t).__name__ if isinstance(t, _Function) else repr(t) for t in self.transforms)
+        return f"{type(self.source).__name__} of {len(self.source)}, {chosen}, {steps}"
 
     def batches(
         self, size: int, *, order: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None, epoch: int = 0

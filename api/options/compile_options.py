@@ -13,8 +13,8 @@ from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
 from snnc.compiler.losses import Loss, parse_loss
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.optimizers import Optimizer
-from snnc.compiler.lowering.spike_limits import POLICIES, DropPolicy
 from snnc.compiler.losses.text import data_text
+from snnc.compiler.lowering.spike_limits import POLICIES, DropPolicy
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.errors import OptionConflictError, OptionValueError
 from snnc.options import optimizers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,6 @@ import numpy.typing as npt
 from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import EventsError
 from snnc.compiler.ir.graph import Shape
-
-_MARKS: Final = 64
-"""Marks, a byte each, that cost as much as sorting one event."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +92,15 @@ class Events:
             Shape of the represented array.
         """
         _check_shape(shape)
-        one, two, neurons = (_whole(np.asarray(a), "addresses").astype(np.int64) for a in (first, second, ids))
+        one, two, neurons = (_whole(np.asarray(a), "addresses") for a in (first, second, ids))
         size = prod(shape[2:])
         for axis, (given, bound) in enumerate(((one, shape[0]), (two, shape[1]), (neurons, size))):
             if len(given) != len(one) or (len(given) and (given.min() < 0 or given.max() >= bound)):
                 raise EventsError(f"addresses {axis} of the events are not one number for each of {len(one)}, from 0 and below {bound}.")
         places = _distinct((one * shape[1] + two) * size + neurons, shape[0] * shape[1] * size)
-        edges = np.searchsorted(places, np.arange(shape[0] * shape[1] + 1) * size)
-        rows = np.repeat(np.arange(shape[0] * shape[1]) * size, np.diff(edges))
+        starts = np.arange(shape[0] * shape[1] + 1) * size
+        edges = np.searchsorted(places, starts if starts[-1] > np.iinfo(places.dtype).max else starts.astype(places.dtype))
+        rows = np.repeat(starts[:-1].astype(places.dtype), np.diff(edges))
         return cls._known(edges.astype(np.uint64), (places - rows).astype(np.uint32), shape)
 
     def __len__(self) -> int:
@@ -153,19 +151,18 @@ def _check_shape(shape: Shape) -> None:
         raise EventsError(f"the events represent an array of shape {shape}; it needs two axes of rows and one of neurons, none empty.")
 
 
-def _distinct(places: npt.NDArray[np.int64], bound: int) -> npt.NDArray[np.int64]:
-    """Sort numbers below `bound` and remove repetitions: by marks where they are dense enough for these to be small."""
-    if bound > _MARKS * len(places):
-        return np.unique(places)
-    marked = np.zeros(bound, bool)
-    marked[places] = True
-    return np.flatnonzero(marked)
+def _distinct(places: npt.NDArray[np.int64], bound: int) -> npt.NDArray[np.integer[Any]]:
+    """Sort numbers below `bound` and remove repetitions; NumPy sorts half as wide numbers in half the time."""
+    narrow: npt.NDArray[Any] = np.sort(places.astype(np.int32) if bound <= 1 << 31 else places)
+    keep = np.ones(len(narrow), bool)
+    np.not_equal(narrow[1:], narrow[:-1], out=keep[1:])
+    return narrow if keep.all() else narrow[keep]
 
 
 def _whole(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     if np.ndim(array) != 1 or np.asarray(array).dtype.kind not in "iu":
         raise EventsError(f"the {name} of events must be one row of whole numbers, not {np.asarray(array).dtype} {list(np.shape(array))}.")
-    found: npt.NDArray[Any] = np.asarray(array).astype(np.int64)
+    found: npt.NDArray[Any] = np.asarray(array).astype(np.int64, copy=False)
     return found
 
 

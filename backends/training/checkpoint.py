@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -16,7 +15,6 @@ import numpy as np
 
 from snnc.backends.runtime.engine import Array, Engine
 from snnc.backends.runtime.errors import CheckpointError, CheckpointIntervalError, ResumeError, WeightFileError
-from snnc.backends.runtime.targets import as_targets
 from snnc.backends.runtime.weights import by_name, read_weight_file, weight_file_bytes
 from snnc.backends.training import optimizer_values
 from snnc.compiler.files.durable import write_durably
@@ -89,7 +87,7 @@ class TrainingRecipe:
     learning_rate: float | str | None
     """A number, or the text of a schedule; None: the optimizer's, or a function of the update."""
     labels: str
-    """SHA-256 of the labels."""
+    """SHA-256 of the labels, or of what a data set says of itself."""
     watch: str = ""
     """The validation data and what follows from them, as text; nothing: there are none."""
     gradient_window: str = ""
@@ -109,9 +107,11 @@ class Position:
     until
         The epoch before which it ends, counted from 0 like `epoch`.
     batches
-        Of an epoch.
+        Of an epoch; 0: unknown.
     epoch, batch
         Finished epochs, and finished batches of the next one.
+    updates
+        Finished updates, those of earlier epochs included.
     losses
         Losses of these batches.
     validated
@@ -120,6 +120,8 @@ class Position:
         Whether it was stopped early.
     restored
         Whether the weights are the best ones again, instead of the last ones.
+    seen
+        Digest of the labels of these batches, of a stream.
     """
 
     recipe: TrainingRecipe
@@ -127,10 +129,12 @@ class Position:
     batches: int
     epoch: int
     batch: int = 0
+    updates: int = 0
     losses: tuple[float, ...] = ()
     validated: tuple[tuple[float, float], ...] = ()
     ended: bool = False
     restored: bool = False
+    seen: str = ""
 
     @property
     def finished(self) -> bool:
@@ -138,15 +142,15 @@ class Position:
         return self.ended or self.epoch >= self.until
 
     @property
+    def of_batches(self) -> str:
+        """The finished batches of this epoch in words."""
+        return f"{self.batch} of {self.batches}" if self.batches else f"{self.batch}"
+
+    @property
     def text(self) -> str:
         """The position in words."""
-        within = f" and {self.batch} of {self.batches} batches" if self.batch else ""
+        within = f" and {self.of_batches} batches" if self.batch else ""
         return f"after {self.epoch} of {self.until} epochs{within}"
-
-
-def digest_of_labels(labels: Array) -> str:
-    """Return a digest of a set of labels."""
-    return hashlib.sha256(np.ascontiguousarray(as_targets(labels)).tobytes()).hexdigest()
 
 
 def save_checkpoint(path: Path, values: Mapping[str, Array], position: Position) -> None:
@@ -192,14 +196,16 @@ def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str,
         own = [f for f in fields(TrainingRecipe) if f.default is MISSING or f.name in data["recipe"]]
         recipe = TrainingRecipe(**{f.name: _typed(data["recipe"][f.name], str(f.type)) for f in own})
         numbers = {name: _typed(data[name], "int") for name in ("until", "batches", "epoch", "batch")}
+        numbers["updates"] = _typed(data.get("updates", numbers["epoch"] * numbers["batches"] + numbers["batch"]), "int")
         flags = {name: _typed(data.get(name, False), "bool") for name in ("ended", "restored")}
         losses = tuple(float(loss) for loss in np.asarray(entries[_LOSSES], dtype=np.float64).reshape(-1))
-        if len(losses) != numbers["batch"] or numbers["batch"] > numbers["batches"] or not np.isfinite(losses).all():
+        if len(losses) != numbers["batch"] or 0 < numbers["batches"] < numbers["batch"] or not np.isfinite(losses).all():
             raise ValueError("losses that do not fit the number of batches")
         validated = _rows(entries.get(_VALIDATED, np.zeros((0, 2))), max(0, numbers["epoch"] - recipe.first_epoch))
+        seen = _typed(data.get("seen", ""), "str")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise WeightFileError(f"the training record of {path} is damaged ({error}); start a new training.") from None
-    return Position(recipe, **numbers, losses=losses, validated=validated, **flags)
+    return Position(recipe, **numbers, losses=losses, validated=validated, **flags, seen=seen)
 
 
 def _rows(array: Array, epochs: int) -> tuple[tuple[float, float], ...]:
@@ -219,8 +225,12 @@ def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
     """
     pairs = [(f.name, getattr(found.recipe, f.name), getattr(recipe, f.name)) for f in fields(TrainingRecipe)]
     shown = {"watch": "validation and its use:", "gradient_window": "gradient window"}
+
+    def told(value: object) -> object:
+        return "none" if value == "" else value
+
     texts = [
-        name if name == "labels" else f"{shown.get(name, name)} {'none' if old == '' else old}, here {'none' if new == '' else new}"
+        "labels or data set" if name == "labels" else f"{shown.get(name, name)} {told(old)}, here {told(new)}"
         for name, old, new in pairs
         if old != new
     ]

@@ -6,22 +6,25 @@ import math
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
 from snnc.backends.folders.folder_lock import locked_file
-from snnc.backends.runtime.engine import Array, Engine
-from snnc.backends.runtime.errors import CheckpointError, ResumeError
+from snnc.backends.runtime.engine import Engine
+from snnc.backends.runtime.errors import CheckpointError, ResumeError, UnsharedTargetError
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.runtime.weights import read_weight_file
-from snnc.backends.training import loop as training
-from snnc.backends.training.checkpoint import Checkpoints, Position, TrainingRecipe, check_same, digest_of_labels, position_in, set_entries
+from snnc.backends.training.batches import Batch, TrainingData
+from snnc.backends.training.checkpoint import Checkpoints, Position, TrainingRecipe, check_same, position_in, set_entries
+from snnc.backends.training.loop import Upcoming, train
+from snnc.backends.training.masks import check_alone
+from snnc.backends.training.plan import LearningRate, learning_rate, rate_in_words
 from snnc.backends.training.progress import ProgressFile, ProgressGuard
-from snnc.backends.training.ranks import leads
+from snnc.backends.training.ranks import Ranks, leads, processes, ranks_for
 from snnc.backends.training.run_values import RunValues
 from snnc.backends.training.schedules import Moment
 from snnc.backends.training.updates import Updates
@@ -36,10 +39,8 @@ _NOTICE: Final = b"stopping after this batch; a second signal stops immediately.
 class FitArguments:
     """The checked arguments of ``fit``."""
 
-    schedule: training.BatchSchedule
-    samples: int
-    labels: Array
-    learning_rate: training.LearningRate
+    data: TrainingData
+    learning_rate: LearningRate
     accumulate: int
     checkpoints: Checkpoints | None
     callback: Callable[[TrainingProgress], None] | None
@@ -50,20 +51,47 @@ class FitArguments:
     @property
     def recipe(self) -> TrainingRecipe:
         """Settings that must be the same when the training continues."""
-        plan, rate = self.schedule, training.rate_in_words(self.learning_rate)
+        plan, rate = self.data.plan, rate_in_words(self.learning_rate)
         return TrainingRecipe(
             plan.first_epoch,
-            self.samples,
+            self.data.samples,
             plan.batch,
             plan.shuffle,
             plan.seed,
             self.accumulate,
             rate,
-            digest_of_labels(self.labels),
+            self.data.digest,
             self.watching.text,
             self.values.window_text,
             self.values.capacity_text,
         )
+
+    @property
+    def start(self) -> Position:
+        """The position of a training that is not resumed."""
+        plan, batches = self.data.plan, self.data.batches
+        return Position(self.recipe, plan.first_epoch + plan.epochs, batches, plan.first_epoch, updates=plan.first_epoch * batches)
+
+
+def sharing(data: TrainingData, program: StepProgram, engine: Engine, distributed: bool) -> Ranks | None:
+    """Return the processes that train together; None if this one trains alone.
+
+    Raises
+    ------
+    UnsharedTargetError, ShareError
+        The data, the target or the batch cannot be shared.
+    """
+    if not distributed or processes() == 1:
+        return None
+    if not data.samples:
+        raise UnsharedTargetError(
+            "processes that train together share arrays or a data set, and x yields batches; give such data, or pass snnc.torch.Module to "
+            "DistributedDataParallel, or distributed=False to train each process by itself."
+        )
+    ranks = ranks_for(engine, data.plan.batch)
+    if ranks is not None:
+        check_alone(program)
+    return ranks
 
 
 def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Position:
@@ -76,8 +104,7 @@ def beginning(call: FitArguments, program: StepProgram, engine: Engine) -> Posit
     SessionError
         It is damaged, or belongs to another network.
     """
-    plan = call.schedule
-    start = Position(call.recipe, plan.first_epoch + plan.epochs, training.batches_of(plan, call.samples), plan.first_epoch)
+    start = call.start
     if call.checkpoints is None or not call.checkpoints.resume:
         return start
     path = Path(call.checkpoints.path)
@@ -114,20 +141,26 @@ class _Watch:
         self.stop = stop
         self.rate = math.nan
         """Learning rate of the last update."""
+        self.updates = begin.updates
+        """Finished updates."""
+        self.seen = begin.seen
+        """See :class:`~snnc.backends.training.batches.Batch`."""
         self.validated = list(begin.validated)
         self.logs = call.watching.logs(begin)
 
-    def after_batch(self, epoch: int, losses: Sequence[float]) -> bool:
+    def after_batch(self, batch: Batch, when: Moment, losses: Sequence[float]) -> bool:
         """See :class:`~snnc.backends.training.loop.Watch`."""
+        epoch, number, known = when.epoch or 0, len(losses) - 1, self.begin.batches
         if not math.isfinite(losses[-1]):
             self.guard.check_loss(replace(self.begin, epoch=epoch, batch=len(losses)), losses[-1])
-        first, epochs, number = self.call.schedule.first_epoch, self.call.schedule.epochs, len(losses) - 1
-        update = epoch * self.begin.batches + number
-        progress = TrainingProgress(epoch - first, epochs, number, self.begin.batches, losses[-1], update, self.rate)
+        self.updates, self.seen = when.update + 1, batch.seen
+        plan = self.call.data.plan
+        of_batches = max(known, len(losses))
+        progress = TrainingProgress(epoch - plan.first_epoch, plan.epochs, number, of_batches, losses[-1], when.update, self.rate)
         self.logs.after_batch(progress)
         if self.call.callback is not None:
             self.call.callback(progress)
-        if self.guard.due and len(losses) < self.begin.batches:
+        if self.guard.due and len(losses) != known:
             self._save(epoch, losses)
         return self.stop()
 
@@ -137,9 +170,8 @@ class _Watch:
 
     def after_epoch(self, epoch: Epoch) -> tuple[Epoch, bool]:
         """See :class:`~snnc.backends.training.loop.Watch`."""
-        watching, updates = self.call.watching, (epoch.number + 1) * self.begin.batches
-        enough = False
-        epoch = replace(epoch, learning_rate=self.rate, updates=updates)
+        watching, enough = self.call.watching, False
+        epoch = replace(epoch, learning_rate=self.rate)
         self.guard.check(self._position(epoch.number + 1, ()))
         if watching.validate is not None:
             found = watching.validate()
@@ -155,7 +187,8 @@ class _Watch:
         return epoch, enough
 
     def _position(self, epoch: int, losses: Sequence[float], ended: bool = False) -> Position:
-        return replace(self.begin, epoch=epoch, batch=len(losses), losses=tuple(losses), validated=tuple(self.validated), ended=ended)
+        here = replace(self.begin, epoch=epoch, batch=len(losses), losses=tuple(losses), seen=self.seen if losses else "")
+        return replace(here, updates=self.updates, validated=tuple(self.validated), ended=ended)
 
     def _save(self, epoch: int, losses: Sequence[float], ended: bool = False) -> None:
         self.guard.save(self._position(epoch, losses, ended))
@@ -164,13 +197,14 @@ class _Watch:
         """Set the best weights, and save them as those of the training that is over."""
         best = self.call.watching.stopping.best(self.validated)
         if best is not None and not self.begin.restored:
-            at = self.call.schedule.first_epoch + len(self.validated)
-            self.guard.restore_best(self.call.watching.best, self.call.schedule.first_epoch + best + 1)
+            first = self.call.data.plan.first_epoch
+            at = first + len(self.validated)
+            self.guard.restore_best(self.call.watching.best, first + best + 1)
             self.guard.save(replace(self._position(at, (), ended=self.begin.ended or at < self.begin.until), restored=True))
 
 
-def fit(call: FitArguments, begin: Position, program: StepProgram, engine: Engine, updates: Updates) -> History:
-    """Train from a position, and save the progress.
+def fit(call: FitArguments, program: StepProgram, engine: Engine, ranks: Ranks | None) -> History:
+    """Train from the beginning, or from the position of a checkpoint, and save the progress.
 
     Raises
     ------
@@ -178,32 +212,47 @@ def fit(call: FitArguments, begin: Position, program: StepProgram, engine: Engin
         A loss or a parameter is not finite.
     CheckpointError
         The progress cannot be saved.
+    ResumeError, SessionError
+        See :func:`beginning`; or the processes `ranks` do not train the same.
     """
+    updates = Updates(engine, accumulate=call.accumulate, ranks=ranks)
+    begin = beginning(call, program, engine)
+    if ranks is not None:
+        ranks.begin((call.data.plan, begin.epoch, begin.batch, call.accumulate, call.data.agreed), call.data.labels)
+    history = _trained(call, begin, program, engine, updates)
+    if ranks is not None and not updates.stopping:
+        ranks.end()
+    return history
+
+
+def _trained(call: FitArguments, begin: Position, program: StepProgram, engine: Engine, updates: Updates) -> History:
     assert program.optimizer is not None, "checked by the caller"
-    rate = training.learning_rate(program.optimizer, call.learning_rate)
-    saved = call.checkpoints
+    rate = learning_rate(program.optimizer, call.learning_rate)
+    saved, best_file = call.checkpoints, call.watching.best
     file = None if saved is None or not leads() else ProgressFile(Path(saved.path), saved.seconds)
     guard = ProgressGuard(engine, program, file)
-    with _alone(file), stoppable(saved is not None) as stop:
+    with _alone(() if not leads() else (None if file is None else file.path, best_file)), stoppable(saved is not None) as stop:
         updates.stop_requested = lambda: stop.requested is not None
         if not begin.finished:
             guard.save(begin)
         watch = _Watch(call, begin, guard, lambda: updates.stopping)
 
-        def step(chosen: Array, when: Moment, following: Array | None) -> float:
+        def step(batch: Batch, when: Moment, upcoming: Upcoming) -> float:
             losses = None if call.watching.validate is None else [loss for loss, _ in watch.validated]
             when = replace(when, losses=losses)
             watch.rate = rate(when)
             call.values.set_for(when)
-            return updates.make(chosen, following, watch.rate)
+            return updates.make(batch, upcoming, watch.rate)
 
         try:
-            history = training.train(call.schedule, call.samples, begin, step, watch)
+            history = train(call.data, begin, step, watch)
         finally:
             watch.logs.close()
         best = call.watching.stopping.best(watch.validated)
-        history.best_epoch = None if best is None else call.schedule.first_epoch + best
+        history.best_epoch = None if best is None else call.data.plan.first_epoch + best
         if call.watching.restore_best and not updates.stopping:
+            if updates.ranks is not None:
+                updates.ranks.meet()
             watch.restore_best()
         if updates.stopping and stop.requested is None:
             stop.requested = signal.SIGTERM  # another process of this training received a signal
@@ -211,17 +260,16 @@ def fit(call: FitArguments, begin: Position, program: StepProgram, engine: Engin
 
 
 @contextmanager
-def _alone(file: ProgressFile | None) -> Iterator[None]:
-    """Lock the file of checkpoints, if there is one, for this training."""
-    if file is None:
+def _alone(files: Iterable[Path | None]) -> Iterator[None]:
+    """Lock the files of weights that a training writes."""
+    with ExitStack() as locks:
+        for path in (path for path in files if path is not None):
+            try:
+                locks.enter_context(locked_file(path, "trains"))
+            except OSError as error:
+                reason = (error.strerror or str(error)).lower()
+                raise CheckpointError(f"the checkpoint {str(path)!r} cannot be written: {reason}; nothing was trained.") from None
         yield
-        return
-    try:
-        with locked_file(file.path, "trains"):
-            yield
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise CheckpointError(f"the checkpoint {str(file.path)!r} cannot be written: {reason}; nothing was trained.") from None
 
 
 class Stop:

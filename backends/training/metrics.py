@@ -14,7 +14,10 @@ from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import SessionError
 
 Metric: TypeAlias = str | Callable[[Array, Array], float]
-"""``"accuracy"``, ``"top_3"``, ``"confusion"``, ``"per_class"``, ``"f1"``; or a function of scores [samples, classes] and targets."""
+"""``"accuracy"``, ``"top_3"``, ``"confusion"``, ``"per_class"``, ``"f1"``, ``"spikes"``; or a function of scores [samples, classes] and
+targets."""
+SPIKES: Final = "spikes"
+"""The metric of the spikes of each layer, which gives a number for each: ``spikes_<label>``."""
 Value: TypeAlias = float | npt.NDArray[np.floating]
 
 
@@ -79,8 +82,8 @@ def checked_metrics(given: Iterable[Metric] | str) -> dict[str, Metric]:
     for metric in given:
         name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
         if isinstance(metric, str):
-            if metric not in _KNOWN and _top_count(metric) is None:
-                known = ", ".join([*_KNOWN, "top_2, top_3, …"])
+            if metric not in _KNOWN and metric != SPIKES and _top_count(metric) is None:
+                known = ", ".join([*_KNOWN, SPIKES, "top_2, top_3, …"])
                 raise MetricError(f"there is no metric {metric!r}; there are {known}, and functions of scores and labels.")
         elif not callable(metric):
             raise MetricError(f"a metric is {metric!r}; give a name, or a function of scores and labels.")

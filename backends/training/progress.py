@@ -64,7 +64,7 @@ class ProgressGuard:
             It is not finite.
         """
         if not math.isfinite(loss):
-            self._go_back(f"the loss of batch {position.batch} of {position.batches} in epoch {position.epoch + 1} is {loss}")
+            self._go_back(f"the loss of batch {position.of_batches} in epoch {position.epoch + 1} is {loss}")
 
     def save(self, position: Position) -> None:
         """Check the state that the engine is in, remember it and write it.

@@ -99,6 +99,17 @@ class Ranks:
         self.engine.change_parameters(learning_rate)
         return float(flat[-2]), bool(flat[-1] > 0)
 
+    def gather(self, own: list[Any]) -> list[Any]:
+        """Return the lists of all processes, one after the other."""
+        found: list[list[Any]] = [[] for _ in range(self.size)]
+        with self._talking():
+            self._group.all_gather_object(found, own)
+        return [item for part in found for item in part]
+
+    def meet(self) -> None:
+        """Wait for the other processes."""
+        self._compare("where they are", b"")
+
     def end(self) -> None:
         """Compare the parameters, which must have the same bits.
 

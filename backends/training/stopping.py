@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from snnc.backends.runtime.errors import TrainingOptionError
-from snnc.backends.training.loop import check_count
+from snnc.backends.training.plan import check_count
 
 Monitor: TypeAlias = Literal["loss", "accuracy"]
 MONITORS: Final = ("loss", "accuracy")

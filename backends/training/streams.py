@@ -1,89 +1,108 @@
-"""Training on a stream of batches: from a DataLoader, a list, a generator."""
+"""Batches as they come: from a DataLoader, a list, a generator."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from snnc.backends.runtime.data_sets import BatchedData
 from snnc.backends.runtime.engine import Array
-from snnc.backends.runtime.errors import BatchesError, BatchSizeError, LabelsMissingError, TrainingOptionError, UnsharedTargetError
+from snnc.backends.runtime.errors import BatchesError, BatchSizeError, LabelsMissingError, ResumeError, TrainingOptionError
 from snnc.backends.runtime.events import Events
-from snnc.backends.runtime.history import Epoch, History, TrainingProgress
+from snnc.backends.runtime.inputs import ProgramInputs
 from snnc.backends.runtime.targets import as_targets
-from snnc.backends.training.checkpoint import Position, TrainingRecipe
-from snnc.backends.training.loop import BatchSchedule, batches_of, check_epochs, update_size
-from snnc.backends.training.progress import ProgressGuard
-from snnc.backends.training.ranks import ranks_for
-from snnc.backends.training.run_values import RunValues
-from snnc.backends.training.schedules import Moment
-from snnc.backends.training.updates import Updates
-from snnc.backends.training.watching import Watching
-from snnc.compiler.ir.arrays.randomness import Stream
-
-if TYPE_CHECKING:
-    from snnc.backends.runtime.events import InputValues
-    from snnc.backends.session import BackendSession
+from snnc.backends.training.batches import Batch, loaded
+from snnc.backends.training.plan import BatchSchedule
 
 
-@dataclass(frozen=True)
-class _Batch:
-    """Checked samples and their labels."""
+class StreamBatches:
+    """Batches ``(x, y)`` in the order in which they come; see :class:`~snnc.backends.training.batches.TrainingData`.
 
-    data: Mapping[str, InputValues]
-    labels: Array
-    in_time: bool = False
-    """Whether time is the first axis of the samples, and not the second."""
-
-
-@dataclass(frozen=True)
-class DataSetEpochs:
-    """The batches of a data set, shuffled as arrays are: epoch after epoch, a new permutation each.
+    A resumed training iterates the stopped epoch again and passes the batches that are trained already. It compares their labels, so a
+    stream that gives others than before is noticed.
 
     Parameters
     ----------
-    data
-        The data set.
+    inputs
+        The inputs of the program, for its engine.
+    found
+        The batches; iterated in each epoch.
     plan
-        Sizes and order.
+        Epochs; a stream has its own sizes and order.
+    size
+        Samples that each batch must have; None: any number.
     """
 
-    data: BatchedData
-    plan: BatchSchedule
+    samples = 0
+    digest = ""
+    agreed = None
 
-    def __len__(self) -> int:
-        return batches_of(self.plan, len(self.data))
+    def __init__(self, inputs: ProgramInputs, found: Iterable[Any], plan: BatchSchedule, size: int | None) -> None:
+        if isinstance(found, Iterator) and plan.epochs > 1:
+            raise BatchesError(
+                f"epochs is {plan.epochs}, and a {type(found).__name__} yields its batches once; give an iterable that can be repeated, "
+                "such as a DataLoader or a list, or call fit with epochs=1 and a new iterator for each epoch."
+            )
+        self.inputs = inputs
+        self.plan = plan
+        self.labels: Array = np.zeros(0, np.int64)
+        self.dropped = 0
+        self.size = size
+        self._found = found
 
-    def of(self, epoch: int) -> Iterator[tuple[Any, Any]]:
-        """Yield the batches of an epoch, counted from 0 of the whole training."""
-        order = None
-        if self.plan.shuffle:
-            stream = Stream(self.plan.seed)
-            for _ in range(epoch + 1):
-                order = stream.permutation(len(self.data))
-        yield from self.data.batches(self.plan.batch, order=order, epoch=epoch)
+    @property
+    def batches(self) -> int:
+        """Number of batches that the stream says it has; 0: it says none."""
+        return len(self._found) if isinstance(self._found, Sized) else 0
 
+    def remaining(self, epoch: int, done: int, seen: str) -> tuple[list[int], Iterator[Batch]]:
+        """See :class:`~snnc.backends.training.batches.TrainingData`."""
+        self.dropped = 0
+        follows = self._checked(epoch)
+        passed = [batch for _, batch in zip(range(done), follows, strict=False)]
+        if done and (len(passed) < done or passed[-1].seen != seen):
+            raise ResumeError(
+                f"the {type(self._found).__name__} does not repeat the {done} batches of epoch {epoch + 1} that the stopped training had: "
+                "give one that yields the same batches in every process, or a data set, whose order follows from a seed."
+            )
+        return [batch.count for batch in passed], follows
 
-@dataclass(frozen=True)
-class StreamOptions:
-    """The other arguments of a training on batches; see :meth:`snnc.backends.session.BackendSession.fit`."""
+    def _checked(self, epoch: int) -> Iterator[Batch]:
+        """Yield batches that fit; the last one is left out if it does not fill the batch of the program."""
+        size, number, seen = self.size, 0, hashlib.sha256()
+        for number, given in enumerate(self._found, 1):
+            if not isinstance(given, tuple | list) or len(given) != 2:
+                what = f"{len(given)} things" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
+                raise BatchesError(f"batch {number - 1} is {what}; a batch is a pair (x, y) of samples and labels.")
+            data, labels = self.inputs.labelled(*given)
+            if self.dropped or (size is not None and len(labels) != size):
+                self._leave_out(number - 1, len(labels))
+                continue
+            seen.update(np.ascontiguousarray(as_targets(labels)).tobytes() + b";")
+            yield replace(loaded(self.inputs, data, labels, in_time=False), seen=seen.hexdigest())
+        if number == 0 or (number == 1 and self.dropped):
+            raise BatchesError(self._nothing(epoch))
 
-    epochs: int
-    first_epoch: int
-    rate: Callable[[Moment], float]
-    values: RunValues
-    accumulate: int
-    callback: Callable[[TrainingProgress], None] | None
-    on_epoch: Callable[[Epoch], None] | None
+    def _leave_out(self, number: int, count: int) -> None:
+        """Leave out the last batch of an epoch if it is too small for the program; refuse any other batch of another size."""
+        size = self.size or 0
+        if self.dropped or count > size:
+            wrong, at = (self.dropped, number - 1) if self.dropped else (count, number)
+            raise BatchSizeError(
+                f"batch {at} has {wrong} samples, and the network was compiled for {size}; only the last one may be smaller "
+                "(and is left out). Give batches of that size, or compile again with batch=…."
+            )
+        self.dropped = count
 
-    def position(self, epoch: int, batch: int = 0, batches: int = 0) -> Position:
-        """Return the position of the training, for messages."""
-        recipe = TrainingRecipe(self.first_epoch, 0, 0, False, 0, self.accumulate, None, "")
-        return Position(recipe, self.first_epoch + self.epochs, max(batch, batches), self.first_epoch + epoch, batch)
+    def _nothing(self, epoch: int) -> str:
+        if self.dropped:
+            return f"the only batch has {self.dropped} samples, and the network was compiled for {self.size}; compile for a smaller batch."
+        epoch -= self.plan.first_epoch
+        again = "" if epoch == 0 else ", but gave some in the epoch before: it cannot be repeated"
+        return f"the {type(self._found).__name__} gave no batch in epoch {epoch}{again}. It is empty, or an exhausted iterator."
 
 
 def is_stream(x: object, y: object) -> bool:
@@ -93,159 +112,15 @@ def is_stream(x: object, y: object) -> bool:
     return y is None or not isinstance(x, list | tuple)
 
 
-def fit_batches(session: BackendSession, batches: Iterable[Any] | DataSetEpochs, options: StreamOptions) -> History:
-    """Train on batches ``(x, y)``, an update each, in the order in which they come.
-
-    Raises
-    ------
-    BatchesError
-        A batch is not a pair, or there is none: an iterator yields its batches once.
-    DivergedError
-        A loss is not finite, or a parameter is at the end of an epoch; the session holds those of the previous epoch.
-    SessionError
-        A batch does not fit the network.
-    """
-    check_epochs(options.epochs, options.first_epoch)
-    if isinstance(batches, Iterator) and options.epochs > 1:
-        raise BatchesError(
-            f"epochs is {options.epochs}, and a {type(batches).__name__} yields its batches once; give an iterable that can be repeated, "
-            "such as a DataLoader or a list, or call fit with epochs=1 and a new iterator for each epoch."
-        )
-    known = len(batches) if isinstance(batches, Sized) else 0
-    history, updates = History(), options.first_epoch * known
-    guard = ProgressGuard(session.engine, session.program, None)
-    guard.save(options.position(0))
-    for epoch in range(options.epochs):
-        began = time.perf_counter()
-        losses, sizes, history.dropped = _epoch(session, batches, epoch, options, guard, updates)
-        updates += len(losses)
-        guard.save(options.position(epoch + 1))
-        number, until = options.first_epoch + epoch, options.first_epoch + options.epochs
-        done = Epoch(number, until, float(np.average(losses, weights=sizes)), time.perf_counter() - began)
-        history.batch_losses.append(losses)
-        history.losses.append(done.loss)
-        history.seconds.append(done.seconds)
-        if options.on_epoch is not None:
-            options.on_epoch(done)
-    return history
-
-
-def _epoch(
-    session: BackendSession, batches: Iterable[Any] | DataSetEpochs, epoch: int, options: StreamOptions, guard: ProgressGuard, updates: int
-) -> tuple[list[float], list[int], int]:
-    """Return the losses and sizes of all batches, and the number of skipped samples."""
-    known = len(batches) if isinstance(batches, Sized) else 0
-    losses: list[float] = []
-    sizes: list[int] = []
-    dropped = 0
-    wanted = None if session.engine.batch is None else update_size(session.engine.batch, options.accumulate)
-    found = (
-        _of_data_set(session, batches, options.first_epoch + epoch) if isinstance(batches, DataSetEpochs) else _checked(session, batches)
-    )
-    for number, batch in enumerate(found):
-        size = len(batch.labels)
-        if dropped or (wanted is not None and size != wanted):
-            dropped = _left_out(wanted, number, dropped, size)
-            continue
-        when = Moment(updates + number, options.first_epoch + epoch, known or None)
-        rate = options.rate(when)
-        options.values.set_for(when)
-        losses.append(_update(session, batch, rate, options.accumulate))
-        sizes.append(size)
-        guard.check_loss(options.position(epoch, number + 1, known), losses[-1])
-        if options.callback is not None:
-            options.callback(TrainingProgress(epoch, options.epochs, number, max(known, number + 1), losses[-1], when.update, rate))
-    if not losses:
-        raise BatchesError(_nothing(batches, epoch, dropped, wanted))
-    return losses, sizes, dropped
-
-
-def _left_out(wanted: int | None, number: int, dropped: int, size: int) -> int:
-    """Skip the last batch of an epoch if it is too small for the program; refuse any other batch of another size."""
-    if dropped or size > (wanted or 0):
-        wrong, at = (dropped, number - 1) if dropped else (size, number)
-        raise BatchSizeError(
-            f"batch {at} has {wrong} samples, and the network was compiled for {wanted}; only the last one may be smaller "
-            "(and is left out). Give batches of that size, or compile again with batch=…."
-        )
-    return size
-
-
-def _nothing(batches: object, epoch: int, dropped: int, size: int | None) -> str:
-    if dropped:
-        return f"the only batch has {dropped} samples, and the network was compiled for {size}; compile for a smaller batch."
-    again = "" if epoch == 0 else ", but gave some in the epoch before: it cannot be repeated"
-    return f"the {type(batches).__name__} gave no batch in epoch {epoch}{again}. It is empty, or an exhausted iterator."
-
-
-def _checked(session: BackendSession, batches: Iterable[Any]) -> Iterator[_Batch]:
-    for number, batch in enumerate(batches):
-        if not isinstance(batch, tuple | list) or len(batch) != 2:
-            what = f"{len(batch)} things" if isinstance(batch, tuple | list) else f"a {type(batch).__name__}"
-            raise BatchesError(f"batch {number} is {what}; a batch is a pair (x, y) of samples and labels.")
-        x, y = batch
-        yield _Batch(*session.labelled(x, y))
-
-
-def _of_data_set(session: BackendSession, epochs: DataSetEpochs, epoch: int) -> Iterator[_Batch]:
-    for inputs, targets in epochs.of(epoch):
-        yield _Batch(*session.labelled_sequences(inputs, targets), in_time=True)
-
-
-def _update(session: BackendSession, batch: _Batch, rate: float, accumulate: int) -> float:
-    def chosen(which: Array) -> tuple[dict[str, Array], Array]:
-        data = session.part_of(batch.data, which) if batch.in_time else session.batch_of(batch.data, which)
-        return data, as_targets(batch.labels[which])
-
-    return Updates(session.engine, chosen, accumulate=accumulate).make(np.arange(len(batch.labels)), None, rate)
-
-
-def check_data_set(
-    session: BackendSession, data: BatchedData, y: object, distributed: bool, checkpoints: object, watching: Watching
-) -> None:
-    """Refuse arguments that cannot be combined with a data set.
-
-    Raises
-    ------
-    LabelsMissingError
-        `y` is given, or the data set is empty.
-    TrainingOptionError, UnsharedTargetError
-        A file of checkpoints is given, or several processes train.
-    """
-    if y is not None:
-        raise LabelsMissingError(f"y is given, and a {type(data).__name__} gives its own targets; leave y out.")
-    if len(data) == 0:
-        raise BatchesError("the data set has no samples.")
-    if checkpoints is not None:
-        raise TrainingOptionError(
-            "checkpoints are for arrays, not yet for data sets; leave checkpoints out, save the session after each epoch, "
-            "on_epoch=lambda epoch: session.save(path, optimizer=True), and go on with first_epoch=…."
-        )
-    _check_unwatched(watching, "is a data set")
-    if distributed and ranks_for(session.engine, 1) is not None:
-        raise UnsharedTargetError("processes that train together share arrays; give arrays, or distributed=False with a data set for each.")
-
-
-def _check_unwatched(watching: Watching, what: str) -> None:
-    """Refuse validation and logs."""
-    if watching.validate is not None or watching.log is not None or watching.tensorboard is not None:
-        raise TrainingOptionError(
-            f"validation, log and tensorboard are for arrays, and x {what}; leave them out, and measure in on_epoch: "
-            "on_epoch=lambda epoch: print(session.evaluate(x, y))."
-        )
-
-
-def check_stream(
-    session: BackendSession, x: object, y: object, batch: int | None, distributed: bool, checkpoints: object, watching: Watching
-) -> None:
+def check_stream(x: object, y: object, batch: int | None) -> None:
     """Refuse arguments that cannot be combined with batches.
 
     Raises
     ------
     LabelsMissingError
         `x` is samples, or `y` is given.
-    TrainingOptionError, UnsharedTargetError
-        A size of batches or a file of checkpoints is given, or several processes train.
+    TrainingOptionError
+        A size of batches is given.
     """
     if not is_stream(x, y):
         raise LabelsMissingError("y is missing: give fit(x, y), or batches, pairs (x, y), from a DataLoader, a list or a generator.")
@@ -255,14 +130,3 @@ def check_stream(
         )
     if batch is not None:
         raise TrainingOptionError(f"batch is {batch}, and x yields batches already; leave batch out, or set it where the batches are made.")
-    if checkpoints is not None:
-        raise TrainingOptionError(
-            "checkpoints need a position in arrays, and a stream of batches has none; leave checkpoints out, and save the session after "
-            "each epoch: on_epoch=lambda epoch: session.save(path, optimizer=True)."
-        )
-    _check_unwatched(watching, "yields batches")
-    if distributed and ranks_for(session.engine, 1) is not None:
-        raise UnsharedTargetError(
-            "processes that train together share arrays; give arrays, or pass snnc.torch.Module to "
-            "DistributedDataParallel, or distributed=False to train each process by itself."
-        )

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
 
 import numpy as np
 
 from snnc.backends.runtime.engine import Array, Engine, GatheringEngine, accepts_next, accumulates
 from snnc.backends.runtime.errors import TrainingOptionError
-from snnc.backends.training.loop import check_count
+from snnc.backends.training.batches import Batch, Part
+from snnc.backends.training.loop import Upcoming
+from snnc.backends.training.plan import check_count
 from snnc.backends.training.ranks import Ranks
-
-Batch: TypeAlias = tuple[dict[str, Array], Array]
-"""Inputs by id, [T, B, *shape], and targets [B]."""
 
 
 class Updates:
@@ -23,8 +21,6 @@ class Updates:
     ----------
     engine
         The engine that runs the batches.
-    batch_of
-        Function from samples (their indices) to their batch.
     accumulate
         Number of parts in which the samples of an update run.
     ranks
@@ -36,9 +32,8 @@ class Updates:
         The number of parts is invalid, or the engine cannot delay an update.
     """
 
-    def __init__(self, engine: Engine, batch_of: Callable[[Array], Batch], *, accumulate: int = 1, ranks: Ranks | None = None) -> None:
+    def __init__(self, engine: Engine, *, accumulate: int = 1, ranks: Ranks | None = None) -> None:
         self.engine = engine
-        self.batch_of = batch_of
         self.accumulate = accumulate
         self.ranks = ranks
         self.stop_requested: Callable[[], bool] = lambda: False
@@ -46,36 +41,43 @@ class Updates:
         self._agreed = False
         """Whether the processes that train together are to stop."""
         self._gathering = gathering(engine, accumulate)
-        self._ahead: list[Batch] = []
-        """The next batch, where the engine was offered it."""
+        self._ahead: tuple[Batch, Part] | None = None
+        """The next batch, if the engine was offered it."""
 
-    def make(self, chosen: Array, following: Array | None, learning_rate: float) -> float:
-        """Make the update of the samples `chosen`, and return its loss; `following` are those of the next one (None: there is none)."""
+    def make(self, batch: Batch, upcoming: Upcoming, learning_rate: float) -> float:
+        """Make the update of a batch, and return its loss."""
+        mine, parts = self._mine(batch), self._parts(batch, upcoming)
         if self.ranks is not None:
-            mine = self.ranks.share(chosen)
-            batches = self._batches(mine, None if following is None else self.ranks.share(following))
-            loss = self.ranks.engine.gather_parts(batches, len(chosen))
+            loss = self.ranks.engine.gather_parts(parts, batch.count)
             loss, self._agreed = self.ranks.update(loss, len(mine) > 0, learning_rate, self.stop_requested())
             return loss
-        batches = self._batches(chosen, following)
         if self._gathering is not None:
-            return self._gathering.train_parts(batches, len(chosen), learning_rate)
-        return self.engine.train_batch(*next(batches), learning_rate)
+            return self._gathering.train_parts(parts, batch.count, learning_rate)
+        return self.engine.train_batch(*next(parts), learning_rate)
 
     @property
     def stopping(self) -> bool:
         """Whether training must stop after the last update; all processes that train together agree."""
         return self.stop_requested() if self.ranks is None else self._agreed
 
-    def _batches(self, chosen: Array, following: Array | None) -> Iterator[Batch]:
-        """Yield the samples `chosen` in the order of execution: in parts, or at once, offering the following ones to the engine."""
+    def _mine(self, batch: Batch) -> Array:
+        """Return the positions of the samples of a batch that this process runs."""
+        whole = np.arange(batch.count)
+        return whole if self.ranks is None else self.ranks.share(whole)
+
+    def _parts(self, batch: Batch, upcoming: Upcoming) -> Iterator[Part]:
+        """Yield the samples in the order of execution: in parts, or at once, offering those of the next batch to the engine."""
+        mine = self._mine(batch)
         if self.accumulate > 1:
-            yield from map(self.batch_of, np.array_split(chosen, min(self.accumulate, len(chosen))) if len(chosen) else ())
-        elif len(chosen):
-            now = self._ahead.pop() if self._ahead else self.batch_of(chosen)
-            if following is not None and len(following) and accepts_next(self.engine):
-                self._ahead.append(self.batch_of(following))
-                self.engine.offer(*self._ahead[0])
+            yield from map(batch.part, np.array_split(mine, min(self.accumulate, len(mine))) if len(mine) else ())
+        elif len(mine):
+            known = self._ahead is not None and self._ahead[0] is batch
+            now = self._ahead[1] if self._ahead is not None and known else batch.part(mine)
+            following = upcoming() if accepts_next(self.engine) else None
+            theirs = () if following is None else self._mine(following)
+            self._ahead = None if following is None or not len(theirs) else (following, following.part(self._mine(following)))
+            if self._ahead is not None and accepts_next(self.engine):
+                self.engine.offer(*self._ahead[1])
             yield now
 
 

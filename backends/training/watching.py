@@ -100,6 +100,8 @@ class Watching:
                 raise TrainingOptionError(f"{name} follows the validation, and there are no validation data; give validation=(x, y).")
         if self.stopping.min_delta != 0 and self.stopping.patience is None:
             raise TrainingOptionError("min_delta has no effect without patience; give both, or leave it out.")
+        if self.best is not None and checkpoints is not None and self.best.absolute() == Path(checkpoints.path).absolute():
+            raise TrainingOptionError(f"best and checkpoints are one file, {str(self.best)!r}; give two.")
         if self.restore_best and self.best is None and checkpoints is not None:
             raise TrainingOptionError("restore_best with checkpoints needs a file that survives an interruption; give best=….")
 

@@ -23,7 +23,6 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from snnc.compiler.errors import EquationError, UnknownLossError
 from snnc.compiler.losses.base import LossPort
-from snnc.compiler.neurons.adjoint import slope_of
 from snnc.compiler.neurons.expression import Assignment, Expression, parse_expression, symbols
 
 Statistic: TypeAlias = Literal["count", "mean", "max", "last", "first_spike", "steps"]
@@ -108,6 +107,9 @@ class Term:
         try:
             value = parse_expression(self.criterion)
             _check_names(value)
+            # SymPy takes half a second to load; a network that only runs does without.
+            from snnc.compiler.neurons.adjoint import slope_of
+
             return (Assignment("loss", value), *slope_of(value, "x", "slope"))
         except EquationError as error:
             raise UnknownLossError(f"the loss {self.criterion!r} is no equation in x and y: {error.text}") from None

@@ -95,7 +95,11 @@ def test_the_parts_that_all_codelets_share_compile_without_a_codelet(tmp_path):
     text = (TEMPLATES / "poplar" / "codelets.cpp.jinja").read_text().partition('{% include "poplar/codelets/')[0]
     sweeps = {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP}
     source = tmp_path / "parts.cpp"
-    shared = source_templates().from_string(text).render(title="none", plan={"target": {"workers": 6}}, sweep=sweeps, summands=SUMMANDS)
+    shared = (
+        source_templates()
+        .from_string(text)
+        .render(title="none", plan={"target": {"workers": 6}}, sweep=sweeps, summands=SUMMANDS, halves=True)
+    )
     optional = [(runtime("poplar") / "codelets" / f"{name}.hpp").read_text() for name in ("gradient_helpers", "indexed_runs")]
     source.write_text("\n".join([shared, *optional]))
     command = [*compiler(), *common_flags(compiler()), *EMULATOR, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(source)]

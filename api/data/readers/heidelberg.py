@@ -7,6 +7,7 @@ neural networks", IEEE TNNLS 2020, and https://zenkelab.org/datasets/.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,13 +19,14 @@ import numpy as np
 from snnc.compiler.errors import SnncError
 from snnc.data.data_set import DataSet, Reader
 from snnc.data.readers.files import check_memory
-from snnc.data.sample import Aer, Sample
+from snnc.data.readers.vlen_rows import Rows, UnplacedError, rows_of
+from snnc.data.sample import Aer, Array, Sample
 from snnc.errors import DataFileError, DataFormatError
 
 CHANNELS: Final = 700
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HeidelbergFile:
     """One file of SHD or SSC; see :class:`snnc.data.data_set.Source`."""
 
@@ -39,15 +41,34 @@ class HeidelbergFile:
     @contextmanager
     def opened(self) -> Iterator[Reader]:
         """See :class:`snnc.data.data_set.Source`."""
-        with _opened(self.path) as file:
-            times, units, labels = (file[name] for name in ("spikes/times", "spikes/units", "labels"))
+        with _opened(self.path) as file, _descriptor(self.path) as descriptor:
+            with _coded(self.path, None):
+                labels = np.asarray(file["labels"])
+            rows = self._rows(file)
+            microseconds = _microseconds()
 
             def read(number: int) -> tuple[Sample, Any]:
                 with _coded(self.path, number):
-                    when, where, label = np.asarray(times[number]), np.asarray(units[number]), int(labels[number])
-                return _sample(self, number, when, where, label), label
+                    if rows is None:
+                        when, where = np.asarray(file["spikes/times"][number]), np.asarray(file["spikes/units"][number])
+                    else:
+                        when, where = (part.read(descriptor, number) for part in rows)
+                    label = int(labels[number])
+                return _sample(self, number, when, where, label, microseconds), label
 
             yield read
+
+    def _rows(self, file: Any) -> tuple[Rows, Rows] | None:
+        """Return the places of times and units in the file; None: the library has to read them. They are found in the first pass."""
+        if "_found" not in self.__dict__:
+            with _descriptor(self.path) as descriptor:
+                try:
+                    found = rows_of(descriptor, file["spikes/times"]), rows_of(descriptor, file["spikes/units"])
+                except UnplacedError:
+                    found = None
+            object.__setattr__(self, "_found", found)
+        places: tuple[Rows, Rows] | None = self.__dict__["_found"]
+        return places
 
 
 def shd(path: str | Path) -> DataSet:
@@ -118,18 +139,41 @@ def _coded(path: Path, number: int | None) -> Iterator[None]:
         raise DataFormatError(f"{str(path)!r} cannot be read as HDF5{where}: {str(error).splitlines()[0][:300].rstrip('.')}.") from None
 
 
-def _sample(source: HeidelbergFile, number: int, when: Any, where: Any, label: int) -> Aer:
+@contextmanager
+def _descriptor(path: Path) -> Iterator[int]:
+    with _coded(path, None):
+        descriptor = os.open(path, os.O_RDONLY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _microseconds() -> Array:
+    """Return the time of each number of 16 bits; -1: it is none."""
+    seconds = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float64)
+    good = np.isfinite(seconds) & (seconds >= 0)
+    return np.where(good, np.rint(np.where(good, seconds, 0) * 1e6), -1).astype(np.int64)
+
+
+def _sample(source: HeidelbergFile, number: int, when: Any, where: Any, label: int, microseconds: Array) -> Aer:
     def bad(reason: str) -> DataFormatError:
         return DataFormatError(f"{str(source.path)!r} is damaged in sample {number}: {reason}; get the file again.")
 
     if when.shape != where.shape or when.ndim != 1:
         raise bad(f"it has {when.size} times and {where.size} units")
     check_memory(when.nbytes * 8, source.path, f"sample {number}")
-    seconds = when.astype(np.float64)
-    if len(seconds) and not (np.isfinite(seconds).all() and seconds.min() >= 0 and seconds.max() < 1e6):
+    if when.dtype == np.float16:
+        times = microseconds[when.view(np.uint16)]
+        good = not len(times) or times.min() >= 0
+    else:
+        seconds = when.astype(np.float64)
+        good = not len(seconds) or bool(np.isfinite(seconds).all() and seconds.min() >= 0 and seconds.max() < 1e6)
+        times = np.rint(seconds * 1e6).astype(np.int64) if good else np.zeros(0, np.int64)
+    if not good:
         raise bad("a time is negative or no number")
     if len(where) and not (where.min() >= 0 and where.max() < CHANNELS):
         raise bad(f"event {int(np.argmax((where < 0) | (where >= CHANNELS)))} has the unit {where.max()}, and there are {CHANNELS}")
     if not 0 <= label < source.classes:
         raise bad(f"its label is {label}, and there are {source.classes} classes")
-    return Aer(np.rint(seconds * 1e6).astype(np.int64), where.astype(np.int64), (CHANNELS,))
+    return Aer(times, where.astype(np.int64), (CHANNELS,))

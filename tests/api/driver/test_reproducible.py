@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from nets import dense
 
+from snnc.backends.training.batches import ArrayBatches, EpochOrders
 from snnc.backends.training.checkpoint import Position, TrainingRecipe
-from snnc.backends.training.loop import BatchSchedule, train
+from snnc.backends.training.loop import train
+from snnc.backends.training.plan import BatchSchedule
 from snnc.compiler.ir.arrays.randomness import Stream
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import Adam
@@ -72,24 +74,30 @@ RECIPE = TrainingRecipe(0, 8, 4, True, 3, 1, None, "")
 
 
 class Unwatched:
-    def after_batch(self, epoch, losses):
+    def after_batch(self, batch, when, losses):
         return False
 
     def after_epoch(self, epoch):
         return epoch, False
 
 
+class Unread:
+    def batch_of(self, data, chosen):
+        return {}
+
+
 def test_the_order_of_samples_is_pinned():
     plan = BatchSchedule(epochs=2, batch=4, full_batches_only=True, shuffle=True, seed=3)
     orders = []
 
-    def step(chosen, epoch, following):
-        orders.append(chosen.tolist())
+    def step(batch, when, upcoming):
+        orders.append(batch.part(np.arange(batch.count))[1].tolist())
         return 0.0
 
-    train(plan, 8, Position(RECIPE, 2, 2, 0), step, Unwatched())
+    data = ArrayBatches(Unread(), {}, np.arange(8), plan, EpochOrders(plan, 8))
+    train(data, Position(RECIPE, 2, 2, 0), step, Unwatched())
     assert orders == ORDERS
-    train(plan, 8, Position(RECIPE, 2, 2, 1, 1, (0.0,)), step, Unwatched())
+    train(data, Position(RECIPE, 2, 2, 1, 1, 3, (0.0,)), step, Unwatched())
     assert orders == ORDERS + ORDERS[3:]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ranks_cases import CASES, fitted, samples_of, session_of
+from ranks_cases import BATCH, CASES, SAMPLES, fitted, samples_of, session_of
 
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
@@ -133,6 +133,24 @@ def test_a_signal_to_one_process_stops_all_after_one_batch_and_they_go_on_as_one
         if label in whole:
             np.testing.assert_array_equal(whole[label], value, err_msg=label)
     assert read_position(trained[1] / "stopped.safetensors").finished
+
+
+def test_processes_share_a_data_set_and_its_validation(trained):
+    first, second = (part(one, "watched") for one in trained[0])
+    for label, value in first.items():
+        np.testing.assert_array_equal(second[label], value, err_msg=label)
+    with session_of("learned neurons") as session:
+        x, y = samples_of(session.program)
+        held = {name: values[: SAMPLES - 2] for name, values in x.items()}, y[: SAMPLES - 2]
+        options = {"batch": BATCH, "epochs": 3, "seed": 5, "metrics": ["confusion"], "restore_best": True}
+        history = session.fit(x, y, validation=held, **options)
+        np.testing.assert_allclose(first["losses"], history.batch_losses, rtol=2e-6)
+        np.testing.assert_allclose(first["validation"], [(v.loss, v.accuracy) for v in history.validation], rtol=1e-5)
+        np.testing.assert_array_equal(first["confusion"], history.validation[-1].metrics["confusion"])
+        assert first["best"] == history.best_epoch
+        for label, value in session.state_dict().items():
+            np.testing.assert_allclose(first[label], value, atol=2e-6, rtol=2e-5, err_msg=label)
+    assert len((trained[1] / "log.csv").read_text().splitlines()) == 4
 
 
 def told(monkeypatch, size=SIZE, **other):

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import snnc
-from snnc.backends.training.checkpoint import Checkpoints
-from snnc.backends.training.ranks import Ranks
 from snnc.errors import SnncError
 
 torch = pytest.importorskip("torch")
@@ -168,8 +166,8 @@ def test_where_the_batch_is_compiled_in_the_last_smaller_one_is_left_out_and_sai
             session.fit([(x[a:b], y[a:b]) for a, b in itertools.pairwise(starts)])
 
 
-def test_processes_that_train_together_need_arrays(session, data, monkeypatch):
-    monkeypatch.setattr("snnc.backends.training.streams.ranks_for", lambda engine, batch: object.__new__(Ranks))
+def test_processes_that_train_together_need_data_that_they_can_share(session, data, monkeypatch):
+    monkeypatch.setattr("snnc.backends.training.fitting.processes", lambda: 2)
     with pytest.raises(SnncError, match=r"SNNC-E547.*DistributedDataParallel"):
         session.fit(cut(*data))
     assert session.fit(cut(*data), distributed=False).losses
@@ -184,12 +182,10 @@ def test_numbers_that_are_not_finite_stop_it_and_the_last_good_ones_are_there(se
     assert all((before[name] == value).all() for name, value in session.state_dict().items())
 
 
-def test_epochs_are_told_when_they_are_over_and_no_place_is_kept(session, data, tmp_path):
+def test_epochs_are_told_when_they_are_over(session, data):
     seen = []
     losses = session.fit(cut(*data), epochs=2, first_epoch=3, on_epoch=seen.append).losses
     assert [(e.number, e.until, e.loss) for e in seen] == [(3, 5, losses[0]), (4, 5, losses[1])]
-    with pytest.raises(SnncError, match=r"SNNC-E519: checkpoints.*on_epoch"):
-        session.fit(cut(*data), checkpoints=Checkpoints(tmp_path / "c"))
 
 
 def test_batches_train_in_parts_too(session, data):

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from ranks_cases import BATCH, CASES, SAMPLES, fitted, samples_of, session_of
 
+import snnc
 from snnc.backends.runtime.errors import RanksDifferError
 from snnc.backends.training.checkpoint import Checkpoints
 from snnc.cli.main import run_command
@@ -62,6 +63,30 @@ def stopped(rank, file):
             yield f"resumed {label}", value
 
 
+def watched(folder):
+    """What a data set and a validation that processes share come to: losses, the validation, the best weights."""
+    with session_of("learned neurons") as session:
+        x, y = samples_of(session.program)
+        (values,) = x.values()
+        data = snnc.data.in_memory(values, y)
+        history = session.fit(
+            data,
+            batch=BATCH,
+            epochs=3,
+            seed=5,
+            validation=data.take(np.arange(SAMPLES - 2)),
+            metrics=["confusion"],
+            best=folder / "best.safetensors",
+            restore_best=True,
+            log=folder / "log.csv",
+        )
+        yield "losses", np.array(history.batch_losses)
+        yield "validation", np.array([(v.loss, v.accuracy) for v in history.validation])
+        yield "confusion", history.validation[-1].metrics["confusion"]
+        yield "best", np.array(history.best_epoch)
+        yield from session.state_dict().items()
+
+
 def main():
     folder, rank = Path(sys.argv[1]), int(os.environ["RANK"])
     found = {}
@@ -76,6 +101,7 @@ def main():
     found |= {f"stopped/{label}": value for label, value in stopped(rank, folder / "stopped.safetensors")}
     whole, _ = fitted("learned neurons", epochs=3)
     found |= {f"whole/{label}": value for label, value in whole.items()}
+    found |= {f"watched/{what}": value for what, value in watched(folder)}
     found |= {f"refused/{what}": np.array(said) for what, said in others(rank)}
     with contextlib.redirect_stdout(io.StringIO()) as said:
         data = folder / "data.npz"

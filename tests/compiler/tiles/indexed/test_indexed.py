@@ -93,6 +93,8 @@ class Cells(dict):
     def read(self, value, t):
         return self[value.buffer]
 
+    received = read
+
 
 def reference(program, op, parameters, x):
     memory = Cells({**parameters, op.source.buffer: x, op.target: np.zeros((3, math.prod(program.buffers[op.target].shape)))})

@@ -1,0 +1,118 @@
+"""The data of ``snnc train``: npz archives, and data sets by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from snnc.data.data_set import DataSet
+    from snnc.data.named import Reading
+    from snnc.session import Session
+
+
+@dataclass(frozen=True)
+class Archived:
+    """An npz archive with samples and labels."""
+
+    path: Path
+    arrays: Mapping[str, Any]
+    labels: Any
+
+    def inputs(self, session: Session) -> Any:
+        """Return the samples for the network's inputs."""
+        from snnc.data.arrays import pick
+
+        names = [info.label for info in session.program.inputs]
+        alone = len(names) == 1 and names[0] not in self.arrays
+        return pick(self.arrays, "x", self.path) if alone else {name: pick(self.arrays, name, self.path) for name in names}
+
+    def for_fit(self, session: Session, reading: Reading) -> tuple[Any, Any]:
+        """Return samples and labels."""
+        from snnc.errors import DataOptionError
+
+        if reading.given:
+            raise DataOptionError(f"{reading.given[0]} has no effect on the archive {str(self.path)!r}, whose samples have steps already.")
+        return self.inputs(session), self.labels
+
+    def for_validation(self, session: Session, reading: Reading) -> tuple[Any, Any]:
+        """Return samples and labels; `reading` is for other data."""
+        return self.inputs(session), self.labels
+
+
+@dataclass(frozen=True)
+class Named:
+    """A data set, whose samples become inputs when the network is known."""
+
+    kind: str
+    data: DataSet
+
+    def for_fit(self, session: Session, reading: Reading) -> tuple[DataSet, None]:
+        """Return the data set of the network's inputs."""
+        from snnc.data.named import as_inputs
+
+        infos = session.program.inputs
+        steps = session.program.steps or session.engine.steps
+        return as_inputs(self.data, self.kind, reading, steps, infos[0].shape if len(infos) == 1 else None), None
+
+    def for_validation(self, session: Session, reading: Reading) -> DataSet:
+        """Return the data set of the network's inputs."""
+        return self.for_fit(session, reading)[0]
+
+
+@dataclass(frozen=True)
+class WantedData:
+    """What a training is to read.
+
+    Attributes
+    ----------
+    train, validation
+        Each an npz archive or ``KIND:PATH``.
+    reading
+        How samples of data sets become inputs.
+    """
+
+    train: str
+    validation: str | None
+    reading: Reading
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any], data: str | None, validation: object, reading: Reading) -> WantedData:
+        """Return the data of the options, and where they say nothing, of the table ``[data]`` of a recipe.
+
+        Raises
+        ------
+        DataOptionError
+            There are no data.
+        """
+        from snnc.errors import DataOptionError
+
+        train = data or table.get("train")
+        if train is None:
+            raise DataOptionError("there is nothing to train on; give --data, or train = … in the table [data] of the recipe.")
+        held = validation or table.get("validation")
+        settings = {name: value for name, value in table.items() if name not in ("train", "validation") and getattr(reading, name) is None}
+        return cls(str(train), None if held is None else str(held), replace(reading, **settings))
+
+
+def open_data(given: str) -> Archived | Named:
+    """Open what ``--data`` or ``--validation`` names.
+
+    Raises
+    ------
+    DataOptionError
+        It names a kind that does not exist.
+    DataFileError, DataFormatError, MissingArrayError
+        The file is missing, damaged or lacks the labels.
+    """
+    from snnc.data.arrays import pick, read_arrays
+    from snnc.data.named import read_named, split_name
+
+    named = split_name(given)
+    if named is not None:
+        return Named(named[0], read_named(*named))
+    path = Path(given)
+    arrays = read_arrays(path)
+    return Archived(path, arrays, pick(arrays, "y", path))

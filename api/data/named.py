@@ -1,0 +1,148 @@
+"""Data sets as a command line or a recipe names them, ``shd:path/to/shd_train.h5``, with the settings that make inputs of their samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from math import prod
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from snnc.compiler.ir.graph import Shape
+from snnc.data.binning import Bin
+from snnc.data.data_set import DataSet
+from snnc.data.encoders import Latency, Rate, Repeat
+from snnc.data.readers.gesture import dvs_gesture
+from snnc.data.readers.heidelberg import shd, ssc
+from snnc.data.readers.mnist import mnist
+from snnc.data.readers.nmnist import nmnist
+from snnc.data.sample import Aer, Draw, Sample, Spikes
+from snnc.errors import DataOptionError
+
+_EVENTS: Final[Mapping[str, Callable[[Path], DataSet]]] = {"shd": shd, "ssc": ssc, "nmnist": nmnist, "dvsgesture": dvs_gesture}
+_IMAGES: Final[Mapping[str, Callable[[Path], DataSet]]] = {"mnist": mnist}
+KINDS: Final = (*_EVENTS, *_IMAGES)
+ENCODERS: Final = ("rate", "latency", "repeat")
+_ENCODED: Final = ("encoder",)
+_BINNED: Final = ("dt", "duration", "downsample", "polarity")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How samples become inputs; None is the usual.
+
+    Attributes
+    ----------
+    steps
+        Number of steps; None: that of the network.
+    dt, duration, downsample, polarity
+        Of events: see :class:`snnc.data.Bin`.
+    encoder
+        Of images: ``"rate"`` (usual), ``"latency"`` or ``"repeat"``.
+    """
+
+    steps: int | None = None
+    dt: float | None = None
+    duration: float | None = None
+    downsample: int | None = None
+    polarity: str | None = None
+    encoder: str | None = None
+
+    @property
+    def given(self) -> list[str]:
+        """Names of the settings that are given."""
+        return [f.name for f in fields(self) if getattr(self, f.name) is not None]
+
+
+def split_name(text: str) -> tuple[str, Path] | None:
+    """Return the kind and the path of ``KIND:PATH``; None for the path of an archive.
+
+    Raises
+    ------
+    DataOptionError
+        There is no such kind.
+    """
+    kind, colon, path = text.partition(":")
+    if not colon or Path(text).exists() or kind.endswith(".npz"):
+        return None
+    if kind not in KINDS or not path:
+        raise DataOptionError(
+            f"{text!r} names no data: give an npz archive, or KIND:PATH, where KIND is {', '.join(KINDS[:-1])} or {KINDS[-1]}."
+        )
+    return kind, Path(path)
+
+
+def read_named(kind: str, path: Path) -> DataSet:
+    """Open the files of a data set.
+
+    Raises
+    ------
+    DataFileError
+        There are no such files.
+    DataFormatError
+        They are damaged.
+    """
+    return (_EVENTS[kind] if kind in _EVENTS else _IMAGES[kind])(path)
+
+
+def as_inputs(data: DataSet, kind: str, reading: Reading, steps: int | None, shape: Shape | None) -> DataSet:
+    """Return the data set whose samples are inputs: binned or encoded.
+
+    Parameters
+    ----------
+    data, kind
+        The data set, and which it is.
+    reading
+        The settings.
+    steps
+        Of the network; None: any number.
+    shape
+        Of the network's input; None: there are several.
+
+    Raises
+    ------
+    DataOptionError
+        A setting has no effect on this kind, is out of range, or is missing.
+    """
+    other = [name for name in reading.given if name in (_ENCODED if kind in _EVENTS else _BINNED)]
+    if other:
+        raise DataOptionError(f"{other[0]} has no effect on the data set {kind!r}; leave it out.")
+    steps = steps if reading.steps is None and (reading.dt is None or reading.duration is None) else reading.steps
+    made = data.map(_binning(kind, reading, steps) if kind in _EVENTS else _encoder(kind, reading, steps))
+    return made if shape is None else made.map(_Shaped(shape))
+
+
+def _binning(kind: str, reading: Reading, steps: int | None) -> Bin:
+    if steps is None and reading.dt is None:
+        raise DataOptionError(f"{kind!r} holds events; give steps, dt or duration (--bin-steps, --bin-time or --bin-duration).")
+    chosen: dict[str, Any] = {name: getattr(reading, name) for name in _BINNED if getattr(reading, name) is not None}
+    return Bin(steps=steps, **chosen)
+
+
+def _encoder(kind: str, reading: Reading, steps: int | None) -> Rate | Latency | Repeat:
+    if steps is None:
+        raise DataOptionError(f"{kind!r} holds images; give the number of steps that they are encoded in (--bin-steps).")
+    made: dict[str, Callable[[int], Rate | Latency | Repeat]] = {"rate": Rate, "latency": Latency, "repeat": Repeat}
+    name = reading.encoder or "rate"
+    if name not in made:
+        raise DataOptionError(f"the encoder is {name!r}; it is {', '.join(ENCODERS[:-1])} or {ENCODERS[-1]}.")
+    return made[name](steps)
+
+
+@dataclass(frozen=True)
+class _Shaped:
+    """Gives a step the shape of the network's input, if it has as many values: 2 x 34 x 34 pixels become 2312 neurons."""
+
+    shape: Shape
+    gives_time: bool = False
+
+    def apply(self, sample: Sample, draw: Draw) -> Sample:
+        """See :class:`snnc.data.Transform`."""
+        if isinstance(sample, Spikes):
+            return Spikes(sample.at, sample.units, sample.steps, self.shape) if prod(sample.shape) == prod(self.shape) else sample
+        lead = 1 if draw.timed else 0
+        if isinstance(sample, Aer) or prod(np.shape(sample)[lead:]) != prod(self.shape):
+            return sample
+        return np.asarray(sample).reshape(*np.shape(sample)[:lead], *self.shape)

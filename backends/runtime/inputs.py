@@ -1,0 +1,205 @@
+"""Arrays of a caller turned into the inputs of an engine: checked, brought to one length and batch, and cast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends.runtime.arrays import array_of, checked, describe, padded, to_sequence
+from snnc.backends.runtime.engine import Array, Engine, Initial
+from snnc.backends.runtime.errors import BatchSizeError, DataShapeError, StepsError, UnknownNameError
+from snnc.backends.runtime.events import Events, InputValues, densely
+from snnc.backends.runtime.prediction import check_training_targets
+from snnc.compiler.ir.graph import FileLayout
+from snnc.compiler.ir.step_program import InputInfo, StepProgram
+
+Input: TypeAlias = npt.ArrayLike | Events
+"""Types that the methods of a session accept for an input."""
+Inputs: TypeAlias = Mapping[str, Input] | Input
+"""Inputs by name, or a bare one if the program has one input."""
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """Input of an engine's forward run, and the number of its samples that count."""
+
+    inputs: Mapping[str, Array]
+    initial: Initial
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramInputs:
+    """The inputs of a program, for an engine.
+
+    Attributes
+    ----------
+    program
+        The inputs' names, shapes, kinds and layouts.
+    engine
+        Its number of steps, its batch and its type of numbers.
+    """
+
+    program: StepProgram
+    engine: Engine
+
+    def paired(self, inputs: Inputs, events: bool = True) -> Iterator[tuple[InputInfo, InputValues]]:
+        """Pair the program's inputs with checked arrays; with `events`, those stay as they are."""
+        infos = self.program.inputs
+        names = [info.label for info in infos]
+        if not isinstance(inputs, Mapping):
+            if len(infos) != 1:
+                raise UnknownNameError(
+                    f"{self.program.name!r} has {len(infos)} inputs, {', '.join(names)}; give a mapping of names to arrays."
+                )
+            inputs = {names[0]: inputs}
+        missing, unknown = [n for n in names if n not in inputs], [n for n in inputs if n not in names]
+        if missing or unknown:
+            parts = [f"{', '.join(map(repr, n))} {what}" for n, what in ((missing, "missing"), (unknown, "unknown")) if n]
+            raise UnknownNameError(f"inputs: {'; '.join(parts)}. {self.program.name!r} takes {', '.join(names)}.")
+        for info in infos:
+            given = inputs[info.label]
+            if isinstance(given, Events) and events:
+                yield info, given
+            else:
+                array = given.dense() if isinstance(given, Events) else given
+                yield info, checked(array, info.kind, f"the input {info.label!r}")
+
+    def sequences(self, inputs: Inputs, steps: int | None = None) -> dict[str, InputValues]:
+        """Convert inputs in the layout of the model's file: id -> [T, B, *shape]."""
+        return self._aligned({i.id: _sequence(a, i) for i, a in self.paired(inputs)}, steps)
+
+    def of_step(self, inputs: Inputs) -> dict[str, Array]:
+        """Convert the inputs of one step, without a time axis, for the engine: id -> [B, *shape]."""
+        arrays = {}
+        for info, array in self.paired(inputs, events=False):
+            assert not isinstance(array, Events)
+            layout = FileLayout(None, None if info.layout.batch_axis is None else 0)
+            single = to_sequence(array, InputInfo(info.id, info.label, info.shape, info.kind, layout))
+            if len(single) != 1:
+                raise DataShapeError(
+                    f"the input {info.label!r} has shape {list(array.shape)}; a step takes {describe(info.shape, layout)}."
+                )
+            arrays[info.id] = single[0]
+        batch = max(len(array) for array in arrays.values()) if arrays else 1
+        self._check_batch({id_: array[None] for id_, array in arrays.items()}, batch)
+        return {id_: self.cast(np.broadcast_to(a, (batch, *a.shape[1:]))) for id_, a in arrays.items()}
+
+    def samples(self, x: Inputs) -> dict[str, InputValues]:
+        """Check arrays of samples against the inputs: id -> [samples, T, *shape] (static inputs without T)."""
+        found = {}
+        for info, array in self.paired(x):
+            layout = FileLayout(None if info.static else 1, 0)
+            lead = 1 if info.static and array.ndim == len(info.shape) + 1 else 2
+            if array.ndim != len(info.shape) + lead or array.shape[lead:] != info.shape or 0 in array.shape:
+                wanted = describe(info.shape, layout).replace("B", "samples", 1)
+                none = "" if 0 not in array.shape else " (there are none)" if array.shape[0] == 0 else " (they hold nothing)"
+                raise DataShapeError(f"the samples for {info.label!r} have shape {list(array.shape)}{none}; they must be {wanted}.")
+            found[info.id] = array
+        if len({len(a) for a in found.values()}) != 1:
+            raise BatchSizeError(f"the inputs have {', '.join(str(len(a)) for a in found.values())} samples; they must be equal.")
+        return found
+
+    def labelled(self, x: Inputs, y: npt.ArrayLike) -> tuple[dict[str, InputValues], Array]:
+        """Check samples and their labels; return the argument of :meth:`batch_of`, and the labels."""
+        data, labels = self.samples(x), array_of(y, "y")
+        steps = next(iter(self.batch_of(data, np.arange(1)).values())).shape[0]
+        check_training_targets(self.program, labels, len(next(iter(data.values()))), steps)
+        return data, labels
+
+    def batch_of(self, data: Mapping[str, InputValues], chosen: Array) -> dict[str, Array]:
+        """Take samples: id -> [T, B, *shape]."""
+        shapes = {info.id: len(info.shape) for info in self.program.inputs}
+        batches: dict[str, InputValues] = {}
+        for id_, a in data.items():
+            if isinstance(a, Events):
+                batches[id_] = a.of_samples(chosen)
+            else:
+                batches[id_] = a[chosen][None] if a.ndim == shapes[id_] + 1 else a[chosen].swapaxes(0, 1)
+        return {id_: self.cast(a) for id_, a in self._aligned(batches, None).items()}
+
+    def batch(self, inputs: Inputs) -> dict[str, InputValues]:
+        """Check a batch of a data set: id -> [T, B, *shape]."""
+        found = {}
+        for info, array in self.paired(inputs):
+            if array.ndim != len(info.shape) + 2 or array.shape[2:] != info.shape or 0 in array.shape:
+                wanted = describe(info.shape, FileLayout(0, 1))
+                raise DataShapeError(f"a batch of the data set is {list(array.shape)} for the input {info.label!r}; it must be {wanted}.")
+            found[info.id] = array
+        return self._aligned(found, None)
+
+    def labelled_batch(self, inputs: Inputs, targets: npt.ArrayLike) -> tuple[dict[str, InputValues], Array]:
+        """Check a batch of a data set; return the argument of :meth:`part_of`, and its labels."""
+        found, labels = self.batch(inputs), array_of(targets, "the targets")
+        check_training_targets(self.program, labels, *reversed(next(iter(found.values())).shape[:2]))
+        return found, labels
+
+    def part_of(self, sequences: Mapping[str, InputValues], chosen: Array) -> dict[str, Array]:
+        """Take samples of [T, B, *shape], for the engine."""
+        parts: dict[str, Array] = {}
+        for id_, a in sequences.items():
+            if len(chosen) == a.shape[1] and (chosen == np.arange(len(chosen))).all():
+                parts[id_] = self.cast(a)
+            elif isinstance(a, Events):
+                parts[id_] = self.cast(a.rows(np.arange(a.shape[0])[:, None] * a.shape[1] + chosen[None, :]))
+            else:
+                parts[id_] = self.cast(a[:, chosen])
+        return parts
+
+    def filled(self, whole: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array], part: slice) -> Filled:
+        """Take some samples, padded with zeros to the engine's batch."""
+        inputs = {id_: array.part(part) if isinstance(array, Events) else array[:, part] for id_, array in whole.items()}
+        count = next(iter(inputs.values())).shape[1]
+        start = {key: array[part] for key, array in initial.items()}
+        missing = (self.engine.batch or count) - count
+        if missing > 0:
+            dense = densely(inputs)
+            inputs = {id_: padded(array, 1, missing) for id_, array in dense.items()}
+            start = {key: padded(array, 0, missing) for key, array in start.items()}
+        return Filled({id_: self.cast(a) for id_, a in inputs.items()}, {key: self.cast(a) for key, a in start.items()}, count)
+
+    def cast(self, array: InputValues) -> Array:
+        """Return the engine's input; only engines that support events get any, others the array of this batch."""
+        if isinstance(array, Events):
+            if getattr(self.engine, "accepts_events", False):
+                return cast(Array, array)
+            array = array.dense()
+        dtype: npt.DTypeLike = getattr(self.engine, "dtype", np.float32)
+        result: npt.NDArray[Any] = np.ascontiguousarray(array, dtype=dtype)
+        return result
+
+    def _check_batch(self, sequences: Mapping[str, InputValues], batch: int) -> None:
+        """Refuse inputs whose batches differ."""
+        for info in self.program.inputs:
+            own = sequences[info.id].shape[1]
+            if own != batch and (info.layout.batch_axis is not None or isinstance(sequences[info.id], Events)):
+                raise BatchSizeError(f"the input {info.label!r} has a batch of {own}, another input one of {batch}; they must be equal.")
+
+    def _aligned(self, sequences: Mapping[str, InputValues], steps: int | None) -> dict[str, InputValues]:
+        """Bring all sequences to the same T and B."""
+        lengths = {len(sequences[i.id]) for i in self.program.inputs if not i.static or len(sequences[i.id]) > 1}
+        fixed = self.engine.steps or self.program.steps
+        total = steps or (next(iter(lengths)) if lengths else fixed)
+        if total is None:
+            raise StepsError("no input has a time axis; give the number of steps with steps=….")
+        if len(lengths) > 1 or (lengths and total not in lengths) or (fixed is not None and total != fixed):
+            compiled = "" if fixed is None else f"; the network was compiled for {fixed}"
+            raise StepsError(f"the inputs have {', '.join(map(str, sorted(lengths))) or 'no'} steps, {total} are to run{compiled}.")
+        batch = max(a.shape[1] for a in sequences.values())
+        self._check_batch(sequences, batch)
+        return {id_: a if isinstance(a, Events) else np.broadcast_to(a, (total, batch, *a.shape[2:])) for id_, a in sequences.items()}
+
+
+def _sequence(given: InputValues, info: InputInfo) -> InputValues:
+    """Convert the value of an input to [T, B, *shape]; events already have this form."""
+    if not isinstance(given, Events):
+        return to_sequence(given, info)
+    if given.shape[2:] != info.shape or info.static:
+        raise DataShapeError(
+            f"the events of the input {info.label!r} represent {list(given.shape)}; it takes [T, B, {', '.join(map(str, info.shape))}]."
+        )
+    return given

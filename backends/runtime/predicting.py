@@ -1,0 +1,130 @@
+"""Sequences run forward in batches: their outputs, scores, classes and accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from snnc.backends.runtime.arrays import array_of
+from snnc.backends.runtime.data_sets import BatchedData
+from snnc.backends.runtime.engine import Array, accepts_next, samples_at_once
+from snnc.backends.runtime.errors import BatchSizeError, LabelsMissingError
+from snnc.backends.runtime.events import InputValues
+from snnc.backends.runtime.inputs import Filled, Inputs, ProgramInputs
+from snnc.backends.runtime.prediction import check_labels, class_targets, prediction_output, scores, scores_by_length
+from snnc.compiler.ir.step_program import OutputInfo
+
+_AT_ONCE = 256
+"""Samples of an array that run together where the engine sets no batch."""
+_OF_DATA_SET = 64
+"""Samples of a data set that are read together where the engine sets no batch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """Runs samples forward.
+
+    Attributes
+    ----------
+    inputs
+        The inputs of the program, for the engine that runs it.
+    rest
+        Called before each run, so that nothing that a training left in the engine shows in it.
+    """
+
+    inputs: ProgramInputs
+    rest: Callable[[], None] = lambda: None
+
+    def records(self, whole: Mapping[str, InputValues], initial: Mapping[tuple[str, str], Array]) -> Iterator[dict[str, Array]]:
+        """Run sequences [T, B, *shape], as many samples at once as the engine takes; yield the outputs by id, without padding."""
+        length, batch = next(iter(whole.values())).shape[:2]
+        size = samples_at_once(self.inputs.engine, length, batch)
+        cut = (slice(at, min(at + size, batch)) for at in range(0, batch, size))
+        return self._forward(self.inputs.filled(whole, initial, part) for part in cut)
+
+    def of_samples(
+        self, data: Mapping[str, InputValues], output: OutputInfo | None = None, order: Array | None = None
+    ) -> Iterator[tuple[Array, Array]]:
+        """Run samples, or those at the places `order`, in batches; yield the outputs [T, B, n] and the scores [B, classes] of each.
+
+        By default they are those of the loss's output.
+        """
+        chosen = output or prediction_output(self.inputs.program)
+        places = np.arange(len(next(iter(data.values())))) if order is None else order
+        count = len(places)
+        length = next(iter(self.inputs.batch_of(data, np.arange(1)).values())).shape[0]
+        size = samples_at_once(self.inputs.engine, length, min(count, _AT_ONCE))
+        batches = (self.inputs.batch_of(data, places[at : at + size]) for at in range(0, count, size))
+        for record in self._forward(self.inputs.filled(batch, {}, slice(None)) for batch in batches):
+            yield self._scored(chosen, record)
+
+    def of_data_set(
+        self, data: BatchedData, output: OutputInfo | None = None, order: Array | None = None
+    ) -> Iterator[tuple[Array, Array, Array]]:
+        """Do as :meth:`of_samples` with a data set, or with those at the positions `order`; yield the targets as well."""
+        chosen = output or prediction_output(self.inputs.program)
+        for inputs, targets in data.batches(self.inputs.engine.batch or _OF_DATA_SET, order=order):
+            found = [self._scored(chosen, record) for record in self.records(self.inputs.batch(inputs), {})]
+            yield np.concatenate([o for o, _ in found], axis=1), np.concatenate([s for _, s in found]), np.asarray(targets)
+
+    def by_length(self, chosen: OutputInfo, output: Array, scored: Array, targets: Array) -> Array:
+        """Return the scores of outputs [T, B, n] over the steps that the targets count, if they give lengths; else those `scored`."""
+        program = self.inputs.program
+        return scores_by_length(program, output, targets, scored) if chosen.id == program.loss_output else scored
+
+    def classes(self, x: Inputs | BatchedData, output: str | None = None) -> Array:
+        """Return the class index of each sample."""
+        chosen = prediction_output(self.inputs.program, output)
+        if isinstance(x, BatchedData):
+            return np.concatenate([np.zeros(0, np.int64), *(found.argmax(axis=-1) for _, found, _ in self.of_data_set(x, chosen))])
+        return np.concatenate([found.argmax(axis=-1) for _, found in self.of_samples(self.inputs.samples(x), chosen)])
+
+    def accuracy(self, x: Inputs | BatchedData, y: npt.ArrayLike | None, output: str | None) -> float:
+        """Return the share of samples whose class is predicted."""
+        if isinstance(x, BatchedData) != (y is None):
+            raise LabelsMissingError("give evaluate(x, y) with arrays, and evaluate(data) with a data set, which has its own labels.")
+        program = self.inputs.program
+        chosen = prediction_output(program, output)
+        if isinstance(x, BatchedData):
+            if len(x) == 0:
+                raise BatchSizeError("the data set has no samples; an accuracy needs one or more.")
+            right = 0
+            for record, scored, targets in self.of_data_set(x, chosen):
+                labels = class_targets(program, targets, output)
+                check_labels(program, labels, len(scored), output)
+                right += int((self.by_length(chosen, record, scored, targets).argmax(axis=-1) == labels).sum())
+            return right / len(x)
+        assert y is not None, "checked above"
+        targets = array_of(y, "y")
+        labels = class_targets(program, targets, output)
+        predicted = self.classes(x, output) if labels is targets else self._classes_by_length(x, targets, chosen)
+        check_labels(program, labels, len(predicted), output)
+        return float((predicted == labels).mean())
+
+    def _classes_by_length(self, x: Inputs, targets: Array, chosen: OutputInfo) -> Array:
+        data, targets = self.inputs.labelled(x, targets)
+        found, at = list[Array](), 0
+        for record, scored in self.of_samples(data, chosen):
+            found.append(self.by_length(chosen, record, scored, targets[at : at + len(scored)]).argmax(axis=-1))
+            at += len(scored)
+        return np.concatenate(found)
+
+    def _scored(self, chosen: OutputInfo, record: Mapping[str, Array]) -> tuple[Array, Array]:
+        found = record[chosen.id]
+        return found.reshape(*found.shape[:2], -1), scores(self.inputs.program, chosen, found)
+
+    def _forward(self, batches: Iterator[Filled]) -> Iterator[dict[str, Array]]:
+        """Run batches in sequence, and remove the padding."""
+        engine = self.inputs.engine
+        self.rest()
+        now = next(batches, None)
+        while now is not None:
+            following = next(batches, None)
+            if following is not None and accepts_next(engine):
+                engine.offer(following.inputs)
+            records = engine.forward(now.inputs, now.initial)
+            yield {id_: record[:, : now.count] for id_, record in records.items()}
+            now = following

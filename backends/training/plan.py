@@ -1,0 +1,114 @@
+"""The division of a training into epochs and batches, and the learning rate of each update."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, TypeAlias
+
+from snnc.backends.runtime.engine import Engine
+from snnc.backends.runtime.errors import BatchSizeError, TrainingOptionError
+from snnc.backends.training.schedules import Moment, parse_schedule, schedule_text, value_at
+from snnc.compiler.losses.optimizers import Optimizer
+
+LearningRate: TypeAlias = float | str | Callable[[int], float] | None
+"""A number, a schedule or other function of the update, or the text of a schedule; None: the optimizer's."""
+
+
+@dataclass(frozen=True)
+class BatchSchedule:
+    """The division of samples into batches."""
+
+    epochs: int
+    batch: int
+    full_batches_only: bool
+    shuffle: bool
+    seed: int
+    first_epoch: int = 0
+    """Earlier epochs, whose orders are drawn and skipped."""
+
+    def __post_init__(self) -> None:
+        check_count("first_epoch", self.first_epoch, 0)
+        check_count("epochs", self.epochs, 1)
+        check_count("seed", self.seed, 0)
+
+    def used(self, count: int) -> int:
+        """Return how many of `count` samples an epoch trains on."""
+        return count - count % self.batch if self.full_batches_only else count
+
+    def parts(self, count: int) -> list[slice]:
+        """Return the places of the batches in the order of `count` samples."""
+        used = self.used(count)
+        return [slice(at, min(at + self.batch, used)) for at in range(0, used, self.batch)]
+
+
+def batch_size(engine: Engine, count: int, wanted: int | None, accumulate: int = 1) -> int:
+    """Return the samples of one update; an engine of one batch size makes it from `accumulate` batches.
+
+    Raises
+    ------
+    BatchSizeError
+        The engine needs another number, or there are fewer samples.
+    """
+    if wanted is not None:
+        check_count("batch", wanted, 1)
+    if engine.batch is None:
+        return min(count, wanted or 64)
+    size = update_size(engine.batch, accumulate)
+    if wanted not in (None, size):
+        several = "" if accumulate == 1 else f", so an update of {accumulate} batches has {size} samples"
+        compiled = f"the network was compiled for {engine.batch}{several}"
+        raise BatchSizeError(f"batch is {wanted}, but {compiled}; leave it out, or compile again.")
+    if count < size:
+        what = f"one batch of {size}" if accumulate == 1 else f"{accumulate} batches of {engine.batch}"
+        raise BatchSizeError(f"{count} samples do not fill {what}; give more, or compile for a smaller batch.")
+    return size
+
+
+def update_size(batch: int, accumulate: int) -> int:
+    """Return the samples of an update from `accumulate` batches."""
+    check_count("accumulate", accumulate, 1)
+    return batch * accumulate
+
+
+def learning_rate(optimizer: Optimizer, wanted: LearningRate) -> Callable[[Moment], float]:
+    """Return the learning rate of each update.
+
+    Raises
+    ------
+    ScheduleError
+        A text describes no schedule.
+    """
+    schedule = parse_schedule(wanted) if isinstance(wanted, str) else wanted
+
+    def rate(when: Moment) -> float:
+        given: Any = value_at(schedule, when) if callable(schedule) else optimizer.lr if schedule is None else schedule
+        value = float(given) if not isinstance(given, bool) and isinstance(given, Real) else math.nan
+        if not (math.isfinite(value) and value >= 0):
+            where = "" if when.epoch is None else f", in epoch {when.epoch}"
+            raise TrainingOptionError(f"the learning rate of update {when.update}{where} is {given!r}; it must be a number of 0 or more.")
+        return value
+
+    return rate
+
+
+def rate_in_words(wanted: LearningRate) -> float | str | None:
+    """Return a learning rate as a checkpoint names it: a number, the text of a schedule, or None for functions and the optimizer's."""
+    schedule = parse_schedule(wanted) if isinstance(wanted, str) else wanted
+    if schedule is None or callable(schedule):
+        return None if schedule is None else schedule_text(schedule)
+    return float(schedule)
+
+
+def check_count(name: str, value: object, least: int) -> None:
+    """Refuse a count that is not a whole number of `least` or more.
+
+    Raises
+    ------
+    TrainingOptionError
+        It is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise TrainingOptionError(f"{name} is {value!r}; it must be a whole number of {least} or more.")

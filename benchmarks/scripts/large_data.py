@@ -1,0 +1,84 @@
+"""Train on a data set larger than memory: ``python benchmarks/scripts/large_data.py``.
+
+A reader that makes its samples, arrays of bytes in the size of a gesture camera's frames, hands over 50 GB of them (``--gigabytes``) to a
+training on the CPU with validation and checkpoints. Prints the bytes, the time, and the largest resident memory of the process, and
+fails if that exceeds ``--limit`` GB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import snnc
+
+STEPS, PIXELS, CLASSES, BATCH = 20, 2 * 128 * 128, 11, 16
+DENSITY = 0.01
+
+
+class Frames:
+    """Samples [STEPS, PIXELS] of 0 and 1, made when they are read; counts their bytes."""
+
+    classes = CLASSES
+    timed = True
+
+    def __init__(self, samples: int) -> None:
+        self.samples = samples
+        self.bytes = 0
+        self._frames = (np.random.default_rng(0).random((STEPS, 2 * PIXELS)) < DENSITY).astype(np.uint8)
+
+    def __len__(self) -> int:
+        return self.samples
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[int], tuple[Any, int]]]:
+        """Give the reader of samples."""
+
+        def read(number: int) -> tuple[Any, int]:
+            at = number * 7919 % PIXELS
+            sample = self._frames[:, at : at + PIXELS].copy()
+            self.bytes += sample.nbytes
+            return sample, number % CLASSES
+
+        yield read
+
+
+def resident() -> float:
+    """Return the largest resident memory of this process so far, in GB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--gigabytes", type=float, default=50)
+    parser.add_argument("--limit", type=float, default=1, help="GB of resident memory")
+    given = parser.parse_args()
+    source = Frames(int(given.gigabytes * 1e9) // (STEPS * PIXELS))
+    train, held = snnc.data.DataSet(source).split(0.99)
+    net = snnc.Sequential(PIXELS, snnc.Dense(16), snnc.LIF(beta=0.9), snnc.Dense(CLASSES), snnc.LI(), name="frames")
+    options = {"steps": STEPS, "batch": BATCH, "loss": "ce_mean_membrane", "optimizer": "adam:0.001"}
+    with tempfile.TemporaryDirectory() as folder, snnc.compile(net, "cpu", **options) as session:
+        print(f"{source.samples:,} samples; {resident():.3f} GB are resident before the training", flush=True)
+        began = time.perf_counter()
+
+        def tell(progress: snnc.TrainingProgress) -> None:
+            if progress.batch % 500 == 0:
+                print(f"{source.bytes / 1e9:.1f} GB read, {resident():.3f} GB resident, loss {progress.loss:.3f}", flush=True)
+
+        session.fit(train, validation=held, checkpoints=snnc.Checkpoints(Path(folder) / "kept", every="30s"), callback=tell)
+        seconds = time.perf_counter() - began
+    print(f"{source.bytes / 1e9:.1f} GB in {seconds:.0f} s, {len(source) / seconds:,.0f} samples/s; at most {resident():.3f} GB resident")
+    if resident() > given.limit:
+        raise SystemExit(f"more than {given.limit} GB were resident")
+
+
+if __name__ == "__main__":
+    main()
