@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from snnc.backends.cuda.engine import CudaEngine
+from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.registry import PROCESSOR
 from snnc.backends.runtime.errors import TorchTensorError, UnknownNameError
 from snnc.backends.runtime.events import Events
@@ -26,15 +27,16 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.driver.learnable import with_learnable
 from snnc.driver.loading import Model, as_graph
-from snnc.errors import OptionConflictError
+from snnc.errors import OptionConflictError, OptionTargetError
 from snnc.options.compile_options import options as make_options
+from snnc.torch_machine import MachineRun
 from snnc.torch_program import Adjoined, ModuleRecipe, adjoined, chosen_outputs, opened
 
 Input: TypeAlias = "torch.Tensor | Events"
 """What the module takes for an input: [T, B, *shape]."""
 
 
-_BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder")
+_BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine")
 """What a module makes of its recipe."""
 
 
@@ -54,11 +56,13 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     model
         As for :func:`snnc.compile`.
     target
-        ``"cpu"`` or ``"cuda"``.
+        ``"cpu"``, ``"cuda"``, or a machine (``"gc200"``, ``"pod4"``, a TOML file), which is emulated where there is no IPU.
     output
         Which output, or which ones in which order; by default all. Of one, :meth:`forward` returns a tensor, of several a tuple.
     surrogate, gradient_window, steps, dt, input_kind, memory, threads, truncate, precision, learnable
-        As for :func:`snnc.compile`.
+        As for :func:`snnc.compile`. A machine needs `steps`, and takes sequences of so many steps or fewer.
+    batch
+        The most samples of a call on a machine, 32 by default; other targets take any number.
     input_gradients
         Compile the gradient of the inputs too, for layers before this one. Inputs then are values.
 
@@ -87,6 +91,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         surrogate: str | Surrogate | None = None,
         gradient_window: str | float | tuple[float, float] | None = None,
         steps: int | None = None,
+        batch: int | None = None,
         dt: float | None = None,
         input_kind: Kind | None = None,
         memory: str | int | None = None,
@@ -101,6 +106,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         options = make_options(
             target,
             steps,
+            batch,
             loss="ce_count",
             surrogate=surrogate,
             gradient_window=gradient_window,
@@ -110,6 +116,8 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             precision=precision,
             learnable=learnable,
         )
+        if batch is not None and options.backend.native:
+            raise OptionTargetError(f"batch = {batch} is for machines; a module on {target!r} takes any number of samples; leave it out.")
         if input_gradients and input_kind == "spikes":
             raise OptionConflictError("input_gradients takes inputs of values, and input_kind is 'spikes'; leave one of them out.")
         graph = as_graph(model, dt=dt, input_kind="values" if input_gradients else input_kind, steps=steps)
@@ -194,7 +202,12 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         """The one in which the program is open; threads of a program do not live on in a child."""
 
     def _open(self) -> None:
-        self._engine, self._folder = opened(self.program, self._recipe.options, self._device.index)
+        engine, self._folder = opened(self._recipe.graph, self.program, self._recipe.options, self._device.index)
+        self._machine: MachineRun | None = None
+        if isinstance(engine, SequenceEngine):
+            self._engine = engine
+        else:
+            self._machine = MachineRun(engine, self._adjoined)
         self._process = os.getpid()
 
     def _given(self, inputs: Input | Mapping[str, Input]) -> dict[str, Input]:
@@ -232,6 +245,10 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
 
     def _run(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Run forward with these parameters; the next :meth:`_go_back` goes back from here."""
+        if self._machine is not None:
+            found = self._machine.run(given, values)
+            self._runs += 1
+            return found
         for name, value in values.items():
             self._give(name, value)
         self._engine.run_forward({name: v if isinstance(v, Events) else self._read(v) for name, v in given.items()})
@@ -240,10 +257,12 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         return self._take(self._adjoined.output.record, (steps, batch, *self._adjoined.output.shape))
 
     def _go_back(self, adjoint: torch.Tensor, steps: int, batch: int) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+        learned = {step.parameter for step in self.program.update}
+        self._runs += 1
+        if self._machine is not None:
+            return self._machine.go_back(adjoint, [name for name in self._places if name in learned]), {}
         self._give(f"d_{self._adjoined.output.record}", adjoint)
         self._engine.run_backward()
-        self._runs += 1
-        learned = {step.parameter for step in self.program.update}
         gradients = {name: self._take(f"d_{name}", self.program.parameters[name].value.shape) for name in self._places if name in learned}
         shapes = {i.id: (steps, batch, *i.shape) for i in self.program.inputs}
         return gradients, {name: self._take(tensor, shapes[name]) for name, tensor in self._adjoined.input_adjoints.items()}
@@ -275,7 +294,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         with self._lock, torch.cuda.device(self._device) if self._device.type == "cuda" else nullcontext():
             if self._process != os.getpid():
                 self._open()
-            if isinstance(self._engine, CudaEngine):
+            if self._machine is None and isinstance(self._engine, CudaEngine):
                 self._engine.use_stream(self._stream())
             yield
 

@@ -110,6 +110,8 @@ class Backend(Generic[Own]):
     native
         Whether its project is a sized one of :mod:`snnc.backends.native`: its program owns the weights, ``project.json`` says what
         memory a sequence takes, and PyTorch can run it as a module.
+    adjoint
+        Whether its program of fixed steps and samples takes a caller's adjoint, so that PyTorch can run it as a module.
     """
 
     name: str
@@ -120,6 +122,7 @@ class Backend(Generic[Own]):
     emits: bool = True
     has_tiles: bool = False
     native: bool = False
+    adjoint: bool = False
 
     @property
     def words(self) -> str:

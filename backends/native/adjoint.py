@@ -1,44 +1,14 @@
-"""A network with an external loss: takes the adjoint of its output and returns gradients of parameters (and of inputs)."""
+"""A network for a program with an external loss: one output, whose adjoint it takes, and relays after inputs with a gradient."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from snnc.compiler.ir.graph import Concat, Edge, Flatten, Graph, Input, OneToOne, Output, Population
 from snnc.compiler.neurons.library.stateless import Relay
 from snnc.compiler.passes.edit import fresh_name
-
-
-@dataclass(frozen=True)
-class ExternalLoss:
-    """Replaces the loss of a program; only programs on the processor support it.
-
-    Attributes
-    ----------
-    relays
-        Populations whose currents' adjoints are kept, by label; see :func:`with_input_gradients`.
-    """
-
-    relays: tuple[str, ...] = ()
-
-    name: ClassVar[str] = "adjoint"
-    port: ClassVar[Literal["spikes", "membrane"]] = "membrane"
-
-    def value_and_gradient(
-        self, output: npt.NDArray[np.floating], target: npt.NDArray[np.integer]
-    ) -> tuple[float, npt.NDArray[np.floating]]:
-        """Return 0 as value; `target` is the adjoint."""
-        return 0.0, target.astype(output.dtype)
-
-    def scores(self, output: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-        """Return the sum over time."""
-        scores: npt.NDArray[np.floating] = output.sum(axis=0)
-        return scores
 
 
 def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:

@@ -56,11 +56,18 @@ class TileOptions(TargetOptions):
 
 @dataclass(frozen=True, eq=False)
 class PoplarOptions(TileOptions):
-    """What a machine takes."""
+    """What a machine takes.
+
+    Attributes
+    ----------
+    embedded
+        Whether populations stay whole and in the author's order, as a caller of the program needs them. No user chooses it.
+    """
 
     seed: int = 0
     parts: int | None = None
     streaming: Streaming = field(default="auto", metadata=TRAINING)
+    embedded: bool = False
 
 
 Own = TypeVar("Own", bound=TileOptions)
@@ -147,4 +154,4 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         return engine if placed.parts is None else EngineOfParts(engine, placed.parts.between)
 
 
-POPLAR: Final = PoplarBackend("machine", "", PoplarOptions, "machines (gc200, pod4, …)", has_tiles=True)
+POPLAR: Final = PoplarBackend("machine", "", PoplarOptions, "machines (gc200, pod4, …)", has_tiles=True, adjoint=True)

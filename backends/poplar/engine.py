@@ -73,6 +73,11 @@ class PoplarEngine(NativeEngine):
             if info.role == Role.SETTING and name.endswith(_KEPT):
                 self.session.set(name, np.zeros(info.shape, dtype=np.float32))
 
+    def run_backward(self, adjoint: Array) -> None:
+        """See :class:`~snnc.backends.runtime.engine.AdjointEngine`."""
+        self.session.set(self.description["adjoint"], adjoint)
+        self.session.train_step()
+
     def counters(self) -> dict[str, int]:
         """Total dropped spikes, and by bus the spikes that were dropped (``b0_dropped``) or sent in further windows (``b0_further``)."""
         found = {name: int(self.session.get(name)[0]) for name in self.session.with_role(Role.COUNTER)}

@@ -107,6 +107,15 @@ class GradientEngine(Protocol):
 
 
 @runtime_checkable
+class AdjointEngine(Engine, GradientEngine, Protocol):
+    """An engine of fixed steps and samples whose program has an ``ExternalLoss``: a caller computes the loss."""
+
+    def run_backward(self, adjoint: Array) -> None:
+        """Run backward from the last :meth:`forward`; `adjoint` is [T, B, n], of the output that the loss reads."""
+        ...
+
+
+@runtime_checkable
 class PrefetchingEngine(Protocol):
     """An engine that receives the inputs of a batch while it runs the previous one."""
 

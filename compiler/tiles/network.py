@@ -18,6 +18,7 @@ from snnc.compiler.ir.step_operations import (
     WeightGradient,
 )
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo, StepProgram
+from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.update_rules import rule_of
 from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.lowering.sparse_values import reads_sparse_values
@@ -202,6 +203,11 @@ class MappedNetwork:
         return self.moments + self.accumulates
 
     @property
+    def external(self) -> bool:
+        """Whether a caller gives the adjoint of the output and takes the gradients, so that there is neither loss nor update."""
+        return self.training and is_external(self.loss)
+
+    @property
     def loss_of_steps(self) -> bool:
         """Whether every step has its own loss; other losses use scores of the whole sequence."""
         return not takes_scores(self.loss)
@@ -226,6 +232,11 @@ class MappedNetwork:
         return tuple(dict.fromkeys([*self.inputs, *(s for layer in self.layers for s in layer.sent)]))
 
 
+def is_external(loss: str | None) -> bool:
+    """Whether a loss is computed outside the program."""
+    return loss == ExternalLoss.name
+
+
 def takes_scores(loss: str | None) -> bool:
     """Whether a loss reads scores of the whole sequence, not every step."""
     return loss != "ce_rate"
@@ -245,7 +256,9 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
     inputs = {i.id: i.static for i in program.inputs}
     sources = {c.source_buffer: _source(program, c, inputs) for c in program.connections}
     links = tuple(_link(program, c, sources[c.source_buffer], training) for c in program.connections)
-    loss = next((o for o in program.outputs if o.id == program.loss_output), None)
+    name = program.loss.name if program.loss else None
+    external = training and is_external(name)
+    loss = None if external else next((o for o in program.outputs if o.id == program.loss_output), None)
     return MappedNetwork(
         layers=tuple(_layer(program, p, links, training) for p in program.populations),
         inputs=tuple(s for s in sources.values() if s.external),
@@ -253,10 +266,10 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
         training=training,
         loss_layer=next((p.id for p in program.populations if loss and loss.source.buffer in _buffers(program, p)), None),
         loss_width=math.prod(loss.shape) if loss else 0,
-        loss=program.loss.name if program.loss else None,
-        moments=len(rule.moments) if rule is not None else 0,
-        update=SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates),
-        accumulates=accumulates,
+        loss=name,
+        moments=len(rule.moments) if rule is not None and not external else 0,
+        update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates),
+        accumulates=accumulates and not external,
     )
 
 

@@ -41,7 +41,7 @@ def check_updates(program: StepProgram) -> None:
 
 def accumulates(net: PoplarNetwork) -> bool:
     """Return whether the program can keep gradients of several batches."""
-    return net.training and net.program.optimizer is not None and net.program.optimizer.accumulate
+    return net.training and not net.external and net.program.optimizer is not None and net.program.optimizer.accumulate
 
 
 def updated(net: PoplarNetwork) -> VertexSpec:

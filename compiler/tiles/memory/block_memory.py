@@ -73,7 +73,12 @@ def block_bytes(
     parts += [owned_estimate(problem, layer, neurons, cut.replicas)] if owned else []
     for key, size in (item for part in parts for item in part.items()):
         found[key] = found.get(key, 0 * groups) + size
-    return found
+    if not problem.network.external:
+        return found
+    lives: dict[str, dict[str, Ints]] = {}
+    for (category, life), size in found.items():
+        lives.setdefault(category, {})[life] = size
+    return {(category, life): size for category, each in lives.items() for life, size in problem.kept_between(each).items()}
 
 
 def estimated_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> dict[Kept, Ints]:
