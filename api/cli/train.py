@@ -36,7 +36,7 @@ def train(
     ] = None,
     accumulate: Annotated[
         int | None,
-        typer.Option("--accumulate", help="Parts that the samples of an update are run in, to save memory; on a machine, batches of an update."),
+        typer.Option("--accumulate", help="Parts that the samples of an update are run in, to save memory; of a machine, its batches."),
     ] = None,
     validation: Annotated[Path | None, typer.Option("--validation", help="Validation data: an npz archive like --data.")] = None,
     metrics: Annotated[
