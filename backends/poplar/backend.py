@@ -95,15 +95,11 @@ class TileBackend(Backend[Own]):
             No machine has that name.
         StepsNeededError
             The number of steps is open.
-        UnsupportedOnPoplarError
-            The optimiser clips gradients to a norm.
         """
-        from snnc.backends.poplar.vertices.updates import check_updates
         from snnc.compiler.errors import StepsNeededError
         from snnc.compiler.machines import load_target
 
         load_target(self.machine(options.target), options.others)
-        check_updates(program)
         if program.steps is None:
             raise StepsNeededError(
                 f"{program.name!r} runs any number of steps, and {options.target} needs to know it; give steps (--steps 100)."
