@@ -224,6 +224,7 @@ def network_context(net: PoplarNetwork, assembly: Assembly, lines: list[str]) ->
         "constants": CONSTANTS,
         "indexed": bool(net.indexed),
         "norms": NORMS if clips(net) else "",
+        "halves": any(net.adjoint(p.id) is not None and p.kernel.rounded for p in net.program.populations),
         "summands": SUMMANDS,
         "sweep": {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP},
     }

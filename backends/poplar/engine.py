@@ -47,6 +47,11 @@ class PoplarEngine(NativeEngine):
         self.session.run()
         return {o["id"]: self._record(o, inputs, initial) for o in self.description["outputs"]}
 
+    def run_backward(self, adjoint: Array) -> None:
+        """See :class:`~snnc.backends.runtime.engine.AdjointEngine`."""
+        self.session.set(self.description["adjoint"], adjoint)
+        self.session.train_step()
+
     @property
     def accumulates(self) -> bool:
         """See :class:`~snnc.backends.runtime.engine.AccumulatingEngine`."""
@@ -73,10 +78,9 @@ class PoplarEngine(NativeEngine):
             if info.role == Role.SETTING and name.endswith(_KEPT):
                 self.session.set(name, np.zeros(info.shape, dtype=np.float32))
 
-    def run_backward(self, adjoint: Array) -> None:
+    def adjoint_of(self, tensor: str) -> Array:
         """See :class:`~snnc.backends.runtime.engine.AdjointEngine`."""
-        self.session.set(self.description["adjoint"], adjoint)
-        self.session.train_step()
+        return self.session.get(tensor)
 
     def counters(self) -> dict[str, int]:
         """Total dropped spikes, and by bus the spikes that were dropped (``b0_dropped``) or sent in further windows (``b0_further``)."""

@@ -114,6 +114,10 @@ class AdjointEngine(Engine, GradientEngine, Protocol):
         """Run backward from the last :meth:`forward`; `adjoint` is [T, B, n], of the output that the loss reads."""
         ...
 
+    def adjoint_of(self, tensor: str) -> Array:
+        """Return [T, B, n], the adjoint of the current of a relay of the ``ExternalLoss``."""
+        ...
+
 
 @runtime_checkable
 class PrefetchingEngine(Protocol):
