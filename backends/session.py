@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from snnc.backends.runtime.arrays import array_of, checked, describe, from_sequence, padded, to_sequence
 from snnc.backends.runtime.data_sets import BatchedData
-from snnc.backends.runtime.engine import Array, Engine, Initial, SteppingEngine, accepts_next, samples_at_once
+from snnc.backends.runtime.engine import SKIPPED, Array, Engine, Initial, SteppingEngine, accepts_next, samples_at_once
 from snnc.backends.runtime.errors import (
     BatchSizeError,
     ClosedError,
@@ -284,6 +284,7 @@ class BackendSession:
         if self.program.loss is None or self.program.optimizer is None:
             raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
         warn_of_differences(self.program)
+        skipped = self.engine.counters().get(SKIPPED, 0)
         measured = validation_data(self, validation, metrics)
         watching = Watching(
             None if measured is None else measured.measure,
@@ -302,12 +303,12 @@ class BackendSession:
             order = training.BatchSchedule(epochs, size, self.engine.batch is not None, shuffle, seed, first_epoch)
             rate = training.learning_rate(self.program.optimizer, learning_rate)
             options = StreamOptions(epochs, first_epoch, rate, values, accumulate, callback, on_epoch)
-            return fit_batches(self, DataSetEpochs(x, order), options)
+            return self._counted(skipped, fit_batches(self, DataSetEpochs(x, order), options))
         if y is None or is_stream(x, y):
             check_stream(self, x, y, batch, distributed, checkpoints, watching)
             rate = training.learning_rate(self.program.optimizer, learning_rate)
             options = StreamOptions(epochs, first_epoch, rate, values, accumulate, callback, on_epoch)
-            return fit_batches(self, cast(Iterable[Any], x), options)
+            return self._counted(skipped, fit_batches(self, cast(Iterable[Any], x), options))
         data, labels = self.labelled(cast("Mapping[str, Input] | Input", x), y)
         count = len(labels)
         plan = training.BatchSchedule(
@@ -328,6 +329,11 @@ class BackendSession:
         history = fit(call, begin, self.program, self.engine, updates)
         if ranks is not None and not updates.stopping:
             ranks.end()
+        return self._counted(skipped, history)
+
+    def _counted(self, before: int, history: History) -> History:
+        """Note the updates that were skipped since there were so many."""
+        history.skipped_updates = self.engine.counters().get(SKIPPED, 0) - before
         return history
 
     @property

@@ -103,11 +103,19 @@ class TileBackend(Backend[Own]):
             No machine has that name.
         StepsNeededError
             The number of steps is open.
+        UnsupportedOnPoplarError
+            The loss is scaled.
         """
+        from snnc.backends.poplar.errors import UnsupportedOnPoplarError
         from snnc.compiler.errors import StepsNeededError
         from snnc.compiler.machines import load_target
 
         load_target(self.machine(options.target), options.others)
+        if program.optimizer is not None and program.optimizer.loss_scale is not None:
+            raise UnsupportedOnPoplarError(
+                "the optimizer has loss_scale, and machines compute all gradients in float32, which need none; leave it out, or use the "
+                "targets 'reference', 'cpu' and 'cuda'."
+            )
         if program.steps is None:
             raise StepsNeededError(
                 f"{program.name!r} runs any number of steps, and {options.target} needs to know it; give steps (--steps 100)."

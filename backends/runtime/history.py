@@ -97,6 +97,8 @@ class History:
     """Whether the validation did not improve any more, so that training ended before its last epoch."""
     dropped: int = 0
     """Samples that each epoch skipped because they did not fill a batch; with shuffling, different ones each time."""
+    skipped_updates: int = 0
+    """Updates that were skipped because a gradient was not finite, where the loss is scaled."""
 
     @property
     def note(self) -> str:
