@@ -71,7 +71,7 @@ def _values(text: str, name: str, numbers: str, ordered: tuple[str, ...], more: 
             if key in _FLAGS and key in more and not equals:
                 found[key] = True
             elif equals and key == "loss_scale" and key in more and key not in found:
-                found[key] = LossScale() if value == "dynamic" else LossScale(float(value), dynamic=False)
+                found[key] = _loss_scale(value)
             elif equals and key in (*ordered, *more) and key not in (*_FLAGS, *found):
                 found[key] = float(value)
             elif not equals and place < len(ordered) and ordered[place] not in found:
@@ -89,6 +89,30 @@ def with_lr(optimizer: Optimizer | None, lr: float | None, training: bool) -> Op
     if optimizer is None:
         return parse_optimizer("adam", lr) if training else None
     return check_optimizer(optimizer if lr is None else replace(optimizer, lr=lr))
+
+
+def with_loss_scale(optimizer: Optimizer, scale: str | float | None) -> Optimizer:
+    """Return an optimiser with another scaling of the loss: a factor, ``"dynamic"``, or none.
+
+    Raises
+    ------
+    OptionConflictError
+        The optimiser has one.
+    OptionValueError
+        It cannot be read, or is out of range.
+    """
+    if scale is None:
+        return optimizer
+    if optimizer.loss_scale is not None:
+        raise OptionConflictError(f"the optimizer has a loss_scale, and loss_scale is {scale}; leave one of them out.")
+    try:
+        return check_optimizer(replace(optimizer, loss_scale=_loss_scale(str(scale))))
+    except ValueError:
+        raise OptionValueError(f"loss_scale is {scale!r}; give a factor, as in 1024, or 'dynamic'.") from None
+
+
+def _loss_scale(text: str) -> LossScale:
+    return LossScale() if text == "dynamic" else LossScale(float(text), dynamic=False)
 
 
 def check_optimizer(optimizer: Optimizer) -> Optimizer:
