@@ -102,7 +102,10 @@ class History:
 
     @property
     def note(self) -> str:
-        """A sentence about skipped samples, or nothing."""
-        if not self.dropped:
-            return ""
-        return f"{self.dropped} samples of each epoch were left out: they do not fill the batch that the network was compiled for."
+        """Sentences about skipped samples and updates, or nothing."""
+        found = []
+        if self.dropped:
+            found.append(f"{self.dropped} samples of each epoch were left out: they do not fill the batch of the compilation.")
+        if self.skipped_updates:
+            found.append(f"{self.skipped_updates} updates were skipped: some of their gradients, times the loss scale, were not finite.")
+        return " ".join(found)

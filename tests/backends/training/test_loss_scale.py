@@ -107,6 +107,7 @@ def test_a_fixed_factor_that_overflows_skips_every_update():
     with np.errstate(over="ignore", invalid="ignore"):
         history = BackendSession(engine, program).fit(x, labels, epochs=3, batch=len(labels))
     assert history.skipped_updates == 3
+    assert "3 updates were skipped" in history.note
     assert engine.get_optimizer().updates == 0
     for name, value in engine.get_parameters().items():
         np.testing.assert_array_equal(value, start[name])
