@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.graph import Graph as Graph
     from snnc.compiler.ir.plan import Plan as Plan
     from snnc.compiler.losses import MeanSquaredCount as MeanSquared  # noqa: F401
+    from snnc.compiler.losses.loss_scale import LossScale as LossScale
     from snnc.compiler.losses.optimizers import SGD as SGD
     from snnc.compiler.losses.optimizers import Adam as Adam
     from snnc.compiler.losses.optimizers import AdamW as AdamW
@@ -99,6 +100,7 @@ _HOMES: Final = {
     "Flatten": "snnc.frontends.dsl.connections:Flatten",
     "Graph": "snnc.compiler.ir.graph:Graph",
     "Group": "snnc.compiler.losses.optimizers:Group",
+    "LossScale": "snnc.compiler.losses.loss_scale:LossScale",
     "I": "snnc.compiler.neurons.library:I",
     "IF": "snnc.compiler.neurons.library:IF",
     "KaimingNormal": "snnc.frontends.dsl.initialisers:KaimingNormal",

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from snnc.backends.runtime.arrays import from_sequence
 from snnc.backends.runtime.data_sets import BatchedData
-from snnc.backends.runtime.engine import Array, Engine, SteppingEngine
+from snnc.backends.runtime.engine import SKIPPED, Array, Engine, SteppingEngine
 from snnc.backends.runtime.errors import BatchSizeError, ClosedError, NoStepwiseError, NotTrainableError, StepsError
 from snnc.backends.runtime.events import InputValues
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
@@ -273,6 +273,7 @@ class BackendSession:
         data = training_data(self.inputs, x, y, order)
         ranks = sharing(data, self.program, self.engine, distributed)
         measured = validation_data(self._predictor(), validation, metrics, ranks, self.spike_counter())
+        skipped = self.engine.counters().get(SKIPPED, 0)
         watching = Watching(
             None if measured is None else measured.measure,
             "" if measured is None else f"{measured.text}",
@@ -293,7 +294,9 @@ class BackendSession:
             watching,
             RunValues(self._window, gradient_window, self._limits, capacity),
         )
-        return fit(call, self.program, self.engine, ranks)
+        history = fit(call, self.program, self.engine, ranks)
+        history.skipped_updates = self.engine.counters().get(SKIPPED, 0) - skipped
+        return history
 
     def spike_counter(self) -> SpikeCounter | None:
         """Return what counts the spikes of layers, for the metric of them; None: nothing does."""

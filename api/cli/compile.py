@@ -51,6 +51,12 @@ def compile_(
         ),
     ] = None,
     lr: Annotated[float | None, typer.Option("--lr", help=help_of("lr", "Learning rate."))] = None,
+    loss_scale: Annotated[
+        str | None,
+        typer.Option(
+            "--loss-scale", help=help_of("loss_scale", "Factor of the loss's gradient, or dynamic; an overflow skips the update.")
+        ),
+    ] = None,
     learnable: Annotated[
         str | None,
         typer.Option(
@@ -158,7 +164,7 @@ def compile_(
     from snnc.options.compile_options import options
 
     start = time.perf_counter()
-    chosen = options(target, **chosen_options(context) | {"calibrate": data}, lr=lr, trial=run)
+    chosen = options(target, **chosen_options(context) | {"calibrate": data}, lr=lr, loss_scale=loss_scale, trial=run)
     if overwrite and (output is None or estimate_only):
         raise OptionConflictError("--overwrite is for a folder that is replaced; give -o, without --estimate-only, or leave it out.")
     _check_estimate(estimate_only, run=run, strategy=strategy, activity=activity)

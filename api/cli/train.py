@@ -69,9 +69,7 @@ def train(
     ] = None,
     accumulate: Annotated[
         int | None,
-        typer.Option(
-            "--accumulate", help="Parts that the samples of an update are run in, to save memory; on a machine, batches of an update."
-        ),
+        typer.Option("--accumulate", help="Parts that the samples of an update are run in, to save memory; of a machine, its batches."),
     ] = None,
     validation: Annotated[
         str | None, typer.Option("--validation", "--validation-data", metavar="FILE|KIND:PATH", help="Validation data, like --data.")

@@ -20,7 +20,7 @@ from snnc.errors import OptionConflictError, OptionValueError
 from snnc.options import optimizers
 from snnc.options.keywords import MoreKeywords, check_keywords, with_keywords
 from snnc.options.kinds import loss_of, optimizer_of, surrogate_of, target_of
-from snnc.options.optimizers import parse_optimizer, with_lr
+from snnc.options.optimizers import parse_optimizer, with_loss_scale, with_lr
 from snnc.options.table import RULES, check_taken, requests_effect, taken_by
 
 STREAMING = ("auto", "off", "inputs", "boundaries", "history")
@@ -117,13 +117,14 @@ def options(
     surrogate: str | Surrogate | None = None,
     *,
     lr: float | None = None,
+    loss_scale: str | float | None = None,
     trial: bool = False,
     **more: Unpack[MoreKeywords],
 ) -> Options:
     """Make options from objects or from their names, and refuse what would have no effect.
 
-    They are those of :func:`snnc.compile`. With `trial` a batch is run at once: of `calibrate`, or of random inputs that `seed` draws, so
-    any target has a use for them.
+    They are those of :func:`snnc.compile`; `lr` and `loss_scale` (a factor, or ``"dynamic"``) change the optimizer. With `trial` a batch is
+    run at once: of `calibrate`, or of random inputs that `seed` draws, so any target has a use for them.
 
     Raises
     ------
@@ -133,13 +134,14 @@ def options(
     check_keywords(more, MoreKeywords)
     rule = optimizer_of(optimizer)
     values: dict[str, Any] = {name: _READ[name](value) if name in _READ else value for name, value in more.items()}
-    outside = {"lr": lr} | {name: values.pop(name, None) for name in ("calibrate", "learnable")}
+    outside = {"lr": lr, "loss_scale": loss_scale} | {name: values.pop(name, None) for name in ("calibrate", "learnable")}
+    updates = parse_optimizer(rule, lr) if isinstance(rule, str) else with_lr(rule, lr, loss is not None)
     chosen = Options(
         target=target_of(target),
         steps=steps,
         batch=batch,
         loss=loss_of(loss),
-        optimizer=parse_optimizer(rule, lr) if isinstance(rule, str) else with_lr(rule, lr, loss is not None),
+        optimizer=updates if updates is None else with_loss_scale(updates, loss_scale),
         surrogate=surrogate_of(surrogate),
         **values,
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any, Final
 
+from snnc.compiler.losses.loss_scale import LossScale
 from snnc.compiler.losses.optimizers import SGD, Adam, AdamW, Group, Optimizer, RMSprop
 from snnc.errors import OptionConflictError, OptionValueError, UnknownOptimizerError
 
@@ -42,7 +43,7 @@ def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:
         known = ", ".join(KINDS)
         raise UnknownOptimizerError(f"the optimizer {text!r} is not known; snnc knows {known}, with numbers as in 'adam:0.001'.")
     kind = KINDS[name.strip()]
-    options = ("weight_decay", "clip_value", "clip_norm", *(f for f in _FLAGS if f in kind.__dataclass_fields__))
+    options = ("weight_decay", "clip_value", "clip_norm", "loss_scale", *(f for f in _FLAGS if f in kind.__dataclass_fields__))
     values = _values(text, name.strip(), numbers, tuple(f.name for f in fields(kind) if not f.kw_only and f.name != "name"), options)
     if lr is not None and "lr" in values:
         raise OptionConflictError(f"the optimizer {text!r} has a learning rate, and lr is {lr}; leave one of them out.")
@@ -69,6 +70,8 @@ def _values(text: str, name: str, numbers: str, ordered: tuple[str, ...], more: 
             key, equals, value = (piece.strip() for piece in part.partition("="))
             if key in _FLAGS and key in more and not equals:
                 found[key] = True
+            elif equals and key == "loss_scale" and key in more and key not in found:
+                found[key] = _loss_scale(value)
             elif equals and key in (*ordered, *more) and key not in (*_FLAGS, *found):
                 found[key] = float(value)
             elif not equals and place < len(ordered) and ordered[place] not in found:
@@ -86,6 +89,30 @@ def with_lr(optimizer: Optimizer | None, lr: float | None, training: bool) -> Op
     if optimizer is None:
         return parse_optimizer("adam", lr) if training else None
     return check_optimizer(optimizer if lr is None else replace(optimizer, lr=lr))
+
+
+def with_loss_scale(optimizer: Optimizer, scale: str | float | None) -> Optimizer:
+    """Return an optimiser with another scaling of the loss: a factor, ``"dynamic"``, or none.
+
+    Raises
+    ------
+    OptionConflictError
+        The optimiser has one.
+    OptionValueError
+        It cannot be read, or is out of range.
+    """
+    if scale is None:
+        return optimizer
+    if optimizer.loss_scale is not None:
+        raise OptionConflictError(f"the optimizer has a loss_scale, and loss_scale is {scale}; leave one of them out.")
+    try:
+        return check_optimizer(replace(optimizer, loss_scale=_loss_scale(str(scale))))
+    except ValueError:
+        raise OptionValueError(f"loss_scale is {scale!r}; give a factor, as in 1024, or 'dynamic'.") from None
+
+
+def _loss_scale(text: str) -> LossScale:
+    return LossScale() if text == "dynamic" else LossScale(float(text), dynamic=False)
 
 
 def check_optimizer(optimizer: Optimizer) -> Optimizer:
@@ -109,9 +136,20 @@ def check_optimizer(optimizer: Optimizer) -> Optimizer:
     for what, bound in positive.items():
         if bound is not None and not 0 < bound < math.inf:
             raise OptionValueError(f"{what} of the optimizer is {bound}; it has to be a number above 0.")
+    _check_loss_scale(optimizer.loss_scale)
     if isinstance(optimizer, SGD) and optimizer.nesterov and not optimizer.momentum:
         raise OptionValueError("nesterov looks ahead along the momentum, and momentum is 0; give one, as in sgd:0.1,0.9,nesterov.")
     return optimizer
+
+
+def _check_loss_scale(scale: LossScale | None) -> None:
+    if scale is None:
+        return
+    for what, value, most in (("factor", scale.factor, math.inf), ("growth", scale.growth, math.inf), ("backoff", scale.backoff, 1.0)):
+        if not 0 < value < most or (what == "growth" and value < 1):
+            raise OptionValueError(f"{what} of the loss scale is {value}; a factor is above 0, growth 1 or more, backoff between 0 and 1.")
+    if isinstance(scale.interval, bool) or not isinstance(scale.interval, int) or scale.interval < 1:
+        raise OptionValueError(f"interval of the loss scale is {scale.interval}; it has to be a number of updates, 1 or more.")
 
 
 def to_data(optimizer: Optimizer) -> dict[str, Any]:
@@ -133,12 +171,17 @@ def from_data(data: Mapping[str, Any]) -> Optimizer:
     """
     groups = tuple(Group(**group) for group in data.get("groups", ()))
     kind: Callable[..., Optimizer] = KINDS[data["name"]]
-    made = kind(**{**data, "groups": groups})
+    scale = None if data.get("loss_scale") is None else LossScale(**data["loss_scale"])
+    made = kind(**{**data, "groups": groups, "loss_scale": scale})
     for of in (made, *groups):
         for field in fields(of):
             value, flag = getattr(of, field.name), field.name in _FLAGS
             number = isinstance(value, int | float) and not isinstance(value, bool)
             optional = value is None and field.name in ("clip_value", "clip_norm", *(("weight_decay",) if of is not made else ()))
-            if field.name not in ("name", "groups", "pattern") and not optional and not (isinstance(value, bool) if flag else number):
+            if (
+                field.name not in ("name", "groups", "pattern", "loss_scale")
+                and not optional
+                and not (isinstance(value, bool) if flag else number)
+            ):
                 raise ValueError(f"{field.name} of the optimizer is {value!s:.60}")
     return made

@@ -29,6 +29,8 @@ class Rule:
         Its name on the command line, where that is another one.
     everywhere
         How every target takes an option of the model; back ends have no field for it.
+    targets
+        Names of the back ends that take it, where `everywhere` is for some alone; empty: all.
     """
 
     does: str
@@ -37,6 +39,7 @@ class Rule:
     instead: str = ""
     flag: str = ""
     everywhere: Taken | None = None
+    targets: tuple[str, ...] = ()
 
     def remedy(self, value: Any) -> str:
         """Return what to do where a value is not taken."""
@@ -53,6 +56,12 @@ RULES: Final[Mapping[str, Rule]] = {
     "loss_output": Rule("which output or population the loss reads"),
     "optimizer": Rule("how parameters change"),
     "lr": Rule("learning rate of the optimizer", everywhere="with a loss"),
+    "loss_scale": Rule(
+        "factor of the loss's gradient",
+        instead="its gradients are float32, which need none",
+        everywhere="with a loss",
+        targets=("reference", "cpu", "cuda"),
+    ),
     "learnable": Rule("neuron parameters that training changes too", everywhere="with a loss"),
     "surrogate": Rule("derivative of a spike"),
     "gradient_window": Rule("which neurons take gradient"),
@@ -140,7 +149,10 @@ def taken_by(name: str, backend: AnyBackend, value: Any = None) -> Taken:
     >>> taken_by("threads", backend_of("cpu")), taken_by("threads", backend_of("cuda")), taken_by("truncate", backend_of("cpu"))
     ('yes', 'refused', 'with a loss')
     """
-    return RULES[name].everywhere or backend.taken(name, value)
+    rule = RULES[name]
+    if rule.targets and backend.name not in rule.targets:
+        return "refused"
+    return rule.everywhere or backend.taken(name, value)
 
 
 def help_of(name: str, text: str) -> str:

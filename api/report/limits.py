@@ -24,6 +24,7 @@ MOVED: Final[Mapping[str, str]] = {
     "backward: relays and source gradients": "deltas",
     "recompute: neurons": "windows",
     "backward: neurons": "windows, backward",
+    "update: squares": "gradients",
     "update: optimiser": "gradients",
     "update: replicas": "new weights",
     "update: weight copies": "weights to copies",

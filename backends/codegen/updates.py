@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from snnc.backends.codegen.printing import Real, c_assignments, c_literal
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses.loss_scale import LossScale
 from snnc.compiler.losses.optimizers import GroupSettings, Optimizer, settings_of
 from snnc.compiler.losses.update_rules import NORM_EPSILON, UpdateRule, rule_of
 from snnc.compiler.neurons.expression import Assignment
@@ -36,6 +37,8 @@ class PrintedRule:
         The largest norm, as a literal of ``double``; None: any.
     norm_epsilon
         What is added to the norm.
+    loss_scale
+        Numbers of the scaling of the loss, as literals of ``float``, and its interval; None: the loss is not scaled.
     """
 
     title: str
@@ -48,6 +51,12 @@ class PrintedRule:
     step: list[str]
     clip_norm: str | None
     norm_epsilon: str
+    loss_scale: Mapping[str, str] | None = None
+
+    @property
+    def measured_first(self) -> bool:
+        """Whether squares of all gradients are summed before an update: for their norm, or because they may not be finite."""
+        return self.clip_norm is not None or self.loss_scale is not None
 
 
 def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradient") -> PrintedRule:
@@ -68,7 +77,14 @@ def printed_rule(optimizer: Optimizer, holder: str = "", gradient: str = "gradie
         c_assignments(rule.step, names=places, stores=rule.kept),
         None if rule.clip_norm is None else repr(float(rule.clip_norm)),
         repr(NORM_EPSILON),
+        None if rule.loss_scale is None else _scale_literals(rule.loss_scale),
     )
+
+
+def _scale_literals(scale: LossScale) -> dict[str, str]:
+    """A fixed factor neither grows nor shrinks."""
+    numbers = {"factor": scale.factor, "growth": scale.growth if scale.dynamic else 1.0, "backoff": scale.backoff if scale.dynamic else 1.0}
+    return {name: c_literal(number) for name, number in numbers.items()} | {"interval": str(scale.interval)}
 
 
 def needed_rates(rule: UpdateRule) -> tuple[Assignment, ...]:

@@ -95,7 +95,9 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
 
 def _updates(program: StepProgram) -> list[str]:
     """Statements that change parameters."""
-    scale = ", clip_scale" if program.optimizer is not None and program.optimizer.clip_norm is not None else ""
+    optimizer = program.optimizer
+    scale = ", clip_scale" if optimizer is not None and optimizer.clip_norm is not None else ""
+    scale += ", gradient_scale" if optimizer is not None and optimizer.loss_scale is not None else ""
     part = "part({}.numbers, worker, workers)"
     return [f"change({name}, {part.format(name)}, by.group[{group}]{scale});" for name, group in group_numbers(program).items()]
 

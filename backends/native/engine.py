@@ -18,6 +18,11 @@ from snnc.compiler.ir.graph import Array
 
 _UPDATES: Final = "optimizer_step"
 """Setting of the ABI that counts updates."""
+_LOSS_SCALE: Final = "loss_scale"
+_GOOD_UPDATES: Final = "good_updates"
+"""Settings of a program whose loss is scaled: the factor, and the updates since it changed."""
+_GRADIENT_SCALE: Final = "gradient_scale"
+"""The factor that the gradients of the last training step have."""
 
 
 class NativeEngine(ABC):
@@ -67,7 +72,11 @@ class NativeEngine(ABC):
         """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""
         found = self.session.with_role(Role.GRADIENT)
         shapes = {p["tensor"]: p["shape"] for p in self.description["parameters"]}
-        return {name.removeprefix("d_"): self.session.get(name).reshape(shapes[name.removeprefix("d_")]) for name in found}
+        gradients = {name.removeprefix("d_"): self.session.get(name).reshape(shapes[name.removeprefix("d_")]) for name in found}
+        if _GRADIENT_SCALE not in self.session.tensors:
+            return gradients
+        factor = self.session.get(_GRADIENT_SCALE)[0]
+        return {name: gradient / factor for name, gradient in gradients.items()}
 
     def get_parameters(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
@@ -85,7 +94,10 @@ class NativeEngine(ABC):
         for tensor in self.session.with_role(Role.MOMENT):
             name, _, moment = tensor.rpartition("_")
             moments.setdefault(moment, {})[name] = self.session.get(tensor).reshape(shapes[name])
-        return OptimizerValues(int(self.session.get(_UPDATES)[0]), moments)
+        scale = None
+        if _LOSS_SCALE in self.session.tensors:
+            scale = (float(self.session.get(_LOSS_SCALE)[0]), int(self.session.get(_GOOD_UPDATES)[0]))
+        return OptimizerValues(int(self.session.get(_UPDATES)[0]), moments, scale)
 
     def set_optimizer(self, values: OptimizerValues) -> None:
         """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
@@ -93,6 +105,10 @@ class NativeEngine(ABC):
             for name, value in kept.items():
                 self.session.set(f"{name}_{moment}", value)
         self.session.set(_UPDATES, np.array([values.updates], dtype=np.int32))
+        if values.loss_scale is not None:
+            factor, good = values.loss_scale
+            self.session.set(_LOSS_SCALE, np.array([factor], dtype=np.float32))
+            self.session.set(_GOOD_UPDATES, np.array([good], dtype=np.int32))
 
     def profile(self) -> dict[str, Any]:
         """The program's own report."""

@@ -17,7 +17,7 @@ from snnc.backends.codegen.constants import WEIGHTS
 from snnc.backends.native.engine import NativeEngine
 from snnc.backends.native.library import Role
 from snnc.backends.native.memory import UNOBSERVED, Needs, busiest, least_bytes, least_segment, max_samples, predicted_bytes, segment_for
-from snnc.backends.runtime.engine import Array, Initial
+from snnc.backends.runtime.engine import SKIPPED, Array, Initial
 from snnc.backends.runtime.errors import MemoryNeededError
 from snnc.backends.runtime.events import InputValues
 
@@ -94,9 +94,10 @@ class SequenceEngine(NativeEngine):
         return {id_: record[0] for id_, record in self._records().items()}
 
     def counters(self) -> dict[str, int]:
-        """Return how many spikes were dropped; each counts once, however many connections read its source."""
+        """Return how many spikes were dropped, each once, however many connections read its source; with a scaled loss, skipped updates."""
         counted = "dropped_spikes" in self.session.tensors
-        return {"dropped_spikes": int(self.session.get("dropped_spikes")[0]) if counted else 0}
+        skipped = {SKIPPED: int(self.session.get(SKIPPED)[0])} if SKIPPED in self.session.tensors else {}
+        return {"dropped_spikes": int(self.session.get("dropped_spikes")[0]) if counted else 0, **skipped}
 
     def run_forward(self, inputs: Mapping[str, InputValues], update: int | None = None) -> None:
         """Run a sequence and keep the values that :meth:`run_backward` reads, in a project whose loss is an ``ExternalLoss``.

@@ -104,16 +104,20 @@ class TileBackend(Backend[Own]):
         StepsNeededError
             The number of steps is open.
         UnsupportedOnPoplarError
-            The optimiser clips gradients to a norm, or no codelet computes the loss.
+            The loss is scaled, or no codelet computes it.
         """
+        from snnc.backends.poplar.errors import UnsupportedOnPoplarError
         from snnc.backends.poplar.vertices.losses import check_loss
-        from snnc.backends.poplar.vertices.updates import check_updates
         from snnc.compiler.errors import StepsNeededError
         from snnc.compiler.machines import load_target
 
         load_target(self.machine(options.target), options.others)
-        check_updates(program)
         check_loss(program.loss)
+        if program.optimizer is not None and program.optimizer.loss_scale is not None:
+            raise UnsupportedOnPoplarError(
+                "the optimizer has loss_scale, and machines compute all gradients in float32, which need none; leave it out, or use the "
+                "targets 'reference', 'cpu' and 'cuda'."
+            )
         if program.steps is None:
             raise StepsNeededError(
                 f"{program.name!r} runs any number of steps, and {options.target} needs to know it; give steps (--steps 100)."

@@ -30,10 +30,11 @@ from snnc.backends.poplar.vertices.forward import add_forward
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_windows
 from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
 from snnc.backends.poplar.vertices.losses import add_loss, loss_sets
+from snnc.backends.poplar.vertices.norms import add_norm, norm_codelets, norm_sets
 from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS, add_parameters
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE, add_recompute
 from snnc.backends.poplar.vertices.relays import JOIN, add_relays, counter_name, joins
-from snnc.backends.poplar.vertices.updates import update_code
+from snnc.backends.poplar.vertices.updates import clips, update_code
 from snnc.backends.poplar.vertices.window_tests import add_window_test, window_test_sets, window_test_table_count
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.plan_json import plan_to_json
@@ -62,6 +63,8 @@ POPLAR: Final = (
     "CMakeLists.txt",
     "README.txt",
 )
+NORMS: Final = "norms.hpp"
+"""What programs that clip gradients to a norm have besides."""
 GROUPS: Final = {
     "clocks": ("add_clocks", "The iteration counter and decisions about further windows."),
     "relays_forward": (
@@ -103,7 +106,8 @@ def emit_poplar(program: StepProgram, plan: Plan, folder: Path) -> Path:
 def render(net: PoplarNetwork) -> dict[str, str]:
     """Return all text files by name."""
     assembly, context = assemble(net)
-    names = {**{n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}, **{n: f"poplar/{n}" for n in POPLAR}}
+    own = (*POPLAR, *([NORMS] if clips(net) else []))
+    names = {**{n: f"common/{n}" for n in (*SHARED_SOURCES, "constants.hpp")}, **{n: f"poplar/{n}" for n in own}}
     return print_files(net, names, context | {"codelets": assembly.codelets})
 
 
@@ -135,6 +139,8 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
         extras.append(_printed(loss_sum(net.costs)))
         extras += gradient_codelets(net)
         extras.append(update_code(net))
+        add_norm(net, assembly)
+        extras += norm_codelets(net)
     return assembly, {**network_context(net, assembly, programs(net, assembly)), "extras": extras}
 
 
@@ -217,6 +223,7 @@ def network_context(net: PoplarNetwork, assembly: Assembly, lines: list[str]) ->
         "clock": CLOCK_VERTEX,
         "constants": CONSTANTS,
         "indexed": bool(net.indexed),
+        "norms": NORMS if clips(net) else "",
         "halves": any(net.adjoint(p.id) is not None and p.kernel.rounded for p in net.program.populations),
         "summands": SUMMANDS,
         "sweep": {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP},
@@ -259,6 +266,7 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
             names |= {**{name: title for name, title in LOSS_TITLES.items() if name in loss_sets(net)}, "loss_sum": "L2 loss"}
         names |= {"relay_backward": "B1 relay and source gradients", "backward_neurons": "B2 neurons"}
         names |= {"sum_private_gradients": "U1 private gradients"}
+        names |= norm_sets(net)
         names |= {SUM: SUM_TITLE} if net.external else {"update_parameters": "U1 update"}
         if any(net.weight_gradient(id_) for id_ in net.indexed):
             names |= {"sum_shared_gradients": "U1 shared gradients"}

@@ -10,6 +10,7 @@ from snnc.backends.poplar.vertices.external import SUM
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE
 from snnc.backends.poplar.vertices.indexed import SHARED_SUMS
 from snnc.backends.poplar.vertices.losses import loss_sets
+from snnc.backends.poplar.vertices.norms import norm_sets
 from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE
 from snnc.backends.poplar.vertices.relay_segments import counters
@@ -39,7 +40,8 @@ def programs(net: PoplarNetwork, assembly: Assembly) -> list[str]:
         sums = ", ".join([*gradient_sums(net), f"Execute({SUM})"])
         return [*lines, f"return {{{start}, forward, Sequence{{backward, {sums}}}}};"]
     losses = ", ".join(f"Execute({name})" for name in loss_sets(net))
-    update = ", ".join([*gradient_sums(net), "Execute(update_parameters)"])
+    norm = [f"Execute({name})" for name in norm_sets(net)]
+    update = ", ".join([*gradient_sums(net), *norm, "Execute(update_parameters)"])
     changed = "program::If(updating, refresh, Sequence{})" if accumulates(net) else "refresh"
     return [
         *lines,

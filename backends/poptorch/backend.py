@@ -43,14 +43,16 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         Raises
         ------
         UnsupportedOnPopTorchError
-            Nesterov's momentum, clipping, dropout, or a composed loss.
+            Nesterov's momentum, clipping, a scaled loss, dropout, or a composed loss.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
         from snnc.compiler.losses.composed import Composed
         from snnc.compiler.neurons.library.dropout import is_dropout
 
         optimizer = program.optimizer
-        given = [] if optimizer is None else [n for n in ("nesterov", "clip_value", "clip_norm") if getattr(optimizer, n, None)]
+        given = (
+            [] if optimizer is None else [n for n in ("nesterov", "clip_value", "clip_norm", "loss_scale") if getattr(optimizer, n, None)]
+        )
         if given:
             raise UnsupportedOnPopTorchError(
                 f"the optimizer has {' and '.join(given)}, and train.py of the package trains with the optimisers of PopTorch, which do "

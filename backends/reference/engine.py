@@ -13,7 +13,7 @@ from snnc.backends.reference.forward import run_forward
 from snnc.backends.reference.memory import SequenceArrays
 from snnc.backends.reference.optimizers import OptimizerState
 from snnc.backends.reference.stepping import StepMemory
-from snnc.backends.runtime.engine import Array, Initial, OptimizerValues
+from snnc.backends.runtime.engine import SKIPPED, Array, Initial, OptimizerValues
 from snnc.backends.runtime.errors import NotTrainableError
 from snnc.backends.training.masks import masks_of
 from snnc.backends.training.moments import moments
@@ -52,9 +52,9 @@ class ReferenceEngine:
         return {o.id: memory[o.record].reshape(memory.steps, memory.batch, *o.shape) for o in self.program.outputs}
 
     def loss_and_gradients(
-        self, inputs: Mapping[str, Array], target: Array, initial: Initial | None = None
+        self, inputs: Mapping[str, Array], target: Array, initial: Initial | None = None, scale: float = 1.0
     ) -> tuple[float, dict[str, Array]]:
-        """Run a sequence forward and backward without changing anything.
+        """Run a sequence forward and backward without changing anything; the gradients are those of the loss times `scale`.
 
         Raises
         ------
@@ -67,6 +67,7 @@ class ReferenceEngine:
         memory = self._run(inputs, initial or {})
         record = next(o.record for o in program.outputs if o.id == program.loss_output)
         loss, memory[f"d_{record}"][:] = program.loss.value_and_gradient(memory[record], target)
+        memory[f"d_{record}"][:] *= self.dtype.type(scale)
         for t in reversed(range(memory.steps)):
             for op in program.backward:
                 run_backward(op, memory, t)
@@ -83,17 +84,19 @@ class ReferenceEngine:
         """See :class:`~snnc.backends.runtime.engine.GatheringEngine`."""
         if self._optimizer is None:
             raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
-        whole, gradients, first = 0.0, dict[str, Array](), 0
+        whole, gradients, first, state = 0.0, dict[str, Array](), 0, self._optimizer
+        factor = state.scale.factor
         for inputs, target in parts:
             masks = self._masks.of(self._parameters.__getitem__, self._optimizer.count, first, len(target))
-            loss, found = self.loss_and_gradients(inputs, target, masks)
+            loss, found = self.loss_and_gradients(inputs, target, masks, factor)
             first += len(target)
             share = len(target) / samples
             whole += loss * share
             shares = {name: gradient * self.dtype.type(share) for name, gradient in found.items()}
             gradients = {name: gradients.get(name, 0) + part for name, part in shares.items()}
-        self._gradients = gradients
-        state = self._optimizer
+        self._gradients = gradients = gradients if factor == 1 else {n: g / self.dtype.type(factor) for n, g in gradients.items()}
+        if state.skips(gradients[op.parameter] for op in self.program.update):
+            return whole
         scale = state.begin({op.parameter: gradients[op.parameter] for op in self.program.update})
         for op in self.program.update:
             name = op.parameter
@@ -122,12 +125,15 @@ class ReferenceEngine:
         learned = {op.parameter: self._parameters[op.parameter] for op in self.program.update}
         kept = {moment: state.moments_of(moment) for moment in moments(state.optimizer)}
         copies = {m: {name: found.get(name, np.zeros_like(value)).copy() for name, value in learned.items()} for m, found in kept.items()}
-        return OptimizerValues(state.count, copies)
+        scaled = state.optimizer.loss_scale is not None
+        return OptimizerValues(state.count, copies, (state.scale.factor, state.scale.good) if scaled else None)
 
     def set_optimizer(self, values: OptimizerValues) -> None:
         """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""
         assert self._optimizer is not None
         self._optimizer.count = values.updates
+        if values.loss_scale is not None:
+            self._optimizer.scale.factor, self._optimizer.scale.good = values.loss_scale
         for moment, found in values.moments.items():
             self._optimizer.moments_of(moment).update({name: value.astype(self.dtype) for name, value in found.items()})
 
@@ -144,8 +150,10 @@ class ReferenceEngine:
         return self._window.step(inputs)
 
     def counters(self) -> dict[str, int]:
-        """Return how many spikes were dropped; each counts once, however many connections read its source."""
-        return {"dropped_spikes": self._dropped + (0 if self._window is None else self._window.memory.dropped)}
+        """Return how many spikes were dropped, each once, however many connections read its source; with a scaled loss, skipped updates."""
+        scaled = self._optimizer is not None and self._optimizer.optimizer.loss_scale is not None
+        skipped = {SKIPPED: self._optimizer.scale.skipped} if scaled and self._optimizer is not None else {}
+        return {"dropped_spikes": self._dropped + (0 if self._window is None else self._window.memory.dropped), **skipped}
 
     def close(self) -> None:
         """Forget the state between steps and the last gradients."""

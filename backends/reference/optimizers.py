@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from snnc.backends.runtime.engine import Array
+from snnc.compiler.losses.loss_scale import ScaleState
 from snnc.compiler.losses.optimizers import GroupSettings, Optimizer
 from snnc.compiler.losses.update_rules import NORM_EPSILON, UpdateRule, rate_constants, rule_of
 from snnc.compiler.neurons.interpret import evaluate
@@ -28,6 +29,20 @@ class OptimizerState:
     def rule(self) -> UpdateRule:
         """The equations."""
         return rule_of(self.optimizer)
+
+    @cached_property
+    def scale(self) -> ScaleState:
+        """The factor of the loss's gradient."""
+        return ScaleState(1.0 if self.optimizer.loss_scale is None else self.optimizer.loss_scale.factor)
+
+    def skips(self, gradients: Iterable[Array]) -> bool:
+        """Return whether an update is skipped, and note it: the loss is scaled, and some gradients are not finite."""
+        rule = self.optimizer.loss_scale
+        if rule is None:
+            return False
+        finite = all(bool(np.isfinite(g).all()) for g in gradients)
+        self.scale.count(rule, finite=finite)
+        return not finite
 
     def moments_of(self, moment: str) -> dict[str, Array]:
         """The values under a name of :func:`~snnc.backends.training.moments.moments`, by parameter."""

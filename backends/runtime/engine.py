@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]
+SKIPPED: Final = "skipped_updates"
+"""Counter of updates that were skipped because a gradient was not finite, where the loss is scaled."""
 Initial: TypeAlias = Mapping[tuple[str, str], Array]
 """(population id, canonical state or output buffer) -> [B, n]: the value of a state, or of a delayed output, before step 0."""
 
@@ -23,10 +25,13 @@ class OptimizerValues:
         Number of updates so far; Adam's corrections depend on it.
     moments
         ``"moment1"``, ``"moment2"`` -> parameter name -> array of the parameter's shape. SGD without momentum keeps none.
+    loss_scale
+        The factor of the loss's gradient, and the updates since it changed; None: the loss is not scaled.
     """
 
     updates: int
     moments: Mapping[str, Mapping[str, Array]]
+    loss_scale: tuple[float, int] | None = None
 
 
 class Engine(Protocol):

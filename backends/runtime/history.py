@@ -97,10 +97,15 @@ class History:
     """Whether the validation did not improve any more, so that training ended before its last epoch."""
     dropped: int = 0
     """Samples that each epoch skipped because they did not fill a batch; with shuffling, different ones each time."""
+    skipped_updates: int = 0
+    """Updates that were skipped because a gradient was not finite, where the loss is scaled."""
 
     @property
     def note(self) -> str:
-        """A sentence about skipped samples, or nothing."""
-        if not self.dropped:
-            return ""
-        return f"{self.dropped} samples of each epoch were left out: they do not fill the batch that the network was compiled for."
+        """Sentences about skipped samples and updates, or nothing."""
+        found = []
+        if self.dropped:
+            found.append(f"{self.dropped} samples of each epoch were left out: they do not fill the batch of the compilation.")
+        if self.skipped_updates:
+            found.append(f"{self.skipped_updates} updates were skipped: some of their gradients, times the loss scale, were not finite.")
+        return " ".join(found)

@@ -15,6 +15,8 @@ from snnc.compiler.ir.step_program import StepProgram
 PREFIX: Final = "optimizer:"
 """Prefix of the optimiser's entries, ``optimizer:updates`` and ``optimizer:moment1:fc1.weight``, in a file of weights."""
 UPDATES: Final = f"{PREFIX}updates"
+LOSS_SCALE: Final = f"{PREFIX}loss_scale"
+"""The factor of the loss's gradient, and the updates since it changed."""
 MOST_UPDATES: Final = 2**31 - 1
 """Programs count updates in 32 bits."""
 
@@ -33,6 +35,8 @@ def optimizer_by_label(program: StepProgram, engine: Engine) -> dict[str, Array]
 def optimizer_entries(program: StepProgram, found: OptimizerValues) -> dict[str, Array]:
     """Return values of an optimiser as entries of a file."""
     entries = {UPDATES: np.array([found.updates], dtype=np.int64)}
+    if found.loss_scale is not None:
+        entries[LOSS_SCALE] = np.array(found.loss_scale, dtype=np.float64)
     for moment, kept in found.moments.items():
         entries |= {f"{PREFIX}{moment}:{program.parameters[name].label}": value for name, value in kept.items()}
     return entries
@@ -60,7 +64,9 @@ def checked(program: StepProgram, entries: Mapping[str, object]) -> OptimizerVal
     """
     learned = [program.parameters[op.parameter] for op in program.update]
     wanted = {f"{PREFIX}{moment}:{p.label}": (moment, p) for moment in moments(program.optimizer) for p in learned}
-    missing, unexpected = [n for n in (UPDATES, *wanted) if n not in entries], [n for n in entries if n not in (UPDATES, *wanted)]
+    scaled = program.optimizer is not None and program.optimizer.loss_scale is not None
+    names = (UPDATES, *([LOSS_SCALE] if scaled else []), *wanted)
+    missing, unexpected = [n for n in names if n not in entries], [n for n in entries if n not in names]
     if missing or unexpected:
         parts = [f"{what} {', '.join(names)}" for what, names in (("missing:", missing), ("unexpected:", unexpected)) if names]
         optimizer = program.optimizer.name if program.optimizer else "none"
@@ -76,7 +82,13 @@ def checked(program: StepProgram, entries: Mapping[str, object]) -> OptimizerVal
                 f"{entry} has shape {array.shape} and type {array.dtype}; finite numbers of shape {parameter.value.shape} are needed."
             )
         found[moment][parameter.name] = array
-    return OptimizerValues(_updates(np.asarray(entries[UPDATES])), found)
+    return OptimizerValues(_updates(np.asarray(entries[UPDATES])), found, _scale(np.asarray(entries[LOSS_SCALE])) if scaled else None)
+
+
+def _scale(found: Array) -> tuple[float, int]:
+    if found.shape != (2,) or found.dtype.kind != "f" or not np.isfinite(found).all() or found[0] <= 0 or found[1] < 0:
+        raise OptimizerValuesError(f"{LOSS_SCALE} is {found}; a factor above 0 and a number of updates are needed.")
+    return float(found[0]), int(found[1])
 
 
 def _updates(count: Array) -> int:

@@ -138,7 +138,11 @@ class Ranks:
         moments = {moment: self._of_first(values) for moment, values in kept.moments.items()}
         count = self._torch.tensor([kept.updates], dtype=self._torch.int64, device=self._place)
         self._group.broadcast(count, 0)
-        self.engine.set_optimizer(OptimizerValues(int(count[0]), moments))
+        scale = None
+        if kept.loss_scale is not None:
+            found = self._of_first({"scale": np.array(kept.loss_scale)})["scale"]
+            scale = float(found[0]), int(found[1])
+        self.engine.set_optimizer(OptimizerValues(int(count[0]), moments, scale))
 
     def _of_first(self, values: Mapping[str, Array]) -> dict[str, Array]:
         """Return rank 0's `values`."""

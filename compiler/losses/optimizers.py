@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
 
+from snnc.compiler.losses.loss_scale import LossScale
+
 _PART: Final = re.compile(r" (?:(?:from|to) )?part \d+")
 """What :mod:`snnc.compiler.tiles.partition.split` adds to the names of parts."""
 
@@ -55,6 +57,8 @@ class UpdateOptions:
     accumulate
         Whether machines reserve memory for the sum of several batches' gradients, a number for each parameter; the other targets can always
         accumulate.
+    loss_scale
+        Factor of the loss's gradient, by which the update divides; None: 1, and every update is made.
     """
 
     weight_decay: float = 0.0
@@ -62,6 +66,7 @@ class UpdateOptions:
     clip_norm: float | None = None
     groups: tuple[Group, ...] = field(default=())
     accumulate: bool = False
+    loss_scale: LossScale | None = None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from snnc.compiler.losses.loss_scale import LossScale
 from snnc.compiler.losses.optimizers import SGD, Adam, AdamW, GroupSettings, Optimizer, RMSprop
 from snnc.compiler.neurons.expression import Assignment, parse_assignments, symbols
 
@@ -32,6 +33,8 @@ class UpdateRule:
         Reads ``value``, ``gradient`` (or ``clipped``), moments, rates, and with `clip_norm` ``scale``; assigns ``value`` and the moments.
     clip_norm
         The norm that ``scale`` brings gradients to; None: there is no ``scale``.
+    loss_scale
+        How the loss is scaled; gradients are divided by its factor before all else, and must be finite. None: it is not.
     """
 
     moments: tuple[str, ...]
@@ -40,6 +43,7 @@ class UpdateRule:
     clipped: tuple[Assignment, ...]
     step: tuple[Assignment, ...]
     clip_norm: float | None
+    loss_scale: LossScale | None = None
 
     @cached_property
     def rate_names(self) -> tuple[str, ...]:
@@ -79,7 +83,9 @@ def rule_of(optimizer: Optimizer) -> UpdateRule:
         rates = [*rates, "decay = lr * weight_decay" if isinstance(optimizer, AdamW) else "decay = weight_decay"]
     step = (*clipped, *parse_assignments("\n".join([*lines, *more])))
     kept = [a.target for a in step if a.target.startswith("moment")]
-    return UpdateRule(tuple(sorted(kept)), shares, parse_assignments("\n".join(rates)), clipped, step, optimizer.clip_norm)
+    return UpdateRule(
+        tuple(sorted(kept)), shares, parse_assignments("\n".join(rates)), clipped, step, optimizer.clip_norm, optimizer.loss_scale
+    )
 
 
 def _equations(optimizer: Optimizer, g: str, decays: bool) -> tuple[dict[str, float], list[str], list[str]]:

@@ -25,7 +25,7 @@ from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.lowering.sparse_values import reads_sparse_values
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.tiles.indexed.indexed_links import IndexedLink
-from snnc.compiler.tiles.vertices.operations import SGD_CYCLES, update_cycles
+from snnc.compiler.tiles.vertices.operations import SGD_CYCLES, square_cycles, update_cycles
 
 
 @dataclass(frozen=True)
@@ -227,6 +227,8 @@ class MappedNetwork:
     """Worker cycles in which the optimiser changes a parameter."""
     accumulates: bool = False
     """Whether gradients of several batches are summed before an update."""
+    square: int = 0
+    """Worker cycles in which a gradient is added to the norm of all gradients; 0 if no norm is needed."""
 
     @property
     def kept(self) -> int:
@@ -309,8 +311,9 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
         loss_width=math.prod(loss.shape) if loss else 0,
         loss=name,
         moments=len(rule.moments) if rule is not None and not external else 0,
-        update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates),
+        update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates and rule.clip_norm is None),
         accumulates=accumulates and not external,
+        square=0 if rule is None or external else square_cycles(rule, accumulates=accumulates),
     )
 
 

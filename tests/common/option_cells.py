@@ -109,7 +109,7 @@ def replace_engines(monkeypatch):
 def made(opened, target, folder, model=None, **given):
     """Compile as a user does; a learning rate of its own is an option of commands, which call what is called here."""
     folder = Path(folder)
-    if "lr" in given:
+    if {"lr", "loss_scale"} & given.keys():
         graph = as_graph(model or dense())
         compile_to_folder(graph, options(TARGETS[target], **given), folder)
         session = snnc.open(folder)

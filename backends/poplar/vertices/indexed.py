@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.updates import kept_arrays, rates_of, updated
+from snnc.backends.poplar.vertices.updates import FACTOR, clips, connected_update, kept_arrays, rates_of
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
 from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm
 from snnc.compiler.tiles.vertices.block_vertices import NUMBERS, BlockLink
@@ -209,7 +209,8 @@ def _add_update(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection
         _owned(assembly, f"{id_}_owners", f"{id_}_{moment}", "")
         _shown(net, assembly, found, "SETTING" if moment == "kept" else "MOMENT", "", moment, at + 1, writable=True)
         values[moment] = f"{id_}_{moment}[o.index]"
-    vertex = updated(net)
+    values |= {"clip": FACTOR} if clips(net) else {}
+    vertex = connected_update(net)
     loop = ("Owner", "o", learned, "update_parameters", class_name(vertex), "o.tile")
     assembly.loop("update", VertexLoop(found.connection.label, *loop, connected(vertex, values)))
 

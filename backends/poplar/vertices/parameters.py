@@ -9,7 +9,7 @@ from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.updates import kept_arrays, rates_of, updated
+from snnc.backends.poplar.vertices.updates import FACTOR, clips, connected_update, kept_arrays, rates_of
 from snnc.compiler.ir.step_program import ConnectionInfo
 from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_private, weight_rows
 
@@ -154,7 +154,8 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: Placed) -> None:
         assembly.tensors.append(f'tensor("{kept}", SNNC_{role}, {_shape(placed)}, {whole}, {order}, true);')
         values[moment] = kept if shared else f"{kept}[g.index]"
     tile, groups = ("g.tile", f"with_share({p}, {name})") if not shared else (f"{p}.groups[0].tile", "")
-    vertex = updated(net)
+    values |= {"clip": FACTOR} if clips(net) else {}
+    vertex = connected_update(net)
     loop = ("Group", "g", groups, "update_parameters", class_name(vertex), tile)
     assembly.loop("update", VertexLoop(placed.label, *loop, connected(vertex, values)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from snnc.backends.codegen.printing import c_assignments, c_literal
@@ -10,43 +11,37 @@ from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.backends.training.moments import moments
-from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.losses.update_rules import rule_of
-from snnc.compiler.tiles.vertices.parameter_vertices import schedule, update
+from snnc.compiler.tiles.vertices.parameter_vertices import KEPT, schedule, update
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
+FACTOR: Final = "clip_factor[0]"
+"""The factor that brings the gradients to the norm."""
 _TILE: Final = "0"
 _LEAST: Final = 2
 """Numbers that the rates of a group take at least."""
 
 
-def check_updates(program: StepProgram) -> None:
-    """Refuse updates that need what other tiles hold.
-
-    Raises
-    ------
-    UnsupportedOnPoplarError
-        The gradients are clipped to a norm.
-    """
-    optimizer = program.optimizer
-    if optimizer is None:
-        return
-    if optimizer.clip_norm is not None:
-        raise UnsupportedOnPoplarError(
-            f"clip_norm is {optimizer.clip_norm}, the norm of gradients on all tiles, which the Poplar program does not compute; use "
-            "clip_value, or the targets 'reference', 'cpu' and 'cuda'."
-        )
-
-
 def accumulates(net: PoplarNetwork) -> bool:
     """Return whether the program can keep gradients of several batches."""
-    return net.training and net.program.optimizer is not None and net.program.optimizer.accumulate
+    return net.training and not net.external and net.program.optimizer is not None and net.program.optimizer.accumulate
+
+
+def clips(net: PoplarNetwork) -> bool:
+    """Return whether gradients are clipped to a norm."""
+    return net.training and not net.external and net.program.optimizer is not None and net.program.optimizer.clip_norm is not None
 
 
 def updated(net: PoplarNetwork) -> VertexSpec:
     """Return the vertex that updates parameters."""
-    return update(net.costs, len(moments(net.program.optimizer)), accumulates=accumulates(net))
+    return update(net.costs, len(moments(net.program.optimizer)), accumulates=accumulates(net), clips=clips(net))
+
+
+def connected_update(net: PoplarNetwork) -> VertexSpec:
+    """Return the same with the kept gradients, which the norm takes over where gradients are clipped to one."""
+    found = updated(net)
+    return replace(found, fields=(*found.fields, KEPT)) if accumulates(net) and clips(net) else found
 
 
 def scheduled(net: PoplarNetwork) -> VertexSpec:
@@ -105,7 +100,7 @@ def rates_of(net: PoplarNetwork, *parameters: str | None) -> str:
 def update_code(net: PoplarNetwork) -> Body:
     """Return the codelets of the update and of its rates."""
     rule = printed_rule(net.program.optimizer or SGD(), gradient="gradient[i]")
-    kept: Body = {"accumulates": accumulates(net), "width": width(net), "numbers": rate_numbers(net)}
+    kept: Body = {"accumulates": accumulates(net), "clips": clips(net), "width": width(net), "numbers": rate_numbers(net)}
     return {"template": "optimizer", "rule": rule, "shared": _shared(net), "vertex": updated(net), "schedule": scheduled(net), **kept}
 
 

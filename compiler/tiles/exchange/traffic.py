@@ -365,14 +365,10 @@ def shared_tiles(a: Ints, b: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
-    """Before U1: each replica gathers its share of the gradients from all others; every tile reads the learning rate."""
+    """Before U1: each replica gathers its share of the gradients from all others; every tile reads the learning rate, unless later."""
     problem, traffic = layout.problem, ExchangeTraffic.none(layout.problem)
-    updates = np.zeros(problem.target.tiles, dtype=bool)
-    for layer in problem.network.layers:
-        if learned_rows(layer):
-            updates[layout.range_of(layer).tiles] = True
-    updates[0] = False
-    send_to_all(layout, traffic, 0, np.flatnonzero(updates), RATES)
+    if not problem.network.square:
+        _rates_to_updates(layout, traffic, RATES)
     for layer in problem.network.layers:
         where = layout.range_of(layer)
         for rows in learned_rows(layer):
@@ -386,6 +382,23 @@ def gradients_to_shares(layout: Layout) -> ExchangeTraffic:
             for chip, size in layout.by_chip(where.tiles, learned_scalars(layer) * FLOAT * groups * shares).items():
                 traffic.flows.send(chip, (layout.chip_of(int(where.tiles[0])),), size)
     return traffic
+
+
+def factor_to_updates(layout: Layout) -> ExchangeTraffic:
+    """Before an update that clips to a norm: every tile reads the learning rate and the factor."""
+    traffic = ExchangeTraffic.none(layout.problem)
+    for size in (RATES, FLOAT):
+        _rates_to_updates(layout, traffic, size)
+    return traffic
+
+
+def _rates_to_updates(layout: Layout, traffic: ExchangeTraffic, size: int) -> None:
+    updates = np.zeros(layout.problem.target.tiles, dtype=bool)
+    for layer in layout.problem.network.layers:
+        if learned_rows(layer):
+            updates[layout.range_of(layer).tiles] = True
+    updates[0] = False
+    send_to_all(layout, traffic, 0, np.flatnonzero(updates), size)
 
 
 def between_replicas(layout: Layout, traffic: ExchangeTraffic, where: TileRange, rows: int, *, gathers: bool) -> None:

@@ -9,7 +9,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from snnc.compiler.tiles.cycles.load import Load, Work
-from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, gradients_to_shares, parameter_groups, shares_of
+from snnc.compiler.tiles.exchange.traffic import (
+    ExchangeTraffic,
+    Layout,
+    factor_to_updates,
+    gradients_to_shares,
+    parameter_groups,
+    shares_of,
+)
+from snnc.compiler.tiles.gradients.norm import norm_steps, squared_shares
 from snnc.compiler.tiles.gradients.packing import rows_to_bundles
 from snnc.compiler.tiles.gradients.parameter_copies import numbers_to_readers, weights_to_replicas, weights_to_sources
 from snnc.compiler.tiles.indexed.indexed_traffic import gradients_to_owners, owned_by, owned_work
@@ -21,14 +29,19 @@ from snnc.compiler.tiles.placement.grouping import Floats, Ints, ceil_div, colum
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
-from snnc.compiler.tiles.vertices.cost import SUMMANDS, worker_cycles
+from snnc.compiler.tiles.vertices.cost import SUMMANDS, CodeletCost, worker_cycles
 
 
 def update_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Private gradients of replicated populations are summed first, those of shared weights by their owners; then the optimiser."""
     nothing, layers = ExchangeTraffic.none(layout.problem), layout.problem.network.layers
     replicated = any(where.replicas > 1 for where in layout.placement.ranges)
-    found = [SuperstepDraft("update: optimiser", "update", 1, _loaded(_add_update, layout), gradients_to_shares(layout))]
+    optimiser = _loaded(_add_update, layout)
+    if layout.problem.network.square:
+        norm = norm_steps(layout, _loaded(_add_squares, layout), gradients_to_shares(layout), squared_shares(layout))
+        found = [*norm, SuperstepDraft("update: optimiser", "update", 1, optimiser, factor_to_updates(layout))]
+    else:
+        found = [SuperstepDraft("update: optimiser", "update", 1, optimiser, gradients_to_shares(layout))]
     if layout.owned:
         found.insert(
             0, SuperstepDraft("update: shared gradients", "update", 1, _loaded(_add_owners, layout), gradients_to_owners(layout, layers))
@@ -101,19 +114,29 @@ def _add_private(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> 
 
 def _add_update(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
     """The first block of each column group sums gradients and updates its share of a parameter; those of all neurons on one tile."""
+    _add_shares(layout, layers, load, "update", sums=not layout.problem.network.square)
+
+
+def _add_squares(layout: Layout, layers: Sequence[Layer], load: Load | Work) -> None:
+    """The same sum of gradients before a clipped update, and the squares of the sums."""
+    _add_shares(layout, layers, load, "squares", sums=True)
+
+
+def _add_shares(layout: Layout, layers: Sequence[Layer], load: Load | Work, name: str, *, sums: bool) -> None:
+    """Vertices of the kind `name` that hold a share of a parameter's sum of gradients each, and perhaps form the sums."""
     problem = layout.problem
-    cost, start = problem.costs["update"], problem.target.vertex_start_cycles
+    cost, start = problem.costs[name], problem.target.vertex_start_cycles
     for layer in layers:
-        for cycles, number in _of_layer(layout, layer, "update", _updates):
+        for cycles, number in _of_layer(layout, layer, name, partial(_updates, cost=cost, sums=sums)):
             load.add(layout.range_of(layer).tiles, cycles, number)
     for layer in layers:
         where, scalars = layout.range_of(layer), learned_scalars(layer)
         held = shapes(layout.cut_of(layer), where.tile_neurons, where.tile_samples, problem.target.workers) if scalars else ()
         blocks = sum(int(shape.number.sum()) for shape in held)
-        cycles = start + worker_cycles(cost, elements=2, **_summed(problem, 1, blocks))
+        cycles = start + worker_cycles(cost, elements=2, **_summed(problem, 1, blocks if sums else 1))
         load.add(int(where.tiles[0]), cycles, scalars * problem.target.workers)
     for tiles, count, _, _ in owned_work(layout, layers):
-        counts = _summed(problem, count, problem.target.workers)
+        counts = _summed(problem, count, problem.target.workers if sums else 1)
         each = np.broadcast_to(start + worker_cycles(cost, elements=2 * _pairs_of_worker(problem, count), **counts), tiles.shape)
         load.add(np.repeat(tiles, problem.target.workers), np.repeat(each, problem.target.workers))
 
@@ -148,14 +171,14 @@ def _private(problem: MappingProblem, where: TileRange, rows: Sequence[int]) -> 
     return found
 
 
-def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[int]) -> Vertices:
+def _updates(problem: MappingProblem, where: TileRange, rows: Sequence[int], *, cost: CodeletCost, sums: bool) -> Vertices:
     shares, found = sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples), []
     for groups, elements in _updated(where, rows):
         mine = shares_of(where, elements).ravel()
-        counts = _summed(problem, mine, shares if where.replicas == 1 else where.replicas)
-        cost = worker_cycles(problem.costs["update"], elements=2 * _pairs_of_worker(problem, mine), **counts)
+        counts = _summed(problem, mine, 1 if not sums else shares if where.replicas == 1 else where.replicas)
+        cycles = worker_cycles(cost, elements=2 * _pairs_of_worker(problem, mine), **counts)
         number = np.tile(groups, where.replicas) * (mine > 0) * problem.target.workers
-        found.append((problem.target.vertex_start_cycles + cost, number))
+        found.append((problem.target.vertex_start_cycles + cycles, number))
     return found
 
 

@@ -71,6 +71,8 @@ def stage_of(part: str, name: str) -> str:
         return name
     if part in (FORWARD, AGAIN) and name.endswith("neurons"):
         return f"{part}: neurons"
+    if part == "update" and name not in STAGES:
+        return OPTIMISER
     # What is added to gradients behind the neurons needs their deltas, which some have ahead of the others.
     return BACKWARD_NEURONS if part == "backward" and name.endswith(("windows", "ahead")) else part
 

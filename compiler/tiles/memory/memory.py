@@ -14,6 +14,7 @@ from snnc.compiler.ir.plan import MemoryPhase
 from snnc.compiler.tiles.cycles.predict import fragments_without_runs
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.gradients.gradient_traffic import reduced_bytes
+from snnc.compiler.tiles.gradients.norm import norm_bytes, squared_shares
 from snnc.compiler.tiles.gradients.packing import packings
 from snnc.compiler.tiles.indexed.indexed_cycles import owned_numbers
 from snnc.compiler.tiles.memory.block_memory import Kept, block_bytes, estimated_bytes, most_bytes
@@ -121,6 +122,8 @@ def memory_of(layout: Layout, steps: Sequence[SuperstepDraft]) -> MemoryUse:
             add(kept, where.tiles, size)
     for kept, tiles, size in _owned(layout):
         add(kept, tiles, size)
+    if problem.network.square:
+        add(("optimiser", "always"), np.arange(problem.target.tiles), norm_bytes(layout, squared_shares(layout)))
     for _, packing in packings(layout):
         add(("weights", "packed rows"), packing.tiles, packing.packed_bytes())
     for source, relays in layout.relays.items():

@@ -112,6 +112,7 @@ def layer_code_bytes(problem: MappingProblem, layer: Layer) -> int:
 def _code_of(problem: MappingProblem, layer: Layer) -> int:
     costs = [vertex.cost for vertex, _ in block_codelets(problem, layer)]
     costs += [vertex.cost for source in layer.sent for _, vertex, _ in relay_codelets(problem, source)]
-    costs += [problem.costs[name] for name in ("update", "weight_rows", *(["pack_rows"] if problem.packed else [])) if problem.training]
+    of_update = ("update", *(["squares"] if problem.network.square else []), "weight_rows", *(["pack_rows"] if problem.packed else []))
+    costs += [problem.costs[name] for name in of_update if problem.training]
     loops = dict(loop for cost in costs for loop in cost.loops)
     return problem.target.instruction_bytes * (sum(cost.instructions for cost in costs) + sum(loops.values()))

@@ -220,6 +220,17 @@ def _source_gradient(layer: Layer) -> CodeletCost:
 # ---- codelets that all populations share -----------------------------------------------------------------------------
 
 
+def _norm(network: MappedNetwork, sums: tuple[str, int]) -> dict[str, CodeletCost]:
+    """The norm of all gradients: sums of private or gathered ones as in an update, and their squares; the factor from sums of squares."""
+    if not network.square:
+        return {}
+    # the factor: three fields, a root, a sum, a division, a comparison, store; a sum of squares: load, add, branch
+    return {
+        "squares": CodeletCost(start=24, row=2, product=2, element=network.square).calling(sums),
+        "clip": CodeletCost(start=40, element=3),
+    }
+
+
 def _loss(network: MappedNetwork) -> dict[str, CodeletCost]:
     """Scores of classes, then adjoints of steps; a loss of every step needs no scores."""
     if network.loss_of_steps:
@@ -271,6 +282,7 @@ def _shared(network: MappedNetwork) -> dict[str, CodeletCost]:
         "reduce": CodeletCost(start=16, element=2),  # load, add, branch for a float
         # private or gathered gradients, two elements at a time: of each pass over up to SUMMANDS of them load and store the sum; load, add
         "update": CodeletCost(start=24, row=2, product=2, element=network.update).calling(sums),
+        **_norm(network, sums),
         # each column: its neurons, its place, a test for the worker's share; each of its rows: two bounds, two pointers; load, store
         "weight_rows": CodeletCost(start=24, lookup=6, row=10, element=2),
         # each piece: its columns, its size, a test for the worker's share; each run of tiles with as many neurons: two numbers, two

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from snnc.compiler.tiles.exchange.traffic import Layout
+from snnc.compiler.tiles.gradients.norm import heads_of_chips, squared_shares
 from snnc.compiler.tiles.gradients.packing import packings
 from snnc.compiler.tiles.network import BusSource, Layer, Link, learned_rows, learned_scalars
 from snnc.compiler.tiles.placement.grouping import Ints, column_groups, sample_groups
@@ -25,7 +26,7 @@ from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX, ZERO_VER
 from snnc.compiler.tiles.vertices.cost import CodeletCost
 from snnc.compiler.tiles.vertices.gradient_vertices import gradient_window, reduce_partials, remember
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
-from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, schedule, sum_pieces, sum_private, update, weight_rows
+from snnc.compiler.tiles.vertices.parameter_vertices import clip, pack_rows, schedule, squares, sum_pieces, sum_private, update, weight_rows
 from snnc.compiler.tiles.vertices.relay_codelets import Codelet, relay_codelets
 from snnc.compiler.tiles.vertices.relay_vertices import copy_mask
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
@@ -70,6 +71,7 @@ def uses(layout: Layout) -> Iterator[Use]:
     yield from _of_losses(layout)
     yield from _of_reductions(layout)
     yield from _of_owners(layout)
+    yield from _of_norm(layout)
     for _, packing in packings(layout):
         yield Use.of(pack_rows(layout.problem.costs), packing.tiles, 1)
 
@@ -134,7 +136,23 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
 def _update(problem: MappingProblem) -> VertexSpec:
     """What has the sum of all gradients of a parameter: the optimiser, or a sum alone where a caller takes the gradients."""
     network = problem.network
-    return sum_private(problem.costs) if network.external else update(problem.costs, network.moments, accumulates=network.accumulates)
+    if network.external:
+        return sum_private(problem.costs)
+    return update(problem.costs, network.moments, accumulates=network.accumulates, clips=network.square > 0)
+
+
+def _of_norm(layout: Layout) -> Iterator[Use]:
+    """What finds the norm of the gradients."""
+    problem = layout.problem
+    if not problem.network.square:
+        return
+    shares = squared_shares(layout)
+    tiles = np.flatnonzero(shares)
+    yield Use.of(squares(problem.costs, accumulates=problem.network.accumulates), tiles, shares[tiles])
+    yield Use.of(loss_sum(problem.costs), tiles, 1)
+    if layout.several_chips:
+        yield Use.of(loss_sum(problem.costs), heads_of_chips(layout, tiles)[0], 1)
+    yield Use.of(clip(problem.costs), np.zeros(1, dtype=np.int64), 1)
 
 
 def _single(layout: Layout) -> Iterator[Use]:

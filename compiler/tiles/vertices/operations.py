@@ -32,6 +32,16 @@ SGD_CYCLES: Final = 5
 MEAN_CYCLES: Final = 5
 """Worker cycles of the mean of a gradient and the kept ones: load the sum, add, a product, store the mean, store 0."""
 
+SQUARE_CYCLES: Final = 3
+"""Worker cycles of a square in the norm of the gradients: load, a product, a sum."""
+
+
+def square_cycles(rule: UpdateRule, *, accumulates: bool) -> int:
+    """Worker cycles in which a gradient is added to the norm; 0 if no norm is needed."""
+    if rule.clip_norm is None:
+        return 0
+    return SQUARE_CYCLES + pair_cycles(rule.clipped) + (MEAN_CYCLES if accumulates else 0)
+
 
 def pair_cycles(assignments: Iterable[Assignment]) -> int:
     """Worker cycles of the arithmetic of `assignments` for one neuron (or two in vectors), without loads and stores."""

@@ -14,6 +14,7 @@ _SCHEDULE: Final = (
     one("inout", "int", "step", "updates so far"),
     run("output", "float", "rates", _RATES.holds),
 )
+KEPT: Final = run("inout", "float", "kept", "the sum of earlier batches' gradients")
 _ACCUMULATED: Final = (
     one("input", "int", "batches", "batches before this one whose gradients are kept; -1: keep this one's too"),
     one("output", "bool", "updating", "whether parameters change"),
@@ -51,19 +52,44 @@ _PACK_ROWS: Final = (
 )
 
 
-def update(costs: Mapping[str, CodeletCost], moments: int, *, accumulates: bool = False) -> VertexSpec:
-    """Return what updates parameters, of which the optimiser keeps so many `moments` each."""
+def update(costs: Mapping[str, CodeletCost], moments: int, *, accumulates: bool = False, clips: bool = False) -> VertexSpec:
+    """Return what updates parameters, of which the optimiser keeps so many `moments` each; `clips`: to a norm of all gradients."""
     fields = (
         _RATES,
         run("inout", "float", "value", "parameters"),
         run("inout", "float", "gradient", "the first of their gradients, then the sum of all"),
         run("input", "float", "others", "all other gradients"),
         *(run("inout", "float", f"moment{n + 1}", "what the optimiser keeps") for n in range(moments)),
-        *([run("inout", "float", "kept", "the sum of earlier batches' gradients")] if accumulates else []),
+        *([KEPT] if accumulates and not clips else []),
+        *([one("input", "float", "clip", "the factor that brings the gradients to the norm")] if clips else []),
         constant("count", "parameters"),
         constant("parts", "gradients of each"),
     )
     return VertexSpec("update", fields, costs["update"])
+
+
+def squares(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> VertexSpec:
+    """Return what sums gradients of parameters before their update, and the squares of the sums."""
+    fields = (
+        *([_RATES] if accumulates else []),
+        run("inout", "float", "sums", "the first of the gradients, then the sum of all"),
+        run("input", "float", "others", "all other gradients"),
+        *([KEPT] if accumulates else []),
+        run("output", "float", "squares", "what each worker summed"),
+        constant("count", "parameters"),
+        constant("parts", "gradients of each"),
+    )
+    return VertexSpec("squares", fields, costs["squares"])
+
+
+def clip(costs: Mapping[str, CodeletCost]) -> VertexSpec:
+    """Return what sums the squares of tiles or chips and finds the factor that brings the gradients to the norm."""
+    fields = (
+        run("input", "float", "squares", "sums of squares"),
+        one("output", "float", "factor", "the factor"),
+        constant("count", "how many they are"),
+    )
+    return VertexSpec("clip", fields, costs["clip"])
 
 
 def schedule(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> VertexSpec:

@@ -10,6 +10,7 @@ from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.session import BackendSession
 from snnc.compiler.errors import EmptyGroupError, NothingToLearnError
 from snnc.compiler.losses import parse_loss
+from snnc.compiler.losses.loss_scale import LossScale
 from snnc.compiler.losses.optimizers import SGD, Adam, AdamW, Group, RMSprop
 from snnc.compiler.lowering.lower import lower
 from snnc.errors import OptionConflictError, OptionValueError, UnknownOptimizerError
@@ -21,6 +22,8 @@ READ = {
     "sgd:0.01,0.9": SGD(0.01, 0.9),
     "sgd:0.1,momentum=0.9,nesterov": SGD(0.1, 0.9, nesterov=True),
     "adamw:lr=1e-3,weight_decay=1e-2": AdamW(1e-3, weight_decay=1e-2),
+    "adam:0.1,loss_scale=dynamic": Adam(0.1, loss_scale=LossScale()),
+    "sgd:0.1,loss_scale=1024": SGD(0.1, loss_scale=LossScale(1024.0, dynamic=False)),
     "adam:0.1,accumulate": Adam(0.1, accumulate=True),
     "rmsprop:0.01,0.9,centered,clip_norm=1": RMSprop(0.01, 0.9, centered=True, clip_norm=1.0),
     "Adam:1e-3; *.bias: weight_decay=0; Hidden.*: lr=0.1, frozen": Adam(
@@ -42,6 +45,8 @@ WRONG = {
     "adam:clip_value=0": OptionValueError,
     "adam:clip_norm=-1": OptionValueError,
     "adam:epsilon=0": OptionValueError,
+    "adam:loss_scale=0": OptionValueError,
+    "adam:loss_scale=much": UnknownOptimizerError,
     "adam:0.1; fc1: lr=-1": OptionValueError,
 }
 

@@ -100,6 +100,7 @@ CELLS = {
         Cell("adam:0.5; input_to_hidden.*: frozen", emitted, beside={"optimizer": "adam:0.5"}),
     ],
     "lr": [Cell(0.5, emitted, beside={"optimizer": "sgd"})],
+    "loss_scale": [Cell(1000.0, emitted, beside={"optimizer": "sgd"})],
     "learnable": [Cell("beta", emitted)],
     "surrogate": [Cell("fast_sigmoid:3", emitted)],
     "gradient_window": [Cell(-0.1, emitted)],

@@ -11,6 +11,7 @@ from nets import learnable, recurrent
 
 from snnc.backends.session import BackendSession
 from snnc.compiler.losses import parse_loss
+from snnc.compiler.losses.loss_scale import LossScale
 from snnc.compiler.losses.optimizers import SGD, Adam, Optimizer
 from snnc.compiler.lowering.lower import lower
 
@@ -34,6 +35,7 @@ class Case:
 CASES = {
     "learned neurons": Case(learnable, Adam(1e-2)),
     "in parts": Case(recurrent, SGD(1e-2, 0.9), "mse_count:0.8,0.1", fit={"accumulate": 2, "batch": 7}),
+    "scaled loss": Case(recurrent, SGD(1e-2, 0.9, loss_scale=LossScale(2.0**10, interval=2))),
     "on a device": Case(recurrent, Adam(1e-2), target="cuda"),
 }
 

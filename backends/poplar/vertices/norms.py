@@ -1,0 +1,76 @@
+"""The norm of all gradients: squares where the gradients are summed, their sums of tiles and chips, and the factor of the update."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from snnc.backends.codegen.printing import c_literal
+from snnc.backends.codegen.updates import printed_rule
+from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parts import Assembly, Body, CodeletField, VertexLoop, class_name, connected
+from snnc.backends.poplar.vertices.updates import FACTOR, accumulates, clips, updated, width
+from snnc.compiler.losses.update_rules import NORM_EPSILON
+from snnc.compiler.tiles.vertices.loss_vertices import loss_sum
+from snnc.compiler.tiles.vertices.parameter_vertices import clip, squares
+
+_SQUARES: Final = "square_gradients"
+_TITLES: Final = {_SQUARES: "U1 squares", "norm_of_tiles": "U1 norm of tiles", "norm_of_chips": "U1 norm of chips", "norm": "U1 norm"}
+
+
+def norm_sets(net: PoplarNetwork) -> dict[str, str]:
+    """Compute sets between the gradients and a clipped update, in order, with their titles."""
+    if not clips(net):
+        return {}
+    return {name: title for name, title in _TITLES.items() if name != "norm_of_chips" or net.plan.target.chips > 1}
+
+
+def add_norm(net: PoplarNetwork, assembly: Assembly) -> None:
+    """Sum gradients and their squares before the updates that are there so far, which then only read the sums."""
+    if not clips(net):
+        return
+    assembly.variable("std::unique_ptr<SquareSums>", "square_sums", "std::make_unique<SquareSums>(graph)", "what the norm is made of")
+    assembly.variable("Tensor", FACTOR.removesuffix("[0]"), 'layout.on_tile(poplar::FLOAT, {1}, "clip_factor", 0)', "of all gradients")
+    loops, vertex = assembly.loops.get("update", []), squares(net.costs, accumulates=accumulates(net))
+    measured = []
+    for index, loop in enumerate(loops):
+        if loop.codelet != class_name(updated(net)):
+            continue
+        given = {f.name: f.value for f in loop.fields}
+        values = {f.name: given[f.name] for f in vertex.fields if f.name in given}
+        room = f"square_sums->add({loop.tile}, {net.plan.target.workers})"
+        fields = connected(vertex, {**values, "sums": given["gradient"], "squares": room})
+        measured.append(replace(loop, compute_set=_SQUARES, codelet=class_name(vertex), fields=fields))
+        loops[index] = replace(loop, fields=tuple(_alone(f, given["rates"]) for f in loop.fields if f.name != "kept"))
+    assembly.loops["update"] = [*loops, *measured, *_sums(net)]
+
+
+def _alone(field: CodeletField, rates: str) -> CodeletField:
+    """A field of an update whose gradients were summed before."""
+    value = {"others": rates, "parts": "1"}.get(field.name)
+    return field if value is None else replace(field, value=value)
+
+
+def _sums(net: PoplarNetwork) -> list[VertexLoop]:
+    adds, factor, target = loss_sum(net.costs), clip(net.costs), net.plan.target
+    levels = {"tiles": "square_sums->of_tiles()"}
+    if target.chips > 1:
+        levels["chips"] = f"square_sums->of_chips({target.tiles_per_chip})"
+    found, item = [], "s"
+    for part, every in levels.items():
+        of = {"losses": f"{item}.parts", "total": f"{item}.sum[0]", "count": f"{item}.parts.numElements()"}
+        sums = ("SquareSum", item, every, f"norm_of_{part}", class_name(adds), f"{item}.tile")
+        found.append(VertexLoop(f"squares of {part}", *sums, connected(adds, of)))
+    whole = {"squares": "square_sums->all()", "factor": FACTOR, "count": "square_sums->all().numElements()"}
+    return [*found, VertexLoop("the factor", "", "", "", "norm", class_name(factor), "0", connected(factor, whole))]
+
+
+def norm_codelets(net: PoplarNetwork) -> list[Body]:
+    """The codelets of the squares and of the factor."""
+    optimizer = net.program.optimizer
+    if optimizer is None or optimizer.clip_norm is None or not clips(net):
+        return []
+    vertices = {"vertex": squares(net.costs, accumulates=accumulates(net)), "factor": clip(net.costs)}
+    numbers = {"norm": c_literal(optimizer.clip_norm), "epsilon": c_literal(NORM_EPSILON)}
+    rule = printed_rule(optimizer, gradient="gradient[i]")
+    return [{"template": "norms", "rule": rule, "accumulates": accumulates(net), "width": width(net), **vertices, **numbers}]

@@ -1,0 +1,91 @@
+"""The norm of all gradients: sums of squares of tiles, of chips and of all, in supersteps of their own before the optimiser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.tiles.cycles.load import Load
+from snnc.compiler.tiles.exchange.traffic import ExchangeTraffic, Layout, parameter_groups, shares_of
+from snnc.compiler.tiles.indexed.indexed_traffic import owned_work
+from snnc.compiler.tiles.network import learned_rows, learned_scalars
+from snnc.compiler.tiles.placement.grouping import Ints
+from snnc.compiler.tiles.schedule.superstep import SuperstepDraft
+from snnc.compiler.tiles.vertices.cost import worker_cycles
+
+SQUARES: Final = "update: squares"
+TILES: Final = "update: norm of tiles"
+CHIPS: Final = "update: norm of chips"
+NORM: Final = "update: norm"
+
+
+def norm_steps(layout: Layout, squares: Load, gradients: ExchangeTraffic, shares: Ints) -> Iterator[SuperstepDraft]:
+    """Yield the supersteps from the gradients to the factor of the update.
+
+    Parameters
+    ----------
+    layout
+        The placement.
+    squares, gradients
+        The load of the vertices that sum squares, and the exchange before them.
+    shares
+        How many such vertices each tile has.
+    """
+    problem, tiles = layout.problem, np.flatnonzero(shares)
+    start, reduce = problem.target.vertex_start_cycles, problem.costs["reduce"]
+    yield SuperstepDraft(SQUARES, "update", 1, squares, gradients)
+    load = Load(problem)
+    load.add(tiles, start + worker_cycles(reduce, elements=shares[tiles] * problem.target.workers), 1)
+    yield SuperstepDraft(TILES, "update", 1, load, ExchangeTraffic.none(problem))
+    if layout.several_chips:
+        load, heads, number = Load(problem), *heads_of_chips(layout, tiles)
+        load.add(heads, start + worker_cycles(reduce, elements=number), 1)
+        yield SuperstepDraft(CHIPS, "update", 1, load, _to_heads(layout, tiles, np.repeat(heads, number)))
+        tiles = heads
+    load = Load(problem)
+    load.add(0, start + worker_cycles(problem.costs["clip"], elements=len(tiles)), 1)
+    yield SuperstepDraft(NORM, "update", 1, load, _to_heads(layout, tiles, np.zeros(len(tiles), dtype=np.int64)))
+
+
+def squared_shares(layout: Layout) -> Ints:
+    """Vertices on each tile that sum squares of gradients."""
+    found = np.zeros(layout.problem.target.tiles, dtype=np.int64)
+    for layer in layout.problem.network.layers:
+        where = layout.range_of(layer)
+        for rows in learned_rows(layer):
+            for groups, elements in parameter_groups(where, rows):
+                found[where.tiles] += np.tile(groups, where.replicas) * (shares_of(where, elements).ravel() > 0)
+        found[where.tiles[0]] += learned_scalars(layer)
+    for tiles, *_ in owned_work(layout, layout.problem.network.layers):
+        np.add.at(found, tiles, 1)
+    return found
+
+
+def heads_of_chips(layout: Layout, tiles: Ints) -> tuple[Ints, Ints]:
+    """Return the first of `tiles` (in ascending order) on each chip, and how many of them are there."""
+    _, first, number = np.unique(tiles // layout.problem.target.tiles_per_chip, return_index=True, return_counts=True)
+    return tiles[first], number
+
+
+def norm_bytes(layout: Layout, shares: Ints) -> Ints:
+    """Bytes of the sums of squares on each tile: of each worker and share, of the tile, of the chip, and the factor."""
+    found: Ints = FLOAT * (shares * layout.problem.target.workers + (shares > 0))
+    found[0] += FLOAT
+    if layout.several_chips:
+        found[heads_of_chips(layout, np.flatnonzero(shares))[0]] += FLOAT
+    return found
+
+
+def _to_heads(layout: Layout, tiles: Ints, heads: Ints) -> ExchangeTraffic:
+    """Each of `tiles` sends a number to its head."""
+    traffic = ExchangeTraffic.none(layout.problem)
+    away = tiles != heads
+    np.add.at(traffic.received, heads[away], FLOAT)
+    np.add.at(traffic.fragments, heads[away], 1)
+    traffic.sent[tiles[away]] += FLOAT
+    for tile, head in zip(tiles[away].tolist(), heads[away].tolist(), strict=True):
+        traffic.flows.send(layout.chip_of(tile), (layout.chip_of(head),), FLOAT)
+    return traffic
