@@ -19,7 +19,7 @@ class ReferenceOptions(TargetOptions):
 
     seed: int = field(default=0, metadata=TRAINING)
     truncate: int | None = field(default=None, metadata=TRAINING)
-    precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
+    precision: Precision = field(default="float32", metadata={"values": {"float16": "yes"}})
 
 
 class ReferenceBackend(Backend[ReferenceOptions]):
@@ -29,7 +29,7 @@ class ReferenceBackend(Backend[ReferenceOptions]):
         """Return what the step program keeps as float16."""
         from snnc.compiler.lowering.halves import halves_of
 
-        return halves_of(options.precision)
+        return halves_of(options.precision, trains=options.loss is not None)
 
     def open(self, placed: Placed, options: ReferenceOptions, built: Built | None) -> Engine:
         """Return an engine of the program."""
