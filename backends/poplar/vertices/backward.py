@@ -63,6 +63,8 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
     stores = _state_adjoints(assembly, population, step, code, values, places, zeros)
     sums = _parameter_sums(code, values, zeros)
     sent = _deltas(assembly, population, every, code, values, stores)
+    if layer.shown:
+        _shown(assembly, population, net.neurons[population.id], code, values, stores)
     for index, (parameter, shared) in enumerate(zip(step.parameters, layer.parameters, strict=True)):
         if f"a{index}" in code.reads:
             values[f"param{index}"] = parameter_value(parameter, shared)
@@ -106,6 +108,16 @@ def _deltas(
             values[f"sent{port}"] = f"Layout::own({assembly.variable('Matrix', f'd_{current}', made, 'the same, for its sources')}, b)"
             sent.append({"name": f"sent{port}[c * samples + s]", "value": f"d_i{port}"})
     return sent
+
+
+def _shown(assembly: Assembly, population: PopulationInfo, neurons: int, code: BackwardCode, values: Values, stores: list[Body]) -> None:
+    """Keep the gradient of a current of all steps, for a caller that reads it."""
+    (port,), name = code.ports, f"d_{population.id}"
+    cells = assembly.cells(population.id, name, "STEPS", f"gradient of what {population.label} reads")
+    values[f"shown{port}"] = f"{cells}[b.index]"
+    stores.append({"name": f"shown{port}[(static_cast<unsigned long>(s) * steps + t) * count + c]", "value": f"d_i{port}"})
+    shape, order = f"{{STEPS, BATCH, {neurons}}}", f"order_of_records({population.id}, STEPS, BATCH)"
+    assembly.tensor("RECORD", name, shape, f"{cells}.all", order, False)
 
 
 def _zero_of(net: PoplarNetwork, index: int, connection: ConnectionInfo) -> Body:

@@ -52,11 +52,11 @@ def block_bytes(
     own, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
     partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
     floats: dict[Kept, Any] = {key: each * samples * neurons for key, each in (_states(problem, layer) | _adjoints(problem, layer)).items()}
-    floats["records", "always"] = problem.steps * layer.records * samples * neurons
+    floats["records", "always"] = problem.steps * (layer.records + layer.shown) * samples * neurons
     floats["records", "record adjoints"] = problem.steps * bool(layer.adjoint_outputs) * samples * neurons
     floats["weights", "always"] = own * neurons + scalars
     floats["weights", "copies of weights"] = copies * neurons
-    floats["optimiser", "always"] = problem.network.moments * ceil_div(learned * neurons, cut.replicas)
+    floats["optimiser", "always"] = problem.network.kept * ceil_div(learned * neurons, cut.replicas)
     # The first of a group's gradients is what the host sees; it takes up the others.
     sent = floats.pop(("gradients", "sent"), 0)
     floats["gradients", "always"] = learned * neurons + shares * learned_scalars(layer) * groups + sent

@@ -121,6 +121,8 @@ def backward(
         fields.append(run("output", "float", f"delta{port}", "the gradient of a current"))
         if sends_deltas(links, port):
             fields.append(run("output", "float", f"sent{port}", "the same, for its sources"))
+        if layer.shown:
+            fields.append(run("inout", "float", f"shown{port}", "the same of all steps, for a caller"))
     fields += _parameters(layer, code)
     stored = {state: {state, f"{state}_prev"} for state in kernel.states}
     halves = half_states(layer)

@@ -139,7 +139,7 @@ def _backward(layer: Layer) -> CodeletCost:
     loads += len(kernel.states) + layer.neuron_parameters
     halves = _HALF * (2 * past.half_states + past.half_others)
     loads += sum(1 + (s.buffer in layer.adjoint_outputs) for s in layer.sent) or len(layer.adjoint_outputs)
-    stores = len(kernel.states) + len(kernel.inputs)
+    stores = len(kernel.states) + len(kernel.inputs) + layer.shown
     sums = 3 * (layer.learnable_neuron_parameters + layer.learnable_scalars)
     learned = [link for link in layer.incoming if link.weight_gradient]
     return CodeletCost(
