@@ -70,7 +70,7 @@ RULES: Final[Mapping[str, Rule]] = {
         "of products, of weights, of what is kept of the past",
         values={
             "bfloat16": "it computes in float32; machines keep the past as float16",
-            "float16": "cpu computes in float32 or bfloat16",
+            "float16": "it computes in float32",
         },
         instead="it computes in float32",
     ),

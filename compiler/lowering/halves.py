@@ -37,14 +37,26 @@ def check_halves(half: Collection[Half], program: StepProgram) -> None:
     NothingRoundedError
         No state can be kept as float16, or no connection is dense.
     """
-    if "history" in half and not any(p.kernel.rounded for p in program.populations):
-        raise NothingRoundedError(
-            f"no population of {program.name!r} keeps a value that float16 could hold without changing a decision of the backward pass; "
-            "leave precision out."
-        )
+    if "history" in half:
+        check_past(any(p.kernel.rounded for p in program.populations), program)
     if "weights" in half and not any(parameter.half for parameter in program.parameters.values()):
         raise NothingRoundedError(
             f"{program.name!r} has no dense connection, and only their weights are kept as float16 in a program that does not train; "
+            "leave precision out."
+        )
+
+
+def check_past(found: bool, program: StepProgram) -> None:
+    """Refuse to round a past in which no value was `found` that may be rounded.
+
+    Raises
+    ------
+    NothingRoundedError
+        There is none.
+    """
+    if not found:
+        raise NothingRoundedError(
+            f"no population of {program.name!r} keeps a value that float16 could hold without changing a decision of the backward pass; "
             "leave precision out."
         )
 
