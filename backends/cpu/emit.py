@@ -17,7 +17,7 @@ from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import table_file
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.lowering.halves import check_past
+from snnc.compiler.lowering.halves import check_dense, check_past
 
 CONSTANTS: Final = (
     *file_names(TABLES),
@@ -87,12 +87,14 @@ def emit_cpu(
     ProjectFolderError
         The folder cannot be written.
     NothingRoundedError
-        With float16, the past holds nothing that may be rounded.
+        Neither the past nor, with bfloat16, a dense weight may be rounded.
     """
     program, pooled = with_pooled_convolutions(program)
     storage = SequenceStorage(program, pooled, precision)
     if precision == "float16":
         check_past(any(storage.rounded.values()), program)
+    elif precision == "bfloat16" and not any(storage.rounded.values()):
+        check_dense(program)
     values, sizes = initial_values(program), session_sizes(program, steps, batch)
     context, tables, needs = network_context(storage, values, sizes)
     memory = MemoryNeeds(storage.bytes_per_step(), needs.to_data())

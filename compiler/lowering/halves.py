@@ -39,11 +39,8 @@ def check_halves(half: Collection[Half], program: StepProgram) -> None:
     """
     if "history" in half:
         check_past(any(p.kernel.rounded for p in program.populations), program)
-    if "weights" in half and not any(parameter.half for parameter in program.parameters.values()):
-        raise NothingRoundedError(
-            f"{program.name!r} has no dense connection, and only their weights are kept as float16 in a program that does not train; "
-            "leave precision out."
-        )
+    if "weights" in half:
+        check_dense(program)
 
 
 def check_past(found: bool, program: StepProgram) -> None:
@@ -57,6 +54,21 @@ def check_past(found: bool, program: StepProgram) -> None:
     if not found:
         raise NothingRoundedError(
             f"no population of {program.name!r} keeps a value that float16 could hold without changing a decision of the backward pass; "
+            "leave precision out."
+        )
+
+
+def check_dense(program: StepProgram) -> None:
+    """Refuse to round weights of dense connections, and nothing else, where there are none.
+
+    Raises
+    ------
+    NothingRoundedError
+        No connection is dense.
+    """
+    if not any(connection.kind == "dense" for connection in program.connections):
+        raise NothingRoundedError(
+            f"{program.name!r} has no dense connection, and only their weights are rounded in a program that does not train; "
             "leave precision out."
         )
 

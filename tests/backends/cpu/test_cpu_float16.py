@@ -12,14 +12,16 @@ from nets import learnable, of_model, recurrent
 import snnc
 from snnc.backends.cpu.emit import emit_cpu
 from snnc.backends.cpu.network import network_context
+from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.backends.toolchain.compilers import compiler
 from snnc.compiler.errors import NothingRoundedError
+from snnc.compiler.ir.graph import Graph, Input, OneToOne, Output, Population
 from snnc.compiler.losses import parse_loss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
-from snnc.compiler.neurons.library import ALIF, SLSTM
+from snnc.compiler.neurons.library import ALIF, LIF, SLSTM
 from snnc.errors import OptionNeedsLossError
 
 RUNTIME = Path(__file__).parents[3] / "templates" / "cpu" / "runtime"
@@ -107,3 +109,16 @@ def test_a_past_in_which_nothing_can_be_rounded_is_refused(tmp_path):
     moving = of_model(np.random.default_rng(3), ALIF(0.9, 0.8))
     with pytest.raises(NothingRoundedError, match="no population"):
         emit_cpu(lower(moving, loss=parse_loss("ce_count"), loss_output="hidden", optimizer=SGD(1e-2)), tmp_path, precision="float16")
+
+
+@pytest.mark.parametrize(("emit", "precision"), [(emit_cpu, "bfloat16"), (emit_cuda, "float16")])
+def test_a_program_that_does_not_train_and_has_no_dense_connection_is_refused(tmp_path, emit, precision):
+    graph = Graph("each")
+    graph.add("x", Input((6,)))
+    graph.add("gain", OneToOne(np.full(6, 0.5, np.float32)))
+    graph.add("cells", Population(LIF(0.9), (6,)))
+    graph.add("y", Output())
+    for source, target in (("x", "gain"), ("gain", "cells"), ("cells", "y")):
+        graph.connect(source, target)
+    with pytest.raises(NothingRoundedError, match="no dense connection"):
+        emit(lower(graph), tmp_path / "project", precision=precision)
