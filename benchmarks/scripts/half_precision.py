@@ -71,9 +71,8 @@ def trained(seed: int, steps: int, epochs: int, half: tuple[str, ...], data) -> 
 def curves(steps: int, epochs: int, seeds: int, data) -> None:
     """Print losses and accuracies side by side."""
     found = {name: np.array([trained(s, steps, epochs, half, data) for s in range(seeds)]) for name, half in PRECISIONS.items()}
-    print(
-        f"\nT = {steps}, {seeds} seeds\n\n| epoch | loss float32 | loss float16 | accuracy float32 | accuracy float16 |\n|---|---|---|---|---|"
-    )
+    print(f"\nT = {steps}, {seeds} seeds\n")
+    print("| epoch | loss float32 | loss float16 | accuracy float32 | accuracy float16 |\n|---|---|---|---|---|")
     for epoch in range(epochs):
         losses = [f"{found[name][:, epoch, 0].mean():.4f}" for name in PRECISIONS]
         right = [f"{100 * found[name][:, epoch, 1].mean():.1f} %" for name in PRECISIONS]
