@@ -229,6 +229,18 @@ class CacheFolderError(SnncError):
     code = "SNNC-E028"
 
 
+class HalfRangeError(SnncError):
+    """A weight that is to be kept as float16 is larger than float16 goes."""
+
+    code = "SNNC-E029"
+
+
+class NothingRoundedError(SnncError):
+    """A program that is to keep numbers as float16 has none that can be."""
+
+    code = "SNNC-E030"
+
+
 class TemporaryFolderError(SnncError):
     """No folder for temporary files can be written."""
 

@@ -117,10 +117,7 @@ def compile_(
         str,
         typer.Option(
             "--precision",
-            help=help_of(
-                "precision",
-                "float32; cpu: bfloat16 products and past; cuda: bfloat16 backward products, float16 products, past; others: float16 past.",
-            ),
+            help=help_of("precision", "float32, bfloat16 or float16; what is rounded depends on the target."),
         ),
     ] = "float32",
     data: Annotated[

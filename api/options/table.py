@@ -77,10 +77,10 @@ RULES: Final[Mapping[str, Rule]] = {
     "memory": Rule("bytes that a training step or a run may take", instead="machines have recompute= and streaming="),
     "threads": Rule("threads of the program", instead="it has no threads to choose"),
     "precision": Rule(
-        "of products and of what is kept of the past",
+        "of products, of weights, of what is kept of the past",
         values={
             "bfloat16": "it computes in float32; machines keep the past as float16",
-            "float16": "cpu computes in float32 or bfloat16",
+            "float16": "it computes in float32",
         },
         instead="it computes in float32",
     ),

@@ -26,7 +26,7 @@ class CpuOptions(TargetOptions):
     drop: DropPolicy = "lowest"
     memory: int | None = None
     threads: int | None = None
-    precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "yes"}})
+    precision: Precision = field(default="float32", metadata={"values": {"bfloat16": "yes", "float16": "with a loss"}})
 
 
 class CpuBackend(Backend[CpuOptions]):

@@ -17,6 +17,7 @@ from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import table_file
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.halves import check_dense, check_past
 
 CONSTANTS: Final = (
     *file_names(TABLES),
@@ -79,15 +80,21 @@ def emit_cpu(
     steps, batch
         Initial sizes of a session, which accepts any number of either.
     precision
-        Precision of the histories for the backward pass, and of dense weights as connections read them; sums are float32.
+        Precision of the histories for the backward pass; bfloat16: also of dense weights as connections read them. Sums are float32.
 
     Raises
     ------
     ProjectFolderError
         The folder cannot be written.
+    NothingRoundedError
+        Neither the past nor, with bfloat16, a dense weight may be rounded.
     """
     program, pooled = with_pooled_convolutions(program)
     storage = SequenceStorage(program, pooled, precision)
+    if precision == "float16":
+        check_past(any(storage.rounded.values()), program)
+    elif precision == "bfloat16" and not any(storage.rounded.values()):
+        check_dense(program)
     values, sizes = initial_values(program), session_sizes(program, steps, batch)
     context, tables, needs = network_context(storage, values, sizes)
     memory = MemoryNeeds(storage.bytes_per_step(), needs.to_data())
@@ -97,4 +104,5 @@ def emit_cpu(
 def render(context: dict[str, Any]) -> dict[str, str]:
     """Return all text files by name."""
     whole = context | {"flags": (LEVEL, "-march=native", *FLAGS), "equation_flags": EQUATION_FLAGS, "sources": SOURCES}
-    return rendered(whole, "cpu", (*FIXED, *OWN), CONSTANTS)
+    more = ("float16.hpp",) if context["float16"] else ()
+    return rendered(whole, "cpu", (*FIXED, *more, *OWN), CONSTANTS)

@@ -13,7 +13,7 @@ from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.backends.codegen.updates import group_literals, group_numbers, groups_of
 from snnc.backends.cpu.collapse import add_collapsed, add_collapsed_adjoint, collapsed
 from snnc.backends.cpu.needs import needs_of
-from snnc.backends.cpu.neurons import Function, backward_function, forward_function
+from snnc.backends.cpu.neurons import SHORT, Function, backward_function, forward_function
 from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.stages import Stages, stages_of
 from snnc.backends.cpu.statements import BlockStatement
@@ -63,6 +63,7 @@ def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes
         "training": trains,
         "stored": safetensors_header(values)[1],
         "functions": functions(storage, trains),
+        "float16": storage.precision == "float16",
         "members": _members(made),
         "setup": [*_setup(storage, trains), *made.setup],
         "layout": [
@@ -147,10 +148,10 @@ def functions(storage: SequenceStorage, trains: bool) -> list[Function]:
             size = math.prod(info.shape)
             scalars = {a: program.buffers[n].shape == () for a, n in zip(info.kernel.parameters, op.parameters, strict=True)}
             near = [o for o, n in zip(info.kernel.outputs, op.outputs, strict=True) if trains and n in storage.outputs_with_support]
-            rounded = storage.rounded[info.id]
-            found.append(forward_function(info, size, scalars, near, rounded))
+            rounded, kept = storage.rounded[info.id], SHORT[storage.precision]
+            found.append(forward_function(info, size, scalars, near, rounded, kept))
             if trains and info.id in adjoints:
-                found.append(backward_function(info, size, scalars, rounded))
+                found.append(backward_function(info, size, scalars, rounded, kept))
     return found
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from snnc.backends.codegen.names import comment_text
 from snnc.backends.codegen.printing import c_assignments, c_expression
 from snnc.backends.native.row_buffers import padded, pitch
+from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name, support_bounds, with_arguments
 from snnc.compiler.neurons.expression import Assignment, Expression, Number, Symbol, call, symbols
@@ -33,8 +35,31 @@ class Function:
         return f"void {self.name}({', '.join(('std::size_t rows', *self.arguments))})"
 
 
+@dataclass(frozen=True)
+class ShortNumbers:
+    """C++ names of 16-bit numbers: their type, rounding to them, widening, and what keeps the states before the first step."""
+
+    type: str
+    rounded: str
+    widened: str
+    keep: str
+
+
+SHORT: Final[Mapping[Precision, ShortNumbers]] = {
+    "float32": ShortNumbers("BFloat16", "rounded", "widened", "keep_rounded"),
+    "bfloat16": ShortNumbers("BFloat16", "rounded", "widened", "keep_rounded"),
+    "float16": ShortNumbers("Float16", "half_of", "float_of", "keep_halves"),
+}
+"""Those of each precision; float32 has none to keep."""
+
+
 def forward_function(
-    info: PopulationInfo, size: int, scalars: Mapping[str, bool], near: Sequence[str] = (), rounded: Mapping[str, Expression] | None = None
+    info: PopulationInfo,
+    size: int,
+    scalars: Mapping[str, bool],
+    near: Sequence[str] = (),
+    rounded: Mapping[str, Expression] | None = None,
+    kept: ShortNumbers = SHORT["bfloat16"],
 ) -> Function:
     """Return ``<id>_forward``: parameters, inputs, states before, states, outputs, saved values, neurons that take gradient.
 
@@ -50,7 +75,9 @@ def forward_function(
         Outputs whose neurons take gradient near the threshold only (:mod:`snnc.compiler.lowering.gradient_support`):
         1 is stored if they do, else 0.
     rounded
-        States and saved values in bfloat16, with the subtracted offset (:mod:`snnc.compiler.neurons.rounded_values`).
+        States and saved values in 16 bits, with the subtracted offset (:mod:`snnc.compiler.neurons.rounded_values`).
+    kept
+        Their numbers.
     """
     kernel, rounded = info.kernel, rounded or {}
     stores = [(s, f"{s}_after") for s in kernel.states] + [(o, f"{o}_row") for o in kernel.outputs]
@@ -65,7 +92,7 @@ def forward_function(
     places = {i: f"{i}_row" for i in kernel.inputs} | {f"{s}_prev": f"{s}_before" for s in kernel.states}
     arguments = [f"const float *{a}_row" for a in kernel.parameters]
     arguments += [f"const float *{p}" for p in places.values()]
-    arguments += [f"float *{p}" for _, p in stores] + [f"BFloat16 *{p}" for p in short.values()]
+    arguments += [f"float *{p}" for _, p in stores] + [f"{kept.type} *{p}" for p in short.values()]
     unused = [f"{p}" for n, p in places.items() if n not in used]
     return Function(
         f"{info.id}_forward",
@@ -79,7 +106,7 @@ def forward_function(
             *_parameter_loads(kernel.parameters, scalars, used),
             *_statements(body),
             *(f"{p}[first + n] = {n};" for n, p in stores),
-            *(f"{p}[first + n] = rounded({_centred(n, '-', rounded[n])});" for n, p in short.items()),
+            *(f"{p}[first + n] = {kept.rounded}({_centred(n, '-', rounded[n])});" for n, p in short.items()),
         ),
     )
 
@@ -102,7 +129,11 @@ def _inside(info: PopulationInfo, output: str) -> Assignment:
 
 
 def backward_function(
-    info: PopulationInfo, size: int, scalars: Mapping[str, bool], rounded: Mapping[str, Expression] | None = None
+    info: PopulationInfo,
+    size: int,
+    scalars: Mapping[str, bool],
+    rounded: Mapping[str, Expression] | None = None,
+    kept: ShortNumbers = SHORT["bfloat16"],
 ) -> Function:
     """Return ``<id>_backward``: parameters, kept states before and after, saved values, adjoints of outputs and states, adjoints of inputs,
     sums of the gradients of parameters.
@@ -119,7 +150,7 @@ def backward_function(
     places |= {k: f"{k}_kept" for k in kernel.saved} | {f"d_{o}": f"d_{o}_row" for o in kernel.outputs}
     short |= {k: rounded[k] for k in kernel.saved if k in rounded}
     arguments = [f"const float *{a}_row" for a in kernel.parameters]
-    arguments += [f"const {'BFloat16' if n in short else 'float'} *{p}" for n, p in places.items()]
+    arguments += [f"const {kept.type if n in short else 'float'} *{p}" for n, p in places.items()]
     used |= {a for n, centre in short.items() if n in used for a in symbols(centre)}
     arguments += [f"float *d_{s}_row" for s in kernel.states] + [f"float *d_{i}_row" for i in kernel.inputs]
     arguments += [f"float *d_{a}_sum" for a in kernel.learnable]
@@ -135,7 +166,7 @@ def backward_function(
         (
             *_parameter_loads(kernel.parameters, scalars, used),
             *_loads({n: p for n, p in (places | adjoints).items() if n not in short}, used),
-            *(f"const float {n} = {_centred(f'widened({places[n]}[first + n])', '+', c)};" for n, c in short.items() if n in used),
+            *(f"const float {n} = {_centred(f'{kept.widened}({places[n]}[first + n])', '+', c)};" for n, c in short.items() if n in used),
             *_statements(body),
             *(f"d_{s}_row[first + n] = d_{s}_prev;" for s in kernel.states),
             *(f"d_{i}_row[first + n] = d_{i};" for i in kernel.inputs),

@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.statements import Guarded, Statement
+from snnc.backends.cpu.neurons import SHORT
 from snnc.backends.cpu.stages import Stages
 from snnc.backends.cpu.statements import BlockStatement, CollapsedReadout, earlier_step, gradient_of, to_earlier_step, windows_expression
 from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
@@ -195,16 +196,16 @@ class Statements:
 
     def _first_history(self, op: NeuronStep) -> list[str]:
         """Statements that store the states before the first step."""
-        kernel, found = self._kernel(op), []
+        kernel, found, keep = self._kernel(op), [], SHORT[self.storage.precision].keep
         parameters = dict(zip(kernel.parameters, op.parameters, strict=True))
         for state, n in zip(kernel.states, op.states, strict=True):
             match self.storage.rounded[op.population].get(state):
                 case Number(value):
-                    found.append(f"keep_rounded(w, {n}, first - 1, {n}_history, {c_literal(value)});")
+                    found.append(f"{keep}(w, {n}, first - 1, {n}_history, {c_literal(value)});")
                 case Symbol(name) if self.storage.program.buffers[parameters[name]].shape == ():
-                    found.append(f"keep_rounded(w, {n}, first - 1, {n}_history, {parameters[name]}.value[0]);")
+                    found.append(f"{keep}(w, {n}, first - 1, {n}_history, {parameters[name]}.value[0]);")
                 case Symbol(name):
-                    found.append(f"keep_rounded(w, {n}, first - 1, {n}_history, {parameters[name]}.value.data());")
+                    found.append(f"{keep}(w, {n}, first - 1, {n}_history, {parameters[name]}.value.data());")
         return found
 
     def neuron_call(self, op: NeuronStep) -> str:
@@ -372,4 +373,4 @@ class Statements:
 
 def is_large(storage: SequenceStorage, op: DenseInputGradient) -> bool:
     """Whether products of the adjoint need no copy of the weight if memory is saved."""
-    return storage.precision == "float32" and 4 * storage.size(op.weight) > COPIED
+    return storage.precision != "bfloat16" and 4 * storage.size(op.weight) > COPIED

@@ -14,6 +14,7 @@ from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.native.tables import table_file
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.halves import check_dense
 
 CONSTANTS: Final = (
     *file_names(TABLES),
@@ -102,7 +103,11 @@ def emit_cuda(
     ------
     ProjectFolderError
         The folder cannot be written.
+    NothingRoundedError
+        With float16, a program that does not train has no dense weight.
     """
+    if precision == "float16" and program.optimizer is None:
+        check_dense(program)
     storage = SequenceStorage(program)
     values, sizes = initial_values(program), session_sizes(program, steps, batch)
     context, tables = network_context(storage, values, sizes, precision)

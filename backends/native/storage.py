@@ -114,9 +114,9 @@ class SequenceStorage:
 
     @cached_property
     def rounded(self) -> dict[str, dict[str, Expression]]:
-        """By population, states and saved values that are kept in bfloat16, by their canonical names, with the subtracted offset."""
+        """By population, states and saved values that are kept in 16 bits, by their canonical names, with the subtracted offset."""
         adjoints = {op.population for op in self.program.backward if isinstance(op, NeuronAdjoint)}
-        keeps = self.precision == "bfloat16" and self.program.optimizer is not None
+        keeps = self.precision != "float32" and self.program.optimizer is not None
         return {p.id: rounded_values(p.kernel) if keeps and p.id in adjoints else {} for p in self.program.populations}
 
     @property

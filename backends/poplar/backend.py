@@ -43,7 +43,7 @@ class TileOptions(TargetOptions):
     mode: Mode = "exact"
     calibrate: Activity | None = None
     recompute: Recompute = field(default="auto", metadata=TRAINING)
-    precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
+    precision: Precision = field(default="float32", metadata={"values": {"float16": "yes"}})
     strategy: str = "snnc"
     others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     common: Common | None = None
@@ -92,7 +92,7 @@ class TileBackend(Backend[Own]):
         """Return what the step program keeps as float16."""
         from snnc.compiler.lowering.halves import halves_of
 
-        return halves_of(options.precision)
+        return halves_of(options.precision, trains=options.loss is not None)
 
     def check(self, program: StepProgram, options: Own) -> None:
         """Refuse what cannot be planned.

@@ -201,7 +201,7 @@ def network_context(net: PoplarNetwork, assembly: Assembly, lines: list[str]) ->
     lists = len(plan.populations) + len(net.stores)
     reductions = [b.id for b in plan.buses if b.gradient is not None]
     _, places = safetensors_header(initial_values(net))
-    labels = {t.split('"')[1] for t in assembly.tensors if t.startswith("tensor(")}
+    labels = {t.split('"')[1] for t in assembly.tensors if t.startswith(("tensor(", "half_parameter("))}
     return {
         "title": comment_text(net.program.name),
         "sources": SOURCES.all,
@@ -224,6 +224,7 @@ def network_context(net: PoplarNetwork, assembly: Assembly, lines: list[str]) ->
         "constants": CONSTANTS,
         "indexed": bool(net.indexed),
         "norms": NORMS if clips(net) else "",
+        "half_weights": any(parameter.half for parameter in net.program.parameters.values()),
         "halves": any(net.adjoint(p.id) is not None and p.kernel.rounded for p in net.program.populations),
         "summands": SUMMANDS,
         "sweep": {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP},

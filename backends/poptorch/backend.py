@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +11,7 @@ from snnc.backends.poplar.backend import TileBackend, TileOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
+    from snnc.compiler.ir.plan import Precision
     from snnc.compiler.ir.step_program import StepProgram
     from snnc.compiler.tiles.planning.options import PlanOptions
 
@@ -18,8 +19,11 @@ USUAL: Final = "gc200"
 """The machine of a target that names none."""
 
 
+@dataclass(frozen=True, eq=False)
 class PopTorchOptions(TileOptions):
-    """Options of a package."""
+    """Options of a package; PopART holds its weights, as float32."""
+
+    precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
 
     def for_plan(self) -> PlanOptions:
         """Return the options of a plan that is part of another program."""

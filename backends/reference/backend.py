@@ -23,7 +23,7 @@ class ReferenceOptions(TargetOptions):
     capacity: int | None = None
     mode: Mode = "exact"
     drop: DropPolicy = "lowest"
-    precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
+    precision: Precision = field(default="float32", metadata={"values": {"float16": "yes"}})
 
 
 class ReferenceBackend(Backend[ReferenceOptions]):
@@ -33,7 +33,7 @@ class ReferenceBackend(Backend[ReferenceOptions]):
         """Return what the step program keeps as float16."""
         from snnc.compiler.lowering.halves import halves_of
 
-        return halves_of(options.precision)
+        return halves_of(options.precision, trains=options.loss is not None)
 
     def limit(self, options: ReferenceOptions) -> SpikeLimit | None:
         """Return how many spikes of a source the step program sends."""

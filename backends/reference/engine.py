@@ -115,7 +115,8 @@ class ReferenceEngine:
     def set_parameters(self, values: Mapping[str, Array]) -> None:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
         for name, value in values.items():
-            self._parameters[name][...] = value
+            half = self.program.parameters[name].half
+            self._parameters[name][...] = np.asarray(value).astype(np.float16) if half else value
 
     def get_optimizer(self) -> OptimizerValues:
         """See :class:`~snnc.backends.runtime.engine.ResumableEngine`."""

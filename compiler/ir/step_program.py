@@ -28,7 +28,7 @@ Buffers are vectors (a sample at a step); an operation on arrays of several axes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from snnc.compiler.ir.arrays.channel_order import ChannelOrder
@@ -147,6 +147,8 @@ class Parameter:
     label: str
     value: Array
     learnable: bool
+    half: bool = field(default=False, metadata={"optional": True})
+    """Whether it is kept as float16, to which `value` is rounded."""
 
 
 @dataclass(frozen=True, eq=False)

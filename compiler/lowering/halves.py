@@ -1,15 +1,94 @@
-"""What a training program keeps as float16, by its precision. Sums, running states and parameters are float32."""
+"""What a program keeps as float16, by its precision. Sums, running states and what is updated are float32.
+
+A program that trains rounds its past; one that only runs has no past, and rounds the weights of its dense connections. Weights that are
+updated stay float32: an update below half a digit would be lost.
+"""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Final, Literal, TypeAlias
 
+import numpy as np
+
+from snnc.compiler.errors import HalfRangeError, NothingRoundedError
 from snnc.compiler.ir.plan import Precision
+from snnc.compiler.ir.step_program import ConnectionInfo, Parameter, StepProgram
 
-Half: TypeAlias = Literal["history"]
-"""``"history"``: states and values of all steps that the adjoint reads."""
+LARGEST: Final = float(np.finfo(np.float16).max)
+
+Half: TypeAlias = Literal["history", "weights"]
+"""``"history"``: states and values of all steps that the adjoint reads; ``"weights"``: those of dense connections."""
 
 
-def halves_of(precision: Precision) -> tuple[Half, ...]:
+def halves_of(precision: Precision, *, trains: bool) -> tuple[Half, ...]:
     """Return what a program of that precision keeps as float16."""
-    return ("history",) if precision == "float16" else ()
+    if precision != "float16":
+        return ()
+    return ("history",) if trains else ("weights",)
+
+
+def check_halves(half: Collection[Half], program: StepProgram) -> None:
+    """Refuse to round where there is nothing to round.
+
+    Raises
+    ------
+    NothingRoundedError
+        No state can be kept as float16, or no connection is dense.
+    """
+    if "history" in half:
+        check_past(any(p.kernel.rounded for p in program.populations), program)
+    if "weights" in half:
+        check_dense(program)
+
+
+def check_past(found: bool, program: StepProgram) -> None:
+    """Refuse to round a past in which no value was `found` that may be rounded.
+
+    Raises
+    ------
+    NothingRoundedError
+        There is none.
+    """
+    if not found:
+        raise NothingRoundedError(
+            f"no population of {program.name!r} keeps a value that float16 could hold without changing a decision of the backward pass; "
+            "leave precision out."
+        )
+
+
+def check_dense(program: StepProgram) -> None:
+    """Refuse to round weights of dense connections, and nothing else, where there are none.
+
+    Raises
+    ------
+    NothingRoundedError
+        No connection is dense.
+    """
+    if not any(connection.kind == "dense" for connection in program.connections):
+        raise NothingRoundedError(
+            f"{program.name!r} has no dense connection, and only their weights are rounded in a program that does not train; "
+            "leave precision out."
+        )
+
+
+def half_weights(parameters: Mapping[str, Parameter], connections: Iterable[ConnectionInfo]) -> dict[str, Parameter]:
+    """Return `parameters` with the weights of dense connections rounded to float16.
+
+    Raises
+    ------
+    HalfRangeError
+        A weight is larger than float16 goes.
+    """
+    found = dict(parameters)
+    for weight in {c.weight for c in connections if c.kind == "dense" and c.weight is not None}:
+        parameter = found[weight]
+        largest = float(np.abs(parameter.value).max())
+        if largest > LARGEST:
+            raise HalfRangeError(
+                f"{parameter.label} has a weight of {largest:g}, and float16 ends at {LARGEST:g}; leave precision out, or scale the "
+                "weights."
+            )
+        found[weight] = replace(parameter, value=parameter.value.astype(np.float16).astype(np.float32), half=True)
+    return found

@@ -30,7 +30,7 @@ from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer, is_frozen
 from snnc.compiler.lowering.composed_loss import with_loss_output
 from snnc.compiler.lowering.connection_operations import connection_op, fills, kind_of, weights_of
-from snnc.compiler.lowering.halves import Half
+from snnc.compiler.lowering.halves import Half, check_halves, half_weights
 from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
 from snnc.compiler.lowering.spike_limits import SpikeLimit, limit_values, spike_sources
 from snnc.compiler.lowering.window_values import with_window_values
@@ -109,6 +109,9 @@ def lower(
     program = _program(draft, chosen, optimizer is not None)
     if loss is not None and optimizer is not None:
         check_groups(optimizer, program.parameters.values())
+    if "weights" in half:
+        program = replace(program, parameters=half_weights(program.parameters, program.connections))
+    check_halves(half, program)
     fixed = graph.steps if steps is None else steps
     return replace(program, loss=loss, optimizer=rule, steps=fixed, truncate=truncate)
 

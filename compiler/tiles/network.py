@@ -75,6 +75,8 @@ class Link:
     indexed: IndexedLink | None = None
     quiet: bool = False
     """Whether it is dense and reads sums of spikes, which are mostly 0."""
+    half: bool = False
+    """Whether its weights are float16."""
 
     @property
     def chooses(self) -> bool:
@@ -178,6 +180,11 @@ class Layer:
         kernel = self.kernel
         halves = sum(name in kernel.rounded for name in kernel.history), sum(name in kernel.rounded for name in kernel.saved)
         return Past(len(kernel.history) - halves[0], len(kernel.saved) - halves[1], *halves)
+
+    @property
+    def half_weights(self) -> int:
+        """Weights of a neuron that are float16; those of dense connections all are, or none is."""
+        return sum(link.inputs for link in self.incoming if link.half)
 
     @property
     def neuron_parameters(self) -> int:
@@ -362,6 +369,7 @@ def _link(program: StepProgram, connection: ConnectionInfo, source: BusSource, t
         input_gradient=any(isinstance(op, InputGradient) for op in mine),
         indexed=indexed,
         quiet=reads_sparse_values(program, connection),
+        half=connection.weight is not None and program.parameters[connection.weight].half,
     )
 
 

@@ -142,3 +142,18 @@ def test_convolutions_and_several_outputs_go_back_to_the_inputs(machine):
         found.append([out.detach(), given.grad, *(p.grad for p in layer.parameters())])
     for one, wanted in zip(*found, strict=True):
         close(one, wanted)
+
+
+def test_a_half_past_changes_gradients_as_it_does_on_the_processor(machine):
+    half = [Module(network(), precision="float16", **OPTIONS, **sizes) for sizes in ({"target": machine, "steps": T, "batch": B}, {})]
+    found = []
+    for module in (*half, Module(network(), **OPTIONS)):
+        module.zero_grad()
+        loss(module(inputs())).backward()
+        found.append({name: parameter.grad.clone() for name, parameter in module.named_parameters()})
+    for name, gradient in found[0].items():
+        close(gradient, found[1][name])
+    rounded = sum(float((found[0][name] - gradient).norm() ** 2) for name, gradient in found[2].items())
+    whole = sum(float(gradient.norm() ** 2) for gradient in found[2].values())
+    # A slope of this surrogate is off by at most 2 of 2^11 parts.
+    assert 1e-6**2 < rounded / whole < (2.0**-10) ** 2

@@ -43,6 +43,8 @@ class Incoming(BlockLink):
             "index": i,
             "port": self.link.port,
             "template": self.template,
+            "rows": "HalfRows" if self.link.half else "Rows",
+            "products": "HalfProducts" if self.link.half else "Products",
             "weight": weight,
             "weight_times": "" if size == 0 else f"{weight} * ",
             "gradient_index": "0" if shared else "c",

@@ -34,10 +34,13 @@ class Placed:
     rows: str
     learned: bool
     label: str
+    half: bool
 
     @property
     def kept(self) -> str:
         """How it lies: the layout's function."""
+        if self.half:
+            return "half_weights"
         return "weights" if self.form == "dense" else "rows"
 
 
@@ -62,7 +65,7 @@ def placed_parameters(net: PoplarNetwork) -> Iterator[Placed]:
 
 def _placed(net: PoplarNetwork, name: str, population: str, form: str, order: str, rows: str, learned: bool) -> Placed:
     parameter = net.program.parameters[name]
-    return Placed(name, population, form, net.program.buffers[name].shape or (1,), order, rows, learned, parameter.label)
+    return Placed(name, population, form, net.program.buffers[name].shape or (1,), order, rows, learned, parameter.label, parameter.half)
 
 
 def _weight(net: PoplarNetwork, connection: ConnectionInfo, name: str, learned: bool) -> Placed:
@@ -107,7 +110,10 @@ def _variables(assembly: Assembly, placed: Placed) -> None:
         if placed.learned:
             assembly.refresh.append(f"spread({p}, {name}, to_replicas);")
         whole = f"{name}.all"
-    assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {_shape(placed)}, {whole}, {placed.order}, true);')
+    if placed.half:
+        assembly.tensors.append(f'half_parameter("{name}", {_shape(placed)}, {whole}, {placed.order});')
+    else:
+        assembly.tensors.append(f'tensor("{name}", SNNC_PARAMETER, {_shape(placed)}, {whole}, {placed.order}, true);')
 
 
 def _gradient(net: PoplarNetwork, assembly: Assembly, placed: Placed) -> None:

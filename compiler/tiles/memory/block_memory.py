@@ -65,6 +65,8 @@ def block_bytes(
     found: dict[Kept, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
     if halves := layer.past.halves(problem.segments.steps_kept):
         found["history", "sequence"] = found["history", "sequence"] + HALF * halves * samples * even_neurons(neurons, cut.columns)
+    if halves := layer.half_weights:
+        found["weights", "always"] = found["weights", "always"] + (HALF - FLOAT) * halves * neurons
     masks = masks_bytes(problem, layer, cut, neurons, samples)
     # Relays look at what was sent before neurons of the first iteration overwrite it, and the copies that they look at are made before.
     found["history", "always"] = found["history", "always"] + masks

@@ -52,4 +52,4 @@ class PlanOptions:
     def lowering(self) -> dict[str, Any]:
         """What :func:`~snnc.compiler.lowering.lower.lower` takes by name."""
         names = ("loss", "optimizer", "surrogate", "gradient_window", "steps")
-        return {name: getattr(self, name) for name in names} | {"half": halves_of(self.precision)}
+        return {name: getattr(self, name) for name in names} | {"half": halves_of(self.precision, trains=self.loss is not None)}

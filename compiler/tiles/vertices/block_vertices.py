@@ -250,6 +250,8 @@ def _weights(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
                 yield _choice("seen" if of.events else "best", i)
             else:
                 yield run("input", "float", f"weight{i}", "weights, and biases")
+        elif of.half:
+            yield run("input", "half", f"weight{i}", "weights", 8)
         elif of.weight_elements:
             yield _weight(i, of, align=8 if of.dense else 0)
 

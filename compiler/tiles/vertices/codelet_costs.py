@@ -26,8 +26,10 @@ def network_costs(network: MappedNetwork) -> dict[str, CodeletCost]:
     for layer in network.layers:
         read = {link.events for link in layer.incoming if link.dense}
         learned = {link.events for link in layer.incoming if link.dense and link.weight_gradient}
-        costs[f"forward.{layer.id}"] = _forward(layer, network.training).calling(*_over_columns(read, held=2, pair=2, product=3))
-        costs[f"gather.{layer.id}"] = _events_only(layer, held=2, event_vector=2).calling(*_over_columns(read & {True}, 2, 2, 3))
+        half = int(layer.half_weights > 0)
+        columns = 2, 2 + half, 3 + half
+        costs[f"forward.{layer.id}"] = _forward(layer, network.training).calling(*_over_columns(read, *columns))
+        costs[f"gather.{layer.id}"] = _events_only(layer, held=2, event_vector=2 + half).calling(*_over_columns(read & {True}, *columns))
         if network.training:
             costs[f"backward.{layer.id}"] = _backward(layer).calling(*_over_columns(learned, held=1, pair=3, product=4))
             back = _source_gradient(layer)
@@ -85,7 +87,7 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 # An event: load the id, multiply by the row's length, add the base, branch: 4. A pair forward: load the row, add: 2;
 # backward: load the row, add, store: 3. A last column beside pairs: shift the id, add its base: 2 more.
 # A row of products: load the value, copy it for a pair, advance row and last column, branch: 5.
-# A pair forward: load, multiply, add: 3; backward: multiply, load, add, store: 4.
+# A pair forward: load, multiply, add: 3; backward: multiply, load, add, store: 4. Weights of half numbers are converted: 1 more.
 # Of values that are mostly 0, a pair: load both, or, branch, loop counter: 5; a row of a pair that is not: copy the value for a pair of
 # columns, form the address (multiply, add): 3, and its products.
 
@@ -115,10 +117,10 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         sweep=_SWEEP,
         held=2,
         event=_EVENT,
-        event_vector=2,
+        event_vector=2 + (layer.half_weights > 0),
         event_joined=_JOINED,
         row=_ROW,
-        product=3,
+        product=3 + (layer.half_weights > 0),
         word=_PAIR,
         word_hit=_LOUD,
         neuron=pair_cycles(kernel.forward) + loads + stores + halves + fill + 2 + _sending(layer),

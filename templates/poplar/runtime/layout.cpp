@@ -294,6 +294,10 @@ Parts Layout::weights(const Population &p, const std::string &name, std::size_t 
   return parts(p.groups, poplar::FLOAT, name, [&](const Group &g) { return even(inputs * g.count); });
 }
 
+Parts Layout::half_weights(const Population &p, const std::string &name, std::size_t inputs) {
+  return parts(p.groups, poplar::HALF, name, [&](const Group &g) { return even(inputs * g.count); });
+}
+
 Sums Layout::block_weights(const Population &p, const std::string &name, std::size_t inputs) {
   return sums(p, name, [&](unsigned count) { return even(inputs * count); });
 }

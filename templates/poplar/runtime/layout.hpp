@@ -238,6 +238,9 @@ public:
   /// [inputs][count] for each group: weights, their columns in pairs (see order_of_weights).
   Parts weights(const Population &p, const std::string &name, std::size_t inputs);
 
+  /// The same as half numbers.
+  Parts half_weights(const Population &p, const std::string &name, std::size_t inputs);
+
   /// The same for each block: sums over its samples.
   Sums block_weights(const Population &p, const std::string &name, std::size_t inputs);
 

@@ -183,6 +183,32 @@ void PoplarSession::tensor(const std::string &name, snnc_role role, std::vector<
   add(info, set, get);
 }
 
+void PoplarSession::half_parameter(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order) {
+  const std::size_t n = on_device.numElements();
+  graph.createHostRead(name, on_device);
+  graph.createHostWrite(name, on_device);
+  const auto get = [this, name, n, order](void *data) {
+    std::vector<std::uint16_t> raw(n);
+    engine->readTensor(name, raw.data(), raw.data() + n);
+    std::vector<float> wide(n);
+    poplar::copyDeviceHalfToFloat(graph.getTarget(), raw.data(), wide.data(), n);
+    for (std::size_t i = 0; i < n; ++i)
+      if (order[i] != NOWHERE)
+        static_cast<float *>(data)[order[i]] = wide[i];
+  };
+  const auto set = [this, name, n, order](const void *data) {
+    stale = true;
+    std::vector<float> wide(n);
+    for (std::size_t i = 0; i < n; ++i)
+      wide[i] = order[i] == NOWHERE ? 0.0f : static_cast<const float *>(data)[order[i]];
+    std::vector<std::uint16_t> raw(n);
+    poplar::copyFloatToDeviceHalf(graph.getTarget(), wide.data(), raw.data(), n);
+    engine->writeTensor(name, raw.data(), raw.data() + n);
+  };
+  zero_at_open.push_back(infos.size());
+  add({name, SNNC_FLOAT32, SNNC_PARAMETER, std::move(shape)}, set, get);
+}
+
 void PoplarSession::counter(const std::string &name, const poplar::Tensor &counts) {
   const std::size_t n = counts.numElements();
   graph.createHostRead(name, counts);

@@ -83,6 +83,9 @@ protected:
   void tensor(const std::string &name, snnc_role role, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order,
               bool writable, snnc_type type = SNNC_FLOAT32);
 
+  /// A parameter that tiles keep as half numbers; the host sees floats, rounded to the nearest of them.
+  void half_parameter(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device, Order order);
+
   /// Counts that relays keep, as one sum; setting it (to 0) resets them.
   void counter(const std::string &name, const poplar::Tensor &counts);
 
