@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from snnc.driver.losses import cross_entropy as CrossEntropy  # noqa: F401, N812
     from snnc.exploring import explore as explore
     from snnc.frontends.dsl.connections import AvgPool as AvgPool
+    from snnc.frontends.dsl.connections import BatchNorm as BatchNorm
     from snnc.frontends.dsl.connections import Conv as Conv
     from snnc.frontends.dsl.connections import Dense as Dense
     from snnc.frontends.dsl.connections import Flatten as Flatten
@@ -84,6 +85,7 @@ _HOMES: Final = {
     "AdamW": "snnc.compiler.losses.optimizers:AdamW",
     "Alpha": "snnc.compiler.neurons.library:Alpha",
     "AvgPool": "snnc.frontends.dsl.connections:AvgPool",
+    "BatchNorm": "snnc.frontends.dsl.connections:BatchNorm",
     "Checkpoints": "snnc.backends.training.checkpoint:Checkpoints",
     "Constant": "snnc.frontends.dsl.initialisers:Constant",
     "Conv": "snnc.frontends.dsl.connections:Conv",

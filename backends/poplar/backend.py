@@ -97,13 +97,17 @@ class TileBackend(Backend[Own]):
             The number of steps is open.
         UnsupportedOnPoplarError
             The optimiser clips gradients to a norm.
+        NormalisationError
+            It trains batch normalisations.
         """
         from snnc.backends.poplar.vertices.updates import check_updates
+        from snnc.backends.training.normalising import check_normalised
         from snnc.compiler.errors import StepsNeededError
         from snnc.compiler.machines import load_target
 
         load_target(self.machine(options.target), options.others)
         check_updates(program)
+        check_normalised(program, options.target)
         if program.steps is None:
             raise StepsNeededError(
                 f"{program.name!r} runs any number of steps, and {options.target} needs to know it; give steps (--steps 100)."

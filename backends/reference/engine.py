@@ -80,11 +80,16 @@ class ReferenceEngine:
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.GatheringEngine`."""
-        if self._optimizer is None:
-            raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
+        loss = self.gather_parts(parts, samples)
+        self.change_parameters(learning_rate)
+        return loss
+
+    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        state = self._state()
         whole, gradients, first = 0.0, dict[str, Array](), 0
         for inputs, target in parts:
-            masks = self._masks.of(self._parameters.__getitem__, self._optimizer.count, first, len(target))
+            masks = self._masks.of(self._parameters.__getitem__, state.count, first, len(target))
             loss, found = self.loss_and_gradients(inputs, target, masks)
             first += len(target)
             share = len(target) / samples
@@ -92,13 +97,21 @@ class ReferenceEngine:
             shares = {name: gradient * self.dtype.type(share) for name, gradient in found.items()}
             gradients = {name: gradients.get(name, 0) + part for name, part in shares.items()}
         self._gradients = gradients
-        state = self._optimizer
+        return whole
+
+    def change_parameters(self, learning_rate: float) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        state, gradients = self._state(), self._gradients
         scale = state.begin({op.parameter: gradients[op.parameter] for op in self.program.update})
         for op in self.program.update:
             name = op.parameter
             settings = settings_of(state.optimizer, self.program.parameters[name].label)
             state.change(name, self._parameters[name], gradients[name], learning_rate, settings, scale)
-        return whole
+
+    def _state(self) -> OptimizerState:
+        if self._optimizer is None:
+            raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
+        return self._optimizer
 
     def gradients(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""

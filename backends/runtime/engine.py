@@ -164,6 +164,22 @@ class GatheringEngine(Protocol):
 
 
 @runtime_checkable
+class SplitEngine(Engine, GradientEngine, Protocol):
+    """An engine that can compute gradients without an update, and update from them later."""
+
+    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
+        """Sum the gradients of `parts` and change no parameter; return the loss.
+
+        The loss is averaged over `samples`, of which the parts may be a subset: the returned loss is their share.
+        """
+        ...
+
+    def change_parameters(self, learning_rate: float) -> None:
+        """Make one update from the gathered gradients."""
+        ...
+
+
+@runtime_checkable
 class ResumableEngine(Protocol):
     """An engine whose optimiser can be read and set, so that training can continue where another stopped."""
 

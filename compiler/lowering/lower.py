@@ -31,9 +31,11 @@ from snnc.compiler.losses.optimizers import Optimizer, is_frozen
 from snnc.compiler.lowering.connection_operations import connection_op, fills, kind_of, weights_of
 from snnc.compiler.lowering.loss_output import choose_loss_output
 from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
+from snnc.compiler.lowering.statistics import check_order, with_statistics
 from snnc.compiler.neurons.derived_kernels import derived_once
 from snnc.compiler.neurons.forward_kernel import forward_kernel
 from snnc.compiler.neurons.kernel import Kernel
+from snnc.compiler.neurons.library.batch_norm import is_batch_norm, through_statistics
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.neurons.surrogates.library import atan
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
@@ -86,12 +88,14 @@ def lower(
     chosen = None
     if loss is not None:
         graph, chosen = choose_loss_output(graph, loss, loss_output)
+        graph = with_statistics(graph)
     graph = run_flow(graph)
     ports = port_map(graph)
     found = links(graph, ports)
     trained = Trained()
     if loss is not None and chosen is not None:
         frozen = frozenset() if train_recurrent else recurrent(found)
+        check_order(graph, found)
         trained = find_trained(graph, found, loss, recorded(graph, chosen)[0], frozen, optimizer)
     draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window, None if loss is None else optimizer)
     program = _program(draft, chosen, optimizer is not None)
@@ -228,6 +232,8 @@ def _kernel(
     key = (structure, used, learnable, surrogate.derivative if trained else None)
     if key not in known:
         known[key] = _derived(model, surrogate, learnable, used) if trained else forward_kernel(model, used)
+        if trained and is_batch_norm(model):
+            known[key] = through_statistics(known[key])
     return known[key]
 
 
