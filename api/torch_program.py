@@ -99,8 +99,8 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
     graph, names, options = recipe.graph, recipe.outputs, recipe.options
     if normalised(graph):
         raise NormalisationError(
-            f"{normalised(graph)[0]!r} normalises over a batch, which a module of PyTorch does not do in training; train in snnc.compile(...), "
-            "or let torch.nn normalise between two modules."
+            f"{normalised(graph)[0]!r} normalises over a batch, and a module of PyTorch would not do so in training; train in "
+            "snnc.compile(...), or let torch.nn normalise between two modules."
         )
     ports = port_map(graph)
     shapes = tuple(ports[name, "in"].shape for name in names)

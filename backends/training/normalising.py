@@ -7,8 +7,8 @@ The layers that a normalisation reads do not depend on it, so an update runs in 
    through its statistics needs (:mod:`snnc.compiler.neurons.library.batch_norm`).
 3. Run forward and backward again with all of them, and update.
 
-With L levels these are 2 L + 1 forward and L + 1 backward passes. Each pass is an ordinary one, so every target that separates gradients from
-updates can do it.
+With L levels these are 2 L + 1 forward and L + 1 backward passes. Each pass is an ordinary one, so every target that separates gradients
+from updates can do it.
 """
 
 from __future__ import annotations
@@ -150,9 +150,9 @@ class NormalisingEngine:
                 raise NormalisationError(f"{layer.label!r} has one value of each channel in a batch; statistics need two or more.")
             mean, variance = x.mean(layer.axes, keepdims=True), x.var(layer.axes, keepdims=True)
             momentum = float(values[layer.parameters[MOMENTUM]].reshape(-1)[0])
-            for name, now in ((MEAN, mean), (VARIANCE, variance * count / (count - 1))):
+            for name, found_now in ((MEAN, mean), (VARIANCE, variance * count / (count - 1))):
                 old = running[layer.parameters[name]]
-                now = np.broadcast_to(now[0, 0], layer.shape).reshape(old.shape)
+                now = np.broadcast_to(found_now[0, 0], layer.shape).reshape(old.shape)
                 running[layer.parameters[name]] = ((1 - momentum) * old + momentum * now).astype(np.float32)
             self._set(layer, {MEAN: mean[0, 0], VARIANCE: variance[0, 0]})
 

@@ -63,7 +63,10 @@ class Theirs(torch.nn.Module):
 
     def forward(self, x, mask=1):
         steps, batch = x.shape[:2]
-        over = lambda layer, x: layer(x.flatten(0, 1)).unflatten(0, (steps, batch))
+
+        def over(layer, x):
+            return layer(x.flatten(0, 1)).unflatten(0, (steps, batch))
+
         s = self.neurons(over(self.bn1, over(self.conv, x)), 0.8, 1.0)
         s = over(lambda x: torch.nn.functional.max_pool2d(x, 2).flatten(1), s)
         s = self.neurons(over(self.bn2, over(self.fc1, s)), 0.7, 0.6)
@@ -160,7 +163,7 @@ def test_a_machine_runs_with_running_statistics_and_refuses_to_train():
     with snnc.compile(net, steps=STEPS, batch=BATCH) as wanted, snnc.compile(net, "gc200", steps=STEPS, batch=BATCH) as machine:
         np.testing.assert_allclose(machine.run(x.swapaxes(0, 1))["output"], wanted.run(x.swapaxes(0, 1))["output"], atol=1e-4)
     for target in ("gc200", "poptorch"):
-        with pytest.raises(NormalisationError, match="SNNC-E586: .* normalises over a batch"):
+        with pytest.raises(NormalisationError, match=r"SNNC-E586: .* normalises over a batch"):
             snnc.compile(net, target, steps=STEPS, batch=BATCH, **TRAINING)
 
 
