@@ -20,6 +20,7 @@ from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.registry import PROCESSOR
 from snnc.backends.runtime.errors import TorchTensorError, UnknownNameError
 from snnc.backends.runtime.events import Events
+from snnc.backends.training.run_values import GradientWindow
 from snnc.compiler.ir.graph import Kind
 from snnc.compiler.ir.graph_text import headline
 from snnc.compiler.ir.plan import Precision
@@ -36,7 +37,7 @@ Input: TypeAlias = "torch.Tensor | Events"
 """What the module takes for an input: [T, B, *shape]."""
 
 
-_BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine")
+_BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine", "_window")
 """What a module makes of its recipe."""
 
 
@@ -64,7 +65,8 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     batch
         The most samples of a call on a machine, 32 by default; other targets take any number.
     input_gradients
-        Compile the gradient of the inputs too, for layers before this one. Inputs then are values.
+        Compile the gradient of the inputs too, for layers before this one. Inputs then are values, or spikes with
+        ``input_kind="spikes"``, which the program moves as events.
 
     Raises
     ------
@@ -118,11 +120,16 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         )
         if batch is not None and options.backend.native:
             raise OptionTargetError(f"batch = {batch} is for machines; a module on {target!r} takes any number of samples; leave it out.")
-        if input_gradients and input_kind == "spikes":
-            raise OptionConflictError("input_gradients takes inputs of values, and input_kind is 'spikes'; leave one of them out.")
-        graph = as_graph(model, dt=dt, input_kind="values" if input_gradients else input_kind, steps=steps)
+        window = options.gradient_window
+        if input_gradients and input_kind == "spikes" and window is not None and not (window[0] < 0 and window[1] > 1):
+            raise OptionConflictError(
+                f"input_gradients with inputs of spikes takes the gradient of each input, 0 or 1, and the gradient window {window} leaves "
+                "some out; give a window around both, or input_kind='values'."
+            )
+        graph = as_graph(model, dt=dt, input_kind=input_kind or "values" if input_gradients else input_kind, steps=steps)
         graph = with_learnable(graph, learnable)
         self._recipe = ModuleRecipe(graph, options, chosen_outputs(graph, output), input_gradients)
+        self._window_now: tuple[float, float] | None = None
         self._prepare()
         self._open()
         self._own_parameters()
@@ -136,6 +143,20 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     def program(self) -> StepProgram:
         """What runs."""
         return self._adjoined.program
+
+    @property
+    def gradient_window(self) -> tuple[float, float] | None:
+        """The ends between which a neuron takes gradient, membrane minus threshold; None: made without.
+
+        They can be set before any forward pass, as a pair or as the lower end alone, inside the window that the module was made with.
+        """
+        return self._window_now
+
+    @gradient_window.setter
+    def gradient_window(self, window: float | tuple[float, float]) -> None:
+        with self._where_torch_is():
+            self._window.set(*(window if isinstance(window, tuple | list) else (window,)))
+            self._window_now = self._window.now
 
     def forward(self, inputs: Input | Mapping[str, Input]) -> torch.Tensor | tuple[torch.Tensor, ...]:
         """Run a sequence from the initial states.
@@ -210,6 +231,10 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             self._engine = engine
         else:
             self._machine = MachineRun(engine, self._adjoined)
+        self._window = GradientWindow(self.program, engine)
+        if self._window_now is not None:
+            self._window.set(*self._window_now)
+        self._window_now = self._window.now
         self._process = os.getpid()
 
     def _given(self, inputs: Input | Mapping[str, Input]) -> dict[str, Input]:
@@ -262,7 +287,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         learned = {step.parameter for step in self.program.update}
         self._runs += 1
         if self._machine is not None:
-            return self._machine.go_back(adjoint, [name for name in self._places if name in learned]), {}
+            return self._machine.go_back(adjoint, [name for name in self._places if name in learned])
         self._give(f"d_{self._adjoined.output.record}", adjoint)
         self._engine.run_backward()
         gradients = {name: self._take(f"d_{name}", self.program.parameters[name].value.shape) for name in self._places if name in learned}

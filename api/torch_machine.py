@@ -45,15 +45,20 @@ class MachineRun:
         inputs = {info.id: self._whole(_dense(info, given[info.id]), info.label) for info in self._adjoined.program.inputs}
         steps, batch = next(iter(given.values())).shape[:2]
         initial = {} if masks is None else self._masks.of(self._weights.__getitem__, masks, 0, self._engine.batch or batch)
-        found = self._engine.forward(inputs, initial)[self._adjoined.output.id][:steps, :batch]
-        return torch.from_numpy(np.ascontiguousarray(found, dtype=np.float32))
+        return _tensor(self._engine.forward(inputs, initial)[self._adjoined.output.id][:steps, :batch])
 
-    def go_back(self, adjoint: torch.Tensor, learned: Iterable[str]) -> dict[str, torch.Tensor]:
-        """Return the gradients of parameters."""
+    def go_back(self, adjoint: torch.Tensor, learned: Iterable[str]) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+        """Return the gradients of parameters, and those of inputs that have one."""
         flat = adjoint.detach().to(torch.float32).flatten(2).numpy()
         self._engine.run_backward(self._whole(flat, "the output's gradient"))
         found = self._engine.gradients()
-        return {name: torch.from_numpy(np.array(found[name], dtype=np.float32)) for name in learned}
+        steps, batch = adjoint.shape[:2]
+        shapes = {info.id: info.shape for info in self._adjoined.program.inputs}
+        of_inputs = {
+            name: _tensor(self._engine.adjoint_of(tensor)[:steps, :batch]).reshape(steps, batch, *shapes[name])
+            for name, tensor in self._adjoined.input_adjoints.items()
+        }
+        return {name: _tensor(found[name]) for name in learned}, of_inputs
 
     def _whole(self, array: Array, name: str) -> Array:
         """Fill up with zeros."""
@@ -71,6 +76,10 @@ class MachineRun:
         found = np.zeros((most_steps, most_samples, *array.shape[2:]), dtype=np.float32)
         found[:steps, :batch] = array
         return found
+
+
+def _tensor(array: Array) -> torch.Tensor:
+    return torch.from_numpy(np.array(array, dtype=np.float32))
 
 
 def _dense(info: InputInfo, value: torch.Tensor | Events) -> Array:

@@ -8,13 +8,16 @@ import numpy as np
 
 from snnc.compiler.ir.graph import Concat, Edge, Flatten, Graph, Input, OneToOne, Output, Population
 from snnc.compiler.neurons.library.stateless import Relay
+from snnc.compiler.neurons.neuron import neuron
+from snnc.compiler.neurons.surrogates.library import straight_through
 from snnc.compiler.passes.edit import fresh_name
 
 
 def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
     """Return `graph` with a relay after each input, and the relay of each input, whose current has the input's gradient.
 
-    A relay is only differentiated after a learnable connection: the link before it has a constant weight of 1.
+    A relay is only differentiated after a learnable connection: the link before it has a constant weight of 1. That of an input of
+    spikes fires for each of them, with a derivative of 1, so that what reads it is moved by events.
     """
     made = Graph(graph.name, graph.steps)
     made.state_inputs, made.idle_inputs, made.assumptions = dict(graph.state_inputs), dict(graph.idle_inputs), list(graph.assumptions)
@@ -23,13 +26,19 @@ def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
     relays: dict[str, str] = {}
     for name, operation in graph.of_type(Input):
         link = made.add(fresh_name(made, f"{name} gradient"), OneToOne(np.ones((), np.float32), learnable=True))
-        relay = made.add(fresh_name(made, f"{name} relay"), Population(Relay(), operation.shape))
+        relay = made.add(fresh_name(made, f"{name} relay"), _relay(operation))
         made.connect(name, link)
         made.connect(link, relay)
         relays[name] = relay
     for edge in graph.edges:
         _connect(made, edge, relays)
     return made, relays
+
+
+def _relay(given: Input) -> Population:
+    if given.kind == "values":
+        return Population(Relay(), given.shape)
+    return Population(neuron("SpikeRelay", equations="s = spike(i)", output="s"), given.shape, surrogate=straight_through())
 
 
 def with_joined_outputs(graph: Graph, names: Sequence[str]) -> tuple[Graph, str]:

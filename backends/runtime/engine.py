@@ -114,6 +114,10 @@ class AdjointEngine(Engine, GradientEngine, Protocol):
         """Run backward from the last :meth:`forward`; `adjoint` is [T, B, n], of the output that the loss reads."""
         ...
 
+    def adjoint_of(self, tensor: str) -> Array:
+        """Return [T, B, n], the adjoint of the current of a relay of the ``ExternalLoss``."""
+        ...
+
 
 @runtime_checkable
 class PrefetchingEngine(Protocol):
@@ -177,6 +181,23 @@ class SplitEngine(Engine, GradientEngine, Protocol):
     def change_parameters(self, learning_rate: float) -> None:
         """Make one update from the gathered gradients."""
         ...
+
+
+@runtime_checkable
+class AccumulatingEngine(Protocol):
+    """An engine of one batch size that can sum gradients of several batches before an update."""
+
+    @property
+    def accumulates(self) -> bool:
+        """Whether its program was compiled for that."""
+        ...
+
+
+def accumulates(engine: Engine) -> TypeGuard[GatheringEngine]:
+    """Return whether an engine can make one update from several batches."""
+    if not isinstance(engine, GatheringEngine):
+        return False
+    return engine.batch is None or (isinstance(engine, AccumulatingEngine) and engine.accumulates)
 
 
 @runtime_checkable

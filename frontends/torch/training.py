@@ -63,7 +63,8 @@ class TrainingLayers:
             nodes = [n for n, o in graph.of_type(Linear, Conv) if o.weight.shape == marker.shape and np.array_equal(o.weight, marker)]
             if len(nodes) != 1:
                 raise TorchTrainingError(
-                    f"{name!r} of the module is {len(nodes)} layers of the network; a dropout or batch normalisation is called in one place."
+                    f"{name!r} of the module is {len(nodes)} layers of the network; snnc imports a dropout or batch normalisation that is "
+                    "called in one place."
                 )
             part, shape = self.parts[name], port_map(graph)[nodes[0], "out"].shape
             chain = _normalisation(part, shape) if _is_norm(part) else (Population(Dropout(float(part.p)), shape),)
@@ -135,8 +136,8 @@ def _check(name: str, layer: _Found) -> None:
     elif _is_norm(part):
         if layer.calls > 1:
             why = (
-                "it normalises each step by its own statistics, and snnc by those of all steps together: call it once, with steps and samples "
-                "in one axis"
+                "it normalises each step by its own statistics, and snnc by those of all steps together: call it once, with steps and "
+                "samples in one axis"
             )
         elif part.running_mean is None or part.momentum is None:
             why = "it has no running statistics with a momentum"
@@ -157,8 +158,8 @@ def _marker(shape: tuple[int, ...], name: str, number: int) -> Any:
         channels = shape[-3]
     else:
         raise TorchTrainingError(
-            f"{name!r} gets values of shape {list(shape)}; snnc imports a dropout or batch normalisation of up to {_LARGEST:,} values without "
-            "space ([B, n]), or of channels ([B, channels, height, width])."
+            f"{name!r} gets values of shape {list(shape)}; snnc imports a dropout or batch normalisation of up to {_LARGEST:,} values "
+            "without space ([B, n]), or of channels ([B, channels, height, width])."
         )
     numbers = 1 + 0.01 * (number + 1) + 1e-6 * torch.arange(channels, dtype=torch.float32)
     base: Any = torch.nn.Module

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from module_nets import B, Same, T, close, network
+from module_nets import B, Same, T, close, network, three_outputs
 
 import snnc
-from snnc.errors import SnncError
+from snnc.backends.cuda.errors import CHECK_ON_HOST
+from snnc.errors import OptionConflictError, SnncError
 from snnc.torch import Module
 
 OPTIONS = {"surrogate": "fast_sigmoid:25"}
@@ -22,7 +23,7 @@ def machine(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def layer(machine):
-    return Module(network(), target=machine, steps=T, batch=B, **OPTIONS)
+    return Module(network(), target=machine, steps=T, batch=B, input_gradients=True, **OPTIONS)
 
 
 def inputs(steps=T, batch=B, seed=0):
@@ -33,21 +34,30 @@ def loss(out):
     return out.square().mean() + out[2].sum()
 
 
-@pytest.mark.parametrize(("steps", "batch"), [(T, B), (T - 2, B - 3)])
-def test_outputs_and_gradients_equal_those_of_pytorch_and_of_the_processor(layer, steps, batch):
-    cpu = Module(network(), **OPTIONS)
-    same, x, found = Same(dict(layer.named_parameters())), inputs(steps, batch), []
-    for module in (layer, same, cpu):
+def assert_same(modules, given):
+    """Outputs of all, and gradients of parameters and of what goes in."""
+    found = []
+    for module in modules:
         module.zero_grad()
+        x = given.clone().requires_grad_()
         out = module(x)
         loss(out).backward()
-        found.append([out.detach(), *(p.grad.clone() for _, p in sorted(module.named_parameters(), key=lambda p: p[0].split(".")[-1]))])
-    names = sorted(name for name, _ in layer.named_parameters())
-    for name in names:
-        close(dict(layer.named_parameters())[name].grad, same.values[name.replace(".", "_")].grad)
-        close(dict(layer.named_parameters())[name].grad, dict(cpu.named_parameters())[name].grad)
-    close(found[0][0], found[1][0])
-    close(found[0][0], found[2][0])
+        found.append(
+            (out.detach(), x.grad, *(p.grad for _, p in sorted((n.replace("values.", ""), p) for n, p in module.named_parameters())))
+        )
+    for other in found[1:]:
+        for one, wanted in zip(found[0], other, strict=True):
+            close(one, wanted)
+    assert all(gradient.abs().max() > 0 for gradient in found[0])
+
+
+@pytest.mark.parametrize(("steps", "batch"), [(T, B), (T - 2, B - 3)])
+def test_outputs_and_gradients_equal_those_of_pytorch_and_of_the_processor(layer, steps, batch):
+    cpu = Module(network(), input_gradients=True, **OPTIONS)
+    same = Same(dict(layer.named_parameters()))
+    assert_same([layer, same, cpu], inputs(steps, batch))
+    for name, parameter in cpu.named_parameters():
+        close(parameter.grad, same.values[name.replace(".", "_")].grad)
 
 
 def test_an_optimizer_of_pytorch_changes_the_weights_of_the_machine(layer):
@@ -97,13 +107,38 @@ def test_what_a_machine_does_not_do_is_refused_with_a_code(layer, machine):
         layer(inputs(T, B + 1))
 
 
-def test_spikes_go_in_as_events_and_other_numbers_are_refused(machine):
-    layer, cpu = (Module(network(), input_kind="spikes", **more, **OPTIONS) for more in ({"target": machine, "steps": T, "batch": B}, {}))
+@pytest.mark.parametrize("target", ["cpu", "cuda", "machine"])
+def test_inputs_of_spikes_have_gradients_too(machine, monkeypatch, target):
+    monkeypatch.setenv(CHECK_ON_HOST, "1")
+    more = {"target": machine, "steps": T, "batch": B} if target == "machine" else {"target": target}
+    layer = Module(network(), input_kind="spikes", input_gradients=True, gradient_window=-1000, **more, **OPTIONS)
+    assert {c.kind for c in layer.program.connections if c.target == layer.program.populations[1].id} == {"dense"}
+    assert all(layer.program.buffers[c.source_buffer].kind == "spikes" for c in layer.program.connections)
     spikes = (inputs() > 0.5).float()
-    for module in (layer, cpu):
-        loss(module(snnc.Events.from_dense(spikes))).backward()
-    for parameter, wanted in zip(layer.parameters(), cpu.parameters(), strict=True):
-        close(parameter.grad, wanted.grad)
-    torch.testing.assert_close(layer(spikes), cpu(spikes), rtol=1e-4, atol=1e-5)
-    with pytest.raises(SnncError, match="0 or 1"):
-        layer(spikes * 2)
+    assert_same([layer, Same(dict(layer.named_parameters()))], spikes)
+    with torch.no_grad():
+        torch.testing.assert_close(layer(snnc.Events.from_dense(spikes)), layer(spikes))
+    if target == "machine":
+        with pytest.raises(SnncError, match="0 or 1") as refused:
+            layer(spikes * 2)
+        assert refused.value.code == "SNNC-E507"
+
+
+def test_a_window_that_leaves_inputs_out_is_refused():
+    with pytest.raises(SnncError, match="window") as refused:
+        Module(network(), input_kind="spikes", input_gradients=True, gradient_window=(-0.5, 0.5))
+    assert refused.value.code == OptionConflictError.code
+
+
+def test_convolutions_and_several_outputs_go_back_to_the_inputs(machine):
+    random = torch.Generator().manual_seed(1)
+    x, weights = (torch.randn(6, 3, *shape, generator=random) for shape in ((1, 4, 4), (8 + 8 + 3,)))
+    found = []
+    for options in ({"target": machine, "steps": 6, "batch": 3}, {}):
+        layer = Module(three_outputs(), surrogate="fast_sigmoid:25", input_gradients=True, **options)
+        given = x.clone().requires_grad_()
+        out = torch.cat([o.flatten(2) for o in layer(given)], 2)
+        (out * weights).sum().backward()
+        found.append([out.detach(), given.grad, *(p.grad for p in layer.parameters())])
+    for one, wanted in zip(*found, strict=True):
+        close(one, wanted)

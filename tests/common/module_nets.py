@@ -45,3 +45,17 @@ def network():
 
 def close(found, wanted):
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def three_outputs():
+    """A convolution and a dense layer; spikes, membranes and classes come out."""
+    net = snnc.Network("three")
+    source = net.input((1, 4, 4), name="input", kind="values")
+    hidden = net.population((2, 2, 2), snnc.LIF(beta=0.9, reset="zero"), name="hidden")
+    readout = net.population(3, snnc.LI(beta=0.8), name="readout")
+    net.connect(source, hidden, snnc.Conv(2, 3, seed=1))
+    net.connect(hidden, readout, snnc.Dense(seed=2))
+    net.output(hidden, name="spikes")
+    net.output(hidden, "v", name="membrane")
+    net.output(readout, name="classes")
+    return net

@@ -100,7 +100,7 @@ def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...
 def _structure(layer: Layer) -> Hashable:
     """Distinguishing data of block classes besides their cost and fields: equations, and the structure of connections."""
     links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, _tables_of(link)) for link in layer.incoming)
-    return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records)
+    return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records, layer.shown)
 
 
 def _tables_of(link: Link) -> int:
@@ -133,7 +133,8 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
 
 def _update(problem: MappingProblem) -> VertexSpec:
     """What has the sum of all gradients of a parameter: the optimiser, or a sum alone where a caller takes the gradients."""
-    return sum_private(problem.costs) if problem.network.external else update(problem.costs, problem.network.moments)
+    network = problem.network
+    return sum_private(problem.costs) if network.external else update(problem.costs, network.moments, accumulates=network.accumulates)
 
 
 def _single(layout: Layout) -> Iterator[Use]:

@@ -5,11 +5,12 @@ from functools import partial
 import numpy as np
 import pytest
 from indexed_nets import sparse_recurrent
-from nets import feedback, learnable, recurrent
+from nets import dense, feedback, learnable, recurrent
 from poplar_projects import BATCH, STEPS, Project, machine, several_inputs, spiking_recurrent
 from test_any_mapping import random_placement
 from windowed_nets import deep
 
+from snnc.backends.native.adjoint import with_input_gradients
 from snnc.backends.poplar.emit import emit_poplar
 from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.optimizers import SGD
@@ -32,10 +33,12 @@ def _spoilt(monkeypatch):
     monkeypatch.setenv("SNNC_SPOIL_DEAD", "1")
 
 
-def external(folder, make, target, **options):
-    graph = make(np.random.default_rng(3))
+def external(folder, make, target, relays=False, **options):
+    graph, after = make(np.random.default_rng(3)), {}
+    if relays:
+        graph, after = with_input_gradients(graph)
     window = {"gradient_window": (-0.3, np.inf)} if "gradients" in options else {}
-    program = lower(graph, loss=ExternalLoss(), loss_output="y", optimizer=SGD(0.0), steps=STEPS, **window)
+    program = lower(graph, loss=ExternalLoss(tuple(after.values())), loss_output="y", optimizer=SGD(0.0), steps=STEPS, **window)
     plan = make_plan(program, target, steps=STEPS, batch=BATCH, **options)
     return Project(program, plan, emit_poplar(program, plan, folder / "project"))
 
@@ -72,10 +75,12 @@ def test_gradients_from_a_given_adjoint_equal_those_of_the_reference(tmp_path, n
         np.testing.assert_array_equal(value, before[parameter])
 
 
-@pytest.mark.parametrize(("make", "seed", "copies"), [(spiking_recurrent, 5, 5), (sparse_recurrent, 7, 1)])
-def test_the_plan_predicts_sums_of_gradients_and_memory_without_loss_and_update(tmp_path, make, seed, copies):
+@pytest.mark.parametrize(
+    ("make", "seed", "copies", "relays"), [(spiking_recurrent, 5, 5, False), (sparse_recurrent, 7, 1, False), (dense, 5, 5, True)]
+)
+def test_the_plan_predicts_sums_of_gradients_and_memory_without_loss_and_update(tmp_path, make, seed, copies, relays):
     machines = machine(110, 2) if copies == 1 else machine(40, copies)
-    case = external(tmp_path, make, machines, placer=random_placement(np.random.default_rng(seed), copies))
+    case = external(tmp_path, make, machines, relays, placer=random_placement(np.random.default_rng(seed), copies))
     inputs, adjoint = data(case, 1)
     engine = case.open()
     engine.forward(inputs, {})
@@ -84,7 +89,8 @@ def test_the_plan_predicts_sums_of_gradients_and_memory_without_loss_and_update(
     steps = {step["name"]: step for step in profile["steps"] if step["executions"]}
     assert not [name for name in steps if name.startswith("L")]
     assert "loss" not in {phase.part for phase in case.plan.phases}
-    for phase, step in (("update: private gradients", "U1 private gradients"), ("update: optimiser", "U1 gradients")):
+    names = {"update: private gradients": "U1 private gradients", "update: optimiser": "U1 gradients"}
+    for phase, step in names.items():
         found = next(p for p in case.plan.phases if p.name == phase)
         assert found.compute == pytest.approx(steps[step]["compute_cycles_busiest"] / steps[step]["executions"], rel=0.1)
     np.testing.assert_allclose(max(profile["per_tile"]["peak"]["total"]), max(case.plan.tile_memory), rtol=0.05)
