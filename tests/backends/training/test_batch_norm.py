@@ -112,7 +112,7 @@ def test_updates_and_running_statistics_are_those_of_pytorch(target, monkeypatch
             loss = torch.nn.functional.cross_entropy(theirs(torch.tensor(x.swapaxes(0, 1).copy())), torch.tensor(y))
             loss.backward()
             optimizer.step()
-            losses.append(float(loss))
+            losses.append(loss.item())
         history = session.fit(x, y, epochs=UPDATES, batch=BATCH, shuffle=False)
         found = session.state_dict()
         outputs = session.run(x.swapaxes(0, 1))
