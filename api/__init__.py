@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from snnc.compiler.neurons.library import IF as IF
     from snnc.compiler.neurons.library import LI as LI
     from snnc.compiler.neurons.library import LIF as LIF
+    from snnc.compiler.neurons.library import LSTM as LSTM
     from snnc.compiler.neurons.library import SLSTM as SLSTM
     from snnc.compiler.neurons.library import Alpha as Alpha
     from snnc.compiler.neurons.library import CubaLIF as CubaLIF
@@ -108,6 +109,7 @@ _HOMES: Final = {
     "LIF": "snnc.compiler.neurons.library:LIF",
     "Lapicque": "snnc.compiler.neurons.library:Lapicque",
     "Linear": "snnc.backends.training.schedules:Linear",
+    "LSTM": "snnc.compiler.neurons.library:LSTM",
     "LSUV": "snnc.initialising:LSUV",
     "LogNormal": "snnc.frontends.dsl.initialisers:LogNormal",
     "MaxPool": "snnc.frontends.dsl.connections:MaxPool",

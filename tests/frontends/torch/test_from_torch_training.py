@@ -116,6 +116,37 @@ def test_dropout_of_spikingjelly_trains_as_in_the_module_with_the_same_masks():
     assert_same(ours, theirs, before)
 
 
+class Residual(torch.nn.Module):
+    """A spike-element-wise block (SEW) in SpikingJelly's layers, as its models write it."""
+
+    def __init__(self, join):
+        super().__init__()
+        torch.manual_seed(2)
+
+        def block(channels):
+            unit = neuron.IFNode(v_threshold=0.4, surrogate_function=surrogate.ATan(), detach_reset=True)
+            return torch.nn.Sequential(layer.Conv2d(channels, 3, 3, padding=1, bias=False), layer.BatchNorm2d(3), unit)
+
+        self.stem, self.block, self.join = block(2), torch.nn.Sequential(block(3), block(3)), join
+        self.head = torch.nn.Sequential(layer.AvgPool2d(2), layer.Flatten(), layer.Linear(27, CLASSES))
+        self.out = neuron.IFNode(v_threshold=0.4, surrogate_function=surrogate.ATan(), detach_reset=True)
+        functional.set_step_mode(self, "m")
+
+    def forward(self, x):
+        shortcut = self.stem(x)
+        return self.out(self.head(self.join(self.block(shortcut), shortcut)))
+
+
+@pytest.mark.parametrize("target", ["reference", "cpu"])
+@pytest.mark.parametrize("join", [lambda a, s: a + s, lambda a, s: a * s, lambda a, s: (1.0 - a) * s], ids=["add", "and", "iand"])
+def test_residual_blocks_of_spikingjelly_train_as_in_the_module(join, target):
+    x, y = data()
+    before = {name: t.clone().numpy() for name, t in Residual(join).state_dict().items()}
+    theirs = trained_by_pytorch(Residual(join), x, y)
+    _, _, ours = trained_by_snnc(Residual(join), x, y, target)
+    assert_same(ours, theirs, before)
+
+
 class Looping(torch.nn.Module):
     """A module of snnTorch that loops over time, with its normalisation before the loop."""
 
