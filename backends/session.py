@@ -48,7 +48,7 @@ from snnc.backends.training.validating import validation_data
 from snnc.backends.training.watching import Watching
 from snnc.compiler.ir.graph import FileLayout
 from snnc.compiler.ir.step_program import InputInfo, OutputInfo, StepProgram
-from snnc.compiler.lowering.statistics import statistics_outputs, visible
+from snnc.compiler.lowering.statistics import visible
 
 Input: TypeAlias = npt.ArrayLike | Events
 """Types that the methods of a session accept for an input."""
@@ -67,7 +67,7 @@ class BackendSession:
 
     def __init__(self, engine: Engine, program: StepProgram) -> None:
         self.engine = engine
-        self.program = visible(program, statistics_outputs(program).values())
+        self.program = visible(program)
         self._window = GradientWindow(program, engine)
         self._closed = False
         self._replay: StepReplay | None = None

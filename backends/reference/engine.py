@@ -17,8 +17,10 @@ from snnc.backends.runtime.engine import Array, Initial, OptimizerValues
 from snnc.backends.runtime.errors import NotTrainableError
 from snnc.backends.training.masks import masks_of
 from snnc.backends.training.moments import moments
+from snnc.compiler.ir.step_operations import NeuronAdjoint
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.optimizers import settings_of
+from snnc.compiler.lowering.statistics import watched
 
 
 class ReferenceEngine:
@@ -44,6 +46,9 @@ class ReferenceEngine:
         self._gradients: dict[str, Array] = {}
         self._window: StepMemory | None = None
         self._masks = masks_of(program)
+        self._watched = {p.id for p in program.populations if p.label in watched(program)}
+        self._adjoints: dict[str, Array] = {}
+        """Adjoints of the currents of watched populations at every step, of the last sequence that ran backward."""
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
@@ -66,11 +71,15 @@ class ReferenceEngine:
         memory = self._run(inputs, initial or {})
         record = next(o.record for o in program.outputs if o.id == program.loss_output)
         loss, memory[f"d_{record}"][:] = program.loss.value_and_gradient(memory[record], target)
+        kept: dict[str, list[Array]] = {f"d_{id_}": [] for id_ in self._watched}
         for t in reversed(range(memory.steps)):
             for op in program.backward:
                 run_backward(op, memory, t)
+                if isinstance(op, NeuronAdjoint) and op.population in self._watched:
+                    kept[f"d_{op.population}"].append(memory[f"d_{op.currents[0]}"].copy())
             if program.truncate and t % program.truncate == 0:
                 forget_before(memory, t)
+        self._adjoints = {name: np.stack(found[::-1]) for name, found in kept.items() if found}
         learned = {name: f"d_{name}" for name in program.parameters if f"d_{name}" in program.buffers}
         return loss, {name: memory[gradient] for name, gradient in learned.items()}
 
@@ -107,6 +116,10 @@ class ReferenceEngine:
             name = op.parameter
             settings = settings_of(state.optimizer, self.program.parameters[name].label)
             state.change(name, self._parameters[name], gradients[name], learning_rate, settings, scale)
+
+    def adjoint_of(self, tensor: str) -> Array:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        return self._adjoints[tensor]
 
     def _state(self) -> OptimizerState:
         if self._optimizer is None:

@@ -182,6 +182,10 @@ class SplitEngine(Engine, GradientEngine, Protocol):
         """Make one update from the gathered gradients."""
         ...
 
+    def adjoint_of(self, tensor: str) -> Array:
+        """Return [T, B, n], the adjoint of the current of a watched population, ``d_<id>``, of the last part."""
+        ...
+
 
 @runtime_checkable
 class AccumulatingEngine(Protocol):

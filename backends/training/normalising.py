@@ -4,7 +4,8 @@ The layers that a normalisation reads do not depend on it, so an update runs in 
 
 1. For each level of normalisations, in the order of the data: run forward, with the statistics of earlier levels; compute this level's.
 2. For each level, from the last one: run forward and backward; the gradients of its gains and biases are the sums that the gradient
-   through its statistics needs (:mod:`snnc.compiler.neurons.library.batch_norm`).
+   through its statistics needs (:mod:`snnc.compiler.neurons.library.batch_norm`). With statistics of each step, these sums come from the
+   adjoints of what is normalised, which the target keeps.
 3. Run forward and backward again with all of them, and update.
 
 With L levels these are 2 L + 1 forward and L + 1 backward passes. Each pass is an ordinary one, so every target that separates gradients
@@ -34,9 +35,9 @@ from snnc.backends.runtime.engine import (
 from snnc.backends.runtime.errors import NormalisationError
 from snnc.backends.training.masks import masks_of
 from snnc.compiler.ir.graph import Shape
-from snnc.compiler.ir.step_operations import NeuronStep
+from snnc.compiler.ir.step_operations import NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.lowering.statistics import statistics_outputs
+from snnc.compiler.lowering.statistics import statistics_inputs, statistics_outputs
 from snnc.compiler.neurons.library.batch_norm import EPSILON, MEAN, MOMENTUM, SHIFT, SLOPE, VARIANCE, is_batch_norm
 
 
@@ -44,7 +45,8 @@ from snnc.compiler.neurons.library.batch_norm import EPSILON, MEAN, MOMENTUM, SH
 class _Layer:
     """A normalisation: the names of its parameters, the output of its values, and its level.
 
-    `axes` are those of [T, B, *shape] over which a channel's values lie.
+    `axes` are those of [T, B, *shape] over which the values of one mean lie; `inputs` are those for the statistics of each step, in the
+    order of their ports, empty for those of all steps; `adjoint` is the tensor of its current's adjoint, if a gradient passes it.
     """
 
     label: str
@@ -55,6 +57,20 @@ class _Layer:
     gain: str
     bias: str
     axes: tuple[int, ...]
+    inputs: tuple[str, ...]
+    adjoint: str | None
+
+
+class _Update:
+    """The values of one update: what was measured, and the inputs that carry statistics of each step."""
+
+    def __init__(self, inputs: Mapping[str, Array], values: Mapping[str, Array]) -> None:
+        self.inputs = dict(inputs)
+        self.values = values
+        self.normalised: dict[str, Array] = {}
+        """Output of a normalisation -> its values with the batch's statistics, [T, B, *shape]."""
+        self.deviation: dict[str, Array] = {}
+        """Output of a normalisation -> the square root of variance + eps, by which it divides."""
 
 
 def trains_normalised(program: StepProgram) -> bool:
@@ -109,62 +125,75 @@ class NormalisingEngine:
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
-        return self._shown(self.engine.forward(inputs, initial))
+        return self._shown(self.engine.forward(self._filled(inputs), initial))
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
         values = self.engine.get_parameters()
         running = {name: values[name] for layer in self._layers for name in layer.parameters.values()}
-        steps, samples = next(iter(inputs.values())).shape[:2]
-        masks = self._masks.of(values.__getitem__, self._updates(), 0, samples) if self._masks.layers else {}
+        samples = next(iter(inputs.values())).shape[1]
+        masks = self._masks.of(values.__getitem__, self.get_optimizer().updates, 0, samples) if self._masks.layers else {}
         levels = sorted({layer.level for layer in self._layers})
+        update = _Update(self._filled(inputs), values)
         try:
             for level in levels:
-                self._measure([layer for layer in self._layers if layer.level == level], values, running, inputs, masks)
+                self._measure([layer for layer in self._layers if layer.level == level], update, running, masks)
             for level in reversed(levels):
-                self.engine.gather_parts([(inputs, target)], samples)
-                self._go_through([layer for layer in self._layers if layer.level == level], values, steps * samples)
-            loss = self.engine.gather_parts([(inputs, target)], samples)
+                self.engine.gather_parts([(update.inputs, target)], samples)
+                for layer in self._layers:
+                    if layer.level == level and layer.adjoint is not None:
+                        self._go_through(layer, update)
+            loss = self.engine.gather_parts([(update.inputs, target)], samples)
         finally:
             self.engine.set_parameters(running)
         self.engine.change_parameters(learning_rate)
         return loss
 
-    def _measure(
-        self,
-        layers: Sequence[_Layer],
-        values: Mapping[str, Array],
-        running: dict[str, Array],
-        inputs: Mapping[str, Array],
-        initial: Initial,
-    ) -> None:
+    def _measure(self, layers: Sequence[_Layer], update: _Update, running: dict[str, Array], initial: Initial) -> None:
         """Set the statistics of the batch for the layers of a level, and change their running ones."""
         for layer in layers:
-            eps = values[layer.parameters[EPSILON]]
-            self._set(layer, {MEAN: 0.0, VARIANCE: 1 - eps})
-        found = self.engine.forward(inputs, initial)
+            self._set(layer, {MEAN: 0.0, VARIANCE: 1 - update.values[layer.parameters[EPSILON]]})
+        found = self.engine.forward(update.inputs, initial)
         for layer in layers:
             x = found[layer.output].astype(np.float64)
             count = math.prod(x.shape[axis] for axis in layer.axes)
             if count < 2:
                 raise NormalisationError(f"{layer.label!r} has one value of each channel in a batch; statistics need two or more.")
             mean, variance = x.mean(layer.axes, keepdims=True), x.var(layer.axes, keepdims=True)
-            momentum = float(values[layer.parameters[MOMENTUM]].reshape(-1)[0])
-            for name, found_now in ((MEAN, mean), (VARIANCE, variance * count / (count - 1))):
-                old = running[layer.parameters[name]]
-                now = np.broadcast_to(found_now[0, 0], layer.shape).reshape(old.shape)
-                running[layer.parameters[name]] = ((1 - momentum) * old + momentum * now).astype(np.float32)
-            self._set(layer, {MEAN: mean[0, 0], VARIANCE: variance[0, 0]})
+            eps, momentum = (float(update.values[layer.parameters[name]].reshape(-1)[0]) for name in (EPSILON, MOMENTUM))
+            for name, of_steps in ((MEAN, mean), (VARIANCE, variance * count / (count - 1))):
+                now = running[layer.parameters[name]].astype(np.float64)
+                for measured in of_steps[:, 0]:
+                    now = (1 - momentum) * now + momentum * np.broadcast_to(measured, layer.shape).reshape(now.shape)
+                running[layer.parameters[name]] = now.astype(np.float32)
+            update.deviation[layer.output] = np.sqrt(variance + eps)
+            update.normalised[layer.output] = (x - mean) / update.deviation[layer.output]
+            self._give(layer, update, dict(zip((MEAN, VARIANCE), (mean, variance), strict=True)))
 
-    def _go_through(self, layers: Sequence[_Layer], values: Mapping[str, Array], rows: int) -> None:
-        """Set the terms of the gradient through the statistics of the layers of a level, from the gradients of gains and biases."""
-        gradients = self.engine.gradients()
-        for layer in layers:
-            count = rows * math.prod(layer.shape[axis - 2] for axis in layer.axes if axis > 1)
-            gain = values[layer.gain]
-            terms = {SHIFT: gradients[layer.bias], SLOPE: gradients[layer.gain]}
-            wide = tuple(1 if axis + 2 in layer.axes else n for axis, n in enumerate(layer.shape))
-            self._set(layer, {name: (-gain * sums / count).reshape(wide) for name, sums in terms.items()})
+    def _go_through(self, layer: _Layer, update: _Update) -> None:
+        """Set the terms of the gradient through the statistics of a layer."""
+        x = update.normalised[layer.output]
+        count = math.prod(x.shape[axis] for axis in layer.axes)
+        if layer.inputs:
+            assert layer.adjoint is not None
+            adjoint = self.engine.adjoint_of(layer.adjoint).reshape(x.shape) * update.deviation[layer.output]
+            sums = adjoint.sum(layer.axes, keepdims=True), (adjoint * x).sum(layer.axes, keepdims=True)
+        else:
+            gradients, gain = self.engine.gradients(), update.values[layer.gain].astype(np.float64)
+            wide = (1, 1, *(1 if axis + 2 in layer.axes else n for axis, n in enumerate(layer.shape)))
+            sums = (gain * gradients[layer.bias]).reshape(wide), (gain * gradients[layer.gain]).reshape(wide)
+        self._give(layer, update, {name: -total / count for name, total in zip((SHIFT, SLOPE), sums, strict=True)})
+
+    def _give(self, layer: _Layer, update: _Update, values: Mapping[str, Array]) -> None:
+        """Set statistics, [T or 1, 1, *channels], or their terms, for the rest of an update."""
+        if not layer.inputs:
+            self._set(layer, {name: value[0, 0] for name, value in values.items()})
+            return
+        self._set(layer, dict.fromkeys(values, 0.0))
+        inputs = dict(zip((MEAN, VARIANCE, SHIFT, SLOPE), layer.inputs, strict=True))
+        for name, value in values.items():
+            whole = np.broadcast_to(value, update.inputs[inputs[name]].shape)
+            update.inputs[inputs[name]] = np.ascontiguousarray(whole, np.float32)
 
     def _set(self, layer: _Layer, values: Mapping[str, Any]) -> None:
         self.engine.set_parameters(
@@ -174,8 +203,10 @@ class NormalisingEngine:
             }
         )
 
-    def _updates(self) -> int:
-        return self.get_optimizer().updates
+    def _filled(self, inputs: Mapping[str, Array], leading: int = 2) -> dict[str, Array]:
+        """Return `inputs`, and zeros for statistics of each step: the parameters alone count."""
+        sizes = next(iter(inputs.values())).shape[:leading]
+        return {**inputs} | {id_: np.zeros((*sizes, *layer.shape), np.float32) for layer in self._layers for id_ in layer.inputs}
 
     def _shown(self, records: Mapping[str, Array]) -> dict[str, Array]:
         return {id_: record for id_, record in records.items() if id_ not in self._hidden}
@@ -210,7 +241,7 @@ class NormalisingEngine:
     def step(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.SteppingEngine`."""
         assert isinstance(self.engine, SteppingEngine)
-        return self._shown(self.engine.step(inputs))
+        return self._shown(self.engine.step(self._filled(inputs, leading=1)))
 
     def max_samples(self, steps: int, batch: int) -> int:
         """See :class:`~snnc.backends.runtime.engine.BoundedEngine`."""
@@ -233,7 +264,8 @@ class NormalisingEngine:
 
 def _layers(program: StepProgram) -> tuple[_Layer, ...]:
     steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
-    outputs, levels = statistics_outputs(program), _levels(program)
+    outputs, inputs, levels = statistics_outputs(program), statistics_inputs(program), _levels(program)
+    passed = {op.population for op in program.backward if isinstance(op, NeuronAdjoint)}
     learned = {op.parameter for op in program.update}
     found = []
     for info in program.populations:
@@ -252,9 +284,10 @@ def _layers(program: StepProgram) -> tuple[_Layer, ...]:
         names = {kernel.labels[a]: name for a, name in zip(kernel.parameters, steps[info.id].parameters, strict=True)}
         weight = program.parameters[scaled.weight].value.shape
         shared = [axis for axis in range(len(info.shape)) if len(weight) == len(info.shape) and weight[axis] == 1]
-        axes = (0, 1, *(axis + 2 for axis in shared))
-        output = outputs[info.id].id
-        found.append(_Layer(info.label, info.shape, levels[info.id], output, names, scaled.weight, scaled.bias, axes))
+        given, output = inputs.get(info.id, ()), outputs[info.id].id
+        axes = (*(() if given else (0,)), 1, *(axis + 2 for axis in shared))
+        adjoint = f"d_{info.id}" if info.id in passed else None
+        found.append(_Layer(info.label, info.shape, levels[info.id], output, names, scaled.weight, scaled.bias, axes, given, adjoint))
     return tuple(found)
 
 

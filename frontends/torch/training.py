@@ -49,7 +49,7 @@ class TrainingLayers:
     parts: Mapping[str, Any] = field(default_factory=dict)
     markers: Mapping[str, Array] = field(default_factory=dict)
     each_step: frozenset[str] = frozenset()
-    """Dropouts that the module calls step by step."""
+    """Layers that draw, or measure, anew at every step."""
 
     def place(self, graph: Graph) -> None:
         """Replace the marked layers of `graph` with dropout and batch normalisation, in place.
@@ -67,12 +67,13 @@ class TrainingLayers:
                     "called in one place."
                 )
             part, shape = self.parts[name], port_map(graph)[nodes[0], "out"].shape
-            chain = _normalisation(part, shape) if _is_norm(part) else (Population(Dropout(float(part.p)), shape),)
+            chain = _normalisation(part, shape, name in self.each_step) if _is_norm(part) else (Population(Dropout(float(part.p)), shape),)
             _substitute(graph, nodes[0], name, chain)
 
     def notices(self) -> list[str]:
         """Return the sentences about what differs in a training."""
-        found = sorted(n for n in self.each_step if not type(self.parts[n]).__module__.startswith(_SPIKINGJELLY))
+        dropped = (n for n in self.each_step if _is_dropout(self.parts[n]))
+        found = sorted(n for n in dropped if not type(self.parts[n]).__module__.startswith(_SPIKINGJELLY))
         names = ", ".join(map(repr, found))
         text = f"SNNC-W278: the dropout of {names} draws a mask at every step in the module; here a sample keeps its mask."
         return [text] if found else []
@@ -95,7 +96,7 @@ def mark(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> Train
         markers[name] = marker.weight.detach().numpy()
         above, _, last = name.rpartition(".")
         setattr(module.get_submodule(above), last, marker)
-    later = frozenset(n for n, layer in found.items() if _is_dropout(layer.part) and _each_step(layer))
+    later = frozenset(n for n, layer in found.items() if _each_step(layer))
     return TrainingLayers({n: layer.part for n, layer in found.items()}, markers, later)
 
 
@@ -134,12 +135,7 @@ def _check(name: str, layer: _Found) -> None:
     if not layer.calls:
         why = "the example does not call it"
     elif _is_norm(part):
-        if layer.calls > 1:
-            why = (
-                "it normalises each step by its own statistics, and snnc by those of all steps together: call it once, with steps and "
-                "samples in one axis"
-            )
-        elif part.running_mean is None or part.momentum is None:
+        if part.running_mean is None or part.momentum is None:
             why = "it has no running statistics with a momentum"
         elif part.weight is None or not part.weight.requires_grad or not part.bias.requires_grad:
             why = "its weight and bias do not learn, and snnc reads the gradient through its statistics from theirs"
@@ -180,7 +176,7 @@ def _marker(shape: tuple[int, ...], name: str, number: int) -> Any:
     return Marker()
 
 
-def _normalisation(part: Any, shape: tuple[int, ...]) -> tuple[Operation, ...]:
+def _normalisation(part: Any, shape: tuple[int, ...], each_step: bool) -> tuple[Operation, ...]:
     """Return a batch normalisation with the weights and statistics of `part`."""
 
     def over_space(values: Array) -> Array:
@@ -190,7 +186,7 @@ def _normalisation(part: Any, shape: tuple[int, ...]) -> tuple[Operation, ...]:
     tensors = {n: getattr(part, n).detach().cpu().numpy() for n in ("weight", "bias", "running_mean", "running_var")}
     parameters = {MEAN: over_space(tensors["running_mean"]), VARIANCE: over_space(tensors["running_var"])}
     parameters |= {name: np.zeros(shape, np.float32) for name in (SHIFT, SLOPE)}
-    statistics = Population(BatchStatistics(float(part.momentum), float(part.eps)), shape, parameters)
+    statistics = Population(BatchStatistics(float(part.momentum), float(part.eps), each_step), shape, parameters)
     return statistics, Scale(tensors["weight"].reshape(wide), tensors["bias"].reshape(wide), learnable=True)
 
 

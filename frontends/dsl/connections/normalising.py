@@ -9,6 +9,7 @@ import numpy as np
 from snnc.compiler.ir import graph as ir
 from snnc.compiler.ir.graph import Shape
 from snnc.compiler.neurons.library.batch_norm import MEAN, SHIFT, SLOPE, VARIANCE, BatchStatistics
+from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.frontends.dsl.connections.base import Branch, Connection, Seed, check_target
 
 
@@ -28,11 +29,14 @@ class BatchNorm(Connection):
         Share of a batch's statistics in the next running ones, as in PyTorch.
     eps
         Added to the variance.
+    each_step
+        Whether a batch's statistics are those of each step over samples and space, as those of a normalisation in a loop over time.
     """
 
     gain: float = 1.0
     momentum: float = 0.1
     eps: float = 1e-5
+    each_step: bool = False
 
     def shape_after(self, source: Shape, where: str) -> Shape:
         """Return `source`."""
@@ -41,12 +45,13 @@ class BatchNorm(Connection):
     def build(self, source: Shape, target: Shape | None, seed: Seed, where: str) -> tuple[Branch, ...]:
         """Return a population with the statistics, and a Scale."""
         check_target(self, source, target, where)
-        return (Branch(normalisation(source, self.momentum, self.eps, np.full(source[0], self.gain), np.zeros(source[0]))),)
+        model = BatchStatistics(self.momentum, self.eps, self.each_step)
+        return (Branch(normalisation(source, model, np.full(source[0], self.gain), np.zeros(source[0]))),)
 
 
-def normalisation(shape: Shape, momentum: float, eps: float, weight: ir.Array, bias: ir.Array) -> tuple[ir.Population, ir.Scale]:
+def normalisation(shape: Shape, model: NeuronModel, weight: ir.Array, bias: ir.Array) -> tuple[ir.Population, ir.Scale]:
     """Return the two operations of a batch normalisation of values of `shape`, whose first axis is that of channels."""
     first = {name: np.full(shape, value, np.float32) for name, value in ((MEAN, 0), (VARIANCE, 1), (SHIFT, 0), (SLOPE, 0))}
     wide = (shape[0], *(1,) * (len(shape) - 1))
     gain, offset = (np.asarray(a, np.float32).reshape(wide) for a in (weight, bias))
-    return ir.Population(BatchStatistics(momentum, eps), shape, first), ir.Scale(gain, offset, learnable=True)
+    return ir.Population(model, shape, first), ir.Scale(gain, offset, learnable=True)

@@ -14,20 +14,21 @@ STEPS, BATCH, CLASSES, UPDATES = 5, 4, 3, 6
 SPIKE = fast_sigmoid_spike()
 GAIN, MOMENTUM, EPS = 0.7, 0.3, 1e-3
 NORM = snnc.BatchNorm(gain=GAIN, momentum=MOMENTUM, eps=EPS)
+NORM_OF_STEPS = snnc.BatchNorm(gain=GAIN, momentum=MOMENTUM, eps=EPS, each_step=True)
 TRAINING = {"loss": "ce_mean_membrane", "optimizer": "sgd:0.5", "surrogate": "fast_sigmoid"}
 
 
-def network(dropout=False):
+def network(dropout=False, norm=NORM):
     """Two normalised layers after one another, the first with channels, the second without space."""
     parts = [snnc.Dropout(0.3, 5)] if dropout else []
     return snnc.Sequential(
         (2, 6, 6),
         snnc.Conv(3, 3),
-        NORM,
+        norm,
         snnc.LIF(beta=0.8),
         snnc.MaxPool(2),
         snnc.Dense(7),
-        NORM,
+        norm,
         snnc.LIF(beta=0.7, threshold=0.6),
         *parts,
         snnc.Dense(CLASSES),
@@ -44,10 +45,11 @@ def data(seed=0, samples=BATCH):
 class Theirs(torch.nn.Module):
     """The same in PyTorch, layer by layer, as SpikingJelly's step mode "m" runs it."""
 
-    def __init__(self, weights):
+    def __init__(self, weights, each_step=False):
         super().__init__()
         self.conv, self.fc1, self.fc2 = torch.nn.Conv2d(2, 3, 3), torch.nn.Linear(12, 7), torch.nn.Linear(7, CLASSES)
         self.bn1, self.bn2 = (kind(n, EPS, MOMENTUM) for kind, n in ((torch.nn.BatchNorm2d, 3), (torch.nn.BatchNorm1d, 7)))
+        self.each_step = each_step
         for name, ours in PLACES.items():
             module, _, what = name.partition(".")
             with torch.no_grad():
@@ -65,6 +67,8 @@ class Theirs(torch.nn.Module):
         steps, batch = x.shape[:2]
 
         def over(layer, x):
+            if self.each_step and layer in (self.bn1, self.bn2):
+                return torch.stack([layer(step) for step in x])
             return layer(x.flatten(0, 1)).unflatten(0, (steps, batch))
 
         s = self.neurons(over(self.bn1, over(self.conv, x)), 0.8, 1.0)
@@ -98,13 +102,14 @@ def test_the_names_of_parameters():
     assert {"input_to_lif_batchnorm_statistics.mean", "lif_to_lif2_batchnorm_statistics.var"} <= names
 
 
+@pytest.mark.parametrize("each_step", [False, True], ids=["all steps", "each step"])
 @pytest.mark.parametrize("target", ["reference", "cpu", "cuda"])
-def test_updates_and_running_statistics_are_those_of_pytorch(target, monkeypatch):
+def test_updates_and_running_statistics_are_those_of_pytorch(target, each_step, monkeypatch):
     monkeypatch.setenv(CHECK_ON_HOST, "1")
     x, y = data()
-    with snnc.compile(network(), target, steps=STEPS, **TRAINING) as session:
+    with snnc.compile(network(norm=NORM_OF_STEPS if each_step else NORM), target, steps=STEPS, **TRAINING) as session:
         before = session.state_dict()
-        theirs = Theirs(before)
+        theirs = Theirs(before, each_step)
         optimizer = torch.optim.SGD(theirs.parameters(), 0.5)
         losses = []
         for _ in range(UPDATES):
