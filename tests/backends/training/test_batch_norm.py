@@ -7,6 +7,7 @@ from torch_spikes import fast_sigmoid_spike
 
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
+from snnc.backends.folders.manifest import TRAINED
 from snnc.backends.runtime.errors import NormalisationError, TrainingOptionError
 from snnc.compiler.errors import NeuronDefinitionError, StatisticsCycleError
 
@@ -222,3 +223,22 @@ def test_a_project_that_is_opened_again_trains_on(target, tmp_path):
         second.fit(x, y, epochs=1, first_epoch=1, batch=BATCH, shuffle=False)
         for name, value in second.state_dict().items():
             np.testing.assert_array_equal(value, wanted[name])
+
+
+def test_what_reads_a_trained_project_sees_no_statistics_of_a_batch(tmp_path):
+    from snnc.checks.trial import run_once
+    from snnc.driver.loading import load_project
+    from snnc.project.trained import read_trained
+
+    x, y = data()
+    net = network(norm=NORM_OF_STEPS)
+    with snnc.compile(net, "reference", steps=STEPS, output=tmp_path / "project", **TRAINING) as session:
+        session.fit(x, y, epochs=2, batch=BATCH, checkpoints=snnc.Checkpoints(tmp_path / "project" / TRAINED))
+        wanted = session.run(x.swapaxes(0, 1))["output"]
+        assert [i.label for i in session.program.inputs] == ["input"]
+        assert session.record(x.swapaxes(0, 1)).steps == STEPS
+    assert run_once(tmp_path / "project", None).largest_difference < 1e-5
+    graph = read_trained(load_project(tmp_path / "project")[0], tmp_path / "project")
+    for target in ("reference", "gc200"):
+        with snnc.compile(graph, target, steps=STEPS, batch=BATCH) as runs:
+            np.testing.assert_allclose(runs.run(x.swapaxes(0, 1))["output"], wanted, atol=1e-4)
