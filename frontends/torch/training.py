@@ -137,7 +137,7 @@ def _check(name: str, layer: _Found) -> None:
     elif _is_norm(part):
         if part.running_mean is None or part.momentum is None:
             why = "it has no running statistics with a momentum"
-        elif part.weight is None or not part.weight.requires_grad or not part.bias.requires_grad:
+        elif not all(t is not None and t.requires_grad for t in (part.weight, part.bias)):
             why = "its weight and bias do not learn, and snnc reads the gradient through its statistics from theirs"
     elif type(part).__name__ != "Dropout":
         why = "it is not nn.Dropout, which drops single values"

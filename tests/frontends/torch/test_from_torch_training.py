@@ -198,9 +198,15 @@ def test_without_train_the_module_is_that_after_eval():
     assert {text[:9] for text in graph.assumptions} == {"SNNC-W273", "SNNC-W274"}
 
 
+def without_bias(norm):
+    norm.bias = None  # as snnTorch's BatchNormTT
+    return norm
+
+
 REFUSED = {
     "no running statistics": lambda: jelly(normed=lambda n: layer.BatchNorm2d(n, track_running_stats=False)),
     "do not learn": lambda: jelly(normed=lambda n: layer.BatchNorm2d(n, affine=False)),
+    "weight and bias do not learn": lambda: jelly(normed=lambda n: without_bias(layer.BatchNorm2d(n))),
     "drops single values": lambda: jelly(layer.Dropout2d(0.3)),
 }
 
