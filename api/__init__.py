@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from snnc.compiler.neurons.library import IF as IF
     from snnc.compiler.neurons.library import LI as LI
     from snnc.compiler.neurons.library import LIF as LIF
+    from snnc.compiler.neurons.library import LSTM as LSTM
     from snnc.compiler.neurons.library import SLSTM as SLSTM
     from snnc.compiler.neurons.library import Alpha as Alpha
     from snnc.compiler.neurons.library import CubaLIF as CubaLIF
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from snnc.driver.losses import cross_entropy as CrossEntropy  # noqa: F401, N812
     from snnc.exploring import explore as explore
     from snnc.frontends.dsl.connections import AvgPool as AvgPool
+    from snnc.frontends.dsl.connections import BatchNorm as BatchNorm
     from snnc.frontends.dsl.connections import Conv as Conv
     from snnc.frontends.dsl.connections import Dense as Dense
     from snnc.frontends.dsl.connections import Flatten as Flatten
@@ -86,6 +88,7 @@ _HOMES: Final = {
     "AdamW": "snnc.compiler.losses.optimizers:AdamW",
     "Alpha": "snnc.compiler.neurons.library:Alpha",
     "AvgPool": "snnc.frontends.dsl.connections:AvgPool",
+    "BatchNorm": "snnc.frontends.dsl.connections:BatchNorm",
     "Checkpoints": "snnc.backends.training.checkpoint:Checkpoints",
     "Constant": "snnc.frontends.dsl.initialisers:Constant",
     "Conv": "snnc.frontends.dsl.connections:Conv",
@@ -109,6 +112,7 @@ _HOMES: Final = {
     "LIF": "snnc.compiler.neurons.library:LIF",
     "Lapicque": "snnc.compiler.neurons.library:Lapicque",
     "Linear": "snnc.backends.training.schedules:Linear",
+    "LSTM": "snnc.compiler.neurons.library:LSTM",
     "LSUV": "snnc.initialising:LSUV",
     "LogNormal": "snnc.frontends.dsl.initialisers:LogNormal",
     "MaxPool": "snnc.frontends.dsl.connections:MaxPool",

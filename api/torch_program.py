@@ -11,7 +11,7 @@ from snnc.backends.native.adjoint import with_input_gradients, with_joined_outpu
 from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.registry import BACKENDS, AnyBackend, synonyms
 from snnc.backends.runtime.engine import AdjointEngine
-from snnc.backends.runtime.errors import UnknownNameError
+from snnc.backends.runtime.errors import NormalisationError, UnknownNameError
 from snnc.compiler.files.temporary import HeldFolder
 from snnc.compiler.ir.graph import Array, Graph, Output, Shape
 from snnc.compiler.ir.graph_data import graph_from_data, graph_to_data
@@ -20,6 +20,7 @@ from snnc.compiler.ir.step_program import OutputInfo, StepProgram
 from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
+from snnc.compiler.lowering.statistics import normalised
 from snnc.compiler.lowering.window_values import is_run_value
 from snnc.errors import OptionValueError
 from snnc.options.compile_options import Options, from_data, to_data
@@ -97,6 +98,11 @@ def chosen_outputs(graph: Graph, wanted: str | Sequence[str] | None) -> tuple[st
 def adjoined(recipe: ModuleRecipe) -> Adjoined:
     """Write the network of a module as a program."""
     graph, names, options = recipe.graph, recipe.outputs, recipe.options
+    if normalised(graph):
+        raise NormalisationError(
+            f"{normalised(graph)[0]!r} normalises over a batch, and a module of PyTorch would not do so in training; train in "
+            "snnc.compile(...), or let torch.nn normalise between two modules."
+        )
     ports = port_map(graph)
     shapes = tuple(ports[name, "in"].shape for name in names)
     relays: dict[str, str] = {}

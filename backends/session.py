@@ -35,6 +35,7 @@ from snnc.backends.training.validating import SpikeCounter, validation_data
 from snnc.backends.training.watching import Watching
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.spike_limits import DropPolicy
+from snnc.compiler.lowering.statistics import visible
 
 __all__ = ["BackendSession", "Input"]
 
@@ -52,7 +53,7 @@ class BackendSession:
 
     def __init__(self, engine: Engine, program: StepProgram) -> None:
         self.engine = engine
-        self.program = program
+        self.program = visible(program)
         self._window = GradientWindow(program, engine)
         self._limits = SpikeLimits(program, engine)
         self._closed = False

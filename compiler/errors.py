@@ -181,6 +181,12 @@ class ReshapeError(GraphError):
     code = "SNNC-E023"
 
 
+class StatisticsCycleError(GraphError):
+    """A batch normalisation is on a recurrent path, so statistics over all steps would depend on themselves."""
+
+    code = "SNNC-E031"
+
+
 class PadError(GraphError):
     """A padding does not have exactly one pair (before, after) of 0 or more for each axis of its input."""
 

@@ -11,6 +11,7 @@ import numpy as np
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.ir.arrays.randomness import Stream
 from snnc.compiler.ir.graph import Array
+from snnc.compiler.lowering.statistics import visible
 from snnc.driver.folder import read_project
 from snnc.driver.measuring import calibration, sequences
 from snnc.driver.stages import open_engine
@@ -29,7 +30,7 @@ class TrialRun:
 def run_once(folder: Path, data: Path | None) -> TrialRun:
     """Run one batch of `data` (or of random spikes) on the target of the project and on the reference backend."""
     compiled = read_project(folder)
-    program = compiled.program
+    program = visible(compiled.program)
     engine = open_engine(compiled, folder)
     batch, steps = engine.batch or compiled.options.batch or 1, engine.steps or program.steps or 16
     rng = Stream(compiled.options.seed)

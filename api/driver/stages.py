@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from snnc.backends.registry import synonyms
 from snnc.backends.runtime.engine import Engine
+from snnc.backends.training.normalising import NormalisingEngine, trains_normalised
 from snnc.compiler.ir.graph import Graph
 from snnc.driver.folder import save_model
 from snnc.driver.lowering import Lowered, lower_graph
@@ -52,4 +53,5 @@ def open_engine(compiled: Compiled, folder: Path | None) -> Engine:
     """Build the project in `folder` and load it; None where nothing is emitted."""
     backend, own = compiled.options.backend, compiled.options.own()
     built = None if folder is None else backend.build(folder, own)
-    return backend.open(compiled.on_target, own, built)
+    engine = backend.open(compiled.on_target, own, built)
+    return NormalisingEngine(engine, compiled.program) if trains_normalised(compiled.program) else engine

@@ -17,6 +17,7 @@ from snnc.backends.session import BackendSession
 from snnc.compiler.errors import SnncError
 from snnc.compiler.ir.arrays.sparse import nonzeros_of
 from snnc.compiler.ir.graph import WEIGHTED, Array, Graph, OneToOne, Population, Sparse, Weighted
+from snnc.compiler.neurons.library.batch_norm import MEAN, VARIANCE, is_batch_norm
 from snnc.errors import ProjectFolderError, TrainedWeightsError
 
 Trainable: TypeAlias = Weighted | Population
@@ -92,7 +93,8 @@ def _refuse(file: Path, error: SnncError, lenient: bool) -> None:
 def _with_values(name: str, operation: Trainable, values: Mapping[str, Array]) -> Trainable:
     own = {part: values[f"{name}.{part}"] for part in ("weight", "bias") if f"{name}.{part}" in values}
     if isinstance(operation, Population):
-        learned = {p: values[f"{name}.{p}"] for p in operation.learnable if f"{name}.{p}" in values}
+        changing = operation.learnable | ({MEAN, VARIANCE} if is_batch_norm(operation.model) else set())
+        learned = {p: values[f"{name}.{p}"] for p in changing if f"{name}.{p}" in values}
         _check_finite(name, learned)
         shaped = {p: v.reshape(operation.shape) if v.ndim else v for p, v in learned.items()}
         return replace(operation, parameters={**operation.parameters, **shaped})

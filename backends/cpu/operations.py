@@ -47,8 +47,8 @@ from snnc.compiler.ir.step_operations import (
     SparseProduct,
     SparseWeightGradient,
 )
-from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.lowering.spike_limits import limited_sources
+from snnc.compiler.lowering.statistics import watched
 from snnc.compiler.neurons.expression import Number, Symbol
 from snnc.compiler.neurons.kernel import Kernel
 
@@ -262,11 +262,7 @@ class Statements:
         self.start += [f"d_{s}.clear(w, 0);" for s in op.states]
         self.backward.append(f"{op.population}_backward({', '.join(('rows', *arguments))});")
         self.backward += [f"d_{o}.clear(w, t);" for o in op.outputs]
-        loss = self.storage.program.loss
-        if (
-            isinstance(loss, ExternalLoss)
-            and next(p.label for p in self.storage.program.populations if p.id == op.population) in loss.relays
-        ):
+        if next(p.label for p in self.storage.program.populations if p.id == op.population) in watched(self.storage.program):
             self._store_adjoint(f"d_{op.population}", op.currents[0])
 
     def _store_adjoint(self, name: str, current: str) -> None:

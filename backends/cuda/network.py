@@ -29,6 +29,7 @@ from snnc.compiler.ir.step_operations import DenseProduct, InputGradient, Neuron
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.composed import Composed
 from snnc.compiler.losses.external import ExternalLoss
+from snnc.compiler.lowering.statistics import watched
 
 Context = dict[str, Any]
 Group = dict[str, Any]
@@ -215,9 +216,9 @@ class Buffers:
         return f"Population {comment_text(info.label)}.", rows
 
     @property
-    def relays(self) -> tuple[str, ...]:
+    def relays(self) -> frozenset[str]:
         """Populations whose currents' adjoints are shown at every step."""
-        return self.program.loss.relays if isinstance(self.program.loss, ExternalLoss) else ()
+        return watched(self.program)
 
     def ahead(self, current: str) -> int:
         """Steps of the next segment whose deltas are read: the longest delay of a gradient from `current`."""
@@ -370,6 +371,7 @@ def _setup(storage: SequenceStorage, buffers: Buffers, learned: list[str]) -> li
     lines += [f"add_deltas({name}, {ahead});" for name, ahead in buffers.deltas()]
     if isinstance(program.loss, ExternalLoss):
         lines += [f'add_adjoint("d_{o.record}", d_{o.record}, true);' for o in program.outputs if o.id == program.loss_output]
+    if program.optimizer is not None:
         lines += [f'add_adjoint("d_{population}", d_{current}, false);' for population, current in buffers.shown().items()]
     if learned or program.optimizer is not None:
         classes = next(storage.size(o.record) for o in program.outputs if o.id == program.loss_output)

@@ -114,6 +114,10 @@ class SequenceEngine(NativeEngine):
         """Run backward from the last :meth:`run_forward`, whose output's adjoint was set."""
         self.session.train_step()
 
+    def adjoint_of(self, tensor: str) -> Array:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        return self.session.get(tensor)
+
     # ---- sequences ----------------------------------------------------------------------------------------------------
 
     def _setting(self, name: str, value: int) -> None:

@@ -105,9 +105,12 @@ class TileBackend(Backend[Own]):
             The number of steps is open.
         UnsupportedOnPoplarError
             The loss is scaled, or no codelet computes it.
+        NormalisationError
+            It trains batch normalisations.
         """
         from snnc.backends.poplar.errors import UnsupportedOnPoplarError
         from snnc.backends.poplar.vertices.losses import check_loss
+        from snnc.backends.training.normalising import check_normalised
         from snnc.compiler.errors import StepsNeededError
         from snnc.compiler.machines import load_target
 
@@ -118,6 +121,7 @@ class TileBackend(Backend[Own]):
                 "the optimizer has loss_scale, and machines compute all gradients in float32, which need none; leave it out, or use the "
                 "targets 'reference', 'cpu' and 'cuda'."
             )
+        check_normalised(program, options.target)
         if program.steps is None:
             raise StepsNeededError(
                 f"{program.name!r} runs any number of steps, and {options.target} needs to know it; give steps (--steps 100)."

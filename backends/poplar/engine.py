@@ -65,8 +65,10 @@ class PoplarEngine(NativeEngine):
                 last = (kept + 1) * self.batch == samples
                 self.session.set(_BATCHES, np.array([kept if last else _KEEP], dtype=np.int32))
                 whole += self.train_batch(inputs, target, learning_rate)
+                self._first_sample += len(target)
                 kept = 0 if last else kept + 1
         finally:
+            self._first_sample = 0
             self.session.set(_BATCHES, np.array([0], dtype=np.int32))
             if kept:
                 self._forget_gradients()

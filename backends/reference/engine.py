@@ -17,8 +17,10 @@ from snnc.backends.runtime.engine import SKIPPED, Array, Initial, OptimizerValue
 from snnc.backends.runtime.errors import NotTrainableError
 from snnc.backends.training.masks import masks_of
 from snnc.backends.training.moments import moments
+from snnc.compiler.ir.step_operations import NeuronAdjoint
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.optimizers import settings_of
+from snnc.compiler.lowering.statistics import watched
 
 
 class ReferenceEngine:
@@ -45,6 +47,9 @@ class ReferenceEngine:
         self._dropped = 0
         self._window: StepMemory | None = None
         self._masks = masks_of(program)
+        self._watched = {p.id for p in program.populations if p.label in watched(program)}
+        self._adjoints: dict[str, Array] = {}
+        """Adjoints of the currents of watched populations at every step, of the last sequence that ran backward."""
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
@@ -68,11 +73,15 @@ class ReferenceEngine:
         record = next(o.record for o in program.outputs if o.id == program.loss_output)
         loss, memory[f"d_{record}"][:] = program.loss.value_and_gradient(memory[record], target)
         memory[f"d_{record}"][:] *= self.dtype.type(scale)
+        kept: dict[str, list[Array]] = {f"d_{id_}": [] for id_ in self._watched}
         for t in reversed(range(memory.steps)):
             for op in program.backward:
                 run_backward(op, memory, t)
+                if isinstance(op, NeuronAdjoint) and op.population in self._watched:
+                    kept[f"d_{op.population}"].append(memory[f"d_{op.currents[0]}"].copy())
             if program.truncate and t % program.truncate == 0:
                 forget_before(memory, t)
+        self._adjoints = {name: np.stack(found[::-1]) for name, found in kept.items() if found}
         learned = {name: f"d_{name}" for name in program.parameters if f"d_{name}" in program.buffers}
         return loss, {name: memory[gradient] for name, gradient in learned.items()}
 
@@ -82,27 +91,44 @@ class ReferenceEngine:
 
     def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.GatheringEngine`."""
-        if self._optimizer is None:
-            raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
-        whole, gradients, first, state = 0.0, dict[str, Array](), 0, self._optimizer
-        factor = state.scale.factor
+        loss = self.gather_parts(parts, samples)
+        self.change_parameters(learning_rate)
+        return loss
+
+    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        state = self._state()
+        whole, gradients, first, factor = 0.0, dict[str, Array](), 0, state.scale.factor
         for inputs, target in parts:
-            masks = self._masks.of(self._parameters.__getitem__, self._optimizer.count, first, len(target))
+            masks = self._masks.of(self._parameters.__getitem__, state.count, first, len(target))
             loss, found = self.loss_and_gradients(inputs, target, masks, factor)
             first += len(target)
             share = len(target) / samples
             whole += loss * share
             shares = {name: gradient * self.dtype.type(share) for name, gradient in found.items()}
             gradients = {name: gradients.get(name, 0) + part for name, part in shares.items()}
-        self._gradients = gradients = gradients if factor == 1 else {n: g / self.dtype.type(factor) for n, g in gradients.items()}
+        self._gradients = gradients if factor == 1 else {n: g / self.dtype.type(factor) for n, g in gradients.items()}
+        return whole
+
+    def change_parameters(self, learning_rate: float) -> None:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        state, gradients = self._state(), self._gradients
         if state.skips(gradients[op.parameter] for op in self.program.update):
-            return whole
+            return
         scale = state.begin({op.parameter: gradients[op.parameter] for op in self.program.update})
         for op in self.program.update:
             name = op.parameter
             settings = settings_of(state.optimizer, self.program.parameters[name].label)
             state.change(name, self._parameters[name], gradients[name], learning_rate, settings, scale)
-        return whole
+
+    def adjoint_of(self, tensor: str) -> Array:
+        """See :class:`~snnc.backends.runtime.engine.SplitEngine`."""
+        return self._adjoints[tensor]
+
+    def _state(self) -> OptimizerState:
+        if self._optimizer is None:
+            raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
+        return self._optimizer
 
     def gradients(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""

@@ -173,6 +173,26 @@ class GatheringEngine(Protocol):
 
 
 @runtime_checkable
+class SplitEngine(Engine, GradientEngine, Protocol):
+    """An engine that can compute gradients without an update, and update from them later."""
+
+    def gather_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int) -> float:
+        """Sum the gradients of `parts` and change no parameter; return the loss.
+
+        The loss is averaged over `samples`, of which the parts may be a subset: the returned loss is their share.
+        """
+        ...
+
+    def change_parameters(self, learning_rate: float) -> None:
+        """Make one update from the gathered gradients."""
+        ...
+
+    def adjoint_of(self, tensor: str) -> Array:
+        """Return [T, B, n], the adjoint of the current of a watched population, ``d_<id>``, of the last part."""
+        ...
+
+
+@runtime_checkable
 class AccumulatingEngine(Protocol):
     """An engine of one batch size that can sum gradients of several batches before an update."""
 

@@ -213,3 +213,9 @@ class RanksGroupError(SessionError):
     """Processes that train together cannot reach each other, or cannot exchange their kind of memory."""
 
     code = "SNNC-E551"
+
+
+class NormalisationError(SessionError):
+    """A network with batch normalisation cannot be trained in this way, or on this target."""
+
+    code = "SNNC-E586"

@@ -33,10 +33,12 @@ from snnc.compiler.lowering.connection_operations import connection_op, fills, k
 from snnc.compiler.lowering.halves import Half, check_halves, half_weights
 from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
 from snnc.compiler.lowering.spike_limits import SpikeLimit, limit_values, spike_sources
+from snnc.compiler.lowering.statistics import check_order, with_statistics
 from snnc.compiler.lowering.window_values import with_window_values
 from snnc.compiler.neurons.derived_kernels import derived_once
 from snnc.compiler.neurons.forward_kernel import forward_kernel
 from snnc.compiler.neurons.kernel import Kernel
+from snnc.compiler.neurons.library.batch_norm import is_batch_norm, through_statistics
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.neurons.rounded_values import rounded_values
 from snnc.compiler.neurons.surrogates.library import atan
@@ -97,12 +99,14 @@ def lower(
     chosen = None
     if loss is not None:
         graph, chosen, loss = with_loss_output(graph, loss, loss_output)
+        graph = with_statistics(graph)
     graph = run_flow(graph)
     ports = port_map(graph)
     found = links(graph, ports)
     trained = Trained()
     if loss is not None and chosen is not None:
         frozen = frozenset() if train_recurrent else recurrent(found)
+        check_order(graph, found)
         trained = find_trained(graph, found, loss, recorded(graph, chosen)[0], frozen, optimizer)
     rule = None if loss is None else optimizer
     draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window, rule, limit, frozenset(half))
@@ -255,6 +259,7 @@ def _kernel(
     key = (structure, used, learnable, surrogate.derivative if trained else None)
     if key not in known:
         found = _derived(model, surrogate, learnable, used) if trained else forward_kernel(model, used)
+        found = through_statistics(found) if trained and is_batch_norm(model) else found
         known[key] = replace(found, rounded=rounded_values(found)) if rounds else found
     return known[key]
 

@@ -236,6 +236,43 @@ class Network:
         Wiring(self._graph, label).connect(stages, (source, source_port), (target, target_port), steps)
         self._connections += 1
 
+    def connect_ports(
+        self,
+        source: NetworkNode,
+        target: NetworkNode,
+        connection: Connection | Sequence[Connection] | None = None,
+        *,
+        delay: int = 0,
+        source_port: str = "",
+    ) -> None:
+        """Connect a node to every input port of another, each by a connection of its own: to the gates of an LSTM cell.
+
+        Parameters
+        ----------
+        source, target, connection, delay, source_port
+            As :meth:`connect` takes them; `target` is a population. Connections are called ``"<source>_to_<target>_<port>"``.
+
+        Raises
+        ------
+        SnncError
+            As :meth:`connect`.
+
+        Examples
+        --------
+        >>> import snnc
+        >>> net = snnc.Network()
+        >>> frames = net.input((1, 8, 8), "values")
+        >>> cells = net.population((4, 8, 8), snnc.SLSTM(), name="cells")
+        >>> net.connect_ports(frames, cells, snnc.Conv(4, 3, padding=1))
+        >>> net.connect_ports(cells, cells, snnc.Conv(4, 3, padding=1, bias=False), delay=1, source_port="mem")
+        """
+        self._check_member(target)
+        operation = self._graph.operation(target.name) if target.name in self._graph.names else None
+        ports = operation.model.inputs if isinstance(operation, Population) else ("",)
+        for port in ports:
+            name = self._unused_name(f"{source.label}_to_{target.label}{'_' if port else ''}{port}")
+            self.connect(source, target, connection, delay=delay, source_port=source_port, target_port=port, name=name)
+
     def join(self, block: NetworkNode, shortcut: NetworkNode, how: Join = "add", name: str | None = None) -> NetworkNode:
         """Add the end of a residual block of spikes: spike-element-wise (SEW; Fang et al. 2021, arXiv:2102.04159).
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from snnc.compiler.ir.graph import Add, Concat, Conv, Graph, Linear, Operation, Pad, Shape, Slice, Sparse
+from snnc.compiler.ir.graph import Add, Concat, Conv, Graph, Linear, Operation, Pad, Population, Shape, Slice, Sparse
 from snnc.compiler.passes.edit import fresh_name
 from snnc.frontends.dsl.connections import Connection
 from snnc.frontends.dsl.connections.base import Branch, check_target
@@ -109,7 +109,7 @@ class Wiring:
             own = name if len(branches) == 1 else f"{name}_{number}"
             now = Tap(tap.name, tap.port, tap.delay + branch.delay)
             for operation in branch.operations[:-1]:
-                now = self.append(now, operation, f"{own}_flat")
+                now = self.append(now, operation, f"{own}_{'statistics' if isinstance(operation, Population) else 'flat'}")
             found.append(self.append(now, branch.operations[-1], own))
         return found
 

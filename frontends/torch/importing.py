@@ -21,6 +21,7 @@ from snnc.frontends.torch.naming import copy_learnable, freeze_shared, with_modu
 from snnc.frontends.torch.notices import notices, unclamped
 from snnc.frontends.torch.spikingjelly_operators import has_spikingjelly_neurons
 from snnc.frontends.torch.states import enable_gradients, find_call_pattern, private_copy, sequence_module, shortened
+from snnc.frontends.torch.training import TrainingLayers, mark
 
 SLOW: Final = 20.0
 """Seconds after which a note says that an export is slow."""
@@ -28,7 +29,7 @@ LONG: Final = 200
 """Number of steps above which a shorter example is advised beforehand."""
 
 
-def from_torch(module: Any, example: Any, *, steps: int | None = None) -> Graph:
+def from_torch(module: Any, example: Any, *, steps: int | None = None, train: bool = False) -> Graph:
     """Turn a PyTorch module (snnTorch, Norse, SpikingJelly, or plain PyTorch) into a graph.
 
     PyTorch exports a copy of the module, in ``eval()`` mode, into a temporary folder, trying TorchScript's exporter first, and the
@@ -51,9 +52,14 @@ def from_torch(module: Any, example: Any, *, steps: int | None = None) -> Graph:
         time: a loop in ``forward`` is exported step by step. Four to ten steps are enough.
     steps
         Number of time steps of the graph, if it differs from the example's.
+    train
+        Whether the network trains as the module does in its ``train()`` mode: dropout and batch normalisation are layers of the network.
+        Otherwise it is the module after ``eval()``: normalisations are folded into weights, and dropout does nothing.
 
     Raises
     ------
+    TorchTrainingError
+        A dropout or a batch normalisation of a module that is to train has no counterpart in snnc.
     TorchModuleError
         `module` is not a module.
     HiddenStateExampleError
@@ -79,10 +85,10 @@ def from_torch(module: Any, example: Any, *, steps: int | None = None) -> Graph:
         raise TorchModuleError(f"{type(module).__name__} is not a torch.nn.Module; give the module itself.")
     single = not isinstance(example, tuple | list) or hasattr(example, "_fields")
     arguments = tuple(torch.utils._pytree.tree_map(_tensor, a) for a in ((example,) if single else example))
-    return _imported(module, arguments, steps)
+    return _imported(module, arguments, steps, train)
 
 
-def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None) -> Graph:
+def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None, train: bool) -> Graph:
     torch = require_torch()
     module_copy, title = private_copy(module), type(module).__name__
     pattern = find_call_pattern(module_copy, arguments, title)
@@ -90,6 +96,7 @@ def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None) -> Gra
         arguments = shortened(arguments)
     else:
         _advise_short(torch, arguments)
+    layers = mark(module_copy, pattern, arguments) if train else TrainingLayers()
     cut = enable_gradients(module_copy, pattern, arguments)
     names, leaves = tuple(argument_names(module, arguments)), tuple(torch.utils._pytree.tree_leaves(arguments))
     began = time.monotonic()
@@ -115,13 +122,14 @@ def _imported(module: Any, arguments: tuple[Any, ...], steps: int | None) -> Gra
         return graph
 
     graph = with_module_names(read(module_copy), module_copy, read)
+    layers.place(graph)
     copy_learnable(graph, module)
     shared = freeze_shared(graph, module)
     freeze_masked_entries(graph, module)
     graph.assumptions.extend(
         f"SNNC-W271: the output of {name!r} carries no gradient in the module; the layers before it do not learn." for name in cut
     )
-    graph.assumptions.extend(notices(graph, module, shared))
+    graph.assumptions.extend([*layers.notices(), *notices(graph, module, shared, train)])
     _warn_slow(time.monotonic() - began)
     return graph
 

@@ -12,9 +12,13 @@ from snnc.frontends.torch.forms import FUNCTIONS, blocks, forms
 _MOST: Final = 6
 
 
-def notices(graph: Graph, module: Any, shared: list[str]) -> list[str]:
-    """Return the sentences about a module and the network read from it; parameters `shared` are held by several populations."""
-    return [*_functions(graph), *_normalised(module), *_dropped(module), *_constant(graph, module, shared), *_shared(shared)]
+def notices(graph: Graph, module: Any, shared: list[str], train: bool) -> list[str]:
+    """Return the sentences about a module and the network read from it.
+
+    Parameters `shared` are held by several populations; with `train` dropout and batch normalisation are layers of the network.
+    """
+    changed = [] if train else [*_normalised(module), *_dropped(module)]
+    return [*_functions(graph), *changed, *_constant(graph, module, shared), *_shared(shared)]
 
 
 def _functions(graph: Graph) -> Iterator[str]:

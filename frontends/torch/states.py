@@ -211,6 +211,23 @@ def _each_step(torch: Any, module: Any, arguments: tuple[Any, ...], pattern: Cal
     return torch.utils._pytree.tree_map(lambda *steps: torch.stack(steps), *results)
 
 
+def run_example(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> None:
+    """Run a module on an example from rest, without gradients; it is at rest afterwards.
+
+    Raises
+    ------
+    TorchExportError
+        It does not run.
+    """
+    torch = require_torch()
+    try:
+        with torch.no_grad():
+            _each_step(torch, module, arguments, pattern) if pattern.each_step else module(*arguments)
+    except Exception as error:  # the user's own code
+        raise TorchExportError(f"{type(module).__name__} does not run on the example: {first_line(error)}") from None
+    reset_states(module)
+
+
 def enable_gradients(module: Any, pattern: CallPattern, arguments: tuple[Any, ...]) -> list[str]:
     """Put neurons whose spikes carry a gradient only while they train into that mode, in place; return the others without one.
 

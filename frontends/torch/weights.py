@@ -16,6 +16,7 @@ from snnc.frontends.torch.batchnorm import unfolded
 from snnc.frontends.torch.exporting import require_torch
 from snnc.frontends.torch.forms import Form, blocks, forms, tensor_values
 from snnc.frontends.torch.naming import arrays
+from snnc.frontends.torch.training import written_statistics
 
 Place = TypeVar("Place", str, Form)
 """A tensor of the module by its name, or some of its rows."""
@@ -103,6 +104,10 @@ def _places(module: Any, values: Mapping[str, Array], originals: Mapping[str, Ar
         if label in done:
             continue
         value, node = changed[label], label.rpartition(".")[0]
+        statistics = written_statistics(label, value, tensors)
+        if statistics is not None:
+            found[statistics[0]] = (label, statistics[1])
+            continue
         complete = unfolded(module, values, originals, node) if not _weight_fits(tensors, values, originals, node) else None
         if complete is not None:
             found |= {name: (label, part.astype(tensors[name].dtype)) for name, part in complete.items()}

@@ -92,3 +92,54 @@ def test_joins_of_unknown_kind_or_of_other_shapes_are_refused():
         net.join(block, block, "or")
     with pytest.raises(NetworkShapeError, match=r"'block' of shape \(5,\) cannot join 'input' of shape \(4,\)"):
         net.join(block, spikes)
+
+
+def cells(model, port):
+    """Cells of 2 channels over 4x4 places, whose gates get convolutions of the frames and of their own hidden state."""
+    net = snnc.Network(seed=4)
+    frames = net.input((1, 4, 4), "values")
+    layer = net.population((2, 4, 4), model, name="cells")
+    readout = net.population(CLASSES, snnc.LI(beta=0.9), name="readout")
+    net.connect_ports(frames, layer, snnc.Conv(2, 3, padding=1, init=snnc.Normal(std=0.6)))
+    net.connect_ports(layer, layer, snnc.Conv(2, 3, padding=1, bias=False, init=snnc.Normal(std=0.5)), delay=1, source_port=port)
+    net.connect(layer, readout, snnc.Dense(init=snnc.Normal(std=0.5)))
+    return net
+
+
+def cells_by_autograd(weights, spiking, x, y):
+    w = {name: torch.tensor(value, requires_grad=True) for name, value in weights.items() if name.endswith(("weight", "bias"))}
+    convolve = torch.nn.functional.conv2d
+    for _ in range(UPDATES):
+        c, h, v, total = torch.zeros(BATCH, 2, 4, 4), torch.zeros(BATCH, 2, 4, 4), torch.zeros(BATCH, CLASSES), 0
+        for t in range(STEPS):
+            gate = {}
+            for port in "ifgo":
+                to = f"input_to_cells_{port}"
+                entering = convolve(torch.tensor(x[:, t]), w[f"{to}.weight"], w[f"{to}.bias"], padding=1)
+                gate[port] = entering + convolve(h, w[f"cells_to_cells_{port}.weight"], padding=1)
+            c = torch.sigmoid(gate["f"]) * c + torch.sigmoid(gate["i"]) * torch.tanh(gate["g"])
+            h = torch.sigmoid(gate["o"]) * torch.tanh(c)
+            shown = SPIKE(h - 0.1) if spiking else h
+            v = 0.9 * v + shown.flatten(1) @ w["cells_to_readout.weight"].T + w["cells_to_readout.bias"]
+            total = total + v
+        torch.nn.functional.cross_entropy(total / STEPS, torch.tensor(y)).backward()
+        with torch.no_grad():
+            for p in w.values():
+                p.sub_(p.grad)
+                p.grad = None
+    return {name: p.detach().numpy() for name, p in w.items()}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("spiking", [False, True], ids=["ConvLSTM", "SConv2dLSTM"])
+def test_lstm_cells_with_convolutions_train_as_autograd(spiking, target, monkeypatch):
+    x, y = np.random.default_rng(0).normal(0, 1, (BATCH, STEPS, 1, 4, 4)).astype(np.float32), np.arange(BATCH) % CLASSES
+    net = cells(snnc.SLSTM(threshold=0.1), "mem") if spiking else cells(snnc.LSTM(), "h")
+    with compiled(net, target, monkeypatch) as session:
+        before = session.state_dict()
+        wanted = cells_by_autograd(before, spiking, x, y)
+        session.fit(x, y, epochs=UPDATES, batch=BATCH, shuffle=False)
+        found = session.state_dict()
+    for name, value in wanted.items():
+        assert np.abs(value - before[name]).max() > 1e-3, name
+        np.testing.assert_allclose(found[name], value, atol=1e-4, rtol=1e-4, err_msg=name)

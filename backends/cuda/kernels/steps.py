@@ -30,7 +30,7 @@ from snnc.compiler.ir.step_operations import (
     Rescale,
 )
 from snnc.compiler.ir.step_program import PopulationInfo
-from snnc.compiler.losses.external import ExternalLoss
+from snnc.compiler.lowering.statistics import watched
 
 
 @dataclass(frozen=True)
@@ -282,9 +282,8 @@ class Steps:
 
     def rounds_delta(self, current: str) -> bool:
         """Whether deltas of a current are kept as bfloat16: not where they are shown as they are."""
-        relays = self.program.loss.relays if isinstance(self.program.loss, ExternalLoss) else ()
         owner = next(op.population for op in self.program.forward if isinstance(op, NeuronStep) and current in op.currents)
-        return self.half is not None and self.population(owner).label not in relays
+        return self.half is not None and self.population(owner).label not in watched(self.program)
 
     def population(self, id_: str) -> PopulationInfo:
         """The population of an id."""

@@ -13,7 +13,7 @@ from snnc.compiler.neurons.library.integrators import LI, I
 from snnc.compiler.neurons.library.joins import JoinAnd, JoinIAnd
 from snnc.compiler.neurons.library.lapicque import Lapicque
 from snnc.compiler.neurons.library.lif import IF, LIF
-from snnc.compiler.neurons.library.slstm import SLSTM
+from snnc.compiler.neurons.library.slstm import LSTM, SLSTM
 from snnc.compiler.neurons.library.stateless import Identity, Quotient, Relay, Threshold
 from snnc.compiler.neurons.neuron import NeuronModel
 
@@ -27,6 +27,7 @@ LIBRARY: Final[tuple[Callable[[], NeuronModel], ...]] = (
     LI,
     I,
     SLSTM,
+    LSTM,
     Identity,
     Relay,
     Quotient,
@@ -41,6 +42,7 @@ __all__ = [
     "LI",
     "LIBRARY",
     "LIF",
+    "LSTM",
     "SLSTM",
     "Alpha",
     "CubaLIF",

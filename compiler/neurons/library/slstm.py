@@ -1,4 +1,4 @@
-"""A spiking LSTM cell."""
+"""LSTM cells, spiking and not."""
 
 from __future__ import annotations
 
@@ -43,4 +43,23 @@ def SLSTM(  # noqa: N802 - the name of the neuron
         states={"syn": 0.0, "mem": 0.0},
         params={name: defaults[name] for name in firing.parameters},
         equations="syn = sigmoid(f)*syn + sigmoid(i)*tanh(g)\n" + firing.equations(lambda _: "sigmoid(o)*tanh(syn)", "mem"),
+    )
+
+
+def LSTM() -> NeuronModel:  # noqa: N802 - the name of the neuron
+    """LSTM cell (Hochreiter & Schmidhuber 1997, gates as in PyTorch); with convolutions as connections a ConvLSTM (Shi et al. 2015).
+
+    ::
+
+        c' = sigmoid(f) c + sigmoid(i) tanh(g)
+        h' = sigmoid(o) tanh(c')
+
+    The four input ports are those of :func:`SLSTM`; the port ``h`` leads back to them with delay 1.
+    """
+    return neuron(
+        "LSTM",
+        inputs=("i", "f", "g", "o"),
+        states={"c": 0.0, "h": 0.0},
+        equations="c = sigmoid(f)*c + sigmoid(i)*tanh(g)\nh = sigmoid(o)*tanh(c)",
+        output="h",
     )

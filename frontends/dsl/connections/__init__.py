@@ -7,6 +7,7 @@ from snnc.frontends.dsl.connections.delays import UniformDelay as UniformDelay
 from snnc.frontends.dsl.connections.dense import Dense as Dense
 from snnc.frontends.dsl.connections.elementwise import Flatten as Flatten
 from snnc.frontends.dsl.connections.elementwise import OneToOne as OneToOne
+from snnc.frontends.dsl.connections.normalising import BatchNorm as BatchNorm
 from snnc.frontends.dsl.connections.sparse import Sparse as Sparse
 from snnc.frontends.dsl.connections.windows import AvgPool as AvgPool
 from snnc.frontends.dsl.connections.windows import Conv as Conv

@@ -123,3 +123,9 @@ class TorchFunctionError(OnnxWriteError):
     """A PyTorch module has its own function over whole sequences, whose gradient snnc does not follow."""
 
     code = "SNNC-E276"
+
+
+class TorchTrainingError(OnnxWriteError):
+    """A layer of a PyTorch module cannot be imported as it trains: its dropout or batch normalisation has no counterpart in snnc."""
+
+    code = "SNNC-E277"

@@ -118,6 +118,17 @@ def test_samples_of_an_update_have_the_same_masks_in_parts(target):
             np.testing.assert_allclose(parts.state_dict()[name], value, atol=1e-6, err_msg=name)
 
 
+def test_batches_of_a_machine_that_make_one_update_have_the_masks_of_one_batch():
+    x, y = data(2 * BATCH)
+    options = {"steps": STEPS, "loss": "ce_mean_membrane", "optimizer": "sgd:0.1,accumulate", "surrogate": "fast_sigmoid"}
+    whole = snnc.compile(network(), batch=2 * BATCH, **options | {"optimizer": "sgd:0.1"})
+    with whole, snnc.compile(network(), "gc200", batch=BATCH, **options) as parts:
+        whole.fit(x, y, epochs=2, batch=2 * BATCH, shuffle=False)
+        parts.fit(x, y, epochs=2, accumulate=2, shuffle=False)
+        for name, value in whole.state_dict().items():
+            np.testing.assert_allclose(parts.state_dict()[name], value, atol=1e-5, err_msg=name)
+
+
 def test_a_resumed_training_draws_the_masks_that_follow(tmp_path):
     x, y = data(3 * BATCH)
     with compiled() as whole, compiled() as first, compiled() as second:

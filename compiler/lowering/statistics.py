@@ -1,0 +1,86 @@
+"""Batch normalisations of a network in training: outputs for their statistics, and the networks that cannot have them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from snnc.compiler.errors import StatisticsCycleError
+from snnc.compiler.ir.connections import PopulationLink, recurrent
+from snnc.compiler.ir.graph import Graph, Input, Output, Population
+from snnc.compiler.ir.step_program import OutputInfo, StepProgram
+from snnc.compiler.losses.external import ExternalLoss
+from snnc.compiler.neurons.library.batch_norm import PORTS, is_batch_norm, normalises_each_step, with_ports
+from snnc.compiler.passes.edit import fresh_name, replace_operation
+
+_RECORD: Final = " normalised for its statistics"
+"""End of the names of outputs that no user sees."""
+
+
+def normalised(graph: Graph) -> tuple[str, ...]:
+    """Return the populations of `graph` that are batch normalisations."""
+    return tuple(name for name, population in graph.of_type(Population) if is_batch_norm(population.model))
+
+
+def with_statistics(graph: Graph) -> Graph:
+    """Return `graph` with an output for each batch normalisation, and inputs for the statistics of each step."""
+    names = normalised(graph)
+    graph = graph.copy() if names else graph
+    for name in names:
+        output = graph.add(fresh_name(graph, f"{name}{_RECORD}"), Output())
+        graph.connect(name, output)
+        population = graph.operation(name)
+        assert isinstance(population, Population)
+        if normalises_each_step(population.model):
+            replace_operation(graph, name, replace(population, model=with_ports(population.model)))
+            for port in PORTS:
+                given = graph.add(fresh_name(graph, f"{name} {port}"), Input(population.shape))
+                graph.connect(given, name, target_port=port)
+    return graph
+
+
+def check_order(graph: Graph, found: tuple[PopulationLink, ...]) -> None:
+    """Refuse a batch normalisation on a cycle.
+
+    Raises
+    ------
+    StatisticsCycleError
+        Naming it.
+    """
+    ends = {link.target for link in recurrent(found)}
+    for name in normalised(graph):
+        if name in ends:
+            raise StatisticsCycleError(
+                f"{name!r} normalises what is on a recurrent path, so its statistics, which snnc finds for all steps at once, would depend "
+                "on themselves; normalise what enters the recurrent layer instead."
+            )
+
+
+def statistics_outputs(program: StepProgram) -> dict[str, OutputInfo]:
+    """Return the output with the values of each batch normalisation, by the id of its population."""
+    owners = {buffer: p.id for p in program.populations if is_batch_norm(p.model) for buffer in p.output_buffers.values()}
+    return {owners[o.source.buffer]: o for o in program.outputs if o.source.buffer in owners and _RECORD in o.label}
+
+
+def statistics_inputs(program: StepProgram) -> dict[str, tuple[str, ...]]:
+    """Return the inputs for the statistics of each step, in the order of the ports, by the id of their normalisation."""
+    norms = {p.id: p for p in program.populations if normalises_each_step(p.model) and len(p.ports) > 1}
+    into = {(c.target, c.port): c.source for c in program.connections}
+    return {id_: tuple(into[id_, port] for port in range(1, len(p.ports))) for id_, p in norms.items()}
+
+
+def watched(program: StepProgram) -> frozenset[str]:
+    """Return the labels of populations whose currents' adjoints are kept at every step, under ``d_<id>``."""
+    relays = program.loss.relays if isinstance(program.loss, ExternalLoss) else ()
+    inputs = statistics_inputs(program)
+    return frozenset(relays) | {p.label for p in program.populations if p.id in inputs}
+
+
+def visible(program: StepProgram) -> StepProgram:
+    """Return `program` without the inputs and outputs of its statistics in its lists; it still has them."""
+    outputs = {o.id for o in statistics_outputs(program).values()}
+    inputs = {id_ for ids in statistics_inputs(program).values() for id_ in ids}
+    if not outputs:
+        return program
+    shown = tuple(i for i in program.inputs if i.id not in inputs)
+    return replace(program, inputs=shown, outputs=tuple(o for o in program.outputs if o.id not in outputs))

@@ -1,0 +1,246 @@
+"""Batch normalisation over samples, steps and space, trained beside PyTorch's autograd."""
+
+import numpy as np
+import pytest
+from frameworks import torch
+from torch_spikes import fast_sigmoid_spike
+
+import snnc
+from snnc.backends.cuda.errors import CHECK_ON_HOST
+from snnc.backends.folders.manifest import TRAINED
+from snnc.backends.runtime.errors import NormalisationError, TrainingOptionError
+from snnc.compiler.errors import NeuronDefinitionError, StatisticsCycleError
+
+STEPS, BATCH, CLASSES, UPDATES = 5, 4, 3, 6
+SPIKE = fast_sigmoid_spike()
+GAIN, MOMENTUM, EPS = 0.7, 0.3, 1e-3
+NORM = snnc.BatchNorm(gain=GAIN, momentum=MOMENTUM, eps=EPS)
+NORM_OF_STEPS = snnc.BatchNorm(gain=GAIN, momentum=MOMENTUM, eps=EPS, each_step=True)
+TRAINING = {"loss": "ce_mean_membrane", "optimizer": "sgd:0.5", "surrogate": "fast_sigmoid"}
+
+
+def network(dropout=False, norm=NORM):
+    """Two normalised layers after one another, the first with channels, the second without space."""
+    parts = [snnc.Dropout(0.3, 5)] if dropout else []
+    return snnc.Sequential(
+        (2, 6, 6),
+        snnc.Conv(3, 3),
+        norm,
+        snnc.LIF(beta=0.8),
+        snnc.MaxPool(2),
+        snnc.Dense(7),
+        norm,
+        snnc.LIF(beta=0.7, threshold=0.6),
+        *parts,
+        snnc.Dense(CLASSES),
+        snnc.LI(beta=0.9),
+        seed=2,
+    )
+
+
+def data(seed=0, samples=BATCH):
+    generator = np.random.default_rng(seed)
+    return (generator.random((samples, STEPS, 2, 6, 6)) < 0.4).astype(np.float32), np.arange(samples) % CLASSES
+
+
+class Theirs(torch.nn.Module):
+    """The same in PyTorch, layer by layer, as SpikingJelly's step mode "m" runs it."""
+
+    def __init__(self, weights, each_step=False):
+        super().__init__()
+        self.conv, self.fc1, self.fc2 = torch.nn.Conv2d(2, 3, 3), torch.nn.Linear(12, 7), torch.nn.Linear(7, CLASSES)
+        self.bn1, self.bn2 = (kind(n, EPS, MOMENTUM) for kind, n in ((torch.nn.BatchNorm2d, 3), (torch.nn.BatchNorm1d, 7)))
+        self.each_step = each_step
+        for name, ours in PLACES.items():
+            module, _, what = name.partition(".")
+            with torch.no_grad():
+                tensor = getattr(getattr(self, module), what)
+                tensor.copy_(torch.tensor(weights[ours]).reshape(tensor.shape))
+
+    def neurons(self, x, beta, threshold):
+        v, found = torch.zeros_like(x[0]), []
+        for current in x:
+            v = beta * v + current - (v > threshold).float() * threshold
+            found.append(SPIKE(v - threshold))
+        return torch.stack(found)
+
+    def forward(self, x, mask=1):
+        steps, batch = x.shape[:2]
+
+        def over(layer, x):
+            if self.each_step and layer in (self.bn1, self.bn2):
+                return torch.stack([layer(step) for step in x])
+            return layer(x.flatten(0, 1)).unflatten(0, (steps, batch))
+
+        s = self.neurons(over(self.bn1, over(self.conv, x)), 0.8, 1.0)
+        s = over(lambda x: torch.nn.functional.max_pool2d(x, 2).flatten(1), s)
+        s = self.neurons(over(self.bn2, over(self.fc1, s)), 0.7, 0.6)
+        current, v, total = over(self.fc2, s * mask), 0, 0
+        for t in range(steps):
+            v = 0.9 * v + current[t]
+            total = total + v
+        return total / steps
+
+
+PLACES = {
+    "conv.weight": "input_to_lif_conv.weight",
+    "conv.bias": "input_to_lif_conv.bias",
+    "bn1.weight": "input_to_lif_batchnorm.weight",
+    "bn1.bias": "input_to_lif_batchnorm.bias",
+    "fc1.weight": "lif_to_lif2_dense.weight",
+    "fc1.bias": "lif_to_lif2_dense.bias",
+    "bn2.weight": "lif_to_lif2_batchnorm.weight",
+    "bn2.bias": "lif_to_lif2_batchnorm.bias",
+    "fc2.weight": "lif2_to_li.weight",
+    "fc2.bias": "lif2_to_li.bias",
+}
+
+
+def test_the_names_of_parameters():
+    with snnc.compile(network(), steps=STEPS, **TRAINING) as session:
+        names = set(session.state_dict())
+    assert set(PLACES.values()) <= names
+    assert {"input_to_lif_batchnorm_statistics.mean", "lif_to_lif2_batchnorm_statistics.var"} <= names
+
+
+@pytest.mark.parametrize("each_step", [False, True], ids=["all steps", "each step"])
+@pytest.mark.parametrize("target", ["reference", "cpu", "cuda"])
+def test_updates_and_running_statistics_are_those_of_pytorch(target, each_step, monkeypatch):
+    monkeypatch.setenv(CHECK_ON_HOST, "1")
+    x, y = data()
+    with snnc.compile(network(norm=NORM_OF_STEPS if each_step else NORM), target, steps=STEPS, **TRAINING) as session:
+        before = session.state_dict()
+        theirs = Theirs(before, each_step)
+        optimizer = torch.optim.SGD(theirs.parameters(), 0.5)
+        losses = []
+        for _ in range(UPDATES):
+            optimizer.zero_grad()
+            loss = torch.nn.functional.cross_entropy(theirs(torch.tensor(x.swapaxes(0, 1).copy())), torch.tensor(y))
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        history = session.fit(x, y, epochs=UPDATES, batch=BATCH, shuffle=False)
+        found = session.state_dict()
+        outputs = session.run(x.swapaxes(0, 1))
+        session.reset(BATCH)
+        stepped = session.step(x[:, 0])
+    np.testing.assert_allclose(np.ravel(history.batch_losses), losses, atol=1e-4)
+    for name, ours in PLACES.items():
+        module, _, what = name.partition(".")
+        wanted = getattr(getattr(theirs, module), what).detach().numpy()
+        moved = np.abs(found[ours] - before[ours]).max()
+        assert moved > 1e-3 or name in ("conv.bias", "fc1.bias")  # the mean takes away what these add
+        np.testing.assert_allclose(found[ours].reshape(wanted.shape), wanted, atol=1e-4, rtol=1e-4, err_msg=name)
+    for norm, ours in (("bn1", "input_to_lif_batchnorm_statistics"), ("bn2", "lif_to_lif2_batchnorm_statistics")):
+        for what in ("mean", "var"):
+            wanted = getattr(getattr(theirs, norm), f"running_{what}").numpy()
+            mine = found[f"{ours}.{what}"].reshape(len(wanted), -1)
+            np.testing.assert_allclose(mine, np.broadcast_to(wanted[:, None], mine.shape), atol=1e-5, rtol=1e-4)
+        assert not found[f"{ours}.shift"].any()
+        assert not found[f"{ours}.slope"].any()
+    theirs.eval()
+    assert list(outputs) == list(stepped) == ["output"]
+    wanted = theirs(torch.tensor(x.swapaxes(0, 1).copy())).detach().numpy()
+    np.testing.assert_allclose(outputs["output"].mean(axis=0), wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize("target", ["reference", "cpu"])
+def test_dropout_has_the_same_mask_in_every_pass_of_an_update(target):
+    from snnc.backends.training.masks import masks_of
+
+    x, y = data()
+    with snnc.compile(network(dropout=True), target, steps=STEPS, **TRAINING) as session:
+        values = session.engine.get_parameters()
+        (mask,) = masks_of(session.program).of(values.__getitem__, 0, 0, BATCH).values()
+        theirs = Theirs({n.replace("dropout", "lif2"): v for n, v in session.state_dict().items()})
+        loss = torch.nn.functional.cross_entropy(theirs(torch.tensor(x.swapaxes(0, 1).copy()), torch.tensor(mask)), torch.tensor(y))
+        loss.backward()
+        session.fit(x, y, batch=BATCH, shuffle=False)
+        found = {session.program.parameters[n].label.replace("dropout", "lif2"): g for n, g in session.engine.gradients().items()}
+    for name, ours in PLACES.items():
+        module, _, what = name.partition(".")
+        wanted = getattr(getattr(theirs, module), what).grad.numpy()
+        np.testing.assert_allclose(found[ours].reshape(wanted.shape), wanted, atol=1e-5, rtol=1e-4, err_msg=name)
+
+
+def test_a_machine_runs_with_running_statistics_and_refuses_to_train():
+    x, _ = data()
+    net = network()
+    with snnc.compile(net, steps=STEPS, batch=BATCH) as wanted, snnc.compile(net, "gc200", steps=STEPS, batch=BATCH) as machine:
+        np.testing.assert_allclose(machine.run(x.swapaxes(0, 1))["output"], wanted.run(x.swapaxes(0, 1))["output"], atol=1e-4)
+    for target in ("gc200", "poptorch"):
+        with pytest.raises(NormalisationError, match=r"SNNC-E586: .* normalises over a batch"):
+            snnc.compile(net, target, steps=STEPS, batch=BATCH, **TRAINING)
+
+
+def test_a_normalisation_on_a_recurrent_path_is_refused():
+    net = snnc.Network()
+    spikes, hidden = net.input(4), net.population(5, snnc.LIF(), name="hidden")
+    net.connect(spikes, hidden)
+    net.connect(hidden, hidden, [snnc.Dense(5), snnc.BatchNorm()], delay=1)
+    net.output(hidden)
+    with pytest.raises(StatisticsCycleError, match="SNNC-E031: 'hidden_to_hidden_batchnorm_statistics'"):
+        snnc.compile(net, steps=3, **TRAINING)
+
+
+def test_one_value_of_a_channel_has_no_statistics():
+    net = snnc.Sequential(4, snnc.Dense(3), NORM, snnc.LI())
+    with snnc.compile(net, steps=1, **TRAINING) as session, pytest.raises(NormalisationError, match="one value of each channel"):
+        session.fit(np.ones((1, 1, 4)), [0])
+
+
+def test_parts_of_a_batch_frozen_gains_and_modules_of_pytorch_are_refused():
+    from snnc.torch import Module
+
+    x, y = data()
+    with snnc.compile(network(), steps=STEPS, **TRAINING) as session, pytest.raises(TrainingOptionError, match="accumulate is 2"):
+        session.fit(x, y, accumulate=2)
+    with pytest.raises(NormalisationError, match="loss_scale"):
+        snnc.compile(network(), steps=STEPS, loss="ce_mean_membrane", optimizer=snnc.SGD(0.1, loss_scale=8.0))
+    frozen = snnc.SGD(0.1, groups=(snnc.Group("*batchnorm.weight", frozen=True),))
+    with pytest.raises(NormalisationError, match="must both learn"):
+        snnc.compile(network(), steps=STEPS, loss="ce_mean_membrane", optimizer=frozen)
+    with pytest.raises(NormalisationError, match="module of PyTorch"):
+        Module(network())
+
+
+@pytest.mark.parametrize("given", [{"momentum": 1.5}, {"momentum": -0.1}, {"eps": 0.0}])
+def test_numbers_out_of_range_are_refused(given):
+    net = snnc.Network()
+    with pytest.raises(NeuronDefinitionError, match="of a batch normalisation is"):
+        net.connect(net.input(4), net.population(4, snnc.LIF()), snnc.BatchNorm(**given))
+
+
+@pytest.mark.parametrize("target", ["reference", "cpu"])
+def test_a_project_that_is_opened_again_trains_on(target, tmp_path):
+    x, y = data()
+    with snnc.compile(network(), target, steps=STEPS, **TRAINING) as whole:
+        whole.fit(x, y, epochs=2, batch=BATCH, shuffle=False)
+        wanted = whole.state_dict()
+    with snnc.compile(network(), target, steps=STEPS, output=tmp_path / "project", **TRAINING) as first:
+        first.fit(x, y, epochs=1, batch=BATCH, shuffle=False)
+        first.save(tmp_path / "half.safetensors", optimizer=True)
+    with snnc.open(tmp_path / "project") as second:
+        second.load(tmp_path / "half.safetensors", optimizer=True)
+        second.fit(x, y, epochs=1, first_epoch=1, batch=BATCH, shuffle=False)
+        for name, value in second.state_dict().items():
+            np.testing.assert_array_equal(value, wanted[name])
+
+
+def test_what_reads_a_trained_project_sees_no_statistics_of_a_batch(tmp_path):
+    from snnc.checks.trial import run_once
+    from snnc.driver.loading import load_project
+    from snnc.project.trained import read_trained
+
+    x, y = data()
+    net = network(norm=NORM_OF_STEPS)
+    with snnc.compile(net, "reference", steps=STEPS, output=tmp_path / "project", **TRAINING) as session:
+        session.fit(x, y, epochs=2, batch=BATCH, checkpoints=snnc.Checkpoints(tmp_path / "project" / TRAINED))
+        wanted = session.run(x.swapaxes(0, 1))["output"]
+        assert [i.label for i in session.program.inputs] == ["input"]
+        assert session.record(x.swapaxes(0, 1)).steps == STEPS
+    assert run_once(tmp_path / "project", None).largest_difference < 1e-5
+    graph = read_trained(load_project(tmp_path / "project")[0], tmp_path / "project")
+    for target in ("reference", "gc200"):
+        with snnc.compile(graph, target, steps=STEPS, batch=BATCH) as runs:
+            np.testing.assert_allclose(runs.run(x.swapaxes(0, 1))["output"], wanted, atol=1e-4)
