@@ -234,7 +234,8 @@ class BackendSession:
             Order of the samples: a new permutation each epoch, or as given. An iterable of batches keeps its order.
         accumulate
             Number of parts in which the samples of an update run in sequence: gradients are summed, and a step needs the memory
-            of one part. The update is that of the whole batch, up to rounding.
+            of one part. The update is that of the whole batch, up to rounding. An engine that was compiled for one batch size runs so many
+            batches for an update; its optimizer has to have ``accumulate``.
         validation
             ``(x, y)``: samples and labels that the network is measured on after each epoch.
         metrics
@@ -289,7 +290,7 @@ class BackendSession:
         watching.check(metrics, checkpoints)
         if isinstance(x, BatchedData):
             check_data_set(self, x, y, distributed, checkpoints, watching)
-            size = training.batch_size(self.engine, len(x), batch)
+            size = training.batch_size(self.engine, len(x), batch, accumulate)
             order = training.BatchSchedule(epochs, size, self.engine.batch is not None, shuffle, seed, first_epoch)
             rate = training.learning_rate(self.program.optimizer, learning_rate)
             return fit_batches(self, DataSetEpochs(x, order), StreamOptions(epochs, first_epoch, rate, accumulate, callback, on_epoch))
@@ -300,7 +301,7 @@ class BackendSession:
         data, labels = self.labelled(cast("Mapping[str, Input] | Input", x), y)
         count = len(labels)
         plan = training.BatchSchedule(
-            epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed, first_epoch
+            epochs, training.batch_size(self.engine, count, batch, accumulate), self.engine.batch is not None, shuffle, seed, first_epoch
         )
         call = FitArguments(plan, count, labels, learning_rate, accumulate, checkpoints, callback, on_epoch, watching)
         ranks = ranks_for(self.engine, plan.batch) if distributed else None

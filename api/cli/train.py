@@ -35,7 +35,10 @@ def train(
         typer.Option("--lr", help="Learning rate, a number or a schedule: cosine:0.1,epochs=20; by default the one of the compilation."),
     ] = None,
     accumulate: Annotated[
-        int | None, typer.Option("--accumulate", help="Parts that the samples of an update are run in, to save memory.")
+        int | None,
+        typer.Option(
+            "--accumulate", help="Parts that the samples of an update are run in, to save memory; on a machine, batches of an update."
+        ),
     ] = None,
     validation: Annotated[Path | None, typer.Option("--validation", help="Validation data: an npz archive like --data.")] = None,
     metrics: Annotated[

@@ -12,8 +12,9 @@ from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOption
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.graph import Graph
-    from snnc.compiler.ir.plan import Mode, Recompute, Streaming
+    from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
     from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.lowering.halves import Half
     from snnc.compiler.tiles.planning.activity import Activity
     from snnc.compiler.tiles.planning.options import PlanOptions
     from snnc.compiler.tiles.planning.ordering import Common
@@ -42,6 +43,7 @@ class TileOptions(TargetOptions):
     mode: Mode = "exact"
     calibrate: Activity | None = None
     recompute: Recompute = field(default="auto", metadata=TRAINING)
+    precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
     strategy: str = "snnc"
     others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     common: Common | None = None
@@ -85,6 +87,12 @@ class TileBackend(Backend[Own]):
         from snnc.compiler.passes.fill_sparse import FillSparse
 
         return FillSparse(trains=options.loss is not None, least=FILLED)(graph)
+
+    def halves(self, options: Own) -> tuple[Half, ...]:
+        """Return what the step program keeps as float16."""
+        from snnc.compiler.lowering.halves import halves_of
+
+        return halves_of(options.precision)
 
     def check(self, program: StepProgram, options: Own) -> None:
         """Refuse what cannot be planned.

@@ -217,6 +217,7 @@ def network_context(net: PoplarNetwork, assembly: Assembly, lines: list[str]) ->
         "clock": CLOCK_VERTEX,
         "constants": CONSTANTS,
         "indexed": bool(net.indexed),
+        "halves": any(net.adjoint(p.id) is not None and p.kernel.rounded for p in net.program.populations),
         "summands": SUMMANDS,
         "sweep": {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP},
     }

@@ -14,6 +14,7 @@ from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE
 from snnc.backends.poplar.vertices.relay_segments import counters
 from snnc.backends.poplar.vertices.relays import JOIN, joins
+from snnc.backends.poplar.vertices.updates import accumulates
 from snnc.backends.poplar.vertices.window_tests import loop
 
 
@@ -39,9 +40,10 @@ def programs(net: PoplarNetwork, assembly: Assembly) -> list[str]:
         return [*lines, f"return {{{start}, forward, Sequence{{backward, {sums}}}}};"]
     losses = ", ".join(f"Execute({name})" for name in loss_sets(net))
     update = ", ".join([*gradient_sums(net), "Execute(update_parameters)"])
+    changed = "program::If(updating, refresh, Sequence{})" if accumulates(net) else "refresh"
     return [
         *lines,
-        f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), backward, {update}, refresh}};",
+        f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), backward, {update}, {changed}}};",
         f"return {{{start}, forward, train}};",
     ]
 

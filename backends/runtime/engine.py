@@ -168,6 +168,23 @@ class GatheringEngine(Protocol):
 
 
 @runtime_checkable
+class AccumulatingEngine(Protocol):
+    """An engine of one batch size that can sum gradients of several batches before an update."""
+
+    @property
+    def accumulates(self) -> bool:
+        """Whether its program was compiled for that."""
+        ...
+
+
+def accumulates(engine: Engine) -> TypeGuard[GatheringEngine]:
+    """Return whether an engine can make one update from several batches."""
+    if not isinstance(engine, GatheringEngine):
+        return False
+    return engine.batch is None or (isinstance(engine, AccumulatingEngine) and engine.accumulates)
+
+
+@runtime_checkable
 class ResumableEngine(Protocol):
     """An engine whose optimiser can be read and set, so that training can continue where another stopped."""
 

@@ -5,7 +5,7 @@ See :mod:`snnc.compiler.ir.step_program` for the result and :mod:`snnc.compiler.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -29,12 +29,14 @@ from snnc.compiler.ir.verify import verify
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer, is_frozen
 from snnc.compiler.lowering.connection_operations import connection_op, fills, kind_of, weights_of
+from snnc.compiler.lowering.halves import Half
 from snnc.compiler.lowering.loss_output import choose_loss_output
 from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
 from snnc.compiler.neurons.derived_kernels import derived_once
 from snnc.compiler.neurons.forward_kernel import forward_kernel
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.compiler.neurons.rounded_values import rounded_values
 from snnc.compiler.neurons.surrogates.library import atan
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.compiler.passes.flow import run_flow
@@ -51,6 +53,7 @@ def lower(
     steps: int | None = None,
     train_recurrent: bool = True,
     truncate: int | None = None,
+    half: Collection[Half] = (),
 ) -> StepProgram:
     """Verify `graph`, run the default flow of passes over it and write it as a step program.
 
@@ -76,6 +79,8 @@ def lower(
     truncate
         Cut the gradient every so many steps: the state that step t = truncate, 2 truncate, … takes over counts as a constant
         (truncated backpropagation through time; Williams and Peng 1990). The loss still reads every step. None: never.
+    half
+        What is kept as float16, see :mod:`snnc.compiler.lowering.halves`.
 
     Raises
     ------
@@ -93,12 +98,13 @@ def lower(
     if loss is not None and chosen is not None:
         frozen = frozenset() if train_recurrent else recurrent(found)
         trained = find_trained(graph, found, loss, recorded(graph, chosen)[0], frozen, optimizer)
-    draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window, None if loss is None else optimizer)
+    rule = None if loss is None else optimizer
+    draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window, rule, frozenset(half))
     program = _program(draft, chosen, optimizer is not None)
     if loss is not None and optimizer is not None:
         check_groups(optimizer, program.parameters.values())
     fixed = graph.steps if steps is None else steps
-    return replace(program, loss=loss, optimizer=None if loss is None else optimizer, steps=fixed, truncate=truncate)
+    return replace(program, loss=loss, optimizer=rule, steps=fixed, truncate=truncate)
 
 
 def _program(draft: _Draft, chosen: str | None, update: bool) -> StepProgram:
@@ -141,6 +147,7 @@ class _Draft:
     surrogate: Surrogate
     gradient_window: tuple[float, float] | None
     optimizer: Optimizer | None
+    half: frozenset[Half]
     buffers: dict[str, Buffer] = field(default_factory=dict)
     parameters: dict[str, Parameter] = field(default_factory=dict)
     inputs: list[InputInfo] = field(default_factory=list)
@@ -195,7 +202,7 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
     if draft.gradient_window is not None:
         surrogate = surrogate.windowed(*draft.gradient_window)
     learnable = tuple(p for p in model.parameters if p in population.learnable and not is_frozen(draft.optimizer, f"{name}.{p}"))
-    kernel = _kernel(population, used, surrogate, learnable, name in draft.trained.populations, kernels)
+    kernel = _kernel(population, used, surrogate, learnable, name in draft.trained.populations, kernels, rounds="history" in draft.half)
     ports = tuple(draft.buffer(f"{id_}_{i}", "current", length, "step") for i in kernel.inputs)
     states = tuple(draft.buffer(f"{id_}_{s}", "state", length, "sequence") for s in kernel.states)
     outputs = {}
@@ -220,14 +227,20 @@ def _kernel(
     learnable: tuple[str, ...],
     trained: bool,
     known: dict[object, Kernel],
+    *,
+    rounds: bool,
 ) -> Kernel:
-    """Derive the kernel of a population, or reuse that of an equal one; without training it stores nothing for an adjoint."""
+    """Derive the kernel of a population, or reuse that of an equal one; without training it stores nothing for an adjoint.
+
+    With `rounds`, it stores its past as float16.
+    """
     model = population.model
     learnable = learnable if trained else ()
     structure = (model.inputs, tuple(model.states), tuple(model.parameters), model.equations)
     key = (structure, used, learnable, surrogate.derivative if trained else None)
     if key not in known:
-        known[key] = _derived(model, surrogate, learnable, used) if trained else forward_kernel(model, used)
+        found = _derived(model, surrogate, learnable, used) if trained else forward_kernel(model, used)
+        known[key] = replace(found, rounded=rounded_values(found)) if rounds else found
     return known[key]
 
 

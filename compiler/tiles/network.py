@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from snnc.compiler.ir.arrays.indexed_maps import IndexedOp
 from snnc.compiler.ir.graph import Kind
@@ -109,6 +110,24 @@ class LearnedParameter:
     shared: bool
 
 
+@dataclass(frozen=True)
+class Past:
+    """Numbers of values that an adjoint reads of all steps: states (before and after each step) and others, as float32 and as float16."""
+
+    states: int
+    others: int
+    half_states: int
+    half_others: int
+
+    def floats(self, steps: Any) -> Any:
+        """Float32 numbers a neuron and sample for so many steps."""
+        return (steps + 1) * self.states + steps * self.others
+
+    def halves(self, steps: Any) -> Any:
+        """The same as float16."""
+        return (steps + 1) * self.half_states + steps * self.half_others
+
+
 @dataclass(frozen=True, eq=False)
 class Layer:
     """A population with its links and its parameters.
@@ -150,6 +169,15 @@ class Layer:
     adjoint_outputs: frozenset[str]
     gradient: bool
     shown: bool = False
+
+    @property
+    def past(self) -> Past:
+        """What its adjoint reads of all steps."""
+        if not self.gradient:
+            return Past(0, 0, 0, 0)
+        kernel = self.kernel
+        halves = sum(name in kernel.rounded for name in kernel.history), sum(name in kernel.rounded for name in kernel.saved)
+        return Past(len(kernel.history) - halves[0], len(kernel.saved) - halves[1], *halves)
 
     @property
     def neuron_parameters(self) -> int:
@@ -197,6 +225,13 @@ class MappedNetwork:
     """Optimiser values kept for each parameter (Adam 2, SGD with momentum 1)."""
     update: int = SGD_CYCLES
     """Worker cycles in which the optimiser changes a parameter."""
+    accumulates: bool = False
+    """Whether gradients of several batches are summed before an update."""
+
+    @property
+    def kept(self) -> int:
+        """Numbers kept for each parameter besides its value and gradient."""
+        return self.moments + self.accumulates
 
     @property
     def external(self) -> bool:
@@ -248,6 +283,7 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
     if training is None:
         training = program.loss is not None and program.optimizer is not None
     rule = rule_of(program.optimizer) if training and program.optimizer is not None else None
+    accumulates = training and program.optimizer is not None and program.optimizer.accumulate
     inputs = {i.id: i.static for i in program.inputs}
     sources = {c.source_buffer: _source(program, c, inputs) for c in program.connections}
     links = tuple(_link(program, c, sources[c.source_buffer], training) for c in program.connections)
@@ -263,7 +299,8 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
         loss_width=math.prod(loss.shape) if loss else 0,
         loss=name,
         moments=len(rule.moments) if rule is not None and not external else 0,
-        update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule),
+        update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates),
+        accumulates=accumulates and not external,
     )
 
 

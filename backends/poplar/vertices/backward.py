@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.backends.poplar.vertices.counting import BLOCK, TRIPS, counted
-from snnc.backends.poplar.vertices.equations import ZERO, load, loads, statements
+from snnc.backends.poplar.vertices.equations import ZERO, load, loads, recall, statements
 from snnc.backends.poplar.vertices.forward import add_to_blocks, clock_values, first_value
 from snnc.backends.poplar.vertices.gradient_windows import cleared, partial_values, returning_bodies, returning_buses, returning_values
 from snnc.backends.poplar.vertices.indexed import source_values, table_body
@@ -20,12 +20,12 @@ from snnc.backends.poplar.vertices.links import (
     weight_values,
     window_values,
 )
-from snnc.backends.poplar.vertices.recompute import saved_slot, state_slots
+from snnc.backends.poplar.vertices.recompute import half_slots, saved_slot, state_slots
 from snnc.compiler.ir.step_operations import NeuronAdjoint, RecordAdjoint
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
 from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.network import Link
-from snnc.compiler.tiles.vertices.block_code import BackwardCode, BlockCode, backward_code
+from snnc.compiler.tiles.vertices.block_code import BackwardCode, BlockCode, backward_code, half_states
 from snnc.compiler.tiles.vertices.block_vertices import backward, sends_deltas, source_gradient, weight_round
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
@@ -69,7 +69,7 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
         if f"a{index}" in code.reads:
             values[f"param{index}"] = parameter_value(parameter, shared)
             places[f"a{index}"] = parameter_place(f"param{index}", shared)
-    pointers = _stored(net, population, step, values, places, code)
+    pointers, past = _stored(net, population, step, values, places, code)
     values |= returning_values(net, buses) | first_value(layer, always=bool(buses)) | ({"last": "ITERATIONS - 1"} if buses else {})
     loops = LoopsByPlace(vertex.loops)
     bodies = returning_bodies(layer, buses, loops, ahead=1)
@@ -82,7 +82,8 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
         "pointers": pointers,
         "zeros": zeros,
         "outputs": _outputs(net, assembly, population, step, values, code),
-        "loads": loads(code.reads, places),
+        "loads": loads(code.reads, places) + past,
+        "halves": past,
         "equations": statements(code.assignments),
         "stores": stores,
         "sent": sent,
@@ -164,10 +165,21 @@ def _parameter_sums(code: BackwardCode, values: Values, zeros: list[Body]) -> li
 
 def _stored(
     net: PoplarNetwork, population: PopulationInfo, step: NeuronAdjoint, values: Values, places: dict[str, str], code: BlockCode
-) -> list[str]:
-    """States and saved values of the forward pass that the adjoint reads; return where they lie in this step."""
-    pointers = []
+) -> tuple[list[str], list[Body]]:
+    """States and saved values of the forward pass that the adjoint reads; return where they lie in this step, and loads of half numbers."""
+    pointers: list[str] = []
+    past: list[Body] = []
+    halves = half_states(net.layers[population.id])
+    for half in halves:
+        values[f"past{half.index}"] = f"{step.states[half.index]}_past[b.index]"
+        names = ((half.before, "before", f"{half.name}_prev"), (half.after, "after", half.name))
+        for (read, place, name), slot in zip(names, half_slots(net), strict=True):
+            if read:
+                pointers.append(f"const half *past_{place}{half.index} = &past{half.index}[{slot}];")
+                past.append({"name": name, "value": recall(f"past_{place}{half.index}[m]", half.offset)})
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
+        if state in [half.name for half in halves]:
+            continue
         if code.reads & {state, f"{state}_prev"}:
             values[f"state{index}"] = f"{buffer}[b.index]"
         for name, place, slot in zip((f"{state}_prev", state), ("before", "after"), state_slots(net, population, index), strict=True):
@@ -175,11 +187,16 @@ def _stored(
                 pointers.append(f"const float *{place}{index} = &state{index}[{slot}];")
                 places[name] = f"{place}{index}[n]"
     for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):
-        if name in code.reads:
+        offset = population.kernel.rounded.get(name)
+        if name in code.reads and offset is not None:
+            values[f"saved{index}"] = f"{buffer}[b.index]"
+            pointers.append(f"const half *kept{index} = &saved{index}[{saved_slot(net, 'halves')}];")
+            past.append({"name": name, "value": recall(f"kept{index}[m]", offset)})
+        elif name in code.reads:
             values[f"saved{index}"] = f"{buffer}[b.index]"
             pointers.append(f"const float *kept{index} = &saved{index}[{saved_slot(net)}];")
             places[name] = f"kept{index}[n]"
-    return pointers
+    return pointers, past
 
 
 def _outputs(

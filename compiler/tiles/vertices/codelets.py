@@ -133,7 +133,8 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
 
 def _update(problem: MappingProblem) -> VertexSpec:
     """What has the sum of all gradients of a parameter: the optimiser, or a sum alone where a caller takes the gradients."""
-    return sum_private(problem.costs) if problem.network.external else update(problem.costs, problem.network.moments)
+    network = problem.network
+    return sum_private(problem.costs) if network.external else update(problem.costs, network.moments, accumulates=network.accumulates)
 
 
 def _single(layout: Layout) -> Iterator[Use]:
