@@ -35,6 +35,16 @@ def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
     return made, relays
 
 
+def input_relays(graph: Graph) -> dict[str, str]:
+    """Return the relay of each input of what :func:`with_input_gradients` returned."""
+    found: dict[str, str] = {}
+    for name, _ in graph.of_type(Input):
+        (link,) = graph.outgoing(name)
+        (edge,) = graph.outgoing(link.target)
+        found[name] = edge.target
+    return found
+
+
 def _relay(given: Input) -> Population:
     if given.kind == "values":
         return Population(Relay(), given.shape)

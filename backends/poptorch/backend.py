@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from snnc.backends.backend import Built, Placed
+from snnc.backends.backend import TRAINING, Built, Placed
 from snnc.backends.poplar.backend import TileBackend, TileOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
+    from snnc.compiler.ir.graph import Graph
     from snnc.compiler.ir.step_program import StepProgram
     from snnc.compiler.tiles.planning.options import PlanOptions
 
@@ -18,8 +19,11 @@ USUAL: Final = "gc200"
 """The machine of a target that names none."""
 
 
+@dataclass(frozen=True, eq=False)
 class PopTorchOptions(TileOptions):
     """Options of a package."""
+
+    input_gradients: bool = field(default=False, metadata=TRAINING)
 
     def for_plan(self) -> PlanOptions:
         """Return the options of a plan that is part of another program."""
@@ -37,13 +41,20 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         """Return the machine that the target names."""
         return target.partition(":")[2] or USUAL
 
+    def prepare(self, graph: Graph, options: PopTorchOptions) -> Graph:
+        """Put relays after the inputs whose gradient is returned."""
+        from snnc.backends.native.adjoint import with_input_gradients
+
+        ready = super().prepare(graph, options)
+        return with_input_gradients(ready)[0] if options.input_gradients and options.loss is not None else ready
+
     def check(self, program: StepProgram, options: PopTorchOptions) -> None:
         """Refuse what cannot be planned, or what PopTorch's optimisers cannot do.
 
         Raises
         ------
         UnsupportedOnPopTorchError
-            Nesterov's momentum, or clipping.
+            Nesterov's momentum, or clipping; or a gradient window without some inputs of spikes whose gradient is returned.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
 
@@ -54,7 +65,25 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
                 f"the optimizer has {' and '.join(given)}, and train.py of the package trains with the optimisers of PopTorch, which do "
                 "not; leave it out, or compile for the machine itself."
             )
+        window = options.gradient_window
+        if options.input_gradients and window is not None and not (window[0] < 0 and window[1] > 1):
+            spikes = [i.label for i in program.inputs if i.kind == "spikes"]
+            if spikes:
+                raise UnsupportedOnPopTorchError(
+                    f"input_gradients returns the gradient of each spike of {spikes[0]!r}, 0 or 1, and the gradient window {window} leaves "
+                    "some out; give a window around both, or input_kind='values'."
+                )
         super().check(program, options)
+
+    def plan(self, graph: Graph, program: StepProgram, options: PopTorchOptions) -> Placed:
+        """Map the program onto the tiles of an IPU; relays of inputs keep the adjoints of what they read."""
+        from snnc.backends.native.adjoint import input_relays
+
+        if options.input_gradients:
+            relays = set(input_relays(graph).values())
+            shown = tuple(replace(p, shown=True) if p.label in relays else p for p in program.populations)
+            program = replace(program, populations=shown)
+        return super().plan(graph, program, options)
 
     def emit(self, placed: Placed, options: PopTorchOptions, folder: Path) -> None:
         """Write the package."""

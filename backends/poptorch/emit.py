@@ -100,6 +100,7 @@ def description(operation: PopartOperation, name: str) -> Body:
         "batch": plan.batch,
         "inputs": [
             {"name": i.id, "label": i.label, "shape": list(i.shape), "static": i.static, "kind": kinds.get(i.id, i.kind)}
+            | ({"gradient": True} if i.id in operation.with_gradient else {})
             for i in program.inputs
         ],
         "operation_inputs": [g.name for g in operation.given],

@@ -28,7 +28,7 @@ Buffers are vectors (a sample at a step); an operation on arrays of several axes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from snnc.compiler.ir.arrays.channel_order import ChannelOrder
@@ -96,6 +96,8 @@ class PopulationInfo:
     """Initial states, parallel to ``kernel.states``; scalars (0-d) or of `shape`."""
     ports: tuple[str, ...]
     output_buffers: Mapping[str, str]
+    shown: bool = field(default=False, metadata={"optional": True})
+    """Whether the adjoint of its current is kept of all steps, for a caller."""
 
     @property
     def before(self) -> dict[str, Array]:

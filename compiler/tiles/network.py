@@ -390,7 +390,7 @@ def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, 
         recorded=tuple(o.source.buffer for o in program.outputs if o.source.buffer in buffers),
         adjoint_outputs=frozenset(op.source.buffer for op in backward if isinstance(op, RecordAdjoint) and op.source.buffer in buffers),
         gradient=any(getattr(op, "population", None) == population.id for op in backward),
-        shown=training and isinstance(program.loss, ExternalLoss) and population.label in program.loss.relays,
+        shown=training and (population.shown or (isinstance(program.loss, ExternalLoss) and population.label in program.loss.relays)),
     )
 
 

@@ -91,6 +91,7 @@ CELLS = {
     "surrogate": [Cell("fast_sigmoid:3", emitted)],
     "gradient_window": [Cell(-0.1, emitted)],
     "truncate": [Cell(2, emitted)],
+    "input_gradients": [Cell(True, emitted)],
     "seed": [Cell(5, trained)],
     "capacity": [Cell(3, buses("capacity"), beside={"mode": "drop"})],
     "mode": [Cell("drop", buses("mode"))],
