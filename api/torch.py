@@ -20,6 +20,7 @@ from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.registry import PROCESSOR
 from snnc.backends.runtime.errors import TorchTensorError, UnknownNameError
 from snnc.backends.runtime.events import Events
+from snnc.backends.training.run_values import GradientWindow
 from snnc.compiler.ir.graph import Kind
 from snnc.compiler.ir.graph_text import headline
 from snnc.compiler.ir.plan import Precision
@@ -36,7 +37,7 @@ Input: TypeAlias = "torch.Tensor | Events"
 """What the module takes for an input: [T, B, *shape]."""
 
 
-_BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine")
+_BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine", "_window")
 """What a module makes of its recipe."""
 
 
@@ -128,6 +129,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         graph = as_graph(model, dt=dt, input_kind=input_kind or "values" if input_gradients else input_kind, steps=steps)
         graph = with_learnable(graph, learnable)
         self._recipe = ModuleRecipe(graph, options, chosen_outputs(graph, output), input_gradients)
+        self._window_now: tuple[float, float] | None = None
         self._prepare()
         self._open()
         self._own_parameters()
@@ -141,6 +143,20 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     def program(self) -> StepProgram:
         """What runs."""
         return self._adjoined.program
+
+    @property
+    def gradient_window(self) -> tuple[float, float] | None:
+        """The ends between which a neuron takes gradient, membrane minus threshold; None: made without.
+
+        They can be set before any forward pass, as a pair or as the lower end alone, inside the window that the module was made with.
+        """
+        return self._window_now
+
+    @gradient_window.setter
+    def gradient_window(self, window: float | tuple[float, float]) -> None:
+        with self._where_torch_is():
+            self._window.set(*(window if isinstance(window, tuple | list) else (window,)))
+            self._window_now = self._window.now
 
     def forward(self, inputs: Input | Mapping[str, Input]) -> torch.Tensor | tuple[torch.Tensor, ...]:
         """Run a sequence from the initial states.
@@ -203,6 +219,8 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
                 self._places[name] = (self.get_submodule(above), last)
         self._lock = threading.Lock()
         self._runs = 0
+        self._drawn = 0
+        """How often masks of dropout were drawn: each forward call in the ``train()`` mode draws others."""
         self._process: int | None = None
         """The one in which the program is open; threads of a program do not live on in a child."""
 
@@ -213,6 +231,10 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             self._engine = engine
         else:
             self._machine = MachineRun(engine, self._adjoined)
+        self._window = GradientWindow(self.program, engine)
+        if self._window_now is not None:
+            self._window.set(*self._window_now)
+        self._window_now = self._window.now
         self._process = os.getpid()
 
     def _given(self, inputs: Input | Mapping[str, Input]) -> dict[str, Input]:
@@ -248,15 +270,15 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             else:
                 home.register_buffer(last, value)
 
-    def _run(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Run forward with these parameters; the next :meth:`_go_back` goes back from here."""
+    def _run(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
+        """Run forward with these parameters and masks of dropout; the next :meth:`_go_back` goes back from here."""
         if self._machine is not None:
-            found = self._machine.run(given, values)
+            found = self._machine.run(given, values, masks)
             self._runs += 1
             return found
         for name, value in values.items():
             self._give(name, value)
-        self._engine.run_forward({name: v if isinstance(v, Events) else self._read(v) for name, v in given.items()})
+        self._engine.run_forward({name: v if isinstance(v, Events) else self._read(v) for name, v in given.items()}, masks)
         self._runs += 1
         steps, batch = next(iter(given.values())).shape[:2]
         return self._take(self._adjoined.output.record, (steps, batch, *self._adjoined.output.shape))
@@ -317,7 +339,9 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         ctx.events = {name: value for name, value in given.items() if isinstance(value, Events)}
         ctx.save_for_backward(*tensors)
         with module._where_torch_is():
-            found = module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)))
+            ctx.masks = module._drawn if module.training else None
+            module._drawn += module.training
+            found = module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
             ctx.run = module._runs
         return found
 
@@ -328,7 +352,7 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         given = {name: ctx.events.get(name, tensor) for name, tensor in zip(ctx.names, tensors[: len(ctx.names)], strict=True)}
         with module._where_torch_is():
             if module._runs != ctx.run:
-                module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)))
+                module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
             gradients, of_inputs = module._go_back(adjoint, adjoint.shape[0], adjoint.shape[1])
         inputs = (of_inputs.get(name) if needed else None for name, needed in zip(given, ctx.needs_input_grad[2:], strict=False))
         return (None, None, *inputs, *(gradients.get(name) for name in module._places))

@@ -10,6 +10,7 @@ import torch
 from snnc.backends.runtime.engine import AdjointEngine
 from snnc.backends.runtime.errors import NotBinaryError, TorchTensorError
 from snnc.backends.runtime.events import Events
+from snnc.backends.training.masks import masks_of
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_program import InputInfo
 from snnc.torch_program import Adjoined
@@ -33,16 +34,18 @@ class MachineRun:
         self._engine = engine
         self._adjoined = adjoined
         self._weights: dict[str, Array] = {}
+        self._masks = masks_of(adjoined.program)
 
-    def run(self, given: Mapping[str, torch.Tensor | Events], values: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Run forward; the next :meth:`go_back` goes back from here."""
+    def run(self, given: Mapping[str, torch.Tensor | Events], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
+        """Run forward, with the dropout masks of the update number `masks`; the next :meth:`go_back` goes back from here."""
         weights = {name: value.detach().numpy() for name, value in values.items()}
         changed = {n: value.copy() for n, value in weights.items() if n not in self._weights or not np.array_equal(self._weights[n], value)}
         self._engine.set_parameters(changed)
         self._weights |= changed
         inputs = {info.id: self._whole(_dense(info, given[info.id]), info.label) for info in self._adjoined.program.inputs}
         steps, batch = next(iter(given.values())).shape[:2]
-        return _tensor(self._engine.forward(inputs, {})[self._adjoined.output.id][:steps, :batch])
+        initial = {} if masks is None else self._masks.of(self._weights.__getitem__, masks, 0, self._engine.batch or batch)
+        return _tensor(self._engine.forward(inputs, initial)[self._adjoined.output.id][:steps, :batch])
 
     def go_back(self, adjoint: torch.Tensor, learned: Iterable[str]) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
         """Return the gradients of parameters, and those of inputs that have one."""

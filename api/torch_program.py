@@ -20,6 +20,7 @@ from snnc.compiler.ir.step_program import OutputInfo, StepProgram
 from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
+from snnc.compiler.lowering.window_values import is_window_value
 from snnc.errors import OptionValueError
 from snnc.options.compile_options import Options, from_data, to_data
 
@@ -121,7 +122,7 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
         next(o for o in program.outputs if o.id == program.loss_output),
         shapes,
         {i.id: f"d_{ids[relays[i.label]]}" for i in program.inputs if i.label in relays},
-        frozenset(c.weight for c in program.connections if c.target in after),
+        frozenset((*(c.weight for c in program.connections if c.target in after), *filter(is_window_value, program.parameters))),
     )
 
 

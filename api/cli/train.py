@@ -34,6 +34,14 @@ def train(
         str | None,
         typer.Option("--lr", help="Learning rate, a number or a schedule: cosine:0.1,epochs=20; by default the one of the compilation."),
     ] = None,
+    gradient_window: Annotated[
+        str | None,
+        typer.Option(
+            "--gradient-window",
+            metavar="LOW[ to HIGH]",
+            help="Gradient window inside the compiled one, numbers or schedules: exponential:-100,-0.1; by default the compiled one.",
+        ),
+    ] = None,
     accumulate: Annotated[
         int | None,
         typer.Option(
@@ -98,6 +106,7 @@ def train(
         "epochs": epochs,
         "first_epoch": first_epoch,
         "learning_rate": None if lr is None else number_or_text(lr),
+        "gradient_window": gradient_window,
         "accumulate": accumulate,
         "seed": seed,
         "validation": validation,
@@ -199,6 +208,7 @@ def _fit(
             epochs=epochs,
             first_epoch=settings.first_epoch or 0,
             learning_rate=settings.learning_rate,
+            gradient_window=settings.gradient_window,
             seed=settings.seed,
             accumulate=1 if settings.accumulate is None else settings.accumulate,
             callback=show if leads() else None,

@@ -156,10 +156,18 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         del options
         from snnc.backends.poplar.engine import PoplarEngine
         from snnc.backends.runtime.engine_of_parts import EngineOfParts
+        from snnc.backends.training.masks import masks_of
 
         assert built is not None, "a program is emitted"
         engine = PoplarEngine(built.library, built.folder)
-        return engine if placed.parts is None else EngineOfParts(engine, placed.parts.between)
+        masks = masks_of(placed.program)
+        if placed.parts is None:
+            engine.drop_by(masks)
+            return engine
+        between, whole = placed.parts.between, EngineOfParts(engine, placed.parts.between)
+        if masks.layers:
+            engine.draw_masks = lambda *of: between.initial_of_parts(masks.of(whole.get_parameters().__getitem__, *of))
+        return whole
 
 
 POPLAR: Final = PoplarBackend("machine", "", PoplarOptions, "machines (gc200, pod4, …)", has_tiles=True, adjoint=True)

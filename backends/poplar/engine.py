@@ -52,10 +52,6 @@ class PoplarEngine(NativeEngine):
         self.session.set(self.description["adjoint"], adjoint)
         self.session.train_step()
 
-    def adjoint_of(self, tensor: str) -> Array:
-        """See :class:`~snnc.backends.runtime.engine.AdjointEngine`."""
-        return self.session.get(tensor)
-
     @property
     def accumulates(self) -> bool:
         """See :class:`~snnc.backends.runtime.engine.AccumulatingEngine`."""
@@ -81,6 +77,10 @@ class PoplarEngine(NativeEngine):
         for name, info in self.session.tensors.items():
             if info.role == Role.SETTING and name.endswith(_KEPT):
                 self.session.set(name, np.zeros(info.shape, dtype=np.float32))
+
+    def adjoint_of(self, tensor: str) -> Array:
+        """See :class:`~snnc.backends.runtime.engine.AdjointEngine`."""
+        return self.session.get(tensor)
 
     def counters(self) -> dict[str, int]:
         """Total dropped spikes, and by bus the spikes that were dropped (``b0_dropped``) or sent in further windows (``b0_further``)."""

@@ -54,9 +54,10 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         Raises
         ------
         UnsupportedOnPopTorchError
-            Nesterov's momentum, or clipping; or a gradient window without some inputs of spikes whose gradient is returned.
+            Nesterov's momentum, clipping, or dropout; or a gradient window without some inputs of spikes whose gradient is returned.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
+        from snnc.compiler.neurons.library.dropout import is_dropout
 
         optimizer = program.optimizer
         given = [] if optimizer is None else [n for n in ("nesterov", "clip_value", "clip_norm") if getattr(optimizer, n, None)]
@@ -73,6 +74,12 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
                     f"input_gradients returns the gradient of each spike of {spikes[0]!r}, 0 or 1, and the gradient window {window} leaves "
                     "some out; give a window around both, or input_kind='values'."
                 )
+        dropped = [info.label for info in program.populations if is_dropout(info.model)]
+        if optimizer is not None and dropped:
+            raise UnsupportedOnPopTorchError(
+                f"{dropped[0]!r} drops neurons in training, and train.py of the package draws no masks; compile for the machine itself, "
+                "whose session does, or leave the dropout out."
+            )
         super().check(program, options)
 
     def plan(self, graph: Graph, program: StepProgram, options: PopTorchOptions) -> Placed:

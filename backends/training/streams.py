@@ -18,6 +18,7 @@ from snnc.backends.training.checkpoint import Position, TrainingRecipe
 from snnc.backends.training.loop import BatchSchedule, batches_of, check_epochs, update_size
 from snnc.backends.training.progress import ProgressGuard
 from snnc.backends.training.ranks import ranks_for
+from snnc.backends.training.run_values import RunValues
 from snnc.backends.training.schedules import Moment
 from snnc.backends.training.updates import Updates
 from snnc.backends.training.watching import Watching
@@ -73,6 +74,7 @@ class StreamOptions:
     epochs: int
     first_epoch: int
     rate: Callable[[Moment], float]
+    values: RunValues
     accumulate: int
     callback: Callable[[TrainingProgress], None] | None
     on_epoch: Callable[[Epoch], None] | None
@@ -146,6 +148,7 @@ def _epoch(
             continue
         when = Moment(updates + number, options.first_epoch + epoch, known or None)
         rate = options.rate(when)
+        options.values.set_for(when)
         losses.append(_update(session, batch, rate, options.accumulate))
         sizes.append(size)
         guard.check_loss(options.position(epoch, number + 1, known), losses[-1])

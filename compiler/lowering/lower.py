@@ -32,6 +32,7 @@ from snnc.compiler.lowering.connection_operations import connection_op, fills, k
 from snnc.compiler.lowering.halves import Half
 from snnc.compiler.lowering.loss_output import choose_loss_output
 from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
+from snnc.compiler.lowering.window_values import with_window_values
 from snnc.compiler.neurons.derived_kernels import derived_once
 from snnc.compiler.neurons.forward_kernel import forward_kernel
 from snnc.compiler.neurons.kernel import Kernel
@@ -72,6 +73,7 @@ def lower(
         Derivative of ``spike`` for populations that name none; ``atan(2)`` by default.
     gradient_window
         Restrict every surrogate to ``low < x < high``, see :meth:`~snnc.compiler.neurons.surrogates.surrogate.Surrogate.windowed`.
+        This is the widest window; its ends are values of a run (:mod:`snnc.compiler.lowering.window_values`).
     steps
         T if it is fixed; the graph's own by default.
     train_recurrent
@@ -198,11 +200,15 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
     id_, population = draft.ids[name], draft.graph.operation(name)
     assert isinstance(population, Population)
     model, length = population.model, size(population.shape)
-    surrogate = population.surrogate or draft.surrogate
+    surrogate = derivative = population.surrogate or draft.surrogate
+    trained, window_parts = name in draft.trained.populations, {}
     if draft.gradient_window is not None:
         surrogate = surrogate.windowed(*draft.gradient_window)
+        if trained:
+            windowed = with_window_values(model, derivative, draft.gradient_window)
+            model, derivative, window_parts = windowed.model, windowed.surrogate, windowed.parts
     learnable = tuple(p for p in model.parameters if p in population.learnable and not is_frozen(draft.optimizer, f"{name}.{p}"))
-    kernel = _kernel(population, used, surrogate, learnable, name in draft.trained.populations, kernels, rounds="history" in draft.half)
+    kernel = _kernel(model, used, derivative, learnable, trained, kernels, rounds="history" in draft.half)
     ports = tuple(draft.buffer(f"{id_}_{i}", "current", length, "step") for i in kernel.inputs)
     states = tuple(draft.buffer(f"{id_}_{s}", "state", length, "sequence") for s in kernel.states)
     outputs = {}
@@ -213,15 +219,16 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
     parameters = []
     for canonical, label in zip(kernel.parameters, (kernel.labels[a] for a in kernel.parameters), strict=True):
         value = population.parameters.get(label, model.parameters[label])
-        parameters.append(draft.parameter(f"{id_}_{canonical}", f"{name}.{label}", value, label in population.learnable, flat=True))
+        part = window_parts.get(label, canonical)
+        parameters.append(draft.parameter(f"{id_}_{part}", f"{name}.{label}", value, label in population.learnable, flat=True))
     labels = [kernel.labels[s] for s in kernel.states]
     initial = tuple(np.array(population.initial.get(s, model.states[s]), dtype=np.float32) for s in labels)
-    draft.populations.append(PopulationInfo(id_, name, population.shape, model, kernel, surrogate, initial, ports, outputs))
+    draft.populations.append(PopulationInfo(id_, name, population.shape, population.model, kernel, surrogate, initial, ports, outputs))
     draft.steps.append(NeuronStep(id_, ports, states, tuple(parameters), tuple(outputs.values()), saved))
 
 
 def _kernel(
-    population: Population,
+    model: NeuronModel,
     used: tuple[str, ...],
     surrogate: Surrogate,
     learnable: tuple[str, ...],
@@ -234,7 +241,6 @@ def _kernel(
 
     With `rounds`, it stores its past as float16.
     """
-    model = population.model
     learnable = learnable if trained else ()
     structure = (model.inputs, tuple(model.states), tuple(model.parameters), model.equations)
     key = (structure, used, learnable, surrogate.derivative if trained else None)

@@ -1,6 +1,7 @@
 """A compiled network under autograd: gradients, optimisers and state dictionaries as those of the same network in PyTorch."""
 
 import os
+import pickle
 import subprocess
 import sys
 
@@ -174,3 +175,24 @@ def test_both_passes_run_in_torchs_current_stream_without_waiting(x, monkeypatch
     named = calls.index(["hold", "7"]) + 1
     assert len(calls) > named + 20
     assert {tuple(call) for call in calls[named:]} <= {("launch", "7"), ("copy", "7"), ("clear", "7")}
+
+
+def test_a_module_has_its_gradient_window_as_a_value(x):
+    def gradients(module):
+        module.zero_grad()
+        module(x).square().sum().backward()
+        return {name: p.grad.clone() for name, p in module.named_parameters()}
+
+    wide = Module(network(), gradient_window=(-3.0, 2.0))
+    narrow = Module(network(), gradient_window=(-0.4, 0.3))
+    assert not any("window" in name for name in wide.state_dict())
+    before = gradients(wide)
+    wide.gradient_window = -0.4, 0.3
+    wide = pickle.loads(pickle.dumps(wide))
+    assert wide.gradient_window == (-0.4, 0.3)
+    wanted = gradients(narrow)
+    for name, found in gradients(wide).items():
+        assert torch.equal(found, wanted[name])
+    assert not torch.equal(before["input_to_hidden.weight"], wanted["input_to_hidden.weight"])
+    with pytest.raises(SnncError, match="SNNC-E596"):
+        wide.gradient_window = -4.0
