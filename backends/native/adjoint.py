@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -48,7 +49,8 @@ def input_relays(graph: Graph) -> dict[str, str]:
 def _relay(given: Input) -> Population:
     if given.kind == "values":
         return Population(Relay(), given.shape)
-    return Population(neuron("SpikeRelay", equations="s = spike(i)", output="s"), given.shape, surrogate=straight_through())
+    identity = replace(straight_through(), everywhere=True)
+    return Population(neuron("SpikeRelay", equations="s = spike(i)", output="s"), given.shape, surrogate=identity)
 
 
 def with_joined_outputs(graph: Graph, names: Sequence[str]) -> tuple[Graph, str]:

@@ -54,7 +54,7 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         Raises
         ------
         UnsupportedOnPopTorchError
-            Nesterov's momentum, clipping, or dropout; or a gradient window without some inputs of spikes whose gradient is returned.
+            Nesterov's momentum, clipping, or dropout.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
         from snnc.compiler.neurons.library.dropout import is_dropout
@@ -66,14 +66,6 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
                 f"the optimizer has {' and '.join(given)}, and train.py of the package trains with the optimisers of PopTorch, which do "
                 "not; leave it out, or compile for the machine itself."
             )
-        window = options.gradient_window
-        if options.input_gradients and window is not None and not (window[0] < 0 and window[1] > 1):
-            spikes = [i.label for i in program.inputs if i.kind == "spikes"]
-            if spikes:
-                raise UnsupportedOnPopTorchError(
-                    f"input_gradients returns the gradient of each spike of {spikes[0]!r}, 0 or 1, and the gradient window {window} leaves "
-                    "some out; give a window around both, or input_kind='values'."
-                )
         dropped = [info.label for info in program.populations if is_dropout(info.model)]
         if optimizer is not None and dropped:
             raise UnsupportedOnPopTorchError(

@@ -55,10 +55,14 @@ class PopartOperation:
 
     def __post_init__(self) -> None:
         target = self.plan.target
-        if target.chips != 1:
+        if target.chips & (target.chips - 1):
             raise UnsupportedOnPopTorchError(
-                f"the plan spreads the network over {target.chips} IPUs of {target.name}, and a custom operation runs on one; compile for "
-                "one IPU (--target poptorch, or poptorch:bow): train.py replicates the whole model over several."
+                f"{target.name} has {target.chips} IPUs, and PopTorch takes 1, 2, 4, 8 … for a model; compile for a machine with so many."
+            )
+        if target.chips > 1 and not self.plan.training:
+            raise UnsupportedOnPopTorchError(
+                f"the plan spreads the network over {target.chips} IPUs of {target.name}, and a package for inference takes one: nothing "
+                "behind the operation lies on the others; give a loss, or compile for one IPU (--target poptorch, or poptorch:bow)."
             )
         if self.plan.streamed != "off":
             raise UnsupportedOnPopTorchError(

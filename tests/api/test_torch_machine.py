@@ -7,7 +7,7 @@ from module_nets import B, Same, T, close, network, three_outputs
 
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
-from snnc.errors import OptionConflictError, SnncError
+from snnc.errors import SnncError
 from snnc.torch import Module
 
 OPTIONS = {"surrogate": "fast_sigmoid:25"}
@@ -124,10 +124,16 @@ def test_inputs_of_spikes_have_gradients_too(machine, monkeypatch, target):
         assert refused.value.code == "SNNC-E507"
 
 
-def test_a_window_that_leaves_inputs_out_is_refused():
-    with pytest.raises(SnncError, match="window") as refused:
-        Module(network(), input_kind="spikes", input_gradients=True, gradient_window=(-0.5, 0.5))
-    assert refused.value.code == OptionConflictError.code
+def test_a_gradient_window_does_not_cut_the_gradients_of_inputs():
+    found, spikes = [], (inputs() > 0.5).float()
+    for kind in ("spikes", "values"):
+        layer = Module(network(), input_kind=kind, input_gradients=True, gradient_window=(-0.2, 0.3), **OPTIONS)
+        x = spikes.clone().requires_grad_()
+        layer.gradient_window = (-0.1, 0.2)
+        loss(layer(x)).backward()
+        found.append([x.grad, *(p.grad for p in layer.parameters())])
+    for one, wanted in zip(*found, strict=True):
+        close(one, wanted)
 
 
 def test_convolutions_and_several_outputs_go_back_to_the_inputs(machine):

@@ -11,7 +11,6 @@ torch = pytest.importorskip("torch")
 from module_nets import B, Same, T, close, network  # noqa: E402  # torch is an extra
 from poptorch_packages import imported  # noqa: E402
 
-from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError  # noqa: E402
 from snnc.driver.compiling import compile_to_folder  # noqa: E402
 from snnc.driver.loading import as_graph  # noqa: E402
 from snnc.options.compile_options import options  # noqa: E402
@@ -93,8 +92,3 @@ def test_spikes_that_come_in_as_events_have_gradients(target, tmp_path):
             gradients.append(x.grad)
     close(*gradients)
     assert gradients[0].abs().max() > 0
-
-
-def test_a_window_that_leaves_inputs_out_is_refused(target, tmp_path):
-    with pytest.raises(UnsupportedOnPopTorchError, match="window"):
-        compiled(target, tmp_path / "package", input_kind="spikes", gradient_window=(-0.5, 0.5))
