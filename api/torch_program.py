@@ -114,6 +114,7 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
         gradient_window=options.gradient_window,
         steps=options.steps,
         truncate=options.truncate,
+        half=options.backend.halves(options.own()),
     )
     ids = {p.label: p.id for p in program.populations}
     after = {ids[relay] for relay in relays.values()}
