@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import runpy
 import sys
@@ -50,7 +51,8 @@ def install(folder: str | Path, *, tiles: int = 0) -> None:
     library = build_operation(where)
     load_operation(library)
     os.environ[LIBRARY] = str(library)
-    sys.modules["poptorch"] = make_poptorch(os.environ.get(VERSION, "ipu2"), tiles)
+    ipus = json.loads((where / "network.json").read_text(encoding="utf-8")).get("ipus", 1)
+    sys.modules["poptorch"] = make_poptorch(os.environ.get(VERSION, "ipu2"), tiles, ipus)
 
 
 def main(arguments: list[str]) -> int:

@@ -28,7 +28,7 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.driver.learnable import with_learnable
 from snnc.driver.loading import Model, as_graph
-from snnc.errors import OptionConflictError, OptionTargetError
+from snnc.errors import OptionTargetError
 from snnc.options.compile_options import options as make_options
 from snnc.torch_machine import MachineRun
 from snnc.torch_program import Adjoined, ModuleRecipe, adjoined, chosen_outputs, opened
@@ -120,12 +120,6 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         )
         if batch is not None and options.backend.native:
             raise OptionTargetError(f"batch = {batch} is for machines; a module on {target!r} takes any number of samples; leave it out.")
-        window = options.gradient_window
-        if input_gradients and input_kind == "spikes" and window is not None and not (window[0] < 0 and window[1] > 1):
-            raise OptionConflictError(
-                f"input_gradients with inputs of spikes takes the gradient of each input, 0 or 1, and the gradient window {window} leaves "
-                "some out; give a window around both, or input_kind='values'."
-            )
         graph = as_graph(model, dt=dt, input_kind=input_kind or "values" if input_gradients else input_kind, steps=steps)
         graph = with_learnable(graph, learnable)
         self._recipe = ModuleRecipe(graph, options, chosen_outputs(graph, output), input_gradients)

@@ -113,6 +113,10 @@ def compile_(
     truncate: Annotated[
         int | None, typer.Option("--truncate", metavar="K", help=help_of("truncate", "Cut the gradient every K steps."))
     ] = None,
+    input_gradients: Annotated[
+        bool,
+        typer.Option("--input-gradients", help=help_of("input_gradients", "Return gradients of inputs, for layers before it.")),
+    ] = False,
     precision: Annotated[
         str,
         typer.Option(

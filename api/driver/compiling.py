@@ -99,6 +99,8 @@ def compile(
     truncate
         Not on tiles: truncated backpropagation through time. What steps that are a multiple of this number carry
         over from the step before counts as a constant, as after PyTorch's ``detach``; the loss still reads every step.
+    input_gradients
+        In a package for PopTorch: whether gradients flow to inputs that ask for them, so that layers before the network learn.
     precision
         On the processor: ``"bfloat16"`` reads dense weights as bfloat16, multiplies spikes with them exactly, and rounds what dense
         products and the past take; ``"float16"`` rounds the past alone, with three bits more. On a GPU: ``"bfloat16"`` rounds deltas, and

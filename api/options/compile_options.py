@@ -59,6 +59,8 @@ class Options:
     """Steps after which the gradient is cut; None: it flows through all steps."""
     precision: Precision = "float32"
     """What is rounded depends on the target, see :func:`snnc.compile`. Sums, running states and what is updated are float32."""
+    input_gradients: bool = False
+    """Whether the gradient of inputs is computed too, for layers before the network."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "capacity", "parts", "memory", "threads", "truncate"):

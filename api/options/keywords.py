@@ -53,6 +53,7 @@ class MoreKeywords(PlanKeywords, total=False):
     memory: str | int | None
     threads: int | None
     truncate: int | None
+    input_gradients: bool
     precision: Precision
     learnable: str | Iterable[str] | None
 

@@ -66,6 +66,9 @@ RULES: Final[Mapping[str, Rule]] = {
     "surrogate": Rule("derivative of a spike"),
     "gradient_window": Rule("which neurons take gradient"),
     "truncate": Rule("steps after which the gradient is cut", instead="the others go back through all steps"),
+    "input_gradients": Rule(
+        "the gradient of inputs too, for layers before the network", instead="snnc.torch.Module(net, input_gradients=True) returns it"
+    ),
     "seed": Rule("order of samples, and what the mapping draws", instead="train.py of the package has a --seed of its own"),
     "capacity": Rule("spikes that one window moves", instead=_TILES),
     "mode": Rule("what happens to more spikes than a window holds", instead=_TILES),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,10 +36,21 @@ def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
     return made, relays
 
 
+def input_relays(graph: Graph) -> dict[str, str]:
+    """Return the relay of each input of what :func:`with_input_gradients` returned."""
+    found: dict[str, str] = {}
+    for name, _ in graph.of_type(Input):
+        (link,) = graph.outgoing(name)
+        (edge,) = graph.outgoing(link.target)
+        found[name] = edge.target
+    return found
+
+
 def _relay(given: Input) -> Population:
     if given.kind == "values":
         return Population(Relay(), given.shape)
-    return Population(neuron("SpikeRelay", equations="s = spike(i)", output="s"), given.shape, surrogate=straight_through())
+    identity = replace(straight_through(), everywhere=True)
+    return Population(neuron("SpikeRelay", equations="s = spike(i)", output="s"), given.shape, surrogate=identity)
 
 
 def with_joined_outputs(graph: Graph, names: Sequence[str]) -> tuple[Graph, str]:

@@ -36,9 +36,9 @@ def programs(net: PoplarNetwork, assembly: Assembly) -> list[str]:
     if not net.training:
         return [*lines, f"return {{{start}, forward}};"]
     if net.external:
-        # The past of the forward pass stays on the tiles until the host has written the adjoint of the output.
+        # The past of the forward pass stays on the tiles until the host has sent the adjoint of the output.
         sums = ", ".join([*gradient_sums(net), f"Execute({SUM})"])
-        return [*lines, f"return {{{start}, forward, Sequence{{backward, {sums}}}}};"]
+        return [*lines, f"return {{{start}, forward, Sequence{{load_labels, backward, {sums}}}}};"]
     losses = ", ".join(f"Execute({name})" for name in loss_sets(net))
     norm = [f"Execute({name})" for name in norm_sets(net)]
     update = ", ".join([*gradient_sums(net), *norm, "Execute(update_parameters)"])

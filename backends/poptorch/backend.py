@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from snnc.backends.backend import Built, Placed
+from snnc.backends.backend import TRAINING, Built, Placed
 from snnc.backends.poplar.backend import TileBackend, TileOptions
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
+    from snnc.compiler.ir.graph import Graph
     from snnc.compiler.ir.plan import Precision
     from snnc.compiler.ir.step_program import StepProgram
     from snnc.compiler.tiles.planning.options import PlanOptions
@@ -24,6 +25,8 @@ class PopTorchOptions(TileOptions):
     """Options of a package; PopART holds its weights, as float32."""
 
     precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
+
+    input_gradients: bool = field(default=False, metadata=TRAINING)
 
     def for_plan(self) -> PlanOptions:
         """Return the options of a plan that is part of another program."""
@@ -40,6 +43,13 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
     def machine(self, target: str) -> str:
         """Return the machine that the target names."""
         return target.partition(":")[2] or USUAL
+
+    def prepare(self, graph: Graph, options: PopTorchOptions) -> Graph:
+        """Put relays after the inputs whose gradient is returned."""
+        from snnc.backends.native.adjoint import with_input_gradients
+
+        ready = super().prepare(graph, options)
+        return with_input_gradients(ready)[0] if options.input_gradients and options.loss is not None else ready
 
     def check(self, program: StepProgram, options: PopTorchOptions) -> None:
         """Refuse what cannot be planned, or what PopTorch's optimisers cannot do.
@@ -74,6 +84,16 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
                 "ce_rate, ce_mean_membrane, ce_max_membrane (also with classes=) and mse_count, or compile for the machine itself."
             )
         super().check(program, options)
+
+    def plan(self, graph: Graph, program: StepProgram, options: PopTorchOptions) -> Placed:
+        """Map the program onto the tiles of an IPU; relays of inputs keep the adjoints of what they read."""
+        from snnc.backends.native.adjoint import input_relays
+
+        if options.input_gradients:
+            relays = set(input_relays(graph).values())
+            shown = tuple(replace(p, shown=True) if p.label in relays else p for p in program.populations)
+            program = replace(program, populations=shown)
+        return super().plan(graph, program, options)
 
     def emit(self, placed: Placed, options: PopTorchOptions, folder: Path) -> None:
         """Write the package."""

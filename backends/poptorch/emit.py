@@ -98,8 +98,10 @@ def description(operation: PopartOperation, name: str) -> Body:
         "domain": DOMAIN,
         "steps": plan.steps,
         "batch": plan.batch,
+        **({"ipus": plan.target.chips} if plan.target.chips > 1 else {}),
         "inputs": [
             {"name": i.id, "label": i.label, "shape": list(i.shape), "static": i.static, "kind": kinds.get(i.id, i.kind)}
+            | ({"gradient": True} if i.id in operation.with_gradient else {})
             for i in program.inputs
         ],
         "operation_inputs": [g.name for g in operation.given],

@@ -48,6 +48,7 @@ class PopTorchEngine:
             shapes,
             machine=target.device or VERSION,
             tiles=target.tiles_per_chip,
+            ipus=target.chips,
         )
 
     @property

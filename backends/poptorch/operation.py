@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -54,10 +55,14 @@ class PopartOperation:
 
     def __post_init__(self) -> None:
         target = self.plan.target
-        if target.chips != 1:
+        if target.chips & (target.chips - 1):
             raise UnsupportedOnPopTorchError(
-                f"the plan spreads the network over {target.chips} IPUs of {target.name}, and a custom operation runs on one; compile for "
-                "one IPU (--target poptorch, or poptorch:bow): train.py replicates the whole model over several."
+                f"{target.name} has {target.chips} IPUs, and PopTorch takes 1, 2, 4, 8 … for a model; compile for a machine with so many."
+            )
+        if target.chips > 1 and not self.plan.training:
+            raise UnsupportedOnPopTorchError(
+                f"the plan spreads the network over {target.chips} IPUs of {target.name}, and a package for inference takes one: nothing "
+                "behind the operation lies on the others; give a loss, or compile for one IPU (--target poptorch, or poptorch:bow)."
             )
         if self.plan.streamed != "off":
             raise UnsupportedOnPopTorchError(
@@ -97,7 +102,22 @@ class PopartOperation:
     @cached_property
     def learned(self) -> frozenset[str]:
         """Parameters that take gradient."""
-        return frozenset(op.parameter for op in self.program.update) if self.plan.training else frozenset()
+        if not self.plan.training:
+            return frozenset()
+        constant = {c.weight for c in self.program.connections if c.target in self.relays}
+        return frozenset(op.parameter for op in self.program.update) - constant
+
+    @cached_property
+    def relays(self) -> Mapping[str, str]:
+        """The input of each relay that keeps the adjoint of what it reads."""
+        shown = {p.id for p in self.program.populations if p.shown} if self.plan.training else set()
+        return {c.target: c.source for c in self.program.connections if c.target in shown}
+
+    @cached_property
+    def with_gradient(self) -> Mapping[str, str]:
+        """The relay of each input whose gradient is returned: not of one that is the same at every step."""
+        static = {i.id for i in self.inputs if i.static}
+        return {source: relay for relay, source in self.relays.items() if source not in static}
 
     @cached_property
     def given(self) -> tuple[OperationInput, ...]:
@@ -170,6 +190,7 @@ def operation_context(operation: PopartOperation) -> Body:
             "gradients": [
                 {"name": f"d_{name}", "input": numbers[name]} for name in operation.program.parameters if name in operation.learned
             ],
+            "inputs": [{"name": f"d_{relay}", "input": numbers[name]} for name, relay in operation.with_gradient.items()],
         }
     return {
         "op_inputs": operation.given,

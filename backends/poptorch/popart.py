@@ -96,7 +96,15 @@ class GradientOperation(RunningOperation):
 
 
 def open_operation(
-    domain: str, name: str, version: int, attributes: Mapping[str, str], shapes: Sequence[Sequence[int]], *, machine: str, tiles: int = 0
+    domain: str,
+    name: str,
+    version: int,
+    attributes: Mapping[str, str],
+    shapes: Sequence[Sequence[int]],
+    *,
+    machine: str,
+    tiles: int = 0,
+    ipus: int = 1,
 ) -> RunningOperation:
     """Lower an operation that a loaded library registered.
 
@@ -110,6 +118,8 @@ def open_operation(
         Of all inputs, 32-bit floats.
     machine, tiles
         ``"ipu1"``, ``"ipu2"`` or ``"ipu21"``, and the tiles of an IPU, 0 for all that such a machine has.
+    ipus
+        IPUs of the machine; the operation belongs to the first.
 
     Raises
     ------
@@ -122,7 +132,7 @@ def open_operation(
     flat = [size for shape in shapes for size in shape]
     sizes = (ctypes.c_int64 * len(flat))(*flat)
     handle = runtime.snnc_popart_open(
-        domain.encode(), name.encode(), version, len(attributes), keys, values, len(shapes), ranks, sizes, machine.encode(), tiles
+        domain.encode(), name.encode(), version, len(attributes), keys, values, len(shapes), ranks, sizes, machine.encode(), tiles, ipus
     )
     if not handle:
         raise PopArtError(_message(runtime))

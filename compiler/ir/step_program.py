@@ -96,6 +96,8 @@ class PopulationInfo:
     """Initial states, parallel to ``kernel.states``; scalars (0-d) or of `shape`."""
     ports: tuple[str, ...]
     output_buffers: Mapping[str, str]
+    shown: bool = field(default=False, metadata={"optional": True})
+    """Whether the adjoint of its current is kept of all steps, for a caller."""
 
     @property
     def before(self) -> dict[str, Array]:

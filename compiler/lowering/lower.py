@@ -215,7 +215,7 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
     model, length = population.model, size(population.shape)
     surrogate = derivative = population.surrogate or draft.surrogate
     trained, window_parts = name in draft.trained.populations, {}
-    if draft.gradient_window is not None:
+    if draft.gradient_window is not None and not derivative.everywhere:
         surrogate = surrogate.windowed(*draft.gradient_window)
         if trained:
             windowed = with_window_values(model, derivative, draft.gradient_window)

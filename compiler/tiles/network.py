@@ -308,13 +308,15 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
     links = tuple(_link(program, c, sources[c.source_buffer], training) for c in program.connections)
     name = program.loss.name if program.loss else None
     external = training and is_external(name)
-    loss = None if external else next((o for o in program.outputs if o.id == program.loss_output), None)
+    loss = next((o for o in program.outputs if o.id == program.loss_output), None)
     return MappedNetwork(
         layers=tuple(_layer(program, p, links, training) for p in program.populations),
         inputs=tuple(s for s in sources.values() if s.external),
         links=links,
         training=training,
-        loss_layer=next((p.id for p in program.populations if loss and loss.source.buffer in _buffers(program, p)), None),
+        loss_layer=next((p.id for p in program.populations if loss and loss.source.buffer in _buffers(program, p)), None)
+        if not external
+        else None,
         loss_width=math.prod(loss.shape) if loss else 0,
         loss=name,
         moments=len(rule.moments) if rule is not None and not external else 0,
@@ -411,7 +413,7 @@ def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, 
         recorded=tuple(o.source.buffer for o in program.outputs if o.source.buffer in buffers),
         adjoint_outputs=frozenset(op.source.buffer for op in backward if isinstance(op, RecordAdjoint) and op.source.buffer in buffers),
         gradient=any(getattr(op, "population", None) == population.id for op in backward),
-        shown=training and isinstance(program.loss, ExternalLoss) and population.label in program.loss.relays,
+        shown=training and (population.shown or (isinstance(program.loss, ExternalLoss) and population.label in program.loss.relays)),
     )
 
 

@@ -159,11 +159,11 @@ class MappingProblem:
     def kept_between(self, lives: Mapping[str, Any]) -> dict[str, Any]:
         """Return sizes by lifetime as they are where a caller stands between the forward and the backward pass, two programs.
 
-        What the second one reads of the first is live between any two runs, as is the adjoint that the host writes.
+        What the second one reads of the first is live between any two runs.
         """
         found: dict[str, Any] = {}
         for life, size in lives.items():
-            kept = "always" if self.network.external and life in ("sequence", "record adjoints") else life
+            kept = "always" if self.network.external and life == "sequence" else life
             found[kept] = found[kept] + size if kept in found else size
         return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from snnc.compiler.ir.arrays.sizes import FLOAT
 from snnc.compiler.ir.plan import Block, BusPlan, ConnectionPlan, Plan, PopulationPlan
 from snnc.compiler.tiles.bounds import balance_bound, ideal_bound
 from snnc.compiler.tiles.cycles.predict import cycles_by_tile, phase, supersteps
@@ -80,12 +81,16 @@ def write_estimate(name: str, best: Priced, activity_source: str) -> Plan:
 
 
 def host_bytes(problem: MappingProblem) -> int:
-    """Bytes that the host sends: inputs of all steps (some more than once, with segments) and, in training, a label for each sample."""
-    each = 0
+    """Bytes that the host sends: inputs of all steps (some more than once, with segments) and, in training, a label for each sample.
+
+    A caller whose loss is external sends the adjoint of the output instead.
+    """
+    network = problem.network
+    each = FLOAT * problem.steps * network.loss_width if network.external else LABEL_BYTES * problem.training
     for source in problem.network.inputs:
         turns = 1 if source.static else problem.segments.input_turns
         each += turns * sequence_bytes(source, problem.buses, problem.steps_stored(source), problem.mode, bits=problem.bits)
-    return problem.batch * (each + LABEL_BYTES * problem.training)
+    return problem.batch * each
 
 
 def _bus(layout: Layout, bus: Bus) -> BusPlan:

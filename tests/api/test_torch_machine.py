@@ -1,5 +1,8 @@
 """A network on a machine under autograd: outputs and gradients as those of the same network in PyTorch and on the processor."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +10,7 @@ from module_nets import B, Same, T, close, network, three_outputs
 
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
-from snnc.errors import OptionConflictError, SnncError
+from snnc.errors import SnncError
 from snnc.torch import Module
 
 OPTIONS = {"surrogate": "fast_sigmoid:25"}
@@ -107,6 +110,40 @@ def test_what_a_machine_does_not_do_is_refused_with_a_code(layer, machine):
         layer(inputs(T, B + 1))
 
 
+def test_a_copy_builds_its_program_when_it_first_runs(layer):
+    other, x = pickle.loads(pickle.dumps(copy.deepcopy(layer))), inputs()
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.add_(0.1)
+        moved = other(x)
+        assert not torch.equal(moved, layer(x))
+        close(moved, Same(dict(other.named_parameters()))(x))
+
+
+def test_float16_rounds_what_the_backward_pass_reads_of_the_past(machine):
+    gradients, x = [], inputs()
+    for precision in ("float32", "float16"):
+        layer = Module(network(), target=machine, steps=T, batch=B, precision=precision, **OPTIONS)
+        loss(layer(x)).backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in layer.parameters()]))
+    error = torch.linalg.norm(gradients[1] - gradients[0]) / torch.linalg.norm(gradients[0])
+    assert 0 < error < 2**-8
+
+
+def test_dropout_draws_the_masks_of_the_processor(machine):
+    found, x = [], inputs()
+    for options in ({"target": machine, "steps": T, "batch": B}, {}):
+        net = snnc.Sequential(6, snnc.Dense(12, seed=1), snnc.LIF(beta=0.8), snnc.Dropout(0.5, 3), snnc.Dense(3, seed=2), snnc.LI(beta=0.9))
+        layer = Module(net, input_kind="values", **options, **OPTIONS)
+        trained = layer(x)
+        loss(trained).backward()
+        layer.eval()
+        found.append([trained.detach(), layer(x).detach(), *(p.grad for p in layer.parameters())])
+    for one, wanted in zip(*found, strict=True):
+        close(one, wanted)
+    assert not torch.equal(found[0][0], found[0][1])
+
+
 @pytest.mark.parametrize("target", ["cpu", "cuda", "machine"])
 def test_inputs_of_spikes_have_gradients_too(machine, monkeypatch, target):
     monkeypatch.setenv(CHECK_ON_HOST, "1")
@@ -124,10 +161,16 @@ def test_inputs_of_spikes_have_gradients_too(machine, monkeypatch, target):
         assert refused.value.code == "SNNC-E507"
 
 
-def test_a_window_that_leaves_inputs_out_is_refused():
-    with pytest.raises(SnncError, match="window") as refused:
-        Module(network(), input_kind="spikes", input_gradients=True, gradient_window=(-0.5, 0.5))
-    assert refused.value.code == OptionConflictError.code
+def test_a_gradient_window_does_not_cut_the_gradients_of_inputs():
+    found, spikes = [], (inputs() > 0.5).float()
+    for kind in ("spikes", "values"):
+        layer = Module(network(), input_kind=kind, input_gradients=True, gradient_window=(-0.2, 0.3), **OPTIONS)
+        x = spikes.clone().requires_grad_()
+        layer.gradient_window = (-0.1, 0.2)
+        loss(layer(x)).backward()
+        found.append([x.grad, *(p.grad for p in layer.parameters())])
+    for one, wanted in zip(*found, strict=True):
+        close(one, wanted)
 
 
 def test_convolutions_and_several_outputs_go_back_to_the_inputs(machine):

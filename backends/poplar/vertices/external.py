@@ -36,14 +36,14 @@ def adjoint_name(net: PoplarNetwork) -> str:
 
 
 def add_external(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Show the adjoint of the output that the host writes before the backward pass."""
+    """Let the host send the adjoint of the output before the backward pass."""
     sum_for_update(net, assembly)
     population, adjoint = population_of(net, _output(net)), adjoint_name(net)
     # The interface reads a loss after each step: a caller's is not known here, and this one stays 0.
     assembly.variable("Tensor", "loss", 'layout.on_tile(poplar::FLOAT, {1}, "loss", 0)', "nothing is added to it")
     assembly.tensor("RESULT", "loss", "{1}", "loss", "{}", True)
     shape, order = f"{{STEPS, BATCH, {net.neurons[population]}}}", f"order_of_records({population}, STEPS, BATCH)"
-    assembly.tensor("INPUT", adjoint, shape, f"{adjoint}.all", order, True)
+    assembly.tensors.append(f'adjoint_input("{adjoint}", {shape}, {adjoint}.all, {order}, load_labels);')
 
 
 def _output(net: PoplarNetwork) -> OutputInfo:

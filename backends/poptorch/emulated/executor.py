@@ -97,6 +97,9 @@ class PoplarExecutor:
         """The rules of pipelines: a power of two IPUs, and a micro-batch for each stage."""
         options, blocks = self._options, self._emulator.blocks
         ipus = max(blocks, default=0) + 1
+        if ipus < self._emulator.ipus:
+            taken = self._emulator.ipus
+            raise Error(f"the model uses {ipus} IPUs, and its custom operation the tiles of {taken}; put a block on the last one")
         if ipus & (ipus - 1) and not options.round_up:
             raise Error(f"the model uses {ipus} IPUs; their number has to be a power of two, or autoRoundNumIPUs(True)")
         if len(blocks) < 2 or not options.strategy.pipelined:

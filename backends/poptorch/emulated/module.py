@@ -12,7 +12,7 @@ from snnc.backends.poptorch.emulated.executor import DataLoader, PoplarExecutor
 from snnc.backends.poptorch.emulated.operations import EmulatedBlock, Emulator
 
 
-def make_poptorch(machine: str = "ipu2", tiles: int = 0) -> ModuleType:
+def make_poptorch(machine: str = "ipu2", tiles: int = 0, ipus: int = 1) -> ModuleType:
     """Return a module with PopTorch's public names; models run on an emulated IPU.
 
     Parameters
@@ -21,8 +21,10 @@ def make_poptorch(machine: str = "ipu2", tiles: int = 0) -> ModuleType:
         ``"ipu1"``, ``"ipu2"`` or ``"ipu21"``, as in ``POPTORCH_IPU_MODEL_VERSION``.
     tiles
         Number of tiles of the IPU; 0 for all tiles of `machine`.
+    ipus
+        IPUs whose tiles a custom operation takes.
     """
-    emulator = Emulator(machine, tiles)
+    emulator = Emulator(machine, tiles, ipus)
 
     def training_model(
         model: torch.nn.Module, options: options.Options | None = None, optimizer: torch.optim.Optimizer | None = None

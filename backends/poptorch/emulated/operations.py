@@ -19,6 +19,8 @@ class Emulator:
 
     machine: str = "ipu2"
     tiles: int = 0
+    ipus: int = 1
+    """IPUs that a custom operation takes: so many the model has to use."""
     operations: dict[tuple[Any, ...], RunningOperation] = field(default_factory=dict)
     gradients: dict[int, GradientOperation] = field(default_factory=dict)
     losses: list[torch.Tensor] = field(default_factory=list)
@@ -44,7 +46,9 @@ class Emulator:
         wanted = (domain, name, domain_version, tuple(sorted(given.items())), tuple(tuple(t.shape) for t in inputs))
         if wanted not in self.operations:
             shapes = [tuple(t.shape) for t in inputs]
-            self.operations[wanted] = open_operation(domain, name, domain_version, given, shapes, machine=self.machine, tiles=self.tiles)
+            self.operations[wanted] = open_operation(
+                domain, name, domain_version, given, shapes, machine=self.machine, tiles=self.tiles, ipus=self.ipus
+            )
         operation = self.operations[wanted]
         if operation.shapes != tuple(tuple(t.shape) for t in example_outputs):
             raise Error(f"example_outputs of {name} do not have the shapes {operation.shapes} that its setup() reports")

@@ -30,6 +30,8 @@ class Surrogate:
     name: str
     derivative: Expression
     parameters: dict[str, float] = field(default_factory=dict)
+    everywhere: bool = field(default=False, metadata={"optional": True})
+    """Whether gradient windows do not apply to it: it stands for the identity, not for a step."""
 
     @property
     def support(self) -> tuple[float, float] | None:

@@ -343,6 +343,17 @@ void PoplarSession::label_input(const poplar::Tensor &labels, int classes, popla
       [buffer](void *data) { std::memcpy(data, buffer->data(), buffer->size() * 4); });
 }
 
+void PoplarSession::adjoint_input(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device,
+                                  const Order &order, poplar::program::Sequence &load) {
+  auto buffer = std::make_shared<std::vector<float>>(on_device.numElements());
+  stream(name, on_device, load);
+  streams.push_back({name, buffer->data(), buffer->data() + buffer->size()});
+  add_input(name, std::move(shape), [buffer, order](const void *data) {
+    for (std::size_t i = 0; i < buffer->size(); ++i)
+      (*buffer)[i] = order[i] == NOWHERE ? 0.0f : static_cast<const float *>(data)[order[i]];
+  });
+}
+
 template <class Id> void PoplarSession::initial_events(const std::string &name, std::size_t batch, std::size_t width,
                                                        const std::vector<Relay> &relays, const Parts &ids, const Parts &numbers,
                                                        std::size_t slots, std::size_t stored_ids) {

@@ -108,6 +108,10 @@ protected:
 
   void label_input(const poplar::Tensor &labels, int classes, poplar::program::Sequence &load);
 
+  /// The gradient of a record, of a loss that the host computes.
+  void adjoint_input(const std::string &name, std::vector<std::size_t> shape, const poplar::Tensor &on_device, const Order &order,
+                     poplar::program::Sequence &load);
+
   /// An initial value that stands in slot 0 of event lists: [batch][n] of 0 and 1.
   template <class Id> void initial_events(const std::string &name, std::size_t batch, std::size_t width, const std::vector<Relay> &relays,
                                           const Parts &ids, const Parts &numbers, std::size_t slots, std::size_t stored_ids);

@@ -103,6 +103,7 @@ PASSED: dict[str, dict[str, To]] = {
         "memory": To("5M", OPTIONS, "memory", "5M", ("--target", "cpu")),
         "threads": To("3", OPTIONS, "threads", 3, ("--target", "cpu")),
         "truncate": To("3", OPTIONS, "truncate", 3, ("--target", "cpu", *LOSS)),
+        "input_gradients": To("", OPTIONS, "input_gradients", True, ("--target", "poptorch", *LOSS)),
         "precision": To("bfloat16", OPTIONS, "precision", "bfloat16", ("--target", "cpu")),
         "drop": To("random", OPTIONS, "drop", "random", ("--target", "cpu", "--mode", "drop", "--capacity", "3")),
         "data": To("x.npz", OPTIONS, "calibrate", "x.npz"),

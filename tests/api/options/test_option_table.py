@@ -105,6 +105,7 @@ CELLS = {
     "surrogate": [Cell("fast_sigmoid:3", emitted)],
     "gradient_window": [Cell(-0.1, emitted)],
     "truncate": [Cell(2, emitted)],
+    "input_gradients": [Cell(True, emitted)],
     "seed": [Cell(5, trained)],
     "capacity": [Cell(3, sends("capacity"), beside={"mode": "drop"}, than=1)],
     "mode": [Cell("drop", sends("mode"), along={"capacity": 1})],

@@ -94,3 +94,6 @@ def test_the_plan_predicts_sums_of_gradients_and_memory_without_loss_and_update(
         found = next(p for p in case.plan.phases if p.name == phase)
         assert found.compute == pytest.approx(steps[step]["compute_cycles_busiest"] / steps[step]["executions"], rel=0.1)
     np.testing.assert_allclose(max(profile["per_tile"]["peak"]["total"]), max(case.plan.tile_memory), rtol=0.05)
+    rate = case.plan.target.clock_hz / case.plan.target.host.bytes_per_second
+    # Each of the streams takes whole cycles.
+    assert 0 <= profile["host_cycles"] - case.plan.host_bytes * rate < 4

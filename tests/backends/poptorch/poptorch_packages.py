@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 import poplar_projects
 from poplar_projects import machine, several_inputs
-from windowed_nets import deep
+from windowed_nets import deep, tangled
 
 from snnc.backends.poptorch.emit import emit_poptorch
 from snnc.backends.poptorch.operation import PopartOperation
@@ -39,6 +39,9 @@ CASES = {
     # Names that would be code, an output that shows an input; nothing is trained.
     "hostile": (poplar_projects.hostile, None, machine(4), {}, {}),
 }
+
+SEVERAL = {"two IPUs": (tangled, Adam(1e-2), machine(40, 2), {}, {"chips": 2, "quick": True})}
+"""Those that take the tiles of several IPUs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +94,7 @@ def workplace():
 @lru_cache(maxsize=8)
 def package(name):
     """Emit a case."""
-    make, optimizer, target, lowering, mapping = CASES[name]
+    make, optimizer, target, lowering, mapping = (CASES | SEVERAL)[name]
     graph = make(np.random.default_rng(3))
     loss = {"loss": parse_loss("ce_mean_membrane"), "loss_output": "y", "optimizer": optimizer} if optimizer else {}
     program = lower(graph, steps=STEPS, **loss, **lowering)

@@ -171,12 +171,6 @@ def test_losses_are_those_of_the_compiler(name):
     assert np.allclose(space["scores_of"](given).detach().numpy(), loss.scores(record), atol=1e-5)
 
 
-def test_a_network_on_several_ipus_is_refused():
-    case = project("learnable")
-    with pytest.raises(UnsupportedOnPopTorchError, match="over 2 IPUs of tiny2x2"):
-        PopartOperation(case.program, case.plan)
-
-
 def test_what_lies_outside_the_tiles_is_refused(tmp_path):
     case = package("windows")
     plan = replace(case.plan, streamed="inputs")

@@ -196,7 +196,7 @@ def test_parts_of_a_batch_frozen_gains_and_modules_of_pytorch_are_refused():
     with snnc.compile(network(), steps=STEPS, **TRAINING) as session, pytest.raises(TrainingOptionError, match="accumulate is 2"):
         session.fit(x, y, accumulate=2)
     with pytest.raises(NormalisationError, match="loss_scale"):
-        snnc.compile(network(), steps=STEPS, loss="ce_mean_membrane", optimizer=snnc.SGD(0.1, loss_scale=8.0))
+        snnc.compile(network(), steps=STEPS, loss="ce_mean_membrane", optimizer=snnc.SGD(0.1, loss_scale=snnc.LossScale(8.0)))
     frozen = snnc.SGD(0.1, groups=(snnc.Group("*batchnorm.weight", frozen=True),))
     with pytest.raises(NormalisationError, match="must both learn"):
         snnc.compile(network(), steps=STEPS, loss="ce_mean_membrane", optimizer=frozen)

@@ -21,8 +21,9 @@ using popart::TensorInfo;
 
 thread_local std::string last_error;
 
-poplar::Device device_of(const std::string &version, unsigned tiles) {
+poplar::Device device_of(const std::string &version, unsigned tiles, unsigned ipus) {
   poplar::IPUModel model(version.c_str());
+  model.numIPUs = static_cast<int>(ipus);
   if (tiles != 0)
     model.tilesPerIPU = tiles;
   return model.createDevice();
@@ -39,12 +40,13 @@ poplar::Type type_of(const TensorInfo &info) {
   }
 }
 
-/// An operation with what it was lowered to.
+/// An operation with what it was lowered to: the graph of the first of several IPUs, as if a block put it there.
 class Running {
 public:
-  Running(std::unique_ptr<Op> made, const std::string &machine, unsigned tile_number)
-      : op(std::move(made)), version(machine), tiles(tile_number), device(device_of(machine, tile_number)), graph(device.getTarget()),
-        lowering(graph) {}
+  Running(std::unique_ptr<Op> made, const std::string &machine, unsigned tile_number, unsigned ipu_number)
+      : op(std::move(made)), version(machine), tiles(tile_number), ipus(ipu_number), device(device_of(machine, tile_number, ipu_number)),
+        graph(device.getTarget()), own(ipu_number == 1 ? graph.getTopLevelGraph() : graph.createVirtualGraph(0, device.getTarget().getTilesPerIPU())),
+        lowering(own) {}
 
   /// `forward`: the operation whose gradient this is; what both read lies as that operation chooses.
   void lower(Op *forward = nullptr) {
@@ -58,6 +60,8 @@ public:
     for (const auto &[index, info] : op->outputs) {
       if (lowering.outputs.count(index) == 0)
         throw popart::error("{} did not give output {}", op->opid, index);
+      if (reaches_others(lowering.outputs.at(index)))
+        throw popart::error("{} gives output {} on tiles of other IPUs than its own", op->opid, index);
       graph.createHostRead("out" + std::to_string(index), lowering.outputs.at(index));
     }
     engine = std::make_unique<poplar::Engine>(graph, program);
@@ -80,14 +84,20 @@ public:
 
   std::unique_ptr<Op> op;
   std::string version;
-  unsigned tiles;
+  unsigned tiles, ipus;
 
 private:
   poplar::Device device;
-  poplar::Graph graph;
+  poplar::Graph graph, own;
   popart::popx::Devicex lowering;
   std::unique_ptr<popart::popx::Opx> opx;
   std::unique_ptr<poplar::Engine> engine;
+
+  bool reaches_others(const poplar::Tensor &tensor) const {
+    const auto mapping = graph.getTileMapping(tensor);
+    const auto others = mapping.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(mapping.size(), device.getTarget().getTilesPerIPU()));
+    return std::any_of(others, mapping.end(), [](const auto &held) { return !held.empty(); });
+  }
 
   static std::size_t bytes(const TensorInfo &info) { return static_cast<std::size_t>(info.nelms()) * 4; }
 
@@ -115,11 +125,11 @@ private:
 
   /// Equal parts on all tiles, as PopART lays a tensor that no operation creates.
   poplar::Tensor spread(const std::string &name, const TensorInfo &info) {
-    const poplar::Tensor made = graph.addVariable(type_of(info), info.shape_szt(), name);
+    const poplar::Tensor made = own.addVariable(type_of(info), info.shape_szt(), name);
     const poplar::Tensor flat = made.flatten();
-    const std::size_t n = flat.numElements(), number = graph.getTarget().getNumTiles(), each = std::max<std::size_t>((n + number - 1) / number, 32);
+    const std::size_t n = flat.numElements(), number = own.getTarget().getNumTiles(), each = std::max<std::size_t>((n + number - 1) / number, 32);
     for (std::size_t begin = 0, tile = 0; begin < n; begin += each, ++tile)
-      graph.setTileMapping(flat.slice(begin, std::min(begin + each, n)), static_cast<unsigned>(tile));
+      own.setTileMapping(flat.slice(begin, std::min(begin + each, n)), static_cast<unsigned>(tile));
     return made;
   }
 };
@@ -145,12 +155,12 @@ const char *snnc_popart_error(void) { return last_error.c_str(); }
 /// Opens an operation; `sizes` holds the shapes of all inputs behind each other. Null: an error.
 void *snnc_popart_open(const char *domain, const char *name, unsigned version, unsigned attributes, const char *const *keys,
                        const char *const *values, unsigned inputs, const unsigned *ranks, const std::int64_t *sizes, const char *machine,
-                       unsigned tiles) {
+                       unsigned tiles, unsigned ipus) {
   return guarded([&]() -> void * {
     std::map<std::string, std::string> given;
     for (unsigned i = 0; i < attributes; ++i)
       given[keys[i]] = values[i];
-    auto running = std::make_unique<Running>(popart::OpManager::create({domain, name, version}, popart::Attributes(given)), machine, tiles);
+    auto running = std::make_unique<Running>(popart::OpManager::create({domain, name, version}, popart::Attributes(given)), machine, tiles, ipus);
     for (unsigned i = 0; i < inputs; sizes += ranks[i], ++i)
       running->op->inputs[static_cast<int>(i)] = TensorInfo(DataType::FLOAT, popart::Shape(sizes, sizes + ranks[i]));
     running->lower();
@@ -168,7 +178,7 @@ void *snnc_popart_open_gradient(void *forward) {
       return nullptr;
     if (found.size() > 1)
       throw popart::error("the stand-in of PopART takes one operation for all gradients");
-    auto running = std::make_unique<Running>(std::move(found[0]), of->version, of->tiles);
+    auto running = std::make_unique<Running>(std::move(found[0]), of->version, of->tiles, of->ipus);
     for (const popart::GradInOutMapper &each : running->op->gradInputInfo())
       running->op->inputs[each.iGrad] = each.type == popart::GradOpInType::In ? of->op->inInfo(each.iNonGrad) : of->op->outInfo(each.iNonGrad);
     running->lower(of->op.get());

@@ -2,8 +2,11 @@
 
 import argparse
 
+from .description import NETWORK
 from .operation import poptorch
 
+IPUS = NETWORK.get("ipus", 1)
+"""IPUs whose tiles the network takes."""
 STAGES = 3
 """Stages of the pipeline: the network forward, the loss forward and backward, the network backward."""
 
@@ -28,6 +31,8 @@ def parser(text):
 
 def chosen_options(args, options):
     """Fill poptorch.Options, or those of popdist, from the arguments."""
+    if args.pipelined and IPUS > 1:
+        raise SystemExit("--pipelined puts the loss on a second IPU, and the network works on {} at once; leave it out".format(IPUS))
     if args.pipelined and args.accumulation < STAGES:
         raise SystemExit(
             "--pipelined has {} stages, and PopTorch needs as many micro-batches for each update: --accumulation {} or more".format(
@@ -37,6 +42,8 @@ def chosen_options(args, options):
     options.deviceIterations(args.device_iterations)
     options.Training.gradientAccumulation(args.accumulation)
     options.randomSeed(args.seed)
+    if IPUS > 1:
+        options.setExecutionStrategy(poptorch.ShardedExecution())
     if args.pipelined:
         strategy = poptorch.ShardedExecution if args.sharded else poptorch.PipelinedExecution
         options.setExecutionStrategy(strategy(poptorch.AutoStage.AutoIncrement))
