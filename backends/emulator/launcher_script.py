@@ -25,7 +25,7 @@ def load_sources() -> ModuleType:
 
 
 def without_outputs(command: Sequence[str]) -> list[str]:
-    """Return a compiler's command without what it writes.
+    """Return a compiler's command without its outputs.
 
     Examples
     --------

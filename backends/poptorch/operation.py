@@ -24,7 +24,7 @@ SUM: Final = "sum_gradients"
 """The compute set of the last sums of gradients, instead of the update."""
 PACK_COST: Final = CodeletCost(start=20, sample=12, word=6, value=4)
 LIST_COST: Final = CodeletCost(start=20, sample=14, word=5, id=4)
-"""Worker cycles of the codelets that bring inputs into the form of relays: instructions of their loops, counted by hand."""
+"""Worker cycles of the codelets that convert inputs to the format of relays: instructions of their loops, counted by hand."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,12 @@ class PopartOperation:
 
     @cached_property
     def net(self) -> PoplarNetwork:
-        """Values to print; PyTorch updates the parameters, so tiles hold no optimiser state."""
+        """The network as template data; PyTorch updates the parameters, so tiles hold no optimiser state."""
         return PoplarNetwork(replace(self.program, optimizer=SGD() if self.plan.training else None), self.plan)
 
     @cached_property
     def inputs(self) -> tuple[InputInfo, ...]:
-        """Inputs that anything reads."""
+        """Inputs with at least one reader."""
         used = {store.owner for store in self.net.stores.values()}
         return tuple(i for i in self.program.inputs if i.id in used)
 
@@ -143,7 +143,7 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
 
 
 def _sum_for_update(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Where the Poplar program updates a parameter, sum its gradients alone."""
+    """Replace the update of each parameter by the sum of its gradients."""
     loops, vertex = assembly.loops.get("update", []), sum_private(net.costs)
     for index, loop in enumerate(loops):
         if loop.codelet == "Update":
@@ -154,7 +154,7 @@ def _sum_for_update(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def _begin_with_adjoint(operation: PopartOperation, assembly: Assembly) -> None:
-    """The gradient of the record that the loss reads comes from outside."""
+    """Take the gradient of the record that the loss reads from an input of the operation."""
     output = operation.loss_output
     assert output is not None, "a program that is trained has a loss"
     population = next(p.id for p in operation.program.populations if output.source.buffer in operation.net.step(p.id).outputs)

@@ -30,19 +30,19 @@ from snnc.compiler.files.temporary import temporary_folder
 from snnc.errors import BenchError
 
 MEASURED: Final = "measured"
-STAND_IN: Final = "no measurement: the processor stands in for a GPU and checks the kernels; these times mean nothing"
+STAND_IN: Final = "no measurement: the processor replaces the GPU to check the kernels; these times mean nothing"
 
 FIRST_STEP_S: Final = 60.0
-"""What a way's first step may take where nobody says."""
+"""Default time limit of a variant's first step, in seconds."""
 
 
 def device_at_hand() -> tuple[str, Gpu]:
-    """Return what runs, ``"cuda"`` or ``"cpu"`` (in a check), and the device whose bounds are told.
+    """Return the kind of device, ``"cuda"`` or ``"cpu"`` (in a check), and the device for which bounds are computed.
 
     Raises
     ------
     GpuMissingError, NvccMissingError
-        There is no device, or no compiler for it, and no check was asked for.
+        There is no device, or no compiler for it, and no check was requested.
     """
     if os.environ.get(CHECK_ON_HOST):
         return "cpu", H200
@@ -53,18 +53,19 @@ def device_at_hand() -> tuple[str, Gpu]:
 
 @dataclass(frozen=True)
 class CudaBenchOptions:
-    """What the command line says beside workloads and engines.
+    """Settings of the command line other than workloads and engines.
 
     Attributes
     ----------
     rounds, threads
         Turns of each engine, and cores that each may use; None: 7, and all.
     ways
-        :data:`~snnc.benchmarks.cuda.ways.FASTEST`: each engine in the way that a trial finds; :data:`~snnc.benchmarks.cuda.ways.ALL`.
+        :data:`~snnc.benchmarks.cuda.ways.FASTEST`: the variant that a trial finds to be the fastest, for each engine;
+        :data:`~snnc.benchmarks.cuda.ways.ALL`.
     first_step_s
-        What a way's first step may take, with all that is compiled for it.
+        Time limit of a variant's first step, its compilation included.
     resumed
-        File of an earlier run whose rows are kept.
+        File of rows of an earlier run, which are not measured again.
     """
 
     rounds: int | None = None
@@ -84,14 +85,14 @@ def run_suite(
 ) -> None:
     """Measure workloads on the first device.
 
-    Where ``SNNC_CUDA_ON_HOST`` is set the processor stands in: every engine runs there in little, and rows say so.
+    If ``SNNC_CUDA_ON_HOST`` is set, the processor replaces the GPU: every engine runs a small problem there, and the rows say so.
 
     Parameters
     ----------
     chosen
         From :func:`~snnc.benchmarks.cpu.workloads.workloads`.
     engines
-        Names of engines; none are all.
+        Names of engines; empty for all.
     options
         How.
     report
@@ -99,14 +100,14 @@ def run_suite(
     found
         Gets ``rows``, ``left_out``, ``summary`` and ``machine``.
     save
-        Called after each change of `found`, so that what is there is kept when the rest fails or is cut off.
+        Called after each change of `found`, so that an interruption loses only the rest.
 
     Raises
     ------
     GpuMissingError, NvccMissingError
         There is nothing to measure on, or no compiler for it.
     BenchError
-        There is no such engine, a number is out of range, or rows cannot be gone on with.
+        An engine does not exist, a number is out of range, or earlier rows cannot be continued.
     """
     requested = entries(engines, CUDA_ENTRIES, "cuda")
     rounds, threads = options.rounds or ROUNDS, options.threads or processors()
@@ -129,7 +130,7 @@ def run_suite(
 
 @dataclass
 class _Suite:
-    """A run: what it was asked, and where its rows go."""
+    """A run of the suite: its settings, and its rows."""
 
     manner: Manner
     gpu: Gpu
@@ -155,12 +156,12 @@ class _Suite:
                 self._measure(workload, lines, ready, versions)
 
     def _line(self, workload: Workload, entry: Entry, versions: Mapping[str, str] | str) -> Line | None:
-        """Return what is to be measured; None if it is there, or cannot run."""
+        """Return the line to measure; None if it was measured before, or cannot run."""
         if isinstance(versions, str):
             self._leave_out(workload, [named(workload, entry) | {"reason": versions}])
             return None
         if is_there(self.found["rows"], workload, entry, versions, self.manner.ways):
-            self.report(f"{workload.label} {entry.engine} {entry.mode}: there already")
+            self.report(f"{workload.label} {entry.engine} {entry.mode}: measured before")
             return None
         several = len(entry.variants) > 1 and self.manner.ways != ALL
         return Line(entry, kept_choice(self._identity(workload, entry, versions)) if several else None)

@@ -1,4 +1,4 @@
-"""The lines of one workload before they are timed: variants are started and tried, and their numbers compared."""
+"""Preparation of a workload's lines before timing: variants are started and timed briefly, and their numbers are compared."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from snnc.benchmarks.cuda.ways import ALL, ONLY, TRIAL, FastestWay
 
 TRIAL_TURNS: Final = 2
 TRIAL_S: Final = 20.0
-"""A way of which a turn takes longer is omitted."""
+"""Time limit of a turn; slower variants are omitted."""
 _NO_ROOM: Final = ("out of memory", "outofmemory", "resource_exhausted", "memoryallocation", "alloc_failed")
-"""What frameworks say, in small letters, where others hold the device's memory."""
+"""Messages of frameworks, in lower case, for a device without free memory."""
 
 
 @dataclass(frozen=True)
 class Manner:
-    """How the suite is run.
+    """Settings of a run of the suite.
 
     Attributes
     ----------
     rounds, threads
         Turns of each engine, and cores that each may use.
     device
-        ``"cuda"``, or ``"cpu"`` where the processor stands in.
+        ``"cuda"``, or ``"cpu"`` if the processor replaces the GPU.
     ways
         :data:`~snnc.benchmarks.cuda.ways.FASTEST` or :data:`~snnc.benchmarks.cuda.ways.ALL`.
     first_step_s
@@ -46,20 +46,20 @@ class Manner:
 
 @dataclass
 class Line:
-    """An engine in one of its modes, on its way to a row.
+    """An engine in one of its modes, until its row is measured.
 
     Attributes
     ----------
     entry
-        What it is.
+        The engine and its mode.
     choice
-        The way that was chosen.
+        The chosen variant.
     left_out
-        Ways that are not run, with the reason.
+        Variants that do not run, with the reason.
     trial_ms
-        Milliseconds of a step of each way that was tried.
+        Milliseconds of a step of each variant in the trial.
     runners
-        Those that run, by their way: in the end those that are measured.
+        Running processes by variant; in the end those that are measured.
     """
 
     entry: Entry
@@ -70,18 +70,18 @@ class Line:
 
     @property
     def waiting(self) -> list[str]:
-        """Ways that are to be started."""
+        """Variants that are yet to be started."""
         requested = self.entry.variants if self.choice is None else (self.choice.way,)
         return [way for way in requested if way not in self.left_out and way not in self.runners]
 
     @property
     def reason(self) -> str:
-        """Why ways are omitted."""
+        """The reasons why variants are omitted."""
         several = len(self.entry.variants) > 1
         return "; ".join(dict.fromkeys(f"{way}: {reason}" if several else reason for way, reason in self.left_out.items()))
 
     def end(self, way: str, reason: str = "") -> None:
-        """End a way's process; with a reason it is omitted."""
+        """End a variant's process; with a reason, the variant is omitted."""
         if reason:
             self.left_out[way] = reason
         if way in self.runners:
@@ -100,11 +100,11 @@ class Line:
 
 
 Task = tuple[Line, str]
-"""A line and a way to start."""
+"""A line and a variant to start."""
 
 
 def ready(lines: Sequence[Line], files: Files, manner: Manner) -> None:
-    """Bring lines to where they can be timed: one way of each runs (all ways, where all are asked for), and its numbers are right."""
+    """Prepare lines for timing: one variant of each runs (or all, if requested), and its numbers agree with the reference."""
     while todo := [one for one in lines if not one.runners and one.waiting]:
         again = _start([(one, way) for one in todo for way in one.waiting], files, manner)
         _choose(todo, manner.ways)
@@ -114,11 +114,11 @@ def ready(lines: Sequence[Line], files: Files, manner: Manner) -> None:
         _compare(todo, files, manner)
         for one in todo:
             if not one.runners:
-                one.choice = None  # what an earlier run chose does not run any more, or is wrong: the other ways are tried
+                one.choice = None  # the choice of an earlier run fails now, or its numbers differ: the other variants are tried
 
 
 def _start(tasks: Sequence[Task], files: Files, manner: Manner) -> list[Task]:
-    """Start ways at a time, those that time kernels while they compile alone; return those that found no room beside others."""
+    """Start variants in parallel, except those that time kernels while they compile; return those that lacked memory."""
     again: list[Task] = []
 
     def settle(task: Task, found: EngineProcess | EngineError) -> None:
@@ -168,7 +168,7 @@ def _settle(task: Task, found: EngineProcess | EngineError) -> None:
 
 
 def _choose(lines: Sequence[Line], ways: str) -> None:
-    """Try the ways of each line and end all but the fastest, unless all are requested."""
+    """Time the variants of each line and end all but the fastest, unless all are requested."""
     for one in lines:
         if len(one.entry.variants) > 1 and one.choice is None and ways != ALL:
             _try(one)
@@ -177,7 +177,7 @@ def _choose(lines: Sequence[Line], ways: str) -> None:
 
 
 def _try(one: Line) -> None:
-    """Time a few steps of the ways that were not tried yet."""
+    """Time a few steps of the variants that were not tried yet."""
     for way, runner in list(one.runners.items()):
         try:
             if way not in one.trial_ms:
@@ -189,7 +189,7 @@ def _try(one: Line) -> None:
 
 
 def _compare(lines: Sequence[Line], files: Files, manner: Manner) -> None:
-    """End ways whose numbers are not those of the reference, and report what was chosen."""
+    """End variants whose numbers differ from the reference, and report the choice."""
     tasks = [(one, way) for one in lines for way in one.runners]
 
     def difference(task: Task) -> str:

@@ -14,7 +14,7 @@ from snnc.benchmarks.cuda.gpu import used_bytes
 from snnc.benchmarks.cuda.lines import Line, Manner, ready
 
 TURN_S: Final = 60.0
-"""An engine whose turn takes longer is given up."""
+"""Time limit of an engine's turn, in seconds."""
 
 
 def measure(
@@ -30,20 +30,20 @@ def measure(
     Parameters
     ----------
     workload, files
-        The network and what processes read of it.
+        The network and its files.
     lines
-        What is compared.
+        The compared engines and modes.
     manner
-        How often each has its turn, and more.
+        The settings of the run.
     report
         Called with a line at each stage.
     keep
-        Called with each line once its way is chosen.
+        Called with each line once its variant is chosen.
 
     Returns
     -------
     tuple
-        Rows of what was measured, and of what was left out, each with its ``reason``.
+        Measured rows, and lines that were left out, each with its ``reason``.
     """
     with ExitStack() as stack:
         for one in lines:

@@ -1,6 +1,6 @@
 """Slow untimed work, done in parallel before any timing: reference numbers, programs to build, compilers' caches.
 
-What is started here has ended when :func:`warmed` returns, so that nothing runs beside an engine that is timed.
+All of it has ended when :func:`warmed` returns, so that nothing runs next to an engine that is timed.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _THREADS: Final = 2
 _FEW_THREADS: Final = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCHINDUCTOR_COMPILE_THREADS"), str(_THREADS)
 )
-"""Many processes run at a time."""
+"""Number of processes that run at a time."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """What processes read of each workload, by its label, or why there is nothing."""
+    """The files of each workload by its label, or the reason why there are none."""
 
     files: dict[str, Files] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
 
 
 def versions_of(entries: Sequence[Entry], device: str) -> dict[str, dict[str, str] | str]:
-    """Return the versions of each module's packages, or why it cannot be used, from processes that run at a time."""
+    """Return the versions of each module's packages, or why it cannot be used, from parallel processes."""
 
     def ask(entry: Entry) -> dict[str, str] | str:
         try:
@@ -51,16 +51,16 @@ def versions_of(entries: Sequence[Entry], device: str) -> dict[str, dict[str, st
 
 
 def warmed(plan: Sequence[tuple[Workload, Sequence[Line]]], folder: Path, manner: Manner, report: Report) -> Ready:
-    """Prepare workloads in parallel processes; ways that failed are left out of their lines.
+    """Prepare workloads in parallel processes; variants that fail are removed from their lines.
 
     Parameters
     ----------
     plan
-        What is to be measured.
+        The workloads and their lines.
     folder
-        Gets a folder for each workload.
+        The folder that gets a folder for each workload.
     manner
-        Where, and what a way's first step may take.
+        The settings of the run.
     report
         Called with a line for each program that could not be built.
     """
@@ -102,7 +102,7 @@ def warmed(plan: Sequence[tuple[Workload, Sequence[Line]]], folder: Path, manner
 
 
 def _programs(lines: Sequence[Line]) -> list[str]:
-    """Modes of snnc that have a program of their own."""
+    """Modes of snnc that need a separate program."""
     modes = [one.entry.mode for one in lines if one.entry.engine == "snnc"]
     return list(dict.fromkeys("exact" if mode in ("events", "checkpoint") else mode for mode in modes))
 
@@ -115,7 +115,7 @@ def _first_step(one: Line, way: str, data: str, manner: Manner) -> None:
 
 
 def _failure(future: Future[Any]) -> str:
-    """Return why something failed; "" where it did not."""
+    """Return why a preparation failed; "" if it did not."""
     error = future.exception()
     if error is None:
         return ""

@@ -329,7 +329,7 @@ class Network:
 
 
 def _reached_at_once(graph: Graph, name: str) -> set[str]:
-    """`name`, and the nodes that see its value within the step."""
+    """Return `name` and the nodes that read its value, directly or not, in the same step."""
     found, open_ = {name}, [name]
     while open_:
         new = {e.target for e in graph.outgoing(open_.pop()) if e.delay == 0} - found

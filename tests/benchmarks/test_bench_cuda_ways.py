@@ -240,7 +240,7 @@ def test_rows_are_there_after_each_workload_and_a_further_run_measures_what_is_m
     assert measured == [("lone", [("stub", None), ("peer", None)])]
     assert found["rows"][:2] == kept
     assert [row["workload"] for row in found["rows"]] == ["small", "small", "lone", "lone"]
-    assert "small-20 stub exact: there already" in told
+    assert "small-20 stub exact: measured before" in told
     measured.clear()
     suite([SMALL], path, ways="all")
     assert measured == [("small", [("stub", None), ("peer", None)])]

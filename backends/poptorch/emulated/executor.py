@@ -98,7 +98,7 @@ class PoplarExecutor:
         options, blocks = self._options, self._emulator.blocks
         ipus = max(blocks, default=0) + 1
         if ipus & (ipus - 1) and not options.round_up:
-            raise Error(f"the model uses {ipus} IPUs; their number has to be a power of two, or autoRoundNumIPUs(True)")
+            raise Error(f"the model uses {ipus} IPUs; their number has to be a power of two; call autoRoundNumIPUs(True) to round it up")
         if len(blocks) < 2 or not options.strategy.pipelined:
             return
         stages = 2 * len(blocks) - 1 if self._optimizer is not None else len(blocks)

@@ -54,7 +54,7 @@ class GraphTimeline:
 def find_axes(outputs: Iterable[Node]) -> dict[str, int]:
     """Return the time axis of each input that `outputs` depend on.
 
-    It is the first axis whose entries are all read one at a time, or else the first with several entries read so.
+    It is the first axis of which every entry is read separately; if there is none, the first of which several entries are.
     """
     starts_read: dict[str, dict[int, set[int]]] = {}
     sizes: dict[tuple[str, int], int] = {}
@@ -122,7 +122,7 @@ def timeline(pool: NodePool, axes: Mapping[str, int], steps: int) -> GraphTimeli
 
 
 def extend(line: GraphTimeline, pool: NodePool) -> None:
-    """Add the nodes that the pool has gained since the last call."""
+    """Add the nodes that were added to the pool since the last call."""
     latest = line.latest
     for node in pool.nodes[len(latest) :]:
         step = line.input_step(node)
