@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from snnc.compiler.neurons.library import SLSTM as SLSTM
     from snnc.compiler.neurons.library import Alpha as Alpha
     from snnc.compiler.neurons.library import CubaLIF as CubaLIF
+    from snnc.compiler.neurons.library import Dropout as Dropout
     from snnc.compiler.neurons.library import I as I
     from snnc.compiler.neurons.library import Lapicque as Lapicque
     from snnc.compiler.neurons.neuron import NeuronModel as NeuronModel
@@ -89,6 +90,7 @@ _HOMES: Final = {
     "CrossEntropy": "snnc.driver.losses:cross_entropy",
     "CubaLIF": "snnc.compiler.neurons.library:CubaLIF",
     "Dense": "snnc.frontends.dsl.connections:Dense",
+    "Dropout": "snnc.compiler.neurons.library:Dropout",
     "Estimate": "snnc.driver.estimating:Estimate",
     "Events": "snnc.backends.runtime.events:Events",
     "FanIn": "snnc.frontends.dsl.initialisers:FanIn",

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from snnc.backends.training.checkpoint import seconds_of
 from snnc.backends.training.metrics import checked_metrics
+from snnc.backends.training.run_values import window_ends
 from snnc.backends.training.schedules import parse_schedule
 from snnc.backends.training.stopping import MONITORS
 from snnc.compiler.errors import SnncError
@@ -28,6 +29,7 @@ _KINDS: Final = {
     "first_epoch": _WHOLE.format(0),
     "batch": _WHOLE.format(1),
     "learning_rate": "a number of 0 or more, or the text of a schedule",
+    "gradient_window": "a number, the text of a schedule, or a list of two of them",
     "shuffle": "true or false",
     "seed": _WHOLE.format(0),
     "accumulate": _WHOLE.format(1),
@@ -89,8 +91,10 @@ def _problem(key: str, value: Any) -> str:
         good = isinstance(value, bool)
     elif kind.startswith("a whole number"):
         good = isinstance(value, int) and not isinstance(value, bool) and value >= int(kind.split()[4])
-    elif kind.startswith("a number") and not (key == "learning_rate" and isinstance(value, str)):
+    elif kind.startswith("a number of") and not (key == "learning_rate" and isinstance(value, str)):
         good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+    elif key == "gradient_window":
+        good = _is_window(value)
     elif key == "metrics":
         good = isinstance(value, list) and all(isinstance(name, str) for name in value)
     else:
@@ -100,6 +104,9 @@ def _problem(key: str, value: Any) -> str:
     try:
         if key == "learning_rate" and isinstance(value, str):
             parse_schedule(value)
+        elif key == "gradient_window":
+            for end in window_ends(value):
+                parse_schedule(str(end))
         elif key == "metrics":
             checked_metrics(value)
         elif key == "checkpoint_every":
@@ -109,6 +116,11 @@ def _problem(key: str, value: Any) -> str:
     except SnncError as error:
         return f"{kind}: {error.text.rstrip('.')}"
     return ""
+
+
+def _is_window(value: Any) -> bool:
+    ends = window_ends(value)
+    return len(ends) in (1, 2) and all(isinstance(end, int | float | str) and not isinstance(end, bool) for end in ends)
 
 
 def _line(text: str, key: str) -> int:

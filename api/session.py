@@ -25,6 +25,7 @@ from snnc.backends.session import Input
 from snnc.backends.training.checkpoint import Checkpoints
 from snnc.backends.training.loop import LearningRate
 from snnc.backends.training.metrics import Metric
+from snnc.backends.training.run_values import WindowArgument
 from snnc.backends.training.stopping import Monitor
 from snnc.compiler.ir.arrays.array_parts import arrays_with_parts
 from snnc.compiler.ir.graph import Graph
@@ -75,6 +76,7 @@ class Session(session.BackendSession):
         first_epoch: int = 0,
         batch: int | None = None,
         learning_rate: LearningRate = None,
+        gradient_window: WindowArgument = None,
         shuffle: bool = True,
         seed: int | None = None,
         accumulate: int = 1,
@@ -108,6 +110,7 @@ class Session(session.BackendSession):
             first_epoch=first_epoch,
             batch=size,
             learning_rate=learning_rate,
+            gradient_window=gradient_window,
             shuffle=shuffle,
             seed=order,
             accumulate=accumulate,

@@ -16,9 +16,11 @@ import numpy as np
 import torch
 
 from snnc.backends.cuda.engine import CudaEngine
+from snnc.backends.native.sequence_engine import SequenceEngine
 from snnc.backends.registry import PROCESSOR
 from snnc.backends.runtime.errors import TorchTensorError, UnknownNameError
 from snnc.backends.runtime.events import Events
+from snnc.backends.training.run_values import GradientWindow
 from snnc.compiler.ir.graph import Kind
 from snnc.compiler.ir.graph_text import headline
 from snnc.compiler.ir.plan import Precision
@@ -26,15 +28,16 @@ from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.driver.learnable import with_learnable
 from snnc.driver.loading import Model, as_graph
-from snnc.errors import OptionConflictError
+from snnc.errors import OptionConflictError, OptionTargetError
 from snnc.options.compile_options import options as make_options
+from snnc.torch_machine import MachineRun
 from snnc.torch_program import Adjoined, ModuleRecipe, adjoined, chosen_outputs, opened
 
 Input: TypeAlias = "torch.Tensor | Events"
 """What the module takes for an input: [T, B, *shape]."""
 
 
-_BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder")
+_BUILT: Final = ("_adjoined", "_device", "_places", "_lock", "_runs", "_process", "_engine", "_folder", "_machine", "_window")
 """What a module makes of its recipe."""
 
 
@@ -54,13 +57,16 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     model
         As for :func:`snnc.compile`.
     target
-        ``"cpu"`` or ``"cuda"``.
+        ``"cpu"``, ``"cuda"``, or a machine (``"gc200"``, ``"pod4"``, a TOML file), which is emulated where there is no IPU.
     output
         Which output, or which ones in which order; by default all. Of one, :meth:`forward` returns a tensor, of several a tuple.
     surrogate, gradient_window, steps, dt, input_kind, memory, threads, truncate, precision, learnable
-        As for :func:`snnc.compile`.
+        As for :func:`snnc.compile`. A machine needs `steps`, and takes sequences of so many steps or fewer.
+    batch
+        The most samples of a call on a machine, 32 by default; other targets take any number.
     input_gradients
-        Compile the gradient of the inputs too, for layers before this one. Inputs then are values.
+        Compile the gradient of the inputs too, for layers before this one. Inputs then are values, or spikes with
+        ``input_kind="spikes"``, which the program moves as events.
 
     Raises
     ------
@@ -87,6 +93,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         surrogate: str | Surrogate | None = None,
         gradient_window: str | float | tuple[float, float] | None = None,
         steps: int | None = None,
+        batch: int | None = None,
         dt: float | None = None,
         input_kind: Kind | None = None,
         memory: str | int | None = None,
@@ -101,6 +108,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         options = make_options(
             target,
             steps,
+            batch,
             loss="ce_count",
             surrogate=surrogate,
             gradient_window=gradient_window,
@@ -110,11 +118,18 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             precision=precision,
             learnable=learnable,
         )
-        if input_gradients and input_kind == "spikes":
-            raise OptionConflictError("input_gradients takes inputs of values, and input_kind is 'spikes'; leave one of them out.")
-        graph = as_graph(model, dt=dt, input_kind="values" if input_gradients else input_kind, steps=steps)
+        if batch is not None and options.backend.native:
+            raise OptionTargetError(f"batch = {batch} is for machines; a module on {target!r} takes any number of samples; leave it out.")
+        window = options.gradient_window
+        if input_gradients and input_kind == "spikes" and window is not None and not (window[0] < 0 and window[1] > 1):
+            raise OptionConflictError(
+                f"input_gradients with inputs of spikes takes the gradient of each input, 0 or 1, and the gradient window {window} leaves "
+                "some out; give a window around both, or input_kind='values'."
+            )
+        graph = as_graph(model, dt=dt, input_kind=input_kind or "values" if input_gradients else input_kind, steps=steps)
         graph = with_learnable(graph, learnable)
         self._recipe = ModuleRecipe(graph, options, chosen_outputs(graph, output), input_gradients)
+        self._window_now: tuple[float, float] | None = None
         self._prepare()
         self._open()
         self._own_parameters()
@@ -128,6 +143,20 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     def program(self) -> StepProgram:
         """What runs."""
         return self._adjoined.program
+
+    @property
+    def gradient_window(self) -> tuple[float, float] | None:
+        """The ends between which a neuron takes gradient, membrane minus threshold; None: made without.
+
+        They can be set before any forward pass, as a pair or as the lower end alone, inside the window that the module was made with.
+        """
+        return self._window_now
+
+    @gradient_window.setter
+    def gradient_window(self, window: float | tuple[float, float]) -> None:
+        with self._where_torch_is():
+            self._window.set(*(window if isinstance(window, tuple | list) else (window,)))
+            self._window_now = self._window.now
 
     def forward(self, inputs: Input | Mapping[str, Input]) -> torch.Tensor | tuple[torch.Tensor, ...]:
         """Run a sequence from the initial states.
@@ -190,11 +219,22 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
                 self._places[name] = (self.get_submodule(above), last)
         self._lock = threading.Lock()
         self._runs = 0
+        self._drawn = 0
+        """How often masks of dropout were drawn: each forward call in the ``train()`` mode draws others."""
         self._process: int | None = None
         """The one in which the program is open; threads of a program do not live on in a child."""
 
     def _open(self) -> None:
-        self._engine, self._folder = opened(self.program, self._recipe.options, self._device.index)
+        engine, self._folder = opened(self._recipe.graph, self.program, self._recipe.options, self._device.index)
+        self._machine: MachineRun | None = None
+        if isinstance(engine, SequenceEngine):
+            self._engine = engine
+        else:
+            self._machine = MachineRun(engine, self._adjoined)
+        self._window = GradientWindow(self.program, engine)
+        if self._window_now is not None:
+            self._window.set(*self._window_now)
+        self._window_now = self._window.now
         self._process = os.getpid()
 
     def _given(self, inputs: Input | Mapping[str, Input]) -> dict[str, Input]:
@@ -230,20 +270,26 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
             else:
                 home.register_buffer(last, value)
 
-    def _run(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Run forward with these parameters; the next :meth:`_go_back` goes back from here."""
+    def _run(self, given: Mapping[str, Input], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
+        """Run forward with these parameters and masks of dropout; the next :meth:`_go_back` goes back from here."""
+        if self._machine is not None:
+            found = self._machine.run(given, values, masks)
+            self._runs += 1
+            return found
         for name, value in values.items():
             self._give(name, value)
-        self._engine.run_forward({name: v if isinstance(v, Events) else self._read(v) for name, v in given.items()})
+        self._engine.run_forward({name: v if isinstance(v, Events) else self._read(v) for name, v in given.items()}, masks)
         self._runs += 1
         steps, batch = next(iter(given.values())).shape[:2]
         return self._take(self._adjoined.output.record, (steps, batch, *self._adjoined.output.shape))
 
     def _go_back(self, adjoint: torch.Tensor, steps: int, batch: int) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+        learned = {step.parameter for step in self.program.update}
+        self._runs += 1
+        if self._machine is not None:
+            return self._machine.go_back(adjoint, [name for name in self._places if name in learned])
         self._give(f"d_{self._adjoined.output.record}", adjoint)
         self._engine.run_backward()
-        self._runs += 1
-        learned = {step.parameter for step in self.program.update}
         gradients = {name: self._take(f"d_{name}", self.program.parameters[name].value.shape) for name in self._places if name in learned}
         shapes = {i.id: (steps, batch, *i.shape) for i in self.program.inputs}
         return gradients, {name: self._take(tensor, shapes[name]) for name, tensor in self._adjoined.input_adjoints.items()}
@@ -275,7 +321,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         with self._lock, torch.cuda.device(self._device) if self._device.type == "cuda" else nullcontext():
             if self._process != os.getpid():
                 self._open()
-            if isinstance(self._engine, CudaEngine):
+            if self._machine is None and isinstance(self._engine, CudaEngine):
                 self._engine.use_stream(self._stream())
             yield
 
@@ -293,7 +339,9 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         ctx.events = {name: value for name, value in given.items() if isinstance(value, Events)}
         ctx.save_for_backward(*tensors)
         with module._where_torch_is():
-            found = module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)))
+            ctx.masks = module._drawn if module.training else None
+            module._drawn += module.training
+            found = module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
             ctx.run = module._runs
         return found
 
@@ -304,7 +352,7 @@ class _Sequence(torch.autograd.Function):  # type: ignore[misc]  # as Module
         given = {name: ctx.events.get(name, tensor) for name, tensor in zip(ctx.names, tensors[: len(ctx.names)], strict=True)}
         with module._where_torch_is():
             if module._runs != ctx.run:
-                module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)))
+                module._run(given, dict(zip(module._places, tensors[len(given) :], strict=True)), ctx.masks)
             gradients, of_inputs = module._go_back(adjoint, adjoint.shape[0], adjoint.shape[1])
         inputs = (of_inputs.get(name) if needed else None for name, needed in zip(given, ctx.needs_input_grad[2:], strict=False))
         return (None, None, *inputs, *(gradients.get(name) for name in module._places))

@@ -7,17 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from snnc.backends.backend import Placed
-from snnc.backends.native.adjoint import ExternalLoss, with_input_gradients, with_joined_outputs
+from snnc.backends.native.adjoint import with_input_gradients, with_joined_outputs
 from snnc.backends.native.sequence_engine import SequenceEngine
-from snnc.backends.registry import BACKENDS
+from snnc.backends.registry import BACKENDS, AnyBackend, synonyms
+from snnc.backends.runtime.engine import AdjointEngine
 from snnc.backends.runtime.errors import UnknownNameError
 from snnc.compiler.files.temporary import HeldFolder
 from snnc.compiler.ir.graph import Array, Graph, Output, Shape
 from snnc.compiler.ir.graph_data import graph_from_data, graph_to_data
 from snnc.compiler.ir.shapes import port_map
 from snnc.compiler.ir.step_program import OutputInfo, StepProgram
+from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
+from snnc.compiler.lowering.window_values import is_window_value
 from snnc.errors import OptionValueError
 from snnc.options.compile_options import Options, from_data, to_data
 
@@ -119,26 +122,44 @@ def adjoined(recipe: ModuleRecipe) -> Adjoined:
         next(o for o in program.outputs if o.id == program.loss_output),
         shapes,
         {i.id: f"d_{ids[relays[i.label]]}" for i in program.inputs if i.label in relays},
-        frozenset(c.weight for c in program.connections if c.target in after),
+        frozenset((*(c.weight for c in program.connections if c.target in after), *filter(is_window_value, program.parameters))),
     )
 
 
-def opened(program: StepProgram, options: Options, device: int | None) -> tuple[SequenceEngine, HeldFolder]:
+def opened(graph: Graph, program: StepProgram, options: Options, device: int | None) -> tuple[SequenceEngine | AdjointEngine, HeldFolder]:
     """Build a program in a temporary folder and load it; the folder lives as long as what is returned with it.
 
     Raises
     ------
     OptionValueError
-        The target's program owns no weights: it is neither for the processor nor for a GPU.
+        The target's program is neither for the processor nor for a GPU nor for a machine.
+    SnncError
+        A machine refuses it.
     """
-    backend, own = options.backend, options.own(device=device)
+    backend = options.backend
+    if backend.adjoint:
+        return _placed(backend, graph, program, options)
+    own = options.own(device=device)
     if not backend.native:
-        able = " or ".join(repr(b.name) for b in BACKENDS if b.native)
-        raise OptionValueError(f"a module runs on the target {able}, not on {options.target!r}.")
+        able = ", ".join(repr(b.name) for b in BACKENDS if b.native)
+        raise OptionValueError(f"a module runs on the targets {able} and on machines (gc200, pod4, …), not on {options.target!r}.")
     held = HeldFolder(prefix="snnc-torch-")
     folder, placed = held.path / "project", Placed(program)
     # A module takes sequences and batches of any size, so that a bound on memory is checked where one is run.
     backend.emit(placed, replace(own, steps=None, batch=None, memory=None), folder)
     engine = backend.open(placed, own, backend.build(folder, own))
     assert isinstance(engine, SequenceEngine), "native back ends have such engines"
+    return engine, held
+
+
+def _placed(backend: AnyBackend, graph: Graph, program: StepProgram, options: Options) -> tuple[AdjointEngine, HeldFolder]:
+    """Place a program on a machine, in the author's order of neurons, for that is the order of the tensors that PyTorch exchanges."""
+    own = options.own(embedded=True, others=synonyms())
+    backend.check(program, own)
+    placed = backend.plan(graph, program, own)
+    held = HeldFolder(prefix="snnc-torch-")
+    folder = held.path / "project"
+    backend.emit(placed, own, folder)
+    engine = backend.open(placed, own, backend.build(folder, own))
+    assert isinstance(engine, AdjointEngine), "what is not in parts has such an engine"
     return engine, held

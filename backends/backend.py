@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from snnc.compiler.ir.step_program import StepProgram
     from snnc.compiler.losses import Loss
     from snnc.compiler.losses.optimizers import Optimizer
+    from snnc.compiler.lowering.halves import Half
     from snnc.compiler.neurons.surrogates.surrogate import Surrogate
     from snnc.compiler.tiles.planning.options import PlanOptions
     from snnc.compiler.tiles.planning.ordering import ChannelOrders
@@ -110,6 +111,8 @@ class Backend(Generic[Own]):
     native
         Whether its project is a sized one of :mod:`snnc.backends.native`: its program owns the weights, ``project.json`` says what
         memory a sequence takes, and PyTorch can run it as a module.
+    adjoint
+        Whether its program of fixed steps and samples takes a caller's adjoint, so that PyTorch can run it as a module.
     """
 
     name: str
@@ -120,6 +123,7 @@ class Backend(Generic[Own]):
     emits: bool = True
     has_tiles: bool = False
     native: bool = False
+    adjoint: bool = False
 
     @property
     def words(self) -> str:
@@ -151,6 +155,11 @@ class Backend(Generic[Own]):
         """Return the graph in the form that it lowers best."""
         del options
         return graph
+
+    def halves(self, options: Own) -> tuple[Half, ...]:
+        """Return what the step program keeps as float16; back ends that round in a way of their own leave it as it is."""
+        del options
+        return ()
 
     def check(self, program: StepProgram, options: Own) -> None:
         """Refuse a program that it cannot run, with a coded error."""

@@ -35,10 +35,12 @@ from snnc.backends.runtime.weights import by_label, by_name, check_finite, load_
 from snnc.backends.training import loop as training
 from snnc.backends.training.checkpoint import Checkpoints, set_entries
 from snnc.backends.training.fitting import FitArguments, beginning, fit
+from snnc.backends.training.masks import check_alone
 from snnc.backends.training.metrics import Metric
 from snnc.backends.training.notices import warn_of_differences
 from snnc.backends.training.optimizer_values import optimizer_by_label
 from snnc.backends.training.ranks import ranks_for
+from snnc.backends.training.run_values import GradientWindow, RunValues, WindowArgument
 from snnc.backends.training.stopping import Monitor, Stopping
 from snnc.backends.training.streams import DataSetEpochs, StreamOptions, check_data_set, check_stream, fit_batches, is_stream
 from snnc.backends.training.updates import Updates
@@ -65,6 +67,7 @@ class BackendSession:
     def __init__(self, engine: Engine, program: StepProgram) -> None:
         self.engine = engine
         self.program = program
+        self._window = GradientWindow(program, engine)
         self._closed = False
         self._replay: StepReplay | None = None
         self._stepping: int | None = None
@@ -185,6 +188,7 @@ class BackendSession:
         first_epoch: int = 0,
         batch: int | None = None,
         learning_rate: training.LearningRate = None,
+        gradient_window: WindowArgument = None,
         shuffle: bool = True,
         seed: int = 0,
         accumulate: int = 1,
@@ -230,11 +234,15 @@ class BackendSession:
         learning_rate
             A number; a schedule of :mod:`snnc.schedules`, its text, or another function of the update (updates of `first_epoch` epochs
             included); the optimizer's by default.
+        gradient_window
+            The lower end of the gradient window, or both ends, each a number, a schedule or another function of the update, inside the
+            compiled window; by default it stays as it is.
         shuffle, seed
             Order of the samples: a new permutation each epoch, or as given. An iterable of batches keeps its order.
         accumulate
             Number of parts in which the samples of an update run in sequence: gradients are summed, and a step needs the memory
-            of one part. The update is that of the whole batch, up to rounding.
+            of one part. The update is that of the whole batch, up to rounding. An engine that was compiled for one batch size runs so many
+            batches for an update; its optimizer has to have ``accumulate``.
         validation
             ``(x, y)``: samples and labels that the network is measured on after each epoch.
         metrics
@@ -287,23 +295,28 @@ class BackendSession:
             tensorboard,
         )
         watching.check(metrics, checkpoints)
+        values = RunValues(self._window, gradient_window)
         if isinstance(x, BatchedData):
             check_data_set(self, x, y, distributed, checkpoints, watching)
-            size = training.batch_size(self.engine, len(x), batch)
+            size = training.batch_size(self.engine, len(x), batch, accumulate)
             order = training.BatchSchedule(epochs, size, self.engine.batch is not None, shuffle, seed, first_epoch)
             rate = training.learning_rate(self.program.optimizer, learning_rate)
-            return fit_batches(self, DataSetEpochs(x, order), StreamOptions(epochs, first_epoch, rate, accumulate, callback, on_epoch))
+            options = StreamOptions(epochs, first_epoch, rate, values, accumulate, callback, on_epoch)
+            return fit_batches(self, DataSetEpochs(x, order), options)
         if y is None or is_stream(x, y):
             check_stream(self, x, y, batch, distributed, checkpoints, watching)
             rate = training.learning_rate(self.program.optimizer, learning_rate)
-            return fit_batches(self, cast(Iterable[Any], x), StreamOptions(epochs, first_epoch, rate, accumulate, callback, on_epoch))
+            options = StreamOptions(epochs, first_epoch, rate, values, accumulate, callback, on_epoch)
+            return fit_batches(self, cast(Iterable[Any], x), options)
         data, labels = self.labelled(cast("Mapping[str, Input] | Input", x), y)
         count = len(labels)
         plan = training.BatchSchedule(
-            epochs, training.batch_size(self.engine, count, batch), self.engine.batch is not None, shuffle, seed, first_epoch
+            epochs, training.batch_size(self.engine, count, batch, accumulate), self.engine.batch is not None, shuffle, seed, first_epoch
         )
-        call = FitArguments(plan, count, labels, learning_rate, accumulate, checkpoints, callback, on_epoch, watching)
+        call = FitArguments(plan, count, labels, learning_rate, accumulate, checkpoints, callback, on_epoch, watching, values)
         ranks = ranks_for(self.engine, plan.batch) if distributed else None
+        if ranks is not None:
+            check_alone(self.program)
         updates = Updates(
             self.engine, lambda chosen: (self.batch_of(data, chosen), labels[chosen].astype(np.int64)), accumulate=accumulate, ranks=ranks
         )
@@ -316,6 +329,20 @@ class BackendSession:
         if ranks is not None and not updates.stopping:
             ranks.end()
         return history
+
+    @property
+    def gradient_window(self) -> tuple[float, float] | None:
+        """The ends between which a neuron takes gradient, membrane minus threshold; None: compiled without.
+
+        They can be set, as a pair or as the lower end alone, inside the compiled window; :meth:`fit` takes schedules. No file of weights
+        holds them.
+        """
+        return self._window.now
+
+    @gradient_window.setter
+    def gradient_window(self, window: float | tuple[float, float]) -> None:
+        self._check_open()
+        self._window.set(*(window if isinstance(window, tuple | list) else (window,)))
 
     def labelled(self, x: Mapping[str, Input] | Input, y: npt.ArrayLike) -> tuple[dict[str, InputValues], Array]:
         """Check samples and their labels; return the argument of :meth:`batch_of`, and the labels."""

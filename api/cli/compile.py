@@ -104,7 +104,10 @@ def compile_(
         str,
         typer.Option(
             "--precision",
-            help=help_of("precision", "float32, or bfloat16 dense products (cuda: backward ones); cuda: float16 products and past."),
+            help=help_of(
+                "precision",
+                "float32; cpu: bfloat16 products and past; cuda: bfloat16 backward products, float16 products, past; others: float16 past.",
+            ),
         ),
     ] = "float32",
     data: Annotated[

@@ -38,8 +38,19 @@ def train(
             "--lr", help="Learning rate, a number or a schedule such as cosine:0.1,epochs=20; by default that of the compilation."
         ),
     ] = None,
+    gradient_window: Annotated[
+        str | None,
+        typer.Option(
+            "--gradient-window",
+            metavar="LOW[ to HIGH]",
+            help="Gradient window inside the compiled one, numbers or schedules: exponential:-100,-0.1; by default the compiled one.",
+        ),
+    ] = None,
     accumulate: Annotated[
-        int | None, typer.Option("--accumulate", help="Number of parts in which the samples of an update run, to save memory.")
+        int | None,
+        typer.Option(
+            "--accumulate", help="Parts of an update's samples that run in turn, to save memory; on machines: batches per update."
+        ),
     ] = None,
     validation: Annotated[Path | None, typer.Option("--validation", help="Validation data: an npz archive like --data.")] = None,
     metrics: Annotated[
@@ -103,6 +114,7 @@ def train(
         "epochs": epochs,
         "first_epoch": first_epoch,
         "learning_rate": None if lr is None else number_or_text(lr),
+        "gradient_window": gradient_window,
         "accumulate": accumulate,
         "seed": seed,
         "validation": validation,
@@ -204,6 +216,7 @@ def _fit(
             epochs=epochs,
             first_epoch=settings.first_epoch or 0,
             learning_rate=settings.learning_rate,
+            gradient_window=settings.gradient_window,
             seed=settings.seed,
             accumulate=1 if settings.accumulate is None else settings.accumulate,
             callback=show if leads() else None,

@@ -100,8 +100,9 @@ def compile(
     precision
         On the processor: ``"bfloat16"`` reads dense weights as bfloat16, multiplies spikes with them exactly, and rounds what dense
         products and the past take. On a GPU: ``"bfloat16"`` rounds deltas, and the factors of dense backward products, which then run on
-        tensor cores; ``"float16"`` those of forward products too, which moves spikes, and what the backward pass reads of the past. Sums,
-        states and what the optimiser changes are float32.
+        tensor cores; ``"float16"`` those of forward products too, which moves spikes, and what the backward pass reads of the past. On
+        machines, in PopTorch's package and on the reference: ``"float16"`` keeps what the backward pass reads of the past as half numbers.
+        Sums, states and what the optimiser changes are float32.
     loss_output
         The output, the population or the ``"population.port"`` that the loss reads; by default the one that fits it.
     overwrite

@@ -36,5 +36,6 @@ def lower_graph(graph: Graph, chosen: Options) -> Lowered:
         steps=chosen.steps,
         loss_output=chosen.loss_output,
         truncate=chosen.truncate,
+        half=chosen.backend.halves(chosen.own()),
     )
     return Lowered(graph, ready, program)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from snnc.backends.folders.manifest import PROFILE, RECORDING
 from snnc.compiler.ir.plan_json import plan_from_json
+from snnc.compiler.lowering.window_values import is_window_value
 from snnc.driver.folder import read_project
 from snnc.driver.loading import load_options
 from snnc.errors import NoTilesError, ProjectFolderError
@@ -72,7 +73,7 @@ def read_program(path: Path) -> ProgramReport | None:
         read_trained(graph, path),
         compiled.options,
         program.steps,
-        sum(int(p.value.size) for p in program.parameters.values()),
+        sum(int(p.value.size) for name, p in program.parameters.items() if not is_window_value(name)),
         None if program.loss is None else program.loss.name,
         None if program.optimizer is None else program.optimizer.name,
         _kept(path, "project.json") if compiled.options.backend.emits else None,

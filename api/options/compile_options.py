@@ -53,7 +53,7 @@ class Options:
     truncate: int | None = None
     """Steps after which the gradient is cut; None: it flows through all steps."""
     precision: Precision = "float32"
-    """Of backward products' factors and deltas; float16: of forward products and the kept past too. Sums and states are float32."""
+    """What is rounded depends on the target, see :func:`snnc.compile`. Sums, running states and what is updated are float32."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "capacity", "parts", "memory", "threads", "truncate"):

@@ -15,7 +15,7 @@ KINDS: Final[Mapping[str, type[Optimizer]]] = {"sgd": SGD, "adam": Adam, "adamw"
 _ALWAYS: Final = ("lr", "momentum", "beta1", "beta2", "alpha", "epsilon", "name")
 """Fields that every project writes; others are written where they are not the default."""
 _BELOW_ONE: Final = ("momentum", "beta1", "beta2", "alpha")
-_FLAGS: Final = ("nesterov", "centered", "frozen")
+_FLAGS: Final = ("nesterov", "centered", "accumulate", "frozen")
 
 
 def parse_optimizer(text: str, lr: float | None = None) -> Optimizer:

@@ -69,8 +69,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "precision": Rule(
         "of products and of what is kept of the past",
         values={
-            "bfloat16": "it computes in float32",
-            "float16": "cpu computes in float32 or bfloat16, the others in float32",
+            "bfloat16": "it computes in float32; machines keep the past as float16",
+            "float16": "cpu computes in float32 or bfloat16",
         },
         instead="it computes in float32",
     ),

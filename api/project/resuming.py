@@ -8,9 +8,10 @@ from typing import Final
 
 from snnc.backends.folders.manifest import TRAINED
 from snnc.backends.runtime.errors import UnfinishedTrainingError, WeightFileError
-from snnc.backends.training.checkpoint import Position, read_position
+from snnc.backends.training.checkpoint import Position, TrainingRecipe, read_position
+from snnc.backends.training.run_values import FUNCTION, WindowArgument
 
-SETTINGS: Final = ("epochs", "first_epoch", "learning_rate", "accumulate", "seed")
+SETTINGS: Final = ("epochs", "first_epoch", "learning_rate", "gradient_window", "accumulate", "seed")
 """Fields of :class:`Settings` that are arguments of ``fit``, in their order."""
 
 
@@ -27,6 +28,7 @@ class Settings:
     epochs: int | None
     first_epoch: int | None
     learning_rate: float | str | None
+    gradient_window: WindowArgument
     accumulate: int | None
     seed: int | None
     resume: bool | None
@@ -41,9 +43,15 @@ class Settings:
             epochs=found.until - old.first_epoch if self.epochs is None else self.epochs,
             first_epoch=old.first_epoch if self.first_epoch is None else self.first_epoch,
             learning_rate=old.learning_rate if self.learning_rate is None else self.learning_rate,
+            gradient_window=_window_of(old) if self.gradient_window is None else self.gradient_window,
             accumulate=old.accumulate if self.accumulate is None else self.accumulate,
             seed=old.seed if self.seed is None else self.seed,
         )
+
+
+def _window_of(recipe: TrainingRecipe) -> str | None:
+    """Return the gradient window that a training began with, as text; None if it gave none, or a function."""
+    return None if FUNCTION in recipe.gradient_window else recipe.gradient_window or None
 
 
 def settings_for(folder: Path, given: Settings) -> Settings:

@@ -7,6 +7,7 @@ from typing import Any
 
 from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.window_values import is_window_value
 from snnc.compiler.tiles.network import describe, learned_elements
 
 
@@ -15,7 +16,7 @@ def summarise(program: StepProgram) -> dict[str, Any]:
     network = describe(program)
     links = {link.id: link for layer in network.layers for link in layer.incoming}
     layers = {layer.id: layer for layer in network.layers}
-    sizes = {name: math.prod(parameter.value.shape) for name, parameter in program.parameters.items()}
+    sizes = {name: math.prod(parameter.value.shape) for name, parameter in program.parameters.items() if not is_window_value(name)}
     steps = {op.population: op for op in program.forward if isinstance(op, NeuronStep)}
     connections: list[dict[str, Any]] = [
         {

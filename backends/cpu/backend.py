@@ -44,11 +44,13 @@ class CpuBackend(Backend[CpuOptions]):
 
     def open(self, placed: Placed, options: CpuOptions, built: Built | None) -> Engine:
         """Load the program."""
-        del placed
         from snnc.backends.cpu.engine import CpuEngine
+        from snnc.backends.training.masks import masks_of
 
         assert built is not None, "a program is emitted"
-        return CpuEngine(built.library, built.folder, options.threads, options.memory)
+        engine = CpuEngine(built.library, built.folder, options.threads, options.memory)
+        engine.drop_by(masks_of(placed.program))
+        return engine
 
     def threads(self, options: CpuOptions) -> int:
         """Return how many threads a session has."""

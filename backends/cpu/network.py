@@ -17,7 +17,6 @@ from snnc.backends.cpu.neurons import Function, backward_function, forward_funct
 from snnc.backends.cpu.operations import Statements
 from snnc.backends.cpu.stages import Stages, stages_of
 from snnc.backends.cpu.statements import BlockStatement
-from snnc.backends.native.adjoint import ExternalLoss
 from snnc.backends.native.contexts import Context, training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
@@ -28,6 +27,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_operations import BackwardOp, DenseInputGradient, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import Parameter, StepProgram
 from snnc.compiler.losses import CrossEntropyMaxMembrane, CrossEntropyRate, Loss
+from snnc.compiler.losses.external import ExternalLoss
 
 
 def network_context(storage: SequenceStorage, values: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[Context, list[Table], Needs]:

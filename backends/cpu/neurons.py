@@ -50,7 +50,7 @@ def forward_function(
         Outputs whose neurons take gradient near the threshold only (:mod:`snnc.compiler.lowering.gradient_support`):
         1 is stored if they do, else 0.
     rounded
-        States and saved values in bfloat16, with the subtracted offset (:mod:`snnc.backends.native.bfloat16`).
+        States and saved values in bfloat16, with the subtracted offset (:mod:`snnc.compiler.neurons.rounded_values`).
     """
     kernel, rounded = info.kernel, rounded or {}
     stores = [(s, f"{s}_after") for s in kernel.states] + [(o, f"{o}_row") for o in kernel.outputs]

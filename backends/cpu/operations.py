@@ -8,7 +8,6 @@ from snnc.backends.codegen.printing import c_literal
 from snnc.backends.codegen.statements import Guarded, Statement
 from snnc.backends.cpu.stages import Stages
 from snnc.backends.cpu.statements import BlockStatement, CollapsedReadout, earlier_step, gradient_of, to_earlier_step, windows_expression
-from snnc.backends.native.adjoint import ExternalLoss
 from snnc.backends.native.row_buffers import ONE, RowBuffer, Slots
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.backends.native.tables import Table, wires_of
@@ -47,6 +46,7 @@ from snnc.compiler.ir.step_operations import (
     SparseProduct,
     SparseWeightGradient,
 )
+from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.neurons.expression import Number, Symbol
 from snnc.compiler.neurons.kernel import Kernel
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from snnc.backends.native.adjoint import ExternalLoss
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.step_operations import (
     BackwardOp,
@@ -26,6 +25,7 @@ from snnc.compiler.ir.step_operations import (
     PoolingGradient,
 )
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.neurons.library.stateless import Relay
 
 CHOICES: Final = 256

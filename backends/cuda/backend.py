@@ -51,11 +51,13 @@ class CudaBackend(Backend[CudaOptions]):
 
     def open(self, placed: Placed, options: CudaOptions, built: Built | None) -> Engine:
         """Load the program."""
-        del placed
         from snnc.backends.cuda.engine import load_engine
+        from snnc.backends.training.masks import masks_of
 
         assert built is not None, "a program is emitted"
-        return load_engine(built.library, built.folder, options.memory, options.device)
+        engine = load_engine(built.library, built.folder, options.memory, options.device)
+        engine.drop_by(masks_of(placed.program))
+        return engine
 
     def launches(self, project: Mapping[str, Any], steps: int, batch: int) -> dict[str, Any] | None:
         """Return the predicted kernels of a training step, with seconds on the card that was measured."""

@@ -16,7 +16,6 @@ from snnc.backends.cuda.kernels.tables import Table
 from snnc.backends.cuda.schedule.launches import Launch, Launches
 from snnc.backends.cuda.schedule.plan import LaunchPlan
 from snnc.backends.cuda.schedule.sequence_calls import SequenceCalls
-from snnc.backends.native.adjoint import ExternalLoss
 from snnc.backends.native.contexts import training_context
 from snnc.backends.native.memory import Needs
 from snnc.backends.native.project_files import MemoryNeeds
@@ -27,6 +26,7 @@ from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import DenseProduct, InputGradient, NeuronAdjoint, NeuronStep
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.losses.external import ExternalLoss
 
 Context = dict[str, Any]
 Group = dict[str, Any]

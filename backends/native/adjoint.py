@@ -1,50 +1,23 @@
-"""A network with an external loss: takes the adjoint of its output and returns gradients of parameters (and of inputs)."""
+"""A network for a program with an external loss: one output, whose adjoint it takes, and relays after inputs with a gradient."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from snnc.compiler.ir.graph import Concat, Edge, Flatten, Graph, Input, OneToOne, Output, Population
 from snnc.compiler.neurons.library.stateless import Relay
+from snnc.compiler.neurons.neuron import neuron
+from snnc.compiler.neurons.surrogates.library import straight_through
 from snnc.compiler.passes.edit import fresh_name
-
-
-@dataclass(frozen=True)
-class ExternalLoss:
-    """Replaces the loss of a program; only programs on the processor support it.
-
-    Attributes
-    ----------
-    relays
-        Populations whose currents' adjoints are kept, by label; see :func:`with_input_gradients`.
-    """
-
-    relays: tuple[str, ...] = ()
-
-    name: ClassVar[str] = "adjoint"
-    port: ClassVar[Literal["spikes", "membrane"]] = "membrane"
-
-    def value_and_gradient(
-        self, output: npt.NDArray[np.floating], target: npt.NDArray[np.integer]
-    ) -> tuple[float, npt.NDArray[np.floating]]:
-        """Return 0 as value; `target` is the adjoint."""
-        return 0.0, target.astype(output.dtype)
-
-    def scores(self, output: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-        """Return the sum over time."""
-        scores: npt.NDArray[np.floating] = output.sum(axis=0)
-        return scores
 
 
 def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
     """Return `graph` with a relay after each input, and the relay of each input, whose current has the input's gradient.
 
-    A relay is only differentiated after a learnable connection: the link before it has a constant weight of 1.
+    A relay is only differentiated after a learnable connection: the link before it has a constant weight of 1. That of an input of
+    spikes fires for each of them, with a derivative of 1, so that what reads it is moved by events.
     """
     made = Graph(graph.name, graph.steps)
     made.state_inputs, made.idle_inputs, made.assumptions = dict(graph.state_inputs), dict(graph.idle_inputs), list(graph.assumptions)
@@ -53,13 +26,19 @@ def with_input_gradients(graph: Graph) -> tuple[Graph, dict[str, str]]:
     relays: dict[str, str] = {}
     for name, operation in graph.of_type(Input):
         link = made.add(fresh_name(made, f"{name} gradient"), OneToOne(np.ones((), np.float32), learnable=True))
-        relay = made.add(fresh_name(made, f"{name} relay"), Population(Relay(), operation.shape))
+        relay = made.add(fresh_name(made, f"{name} relay"), _relay(operation))
         made.connect(name, link)
         made.connect(link, relay)
         relays[name] = relay
     for edge in graph.edges:
         _connect(made, edge, relays)
     return made, relays
+
+
+def _relay(given: Input) -> Population:
+    if given.kind == "values":
+        return Population(Relay(), given.shape)
+    return Population(neuron("SpikeRelay", equations="s = spike(i)", output="s"), given.shape, surrogate=straight_through())
 
 
 def with_joined_outputs(graph: Graph, names: Sequence[str]) -> tuple[Graph, str]:

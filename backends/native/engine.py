@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ import numpy as np
 from snnc.backends.native.library import NativeSession, Role
 from snnc.backends.runtime.engine import Initial, OptimizerValues
 from snnc.backends.runtime.errors import NotTrainableError
+from snnc.backends.training.masks import Masks
 from snnc.compiler.ir.graph import Array
 
 _UPDATES: Final = "optimizer_step"
@@ -26,6 +27,12 @@ class NativeEngine(ABC):
     ----------
     library, folder
         The project's shared library, and the project.
+
+    Attributes
+    ----------
+    draw_masks
+        Masks of dropout layers for a training step, from the number of its update, the place of its first sample in the update's batch
+        and its number of samples.
     """
 
     def __init__(self, library: Path, folder: Path) -> None:
@@ -33,15 +40,28 @@ class NativeEngine(ABC):
         self.session = NativeSession(library, folder)
         self._defaults: dict[str, Array] = {}
         """Initial values that the last sequence changed, as they were before."""
+        self.draw_masks: Callable[[int, int, int], Initial] | None = None
+        self._first_sample = 0
+        """Place of a training step's first sample in the batch of its update."""
+
+    def drop_by(self, masks: Masks) -> None:
+        """Draw the masks of dropout layers in each training step."""
+        if masks.layers:
+            self.draw_masks = lambda update, first, batch: masks.of(self.session.get, update, first, batch)
 
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
         if not self.description["training"]:
             raise NotTrainableError(f"{self.description['name']!r} was compiled for inference; give a loss and an optimizer to train it.")
         self._set_batch(inputs, target)
-        self._set_initial({})
+        self._set_initial(self._masks(len(target)))
         self.session.set("lr", np.array([learning_rate], dtype=np.float32))
         return self.session.train_step()
+
+    def _masks(self, batch: int) -> Initial:
+        if self.draw_masks is None:
+            return {}
+        return self.draw_masks(int(self.session.get(_UPDATES)[0]), self._first_sample, batch)
 
     def gradients(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""

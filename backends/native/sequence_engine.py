@@ -97,10 +97,14 @@ class SequenceEngine(NativeEngine):
         """Nothing is ever dropped here."""
         return {"dropped_spikes": 0}
 
-    def run_forward(self, inputs: Mapping[str, InputValues]) -> None:
-        """Run a sequence and keep the values that :meth:`run_backward` reads, in a project whose loss is an ``ExternalLoss``."""
+    def run_forward(self, inputs: Mapping[str, InputValues], update: int | None = None) -> None:
+        """Run a sequence and keep the values that :meth:`run_backward` reads, in a project whose loss is an ``ExternalLoss``.
+
+        With the number of an `update`, dropout layers have that update's masks.
+        """
         self._begin_training(inputs)
-        self._set_initial({})
+        batch = next(iter(inputs.values())).shape[1]
+        self._set_initial({} if update is None or self.draw_masks is None else self.draw_masks(update, 0, batch))
         self._setting("autograd", 1)
         self.session.run()
 
@@ -195,8 +199,10 @@ class SequenceEngine(NativeEngine):
             for inputs, target in parts:
                 self._setting("gather", step)
                 loss += self.train_batch(inputs, target, 0.0)
+                self._first_sample += len(target)
                 step = Gather.GOES_ON
         finally:
+            self._first_sample = 0
             self._setting("gather", Gather.ALONE)
             self._setting("whole", 0)
         return loss

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from snnc.backends.native.bfloat16 import rounded_values
 from snnc.backends.native.row_buffers import Slots, pitch
 from snnc.compiler.ir.arrays.windows import Windows
 from snnc.compiler.ir.plan import Precision
@@ -31,6 +30,7 @@ from snnc.compiler.ir.step_operations import (
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.neurons.expression import Expression
+from snnc.compiler.neurons.rounded_values import rounded_values
 
 
 @dataclass(frozen=True)

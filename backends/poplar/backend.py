@@ -12,8 +12,9 @@ from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOption
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
     from snnc.compiler.ir.graph import Graph
-    from snnc.compiler.ir.plan import Mode, Recompute, Streaming
+    from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
     from snnc.compiler.ir.step_program import StepProgram
+    from snnc.compiler.lowering.halves import Half
     from snnc.compiler.tiles.planning.activity import Activity
     from snnc.compiler.tiles.planning.options import PlanOptions
     from snnc.compiler.tiles.planning.ordering import Common
@@ -42,6 +43,7 @@ class TileOptions(TargetOptions):
     mode: Mode = "exact"
     calibrate: Activity | None = None
     recompute: Recompute = field(default="auto", metadata=TRAINING)
+    precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
     strategy: str = "snnc"
     others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     common: Common | None = None
@@ -56,11 +58,18 @@ class TileOptions(TargetOptions):
 
 @dataclass(frozen=True, eq=False)
 class PoplarOptions(TileOptions):
-    """What a machine takes."""
+    """What a machine takes.
+
+    Attributes
+    ----------
+    embedded
+        Whether populations stay whole and in the author's order, as a caller of the program needs them. No user chooses it.
+    """
 
     seed: int = 0
     parts: int | None = None
     streaming: Streaming = field(default="auto", metadata=TRAINING)
+    embedded: bool = False
 
 
 Own = TypeVar("Own", bound=TileOptions)
@@ -78,6 +87,12 @@ class TileBackend(Backend[Own]):
         from snnc.compiler.passes.fill_sparse import FillSparse
 
         return FillSparse(trains=options.loss is not None, least=FILLED)(graph)
+
+    def halves(self, options: Own) -> tuple[Half, ...]:
+        """Return what the step program keeps as float16."""
+        from snnc.compiler.lowering.halves import halves_of
+
+        return halves_of(options.precision)
 
     def check(self, program: StepProgram, options: Own) -> None:
         """Refuse what cannot be planned.
@@ -141,10 +156,18 @@ class PoplarBackend(TileBackend[PoplarOptions]):
         del options
         from snnc.backends.poplar.engine import PoplarEngine
         from snnc.backends.runtime.engine_of_parts import EngineOfParts
+        from snnc.backends.training.masks import masks_of
 
         assert built is not None, "a program is emitted"
         engine = PoplarEngine(built.library, built.folder)
-        return engine if placed.parts is None else EngineOfParts(engine, placed.parts.between)
+        masks = masks_of(placed.program)
+        if placed.parts is None:
+            engine.drop_by(masks)
+            return engine
+        between, whole = placed.parts.between, EngineOfParts(engine, placed.parts.between)
+        if masks.layers:
+            engine.draw_masks = lambda *of: between.initial_of_parts(masks.of(whole.get_parameters().__getitem__, *of))
+        return whole
 
 
-POPLAR: Final = PoplarBackend("machine", "", PoplarOptions, "machines (gc200, pod4, …)", has_tiles=True)
+POPLAR: Final = PoplarBackend("machine", "", PoplarOptions, "machines (gc200, pod4, …)", has_tiles=True, adjoint=True)

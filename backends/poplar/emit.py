@@ -25,6 +25,7 @@ from snnc.backends.poplar.streaming import TITLES as ROW_TITLES
 from snnc.backends.poplar.streaming import add_streaming
 from snnc.backends.poplar.tables import initial_values, plan_tables
 from snnc.backends.poplar.vertices.backward import add_backward
+from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, add_external, adjoint_name
 from snnc.backends.poplar.vertices.forward import add_forward
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE, add_gradient_windows
 from snnc.backends.poplar.vertices.indexed import add_indexed, table_count
@@ -124,7 +125,10 @@ def assemble(net: PoplarNetwork) -> tuple[Assembly, Body]:
     """Collect everything that the templates print."""
     assembly = Assembly()
     extras = add_network(net, assembly)
-    if net.training:
+    if net.external:
+        extras += gradient_codelets(net)
+        add_external(net, assembly)
+    elif net.training:
         loss = add_loss(net, assembly)
         each, scores = sample_loss(net.costs, loss["title"]), loss_scores(net.costs, loss["title"])
         extras.append({"template": f"loss_{loss['title']}", "loss": loss, "vertex": each, "scores": scores})
@@ -213,6 +217,7 @@ def network_context(net: PoplarNetwork, assembly: Assembly, lines: list[str]) ->
         "clock": CLOCK_VERTEX,
         "constants": CONSTANTS,
         "indexed": bool(net.indexed),
+        "halves": any(net.adjoint(p.id) is not None and p.kernel.rounded for p in net.program.populations),
         "summands": SUMMANDS,
         "sweep": {"events": EVENT_SWEEP, "values": VALUE_SWEEP, "samples": SAMPLE_SWEEP},
     }
@@ -250,13 +255,11 @@ def _compute_sets(net: PoplarNetwork) -> list[dict[str, str]]:
     if net.plan.segments.rows:
         names |= ROW_TITLES
     if net.training:
-        names |= {
-            **{name: title for name, title in LOSS_TITLES.items() if name in loss_sets(net)},
-            "loss_sum": "L2 loss",
-            "relay_backward": "B1 relay and source gradients",
-            "backward_neurons": "B2 neurons",
-        }
-        names |= {"sum_private_gradients": "U1 private gradients", "update_parameters": "U1 update"}
+        if not net.external:
+            names |= {**{name: title for name, title in LOSS_TITLES.items() if name in loss_sets(net)}, "loss_sum": "L2 loss"}
+        names |= {"relay_backward": "B1 relay and source gradients", "backward_neurons": "B2 neurons"}
+        names |= {"sum_private_gradients": "U1 private gradients"}
+        names |= {SUM: SUM_TITLE} if net.external else {"update_parameters": "U1 update"}
         if any(net.weight_gradient(id_) for id_ in net.indexed):
             names |= {"sum_shared_gradients": "U1 shared gradients"}
         if net.copied_rows:
@@ -310,6 +313,7 @@ def _description(net: PoplarNetwork, digests: dict[str, str]) -> Body:
             {"label": p.label, "tensor": p.name, "shape": list(p.value.shape), "learned": p.name in {u.parameter for u in program.update}}
             for p in program.parameters.values()
         ],
+        **({"adjoint": adjoint_name(net)} if net.external else {}),
         "state_inputs": [{"label": label, "population": ref.node, "name": ref.name} for label, ref in program.state_inputs.items()],
         "counters": {b.id: {"tensor": counter_name(net, b), "source": b.buffer} for b in plan.buses if b.capacity < b.width},
         "files": digests,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,6 +12,13 @@ from snnc.backends.native.engine import NativeEngine
 from snnc.backends.native.library import Role
 from snnc.backends.poplar.build import build_poplar
 from snnc.backends.runtime.engine import Array, Initial
+
+_BATCHES: Final = "batches"
+"""Setting of the ABI: batches before the next one whose gradients are kept."""
+_KEEP: Final = -1
+"""Its value for a batch whose gradients are kept."""
+_KEPT: Final = "_kept"
+"""What the names of kept gradients end with."""
 
 
 class PoplarEngine(NativeEngine):
@@ -39,6 +46,41 @@ class PoplarEngine(NativeEngine):
         self._set_initial(initial)
         self.session.run()
         return {o["id"]: self._record(o, inputs, initial) for o in self.description["outputs"]}
+
+    def run_backward(self, adjoint: Array) -> None:
+        """See :class:`~snnc.backends.runtime.engine.AdjointEngine`."""
+        self.session.set(self.description["adjoint"], adjoint)
+        self.session.train_step()
+
+    @property
+    def accumulates(self) -> bool:
+        """See :class:`~snnc.backends.runtime.engine.AccumulatingEngine`."""
+        return _BATCHES in self.session.tensors
+
+    def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
+        """See :class:`~snnc.backends.runtime.engine.GatheringEngine`; each part is a batch of the compiled size."""
+        whole, kept = 0.0, 0
+        try:
+            for inputs, target in parts:
+                last = (kept + 1) * self.batch == samples
+                self.session.set(_BATCHES, np.array([kept if last else _KEEP], dtype=np.int32))
+                whole += self.train_batch(inputs, target, learning_rate)
+                kept = 0 if last else kept + 1
+        finally:
+            self.session.set(_BATCHES, np.array([0], dtype=np.int32))
+            if kept:
+                self._forget_gradients()
+        return whole * self.batch / samples
+
+    def _forget_gradients(self) -> None:
+        """Drop the gradients of an update that was broken off."""
+        for name, info in self.session.tensors.items():
+            if info.role == Role.SETTING and name.endswith(_KEPT):
+                self.session.set(name, np.zeros(info.shape, dtype=np.float32))
+
+    def adjoint_of(self, tensor: str) -> Array:
+        """See :class:`~snnc.backends.runtime.engine.AdjointEngine`."""
+        return self.session.get(tensor)
 
     def counters(self) -> dict[str, int]:
         """Total dropped spikes, and by bus the spikes that were dropped (``b0_dropped``) or sent in further windows (``b0_further``)."""

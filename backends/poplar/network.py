@@ -101,6 +101,11 @@ class PoplarNetwork:
         """Whether a training step is printed."""
         return self.plan.training
 
+    @property
+    def external(self) -> bool:
+        """Whether the adjoint of the output comes from the host, which takes the gradients."""
+        return self.described.external
+
     @cached_property
     def described(self) -> MappedNetwork:
         """The mapping's view of the program, from which vertices are described."""

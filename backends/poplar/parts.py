@@ -122,6 +122,10 @@ class Assembly:
         """Declare a float array [slots][samples][count] for each block of a population."""
         return self.variable("Parts", name, f'layout.cells({population}, poplar::FLOAT, "{name}", {slots})', comment)
 
+    def half_cells(self, population: str, name: str, slots: object, comment: str) -> str:
+        """Declare a half array [slots][samples][count, or one more where it is odd] for each block of a population."""
+        return self.variable("Parts", name, f'layout.half_cells({population}, "{name}", {slots})', comment)
+
     def tensor(self, role: str, name: str, shape: str, on_device: str, order: str, writable: bool) -> None:
         """Show a float tensor to the host."""
         self.tensors.append(f'tensor("{name}", SNNC_{role}, {shape}, {on_device}, {order}, {str(writable).lower()});')

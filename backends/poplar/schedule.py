@@ -6,6 +6,7 @@ from snnc.backends.poplar.clocks import clock, set_clock
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly
 from snnc.backends.poplar.streaming import NEXT_ROW, ROW, ROW_BEFORE, move_row
+from snnc.backends.poplar.vertices.external import SUM
 from snnc.backends.poplar.vertices.gradient_windows import REDUCE
 from snnc.backends.poplar.vertices.indexed import SHARED_SUMS
 from snnc.backends.poplar.vertices.losses import loss_sets
@@ -13,6 +14,7 @@ from snnc.backends.poplar.vertices.parameters import PACKED_ROWS, WEIGHT_ROWS
 from snnc.backends.poplar.vertices.recompute import RESTORE, SAVE
 from snnc.backends.poplar.vertices.relay_segments import counters
 from snnc.backends.poplar.vertices.relays import JOIN, joins
+from snnc.backends.poplar.vertices.updates import accumulates
 from snnc.backends.poplar.vertices.window_tests import loop
 
 
@@ -28,15 +30,20 @@ def add_clocks(net: PoplarNetwork, assembly: Assembly) -> None:
 
 
 def programs(net: PoplarNetwork, assembly: Assembly) -> list[str]:
-    """The engine's programs, as C++: refresh, forward, training step."""
+    """The engine's programs, as C++: refresh, forward, training step; with an external loss, its backward half alone."""
     lines, start = sequences(net, assembly), start_program(net)
     if not net.training:
         return [*lines, f"return {{{start}, forward}};"]
+    if net.external:
+        # The past of the forward pass stays on the tiles until the host has written the adjoint of the output.
+        sums = ", ".join([*gradient_sums(net), f"Execute({SUM})"])
+        return [*lines, f"return {{{start}, forward, Sequence{{backward, {sums}}}}};"]
     losses = ", ".join(f"Execute({name})" for name in loss_sets(net))
     update = ", ".join([*gradient_sums(net), "Execute(update_parameters)"])
+    changed = "program::If(updating, refresh, Sequence{})" if accumulates(net) else "refresh"
     return [
         *lines,
-        f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), backward, {update}, refresh}};",
+        f"Sequence train{{load_labels, forward, {losses}, Execute(loss_sum), backward, {update}, {changed}}};",
         f"return {{{start}, forward, train}};",
     ]
 

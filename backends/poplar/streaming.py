@@ -13,6 +13,7 @@ from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connect
 from snnc.backends.poplar.vertices.recompute import boundary_slots, keeps_history
 from snnc.backends.poplar.vertices.relay_segments import held, keeps_behind, kept_name
 from snnc.compiler.ir.step_program import PopulationInfo
+from snnc.compiler.tiles.vertices.block_code import half_states
 from snnc.compiler.tiles.vertices.control_vertices import CLOCK_VERTEX
 
 NEXT_ROW: Final = "next_row"
@@ -49,6 +50,7 @@ def _history(net: PoplarNetwork, population: PopulationInfo) -> Iterator[tuple[s
     for index, buffer in enumerate(step.states):
         if keeps_history(net, population, index):
             yield buffer, ""
+    yield from ((f"{step.states[state.index]}_past", "") for state in half_states(net.layers[population.id]))
     if net.adjoint(population.id) is not None:
         yield from ((buffer, "") for buffer in step.saved)
 

@@ -43,9 +43,10 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
         Raises
         ------
         UnsupportedOnPopTorchError
-            Nesterov's momentum, or clipping.
+            Nesterov's momentum, clipping, or dropout.
         """
         from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
+        from snnc.compiler.neurons.library.dropout import is_dropout
 
         optimizer = program.optimizer
         given = [] if optimizer is None else [n for n in ("nesterov", "clip_value", "clip_norm") if getattr(optimizer, n, None)]
@@ -53,6 +54,12 @@ class PopTorchBackend(TileBackend[PopTorchOptions]):
             raise UnsupportedOnPopTorchError(
                 f"the optimizer has {' and '.join(given)}, and train.py of the package trains with the optimisers of PopTorch, which do "
                 "not; leave it out, or compile for the machine itself."
+            )
+        dropped = [info.label for info in program.populations if is_dropout(info.model)]
+        if optimizer is not None and dropped:
+            raise UnsupportedOnPopTorchError(
+                f"{dropped[0]!r} drops neurons in training, and train.py of the package draws no masks; compile for the machine itself, "
+                "whose session does, or leave the dropout out."
             )
         super().check(program, options)
 

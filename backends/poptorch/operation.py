@@ -10,18 +10,16 @@ import numpy as np
 
 from snnc.backends.poplar.emit import add_network, gradient_codelets, network_context
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
+from snnc.backends.poplar.parts import Assembly, Body
 from snnc.backends.poplar.schedule import gradient_sums, sequences, start_program
+from snnc.backends.poplar.vertices.external import SUM, SUM_TITLE, population_of, sum_for_update
 from snnc.backends.poptorch.errors import UnsupportedOnPopTorchError
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.plan import Plan
 from snnc.compiler.ir.step_program import InputInfo, OutputInfo, StepProgram
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.tiles.vertices.cost import CodeletCost
-from snnc.compiler.tiles.vertices.parameter_vertices import sum_private
 
-SUM: Final = "sum_gradients"
-"""The compute set of the last sums of gradients, instead of the update."""
 PACK_COST: Final = CodeletCost(start=20, sample=12, word=6, value=4)
 LIST_COST: Final = CodeletCost(start=20, sample=14, word=5, id=4)
 """Worker cycles of the codelets that convert inputs to the format of relays: instructions of their loops, counted by hand."""
@@ -124,7 +122,7 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
     extras = add_network(net, assembly)
     if net.training:
         extras += gradient_codelets(net)
-        _sum_for_update(net, assembly)
+        sum_for_update(net, assembly)
         _begin_with_adjoint(operation, assembly)
     if any(s.external and s.kind == "events" for s in net.stores.values()):
         extras.append({"template": "pack_input", "cost": PACK_COST})
@@ -133,7 +131,7 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
     assembly.refresh[:] = [line for line in assembly.refresh if not line.startswith("spread(")]
     context = network_context(net, assembly, _programs(net, assembly))
     kept = [s for s in context["compute_sets"] if not s["name"].startswith("loss_") and s["name"] != "update_parameters"]
-    sums = [{"name": SUM, "title": "U1 gradients"}] if net.training else []
+    sums = [{"name": SUM, "title": SUM_TITLE}] if net.training else []
     parameters = [line for line in assembly.tensors if " SNNC_PARAMETER," in line]
     places = [
         line.replace("tensor(", "place(", 1).replace(" SNNC_PARAMETER,", "", 1).removesuffix(", true);") + ");" for line in parameters
@@ -142,22 +140,11 @@ def assemble(operation: PopartOperation) -> tuple[Assembly, Body]:
     return assembly, {**context, "compute_sets": kept + sums, "extras": extras, "places": places, "placed": placed}
 
 
-def _sum_for_update(net: PoplarNetwork, assembly: Assembly) -> None:
-    """Replace the update of each parameter by the sum of its gradients."""
-    loops, vertex = assembly.loops.get("update", []), sum_private(net.costs)
-    for index, loop in enumerate(loops):
-        if loop.codelet == "Update":
-            given = {f.name: f.value for f in loop.fields}
-            chosen = connected(vertex, {"sums": given["gradient"], **{name: given[name] for name in ("others", "count", "parts")}})
-            loops[index] = VertexLoop(loop.comment, loop.item_type, loop.item, loop.range, SUM, class_name(vertex), loop.tile, chosen)
-    assembly.variable("Tensor", "rates", 'layout.on_tile(poplar::FLOAT, {2}, "nothing", 0)', "connected where there is nothing to add")
-
-
 def _begin_with_adjoint(operation: PopartOperation, assembly: Assembly) -> None:
     """Take the gradient of the record that the loss reads from an input of the operation."""
     output = operation.loss_output
     assert output is not None, "a program that is trained has a loss"
-    population = next(p.id for p in operation.program.populations if output.source.buffer in operation.net.step(p.id).outputs)
+    population = population_of(operation.net, output)
     adjoint = f"d_{output.record}"
     assembly.tensors.append(f'adjoint("{adjoint}", {adjoint}.all, order_of_records({population}, STEPS, BATCH));')
 

@@ -9,6 +9,8 @@ from snnc.backends.backend import TRAINING, Backend, Built, Placed, TargetOption
 
 if TYPE_CHECKING:
     from snnc.backends.runtime.engine import Engine
+    from snnc.compiler.ir.plan import Precision
+    from snnc.compiler.lowering.halves import Half
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,10 +19,17 @@ class ReferenceOptions(TargetOptions):
 
     seed: int = field(default=0, metadata=TRAINING)
     truncate: int | None = field(default=None, metadata=TRAINING)
+    precision: Precision = field(default="float32", metadata={"values": {"float16": "with a loss"}})
 
 
 class ReferenceBackend(Backend[ReferenceOptions]):
     """Runs the step program as it is."""
+
+    def halves(self, options: ReferenceOptions) -> tuple[Half, ...]:
+        """Return what the step program keeps as float16."""
+        from snnc.compiler.lowering.halves import halves_of
+
+        return halves_of(options.precision)
 
     def open(self, placed: Placed, options: ReferenceOptions, built: Built | None) -> Engine:
         """Return an engine of the program."""

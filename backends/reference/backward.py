@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import singledispatch
 
 import numpy as np
@@ -37,7 +38,9 @@ from snnc.compiler.ir.step_operations import (
     SparseInputGradient,
     SparseWeightGradient,
 )
+from snnc.compiler.neurons.expression import Number, Symbol
 from snnc.compiler.neurons.interpret import evaluate
+from snnc.compiler.neurons.kernel import Kernel
 
 
 @singledispatch
@@ -81,6 +84,7 @@ def _neuron(op: NeuronAdjoint, memory: SequenceArrays, t: int) -> None:
         if canonical in kernel.history:
             environment[f"{canonical}_prev"], environment[canonical] = memory[name][t], memory[name][t + 1]
     environment |= {canonical: memory[name][t] for canonical, name in zip(kernel.saved, op.saved, strict=True)}
+    environment |= _as_kept(kernel, environment)
     environment |= {f"d_{canonical}": memory[f"d_{name}"][t] for canonical, name in zip(kernel.outputs, op.outputs, strict=True)}
     found = evaluate(kernel.backward, environment)
     for canonical, name in zip(kernel.states, op.states, strict=True):
@@ -89,6 +93,19 @@ def _neuron(op: NeuronAdjoint, memory: SequenceArrays, t: int) -> None:
         memory[f"d_{name}"][:] = found[f"d_{canonical}"]
     for canonical, gradient in zip(kernel.learnable, op.gradients, strict=True):
         _sum_like(memory, gradient, np.broadcast_to(found[f"d_{canonical}"], (memory.batch, size(info.shape))))
+
+
+def _as_kept(kernel: Kernel, environment: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the values of the past that are kept as float16, as they are read again."""
+    found: dict[str, Array] = {}
+    for canonical, offset in kernel.rounded.items():
+        assert isinstance(offset, Number | Symbol), "an offset is a number or a parameter"
+        for name in {canonical, f"{canonical}_prev"} & environment.keys():
+            value = environment[name]
+            centre = np.asarray(offset.value if isinstance(offset, Number) else environment[offset.name], value.dtype)
+            with np.errstate(over="ignore"):  # a state without bounds is kept as an infinity, as on an IPU
+                found[name] = (value - centre).astype(np.float16).astype(value.dtype) + centre
+    return found
 
 
 @run_backward.register

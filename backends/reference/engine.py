@@ -15,6 +15,7 @@ from snnc.backends.reference.optimizers import OptimizerState
 from snnc.backends.reference.stepping import StepMemory
 from snnc.backends.runtime.engine import Array, Initial, OptimizerValues
 from snnc.backends.runtime.errors import NotTrainableError
+from snnc.backends.training.masks import masks_of
 from snnc.backends.training.moments import moments
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.optimizers import settings_of
@@ -42,6 +43,7 @@ class ReferenceEngine:
         self._optimizer = None if program.optimizer is None else OptimizerState(program.optimizer)
         self._gradients: dict[str, Array] = {}
         self._window: StepMemory | None = None
+        self._masks = masks_of(program)
 
     def forward(self, inputs: Mapping[str, Array], initial: Initial) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
@@ -80,9 +82,11 @@ class ReferenceEngine:
         """See :class:`~snnc.backends.runtime.engine.GatheringEngine`."""
         if self._optimizer is None:
             raise NotTrainableError(f"{self.program.name!r} was compiled without a loss and an optimizer; give both to train it.")
-        whole, gradients = 0.0, dict[str, Array]()
+        whole, gradients, first = 0.0, dict[str, Array](), 0
         for inputs, target in parts:
-            loss, found = self.loss_and_gradients(inputs, target)
+            masks = self._masks.of(self._parameters.__getitem__, self._optimizer.count, first, len(target))
+            loss, found = self.loss_and_gradients(inputs, target, masks)
+            first += len(target)
             share = len(target) / samples
             whole += loss * share
             shares = {name: gradient * self.dtype.type(share) for name, gradient in found.items()}

@@ -107,6 +107,19 @@ class GradientEngine(Protocol):
 
 
 @runtime_checkable
+class AdjointEngine(Engine, GradientEngine, Protocol):
+    """An engine of fixed steps and samples whose program has an ``ExternalLoss``: a caller computes the loss."""
+
+    def run_backward(self, adjoint: Array) -> None:
+        """Run backward from the last :meth:`forward`; `adjoint` is [T, B, n], of the output that the loss reads."""
+        ...
+
+    def adjoint_of(self, tensor: str) -> Array:
+        """Return [T, B, n], the adjoint of the current of a relay of the ``ExternalLoss``."""
+        ...
+
+
+@runtime_checkable
 class PrefetchingEngine(Protocol):
     """An engine that receives the inputs of a batch while it runs the previous one."""
 
@@ -152,6 +165,23 @@ class GatheringEngine(Protocol):
         The loss is averaged over `samples`, the total of all parts: the update equals that of all of them at once.
         """
         ...
+
+
+@runtime_checkable
+class AccumulatingEngine(Protocol):
+    """An engine of one batch size that can sum gradients of several batches before an update."""
+
+    @property
+    def accumulates(self) -> bool:
+        """Whether its program was compiled for that."""
+        ...
+
+
+def accumulates(engine: Engine) -> TypeGuard[GatheringEngine]:
+    """Return whether an engine can make one update from several batches."""
+    if not isinstance(engine, GatheringEngine):
+        return False
+    return engine.batch is None or (isinstance(engine, AccumulatingEngine) and engine.accumulates)
 
 
 @runtime_checkable

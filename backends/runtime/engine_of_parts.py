@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from snnc.backends.runtime.engine import Array, Engine, GradientEngine, Initial, OptimizerValues, ResumableEngine
+from snnc.backends.runtime.engine import (
+    Array,
+    Engine,
+    GatheringEngine,
+    GradientEngine,
+    Initial,
+    OptimizerValues,
+    ResumableEngine,
+    accumulates,
+)
 from snnc.compiler.tiles.partition import Correspondence
 
 
@@ -43,6 +52,17 @@ class EngineOfParts:
     def train_batch(self, inputs: Mapping[str, Array], target: Array, learning_rate: float) -> float:
         """See :class:`~snnc.backends.runtime.engine.Engine`."""
         return self.engine.train_batch(self.between.inputs_of_parts(inputs), target, learning_rate)
+
+    @property
+    def accumulates(self) -> bool:
+        """See :class:`~snnc.backends.runtime.engine.AccumulatingEngine`."""
+        return accumulates(self.engine)
+
+    def train_parts(self, parts: Iterable[tuple[Mapping[str, Array], Array]], samples: int, learning_rate: float) -> float:
+        """See :class:`~snnc.backends.runtime.engine.GatheringEngine`."""
+        assert isinstance(self.engine, GatheringEngine)
+        batches = ((self.between.inputs_of_parts(inputs), target) for inputs, target in parts)
+        return self.engine.train_parts(batches, samples, learning_rate)
 
     def gradients(self) -> dict[str, Array]:
         """See :class:`~snnc.backends.runtime.engine.GradientEngine`."""

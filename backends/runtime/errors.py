@@ -119,6 +119,12 @@ class TrainingOptionError(SessionError):
     code = "SNNC-E519"
 
 
+class GradientWindowError(SessionError):
+    """A gradient window of a session is empty or outside the compiled one, or the program was compiled without."""
+
+    code = "SNNC-E596"
+
+
 class EventsError(SessionError):
     """Events are not rows of distinct firing neurons."""
 

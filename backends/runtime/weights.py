@@ -17,14 +17,15 @@ from snnc.backends.runtime.engine import Array
 from snnc.backends.runtime.errors import WeightFileError, WeightNotFiniteError, WeightsError, WeightShapeError
 from snnc.compiler.files.durable import write_durably
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.window_values import is_window_value
 
 _DIGEST: Final = "digest"
 """Name of the digest in a file's metadata; files written by other programs have none."""
 
 
 def by_label(program: StepProgram, values: Mapping[str, Array]) -> dict[str, Array]:
-    """Turn parameter names into labels."""
-    return {parameter.label: values[name] for name, parameter in program.parameters.items()}
+    """Turn parameter names into labels; ends of gradient windows are values of a run and not among them."""
+    return {parameter.label: values[name] for name, parameter in program.parameters.items() if not is_window_value(name)}
 
 
 def by_name(program: StepProgram, values: Mapping[str, object], strict: bool) -> dict[str, Array]:
@@ -37,7 +38,7 @@ def by_name(program: StepProgram, values: Mapping[str, object], strict: bool) ->
     WeightShapeError, WeightNotFiniteError
         A value does not fit.
     """
-    labels = {parameter.label: parameter for parameter in program.parameters.values()}
+    labels = {parameter.label: parameter for name, parameter in program.parameters.items() if not is_window_value(name)}
     missing, unexpected = [n for n in labels if n not in values], [n for n in values if n not in labels]
     if strict and (missing or unexpected):
         parts = [f"{what} {', '.join(names)}" for what, names in (("missing:", missing), ("unexpected:", unexpected)) if names]

@@ -91,6 +91,8 @@ class TrainingRecipe:
     """SHA-256 of the labels."""
     watch: str = ""
     """The validation data and what follows from them, as text; nothing: there are none."""
+    gradient_window: str = ""
+    """The gradient window as text; nothing: that of the session."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,7 @@ def check_same(found: Position, recipe: TrainingRecipe, path: Path) -> None:
         They differ.
     """
     pairs = [(f.name, getattr(found.recipe, f.name), getattr(recipe, f.name)) for f in fields(TrainingRecipe)]
-    shown = {"watch": "validation and its use:"}
+    shown = {"watch": "validation and its use:", "gradient_window": "gradient window"}
     texts = [
         name if name == "labels" else f"{shown.get(name, name)} {'none' if old == '' else old}, here {'none' if new == '' else new}"
         for name, old, new in pairs

@@ -22,6 +22,7 @@ from snnc.backends.training import loop as training
 from snnc.backends.training.checkpoint import Checkpoints, Position, TrainingRecipe, check_same, digest_of_labels, position_in, set_entries
 from snnc.backends.training.progress import ProgressFile, ProgressGuard
 from snnc.backends.training.ranks import leads
+from snnc.backends.training.run_values import RunValues
 from snnc.backends.training.schedules import Moment
 from snnc.backends.training.updates import Updates
 from snnc.backends.training.watching import Watching
@@ -44,6 +45,7 @@ class FitArguments:
     callback: Callable[[TrainingProgress], None] | None
     on_epoch: Callable[[Epoch], None] | None
     watching: Watching
+    values: RunValues
 
     @property
     def recipe(self) -> TrainingRecipe:
@@ -59,6 +61,7 @@ class FitArguments:
             rate,
             digest_of_labels(self.labels),
             self.watching.text,
+            self.values.text,
         )
 
 
@@ -188,7 +191,9 @@ def fit(call: FitArguments, begin: Position, program: StepProgram, engine: Engin
 
         def step(chosen: Array, when: Moment, following: Array | None) -> float:
             losses = None if call.watching.validate is None else [loss for loss, _ in watch.validated]
-            watch.rate = rate(replace(when, losses=losses))
+            when = replace(when, losses=losses)
+            watch.rate = rate(when)
+            call.values.set_for(when)
             return updates.make(chosen, following, watch.rate)
 
         try:

@@ -52,8 +52,8 @@ def check_epochs(epochs: int, first_epoch: int) -> None:
     check_count("epochs", epochs, 1)
 
 
-def batch_size(engine: Engine, count: int, wanted: int | None) -> int:
-    """Return the samples of one update.
+def batch_size(engine: Engine, count: int, wanted: int | None, accumulate: int = 1) -> int:
+    """Return the samples of one update; an engine of one batch size makes it from `accumulate` batches.
 
     Raises
     ------
@@ -64,11 +64,21 @@ def batch_size(engine: Engine, count: int, wanted: int | None) -> int:
         check_count("batch", wanted, 1)
     if engine.batch is None:
         return min(count, wanted or 64)
-    if wanted not in (None, engine.batch):
-        raise BatchSizeError(f"batch is {wanted}, but the network was compiled for {engine.batch}; leave it out, or compile again.")
-    if count < engine.batch:
-        raise BatchSizeError(f"{count} samples do not fill one batch of {engine.batch}; give more, or compile for a smaller batch.")
-    return engine.batch
+    size = update_size(engine.batch, accumulate)
+    if wanted not in (None, size):
+        several = "" if accumulate == 1 else f", so an update of {accumulate} batches has {size} samples"
+        compiled = f"the network was compiled for {engine.batch}{several}"
+        raise BatchSizeError(f"batch is {wanted}, but {compiled}; leave it out, or compile again.")
+    if count < size:
+        what = f"one batch of {size}" if accumulate == 1 else f"{accumulate} batches of {engine.batch}"
+        raise BatchSizeError(f"{count} samples do not fill {what}; give more, or compile for a smaller batch.")
+    return size
+
+
+def update_size(batch: int, accumulate: int) -> int:
+    """Return the samples of an update from `accumulate` batches."""
+    check_count("accumulate", accumulate, 1)
+    return batch * accumulate
 
 
 def learning_rate(optimizer: Optimizer, wanted: LearningRate) -> Callable[[Moment], float]:

@@ -17,6 +17,7 @@ from snnc.backends.training.checkpoint import Position, position_in, save_checkp
 from snnc.backends.training.optimizer_values import optimizer_entries
 from snnc.backends.training.ranks import leads
 from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.lowering.window_values import is_window_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +147,8 @@ class ProgressGuard:
 
     def _state(self) -> _State:
         optimizer = self.engine.get_optimizer() if isinstance(self.engine, ResumableEngine) else None
-        return _State(self.engine.get_parameters(), optimizer)
+        parameters = {name: value for name, value in self.engine.get_parameters().items() if not is_window_value(name)}
+        return _State(parameters, optimizer)
 
     def _go_back(self, reason: str) -> None:
         if self._good is None:

@@ -15,9 +15,10 @@ from snnc.backends.runtime.errors import BatchesError, BatchSizeError, LabelsMis
 from snnc.backends.runtime.events import Events
 from snnc.backends.runtime.history import Epoch, History, TrainingProgress
 from snnc.backends.training.checkpoint import Position, TrainingRecipe
-from snnc.backends.training.loop import BatchSchedule, batches_of, check_epochs
+from snnc.backends.training.loop import BatchSchedule, batches_of, check_epochs, update_size
 from snnc.backends.training.progress import ProgressGuard
 from snnc.backends.training.ranks import ranks_for
+from snnc.backends.training.run_values import RunValues
 from snnc.backends.training.schedules import Moment
 from snnc.backends.training.updates import Updates
 from snnc.backends.training.watching import Watching
@@ -73,6 +74,7 @@ class StreamOptions:
     epochs: int
     first_epoch: int
     rate: Callable[[Moment], float]
+    values: RunValues
     accumulate: int
     callback: Callable[[TrainingProgress], None] | None
     on_epoch: Callable[[Epoch], None] | None
@@ -135,32 +137,34 @@ def _epoch(
     losses: list[float] = []
     sizes: list[int] = []
     dropped = 0
+    wanted = None if session.engine.batch is None else update_size(session.engine.batch, options.accumulate)
     found = (
         _of_data_set(session, batches, options.first_epoch + epoch) if isinstance(batches, DataSetEpochs) else _checked(session, batches)
     )
     for number, batch in enumerate(found):
         size = len(batch.labels)
-        if dropped or (session.engine.batch is not None and size != session.engine.batch):
-            dropped = _left_out(session, number, dropped, size)
+        if dropped or (wanted is not None and size != wanted):
+            dropped = _left_out(wanted, number, dropped, size)
             continue
         when = Moment(updates + number, options.first_epoch + epoch, known or None)
         rate = options.rate(when)
+        options.values.set_for(when)
         losses.append(_update(session, batch, rate, options.accumulate))
         sizes.append(size)
         guard.check_loss(options.position(epoch, number + 1, known), losses[-1])
         if options.callback is not None:
             options.callback(TrainingProgress(epoch, options.epochs, number, max(known, number + 1), losses[-1], when.update, rate))
     if not losses:
-        raise BatchesError(_nothing(batches, epoch, dropped, session.engine.batch))
+        raise BatchesError(_nothing(batches, epoch, dropped, wanted))
     return losses, sizes, dropped
 
 
-def _left_out(session: BackendSession, number: int, dropped: int, size: int) -> int:
+def _left_out(wanted: int | None, number: int, dropped: int, size: int) -> int:
     """Skip the last batch of an epoch if it is too small for the program; refuse any other batch of another size."""
-    if dropped or size > (session.engine.batch or 0):
+    if dropped or size > (wanted or 0):
         wrong, at = (dropped, number - 1) if dropped else (size, number)
         raise BatchSizeError(
-            f"batch {at} has {wrong} samples, and the network was compiled for {session.engine.batch}; only the last one may be smaller "
+            f"batch {at} has {wrong} samples, and the network was compiled for {wanted}; only the last one may be smaller "
             "(and is left out). Give batches of that size, or compile again with batch=…."
         )
     return size

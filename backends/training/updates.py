@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from snnc.backends.runtime.engine import Array, Engine, GatheringEngine, accepts_next
+from snnc.backends.runtime.engine import Array, Engine, GatheringEngine, accepts_next, accumulates
 from snnc.backends.runtime.errors import TrainingOptionError
 from snnc.backends.training.loop import check_count
 from snnc.backends.training.ranks import Ranks
@@ -90,9 +90,9 @@ def gathering(engine: Engine, accumulate: int) -> GatheringEngine | None:
     check_count("accumulate", accumulate, 1)
     if accumulate == 1:
         return None
-    if engine.batch is not None or not isinstance(engine, GatheringEngine):
+    if not accumulates(engine):
         raise TrainingOptionError(
-            f"accumulate is {accumulate}, but this target changes parameters after each step; the targets 'cpu', 'cuda' and 'reference' "
-            "support it."
+            f"accumulate is {accumulate}, but this program changes parameters after each batch; compile it with an optimizer that "
+            "accumulates, as in 'adam:0.001,accumulate'. The targets 'cpu', 'cuda' and 'reference' always support it."
         )
     return engine

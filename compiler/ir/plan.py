@@ -27,7 +27,7 @@ Mode: TypeAlias = Literal["exact", "drop"]
 Recompute: TypeAlias = Literal["auto", "off"] | int
 """Whether segments of the sequence run forward a second time: if nothing fits otherwise, never, or with so many iterations in each."""
 Precision = Literal["float32", "bfloat16", "float16"]
-"""Precision of the factors of dense backward products; float16: also of forward products and of histories. Sums are float32."""
+"""Precision of what a target rounds: histories, factors of products, deltas. Sums are float32."""
 Streaming: TypeAlias = Literal["auto"] | Streamed
 """The data that a segmented sequence may keep outside the tiles: whatever makes it fit and fastest, or as :data:`Streamed`."""
 

@@ -64,7 +64,8 @@ def program_to_data(program: StepProgram, keep: Keep) -> dict[str, Any]:
         if _is_union(origin):
             return {"is": type(value).__name__, **encode(type(value), value)}
         if is_dataclass(hint):
-            return {name: encode(inner, getattr(value, name)) for name, inner in field_types(hint).items()}
+            left_out = {name for name in _optional(hint) if not getattr(value, name)}
+            return {name: encode(inner, getattr(value, name)) for name, inner in field_types(hint).items() if name not in left_out}
         if origin is tuple:
             hints = [args[0]] * len(value) if args[-1] is ... else args
             return [encode(h, v) for h, v in zip(hints, value, strict=True)]
@@ -128,6 +129,8 @@ def _program(data: object, find: Find, loss: Loss | None, optimizer: Optimizer |
             return decode(kinds[kind], {name: v for name, v in value.items() if name != "is"}, at)
         if is_dataclass(hint):
             inner = field_types(hint)
+            absent = _optional(hint) - set(value if isinstance(value, dict) else ())
+            inner = {name: h for name, h in inner.items() if name not in absent}
             given = json_object(value, at, inner)
             return hint(**{name: decode(h, given[name], f"{name} of {at}") for name, h in inner.items()})  # type: ignore[operator]
         if origin is tuple and (is_dataclass(args[0]) or _is_union(get_origin(args[0]))):
@@ -173,6 +176,11 @@ def _names_in(op: Any) -> list[str]:
 
 def _program_fields() -> dict[str, Any]:
     return {name: hint for name, hint in field_types(StepProgram).items() if name not in _OPTIONS}
+
+
+def _optional(hint: Any) -> set[str]:
+    """Fields that are left out where they are empty."""
+    return {f.name for f in fields(hint) if f.metadata.get("optional")}
 
 
 def _list_of(hint: Any) -> str | None:

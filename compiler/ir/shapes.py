@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -207,7 +207,8 @@ class _Kinds:
             case Population(model=model) as population:
                 if population.before(port).any():
                     return "values"  # late edges read that before the first step
-                values, binary = _final_values(model)
+                spiking = {p for p in model.inputs if self._kind_of_source(name, p) == "spikes"}
+                values, binary = _final_values(model, spiking)
                 value = values.get(port)
                 if isinstance(value, Symbol) and value.name in model.inputs:
                     return self._kind_of_source(name, value.name)
@@ -227,10 +228,10 @@ class _Kinds:
         return self.of(edges[0].source, edges[0].source_port) if len(edges) == 1 else "values"
 
 
-def _final_values(model: NeuronModel) -> tuple[dict[str, Expression], set[str]]:
-    """Each assigned name's last value, and those names whose last value is 0 or 1."""
+def _final_values(model: NeuronModel, spiking: Collection[str]) -> tuple[dict[str, Expression], set[str]]:
+    """Each assigned name's last value, and those names whose last value is 0 or 1; the inputs `spiking` get spikes of one source."""
     values: dict[str, Expression] = {}
-    binary: set[str] = set()
+    binary: set[str] = set(spiking)
     for assignment in model.equations:
         value = assignment.value
         if isinstance(value, Symbol):

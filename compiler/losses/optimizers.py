@@ -52,12 +52,16 @@ class UpdateOptions:
         after `clip_value`.
     groups
         Parameters that are updated in a way of their own.
+    accumulate
+        Whether machines reserve memory for the sum of several batches' gradients, a number for each parameter; the other targets can always
+        accumulate.
     """
 
     weight_decay: float = 0.0
     clip_value: float | None = None
     clip_norm: float | None = None
     groups: tuple[Group, ...] = field(default=())
+    accumulate: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ See :mod:`snnc.compiler.ir.step_program` for the result and :mod:`snnc.compiler.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -29,12 +29,15 @@ from snnc.compiler.ir.verify import verify
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer, is_frozen
 from snnc.compiler.lowering.connection_operations import connection_op, fills, kind_of, weights_of
+from snnc.compiler.lowering.halves import Half
 from snnc.compiler.lowering.loss_output import choose_loss_output
 from snnc.compiler.lowering.lower_backward import Backward, Trained, check_groups, find_trained, lower_backward
+from snnc.compiler.lowering.window_values import with_window_values
 from snnc.compiler.neurons.derived_kernels import derived_once
 from snnc.compiler.neurons.forward_kernel import forward_kernel
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.compiler.neurons.rounded_values import rounded_values
 from snnc.compiler.neurons.surrogates.library import atan
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.compiler.passes.flow import run_flow
@@ -51,6 +54,7 @@ def lower(
     steps: int | None = None,
     train_recurrent: bool = True,
     truncate: int | None = None,
+    half: Collection[Half] = (),
 ) -> StepProgram:
     """Verify `graph`, run the default flow of passes over it and write it as a step program.
 
@@ -69,6 +73,7 @@ def lower(
         Derivative of ``spike`` for populations that name none; ``atan(2)`` by default.
     gradient_window
         Restrict every surrogate to ``low < x < high``, see :meth:`~snnc.compiler.neurons.surrogates.surrogate.Surrogate.windowed`.
+        This is the widest window; its ends are values of a run (:mod:`snnc.compiler.lowering.window_values`).
     steps
         T if it is fixed; the graph's own by default.
     train_recurrent
@@ -76,6 +81,8 @@ def lower(
     truncate
         Cut the gradient every so many steps: the state that step t = truncate, 2 truncate, … takes over counts as a constant
         (truncated backpropagation through time; Williams and Peng 1990). The loss still reads every step. None: never.
+    half
+        What is kept as float16, see :mod:`snnc.compiler.lowering.halves`.
 
     Raises
     ------
@@ -93,12 +100,13 @@ def lower(
     if loss is not None and chosen is not None:
         frozen = frozenset() if train_recurrent else recurrent(found)
         trained = find_trained(graph, found, loss, recorded(graph, chosen)[0], frozen, optimizer)
-    draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window, None if loss is None else optimizer)
+    rule = None if loss is None else optimizer
+    draft = _Draft(graph, ports, found, trained, surrogate or atan(2.0), gradient_window, rule, frozenset(half))
     program = _program(draft, chosen, optimizer is not None)
     if loss is not None and optimizer is not None:
         check_groups(optimizer, program.parameters.values())
     fixed = graph.steps if steps is None else steps
-    return replace(program, loss=loss, optimizer=None if loss is None else optimizer, steps=fixed, truncate=truncate)
+    return replace(program, loss=loss, optimizer=rule, steps=fixed, truncate=truncate)
 
 
 def _program(draft: _Draft, chosen: str | None, update: bool) -> StepProgram:
@@ -141,6 +149,7 @@ class _Draft:
     surrogate: Surrogate
     gradient_window: tuple[float, float] | None
     optimizer: Optimizer | None
+    half: frozenset[Half]
     buffers: dict[str, Buffer] = field(default_factory=dict)
     parameters: dict[str, Parameter] = field(default_factory=dict)
     inputs: list[InputInfo] = field(default_factory=list)
@@ -191,11 +200,15 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
     id_, population = draft.ids[name], draft.graph.operation(name)
     assert isinstance(population, Population)
     model, length = population.model, size(population.shape)
-    surrogate = population.surrogate or draft.surrogate
+    surrogate = derivative = population.surrogate or draft.surrogate
+    trained, window_parts = name in draft.trained.populations, {}
     if draft.gradient_window is not None:
         surrogate = surrogate.windowed(*draft.gradient_window)
+        if trained:
+            windowed = with_window_values(model, derivative, draft.gradient_window)
+            model, derivative, window_parts = windowed.model, windowed.surrogate, windowed.parts
     learnable = tuple(p for p in model.parameters if p in population.learnable and not is_frozen(draft.optimizer, f"{name}.{p}"))
-    kernel = _kernel(population, used, surrogate, learnable, name in draft.trained.populations, kernels)
+    kernel = _kernel(model, used, derivative, learnable, trained, kernels, rounds="history" in draft.half)
     ports = tuple(draft.buffer(f"{id_}_{i}", "current", length, "step") for i in kernel.inputs)
     states = tuple(draft.buffer(f"{id_}_{s}", "state", length, "sequence") for s in kernel.states)
     outputs = {}
@@ -206,28 +219,34 @@ def _add_population(draft: _Draft, name: str, used: tuple[str, ...], kernels: di
     parameters = []
     for canonical, label in zip(kernel.parameters, (kernel.labels[a] for a in kernel.parameters), strict=True):
         value = population.parameters.get(label, model.parameters[label])
-        parameters.append(draft.parameter(f"{id_}_{canonical}", f"{name}.{label}", value, label in population.learnable, flat=True))
+        part = window_parts.get(label, canonical)
+        parameters.append(draft.parameter(f"{id_}_{part}", f"{name}.{label}", value, label in population.learnable, flat=True))
     labels = [kernel.labels[s] for s in kernel.states]
     initial = tuple(np.array(population.initial.get(s, model.states[s]), dtype=np.float32) for s in labels)
-    draft.populations.append(PopulationInfo(id_, name, population.shape, model, kernel, surrogate, initial, ports, outputs))
+    draft.populations.append(PopulationInfo(id_, name, population.shape, population.model, kernel, surrogate, initial, ports, outputs))
     draft.steps.append(NeuronStep(id_, ports, states, tuple(parameters), tuple(outputs.values()), saved))
 
 
 def _kernel(
-    population: Population,
+    model: NeuronModel,
     used: tuple[str, ...],
     surrogate: Surrogate,
     learnable: tuple[str, ...],
     trained: bool,
     known: dict[object, Kernel],
+    *,
+    rounds: bool,
 ) -> Kernel:
-    """Derive the kernel of a population, or reuse that of an equal one; without training it stores nothing for an adjoint."""
-    model = population.model
+    """Derive the kernel of a population, or reuse that of an equal one; without training it stores nothing for an adjoint.
+
+    With `rounds`, it stores its past as float16.
+    """
     learnable = learnable if trained else ()
     structure = (model.inputs, tuple(model.states), tuple(model.parameters), model.equations)
     key = (structure, used, learnable, surrogate.derivative if trained else None)
     if key not in known:
-        known[key] = _derived(model, surrogate, learnable, used) if trained else forward_kernel(model, used)
+        found = _derived(model, surrogate, learnable, used) if trained else forward_kernel(model, used)
+        known[key] = replace(found, rounded=rounded_values(found)) if rounds else found
     return known[key]
 
 

@@ -11,12 +11,13 @@ networks") and 0 through ``detach``. Local derivatives and shared subexpressions
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 import sympy
 
 from snnc.compiler.errors import NeuronDefinitionError
 from snnc.compiler.neurons.binary_values import binary_names, is_binary
-from snnc.compiler.neurons.expression import Assignment, Call, Expression, Symbol, symbols
+from snnc.compiler.neurons.expression import Assignment, Call, Expression, Symbol, substitute, symbols
 from snnc.compiler.neurons.forward_kernel import assemble, numbering, plain, renamed
 from snnc.compiler.neurons.kernel import Kernel
 from snnc.compiler.neurons.neuron import NeuronModel
@@ -40,7 +41,7 @@ def derive_kernel(
     model
         The neuron.
     surrogate
-        Derivative of ``spike`` and ``spike_ge``.
+        Derivative of ``spike`` and ``spike_ge``; besides ``x`` it may read parameters of the neuron.
     learnable
         The author's names of the parameters to differentiate.
     ports
@@ -60,7 +61,9 @@ def derive_kernel(
     gradients = tuple(a for a, author in zip(equations.parameters, model.parameters, strict=True) if author in learned)
     binary = binary_names(equations.assignments)
 
-    adjoint = _adjoint(equations, gradients, binary, surrogate)
+    canonical = {author: Symbol(name) for author, name in zip(model.parameters, equations.parameters, strict=True)}
+    derivative = replace(surrogate, derivative=substitute(surrogate.derivative, canonical | {"x": Symbol("x")}))
+    adjoint = _adjoint(equations, gradients, binary, derivative)
     forward_names = {*equations.inputs, *map(previous, equations.states), *(a.target for a in equations.assignments)}
     needed = {name for assignment in adjoint for name in symbols(assignment.value)} & forward_names
     storage = choose_storage(equations, needed)

@@ -33,7 +33,7 @@ _DERIVING: Final = (
 )  # fmt: skip
 """Modules that determine the result of a derivation."""
 _CODE: Final = ("forward", "backward")
-_NAMES: Final = tuple(field.name for field in fields(Kernel) if field.name not in (*_CODE, "binary", "labels"))
+_NAMES: Final = tuple(field.name for field in fields(Kernel) if field.name not in (*_CODE, "binary", "labels", "rounded"))
 """Fields that are lists of names."""
 
 
@@ -90,7 +90,7 @@ def _write(path: Path, kernel: Kernel) -> None:
 
 
 def to_data(kernel: Kernel) -> dict[str, Any]:
-    """Return the kernel as JSON data."""
+    """Return the kernel as JSON data; what is rounded is chosen after it was derived."""
     code = {name: "\n".join(map(str, getattr(kernel, name))) for name in _CODE}
     names = {name: list(getattr(kernel, name)) for name in _NAMES}
     return {**names, **code, "binary": sorted(kernel.binary), "labels": dict(kernel.labels)}
@@ -106,7 +106,7 @@ def from_data(data: dict[str, Any]) -> Kernel:
     KeyError, TypeError
         It is other data.
     """
-    names = {name: tuple(data[name]) for name in _NAMES}
+    names: dict[str, Any] = {name: tuple(data[name]) for name in _NAMES}
     forward, backward = (_code(data[name]) for name in _CODE)
     return Kernel(**names, forward=forward, backward=backward, binary=frozenset(data["binary"]), labels=dict(data["labels"]))
 

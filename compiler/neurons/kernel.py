@@ -15,9 +15,9 @@ Canonical names, the only ones in emitted code (the author's are in ``labels``, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from snnc.compiler.neurons.expression import Assignment
+from snnc.compiler.neurons.expression import Assignment, Expression
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,9 @@ class Kernel:
         Outputs that are 0 or 1 by construction.
     labels
         Canonical name to the author's.
+    rounded
+        Names of `history` and `saved` that are kept as float16, and the offset subtracted before rounding: the adjoint reads
+        ``offset + float16(value - offset)``. The forward code reads values that were never rounded.
     """
 
     inputs: tuple[str, ...]
@@ -64,3 +67,4 @@ class Kernel:
     learnable: tuple[str, ...]
     binary: frozenset[str]
     labels: Mapping[str, str]
+    rounded: Mapping[str, Expression] = field(default_factory=dict, metadata={"optional": True})

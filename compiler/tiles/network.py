@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from snnc.compiler.ir.arrays.indexed_maps import IndexedOp
 from snnc.compiler.ir.graph import Kind
@@ -18,6 +19,7 @@ from snnc.compiler.ir.step_operations import (
     WeightGradient,
 )
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo, StepProgram
+from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.update_rules import rule_of
 from snnc.compiler.lowering.gradient_support import support_bounds
 from snnc.compiler.lowering.sparse_values import reads_sparse_values
@@ -108,6 +110,24 @@ class LearnedParameter:
     shared: bool
 
 
+@dataclass(frozen=True)
+class Past:
+    """Numbers of values that an adjoint reads of all steps: states (before and after each step) and others, as float32 and as float16."""
+
+    states: int
+    others: int
+    half_states: int
+    half_others: int
+
+    def floats(self, steps: Any) -> Any:
+        """Float32 numbers a neuron and sample for so many steps."""
+        return (steps + 1) * self.states + steps * self.others
+
+    def halves(self, steps: Any) -> Any:
+        """The same as float16."""
+        return (steps + 1) * self.half_states + steps * self.half_others
+
+
 @dataclass(frozen=True, eq=False)
 class Layer:
     """A population with its links and its parameters.
@@ -130,6 +150,8 @@ class Layer:
         Its output buffers that receive a gradient from a record.
     gradient
         Whether the backward step runs it.
+    shown
+        Whether the adjoint of its current is kept of all steps: that of what it reads, for a caller.
     """
 
     id: str
@@ -146,6 +168,16 @@ class Layer:
     recorded: tuple[str, ...]
     adjoint_outputs: frozenset[str]
     gradient: bool
+    shown: bool = False
+
+    @property
+    def past(self) -> Past:
+        """What its adjoint reads of all steps."""
+        if not self.gradient:
+            return Past(0, 0, 0, 0)
+        kernel = self.kernel
+        halves = sum(name in kernel.rounded for name in kernel.history), sum(name in kernel.rounded for name in kernel.saved)
+        return Past(len(kernel.history) - halves[0], len(kernel.saved) - halves[1], *halves)
 
     @property
     def neuron_parameters(self) -> int:
@@ -193,6 +225,18 @@ class MappedNetwork:
     """Optimiser values kept for each parameter (Adam 2, SGD with momentum 1)."""
     update: int = SGD_CYCLES
     """Worker cycles in which the optimiser changes a parameter."""
+    accumulates: bool = False
+    """Whether gradients of several batches are summed before an update."""
+
+    @property
+    def kept(self) -> int:
+        """Numbers kept for each parameter besides its value and gradient."""
+        return self.moments + self.accumulates
+
+    @property
+    def external(self) -> bool:
+        """Whether a caller gives the adjoint of the output and takes the gradients, so that there is neither loss nor update."""
+        return self.training and is_external(self.loss)
 
     @property
     def loss_of_steps(self) -> bool:
@@ -219,6 +263,11 @@ class MappedNetwork:
         return tuple(dict.fromkeys([*self.inputs, *(s for layer in self.layers for s in layer.sent)]))
 
 
+def is_external(loss: str | None) -> bool:
+    """Whether a loss is computed outside the program."""
+    return loss == ExternalLoss.name
+
+
 def takes_scores(loss: str | None) -> bool:
     """Whether a loss reads scores of the whole sequence, not every step."""
     return loss != "ce_rate"
@@ -234,10 +283,13 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
     if training is None:
         training = program.loss is not None and program.optimizer is not None
     rule = rule_of(program.optimizer) if training and program.optimizer is not None else None
+    accumulates = training and program.optimizer is not None and program.optimizer.accumulate
     inputs = {i.id: i.static for i in program.inputs}
     sources = {c.source_buffer: _source(program, c, inputs) for c in program.connections}
     links = tuple(_link(program, c, sources[c.source_buffer], training) for c in program.connections)
-    loss = next((o for o in program.outputs if o.id == program.loss_output), None)
+    name = program.loss.name if program.loss else None
+    external = training and is_external(name)
+    loss = None if external else next((o for o in program.outputs if o.id == program.loss_output), None)
     return MappedNetwork(
         layers=tuple(_layer(program, p, links, training) for p in program.populations),
         inputs=tuple(s for s in sources.values() if s.external),
@@ -245,9 +297,10 @@ def describe(program: StepProgram, training: bool | None = None) -> MappedNetwor
         training=training,
         loss_layer=next((p.id for p in program.populations if loss and loss.source.buffer in _buffers(program, p)), None),
         loss_width=math.prod(loss.shape) if loss else 0,
-        loss=program.loss.name if program.loss else None,
-        moments=len(rule.moments) if rule is not None else 0,
-        update=SGD_CYCLES if rule is None else update_cycles(rule),
+        loss=name,
+        moments=len(rule.moments) if rule is not None and not external else 0,
+        update=0 if external else SGD_CYCLES if rule is None else update_cycles(rule, accumulates=accumulates),
+        accumulates=accumulates and not external,
     )
 
 
@@ -337,6 +390,7 @@ def _layer(program: StepProgram, population: PopulationInfo, links: tuple[Link, 
         recorded=tuple(o.source.buffer for o in program.outputs if o.source.buffer in buffers),
         adjoint_outputs=frozenset(op.source.buffer for op in backward if isinstance(op, RecordAdjoint) and op.source.buffer in buffers),
         gradient=any(getattr(op, "population", None) == population.id for op in backward),
+        shown=training and isinstance(program.loss, ExternalLoss) and population.label in program.loss.relays,
     )
 
 

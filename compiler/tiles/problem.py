@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -152,7 +153,19 @@ class MappingProblem:
     def store_lives(self) -> Mapping[BusSource, Mapping[str, int]]:
         """The same by lifetime."""
         steps = {source: self.steps_stored(source) for source in self.network.sources}
-        return {s: store_lives(s, self.buses, n, self.mode, self.windowed_buses, self.bits) for s, n in steps.items()}
+        found = {s: store_lives(s, self.buses, n, self.mode, self.windowed_buses, self.bits) for s, n in steps.items()}
+        return {source: self.kept_between(lives) for source, lives in found.items()}
+
+    def kept_between(self, lives: Mapping[str, Any]) -> dict[str, Any]:
+        """Return sizes by lifetime as they are where a caller stands between the forward and the backward pass, two programs.
+
+        What the second one reads of the first is live between any two runs, as is the adjoint that the host writes.
+        """
+        found: dict[str, Any] = {}
+        for life, size in lives.items():
+            kept = "always" if self.network.external and life in ("sequence", "record adjoints") else life
+            found[kept] = found[kept] + size if kept in found else size
+        return found
 
     def steps_stored(self, source: BusSource) -> int:
         """Steps that a relay can hold: for an input all, or those of a segment; for a population those of a segment and at boundaries."""

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.ir.segments import Streamed
 from snnc.compiler.tiles.baselines import SNNC
 from snnc.compiler.tiles.gradients.packing import saves_room
@@ -104,10 +104,9 @@ def _histories_pay(rerun: Sequence[Search]) -> bool:
     if best is None:
         return True
     problem, chips = best.layout.problem, best.layout.placement.chips
-    floats = sum(
-        layer.neurons * (len(layer.kernel.history) + len(layer.kernel.saved)) for layer in problem.network.layers if layer.gradient
-    )
-    moved = 2 * FLOAT * floats * problem.batch * problem.steps * problem.segments.again / problem.segments.iterations
+    pasts = [(layer.neurons, layer.past) for layer in problem.network.layers]
+    each = sum(n * (FLOAT * (p.states + p.others) + HALF * (p.half_states + p.half_others)) for n, p in pasts)
+    moved = 2 * each * problem.batch * problem.steps * problem.segments.again / problem.segments.iterations
     again = sum(p.runs * (p.compute + p.sync + p.exchange) for p in best.phases if p.part == "recompute")
     return (
         problem.target.streaming is not None and moved * problem.target.clock_hz < again * chips * problem.target.streaming.bytes_per_second

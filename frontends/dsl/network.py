@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +13,18 @@ from snnc.compiler.errors import CycleWithoutDelayError, DuplicateNodeError, Inv
 from snnc.compiler.ir.arrays.sizes import check_size
 from snnc.compiler.ir.graph import Array, Graph, Input, Kind, Output, Population, Readout, Shape, source_ports
 from snnc.compiler.ir.graph_text import graph_html, graph_text
+from snnc.compiler.neurons.library import JoinAnd, JoinIAnd, Relay
 from snnc.compiler.neurons.neuron import NeuronModel
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 from snnc.compiler.passes.edit import fresh_name
-from snnc.frontends.dsl.connections import Connection, Dense
+from snnc.frontends.dsl.connections import Connection, Dense, OneToOne
 from snnc.frontends.dsl.errors import ConnectionKindError, EmptyNetworkError, ForeignNodeError, NetworkShapeError, PopulationOptionError
 from snnc.frontends.dsl.nodes import Group, NetworkNode, grouped
 from snnc.frontends.dsl.wiring import Wiring, build_chain, part_text, shape_after
 
 ShapeLike: TypeAlias = "int | Iterable[int]"
+Join: TypeAlias = Literal["add", "and", "iand"]
+_JOINS: Final[Mapping[str, Callable[[], NeuronModel]]] = {"add": Relay, "and": JoinAnd, "iand": JoinIAnd}
 
 
 class Network:
@@ -232,6 +235,50 @@ class Network:
         label = name or self._unused_name(f"{source.label}_to_{target.label}")
         Wiring(self._graph, label).connect(stages, (source, source_port), (target, target_port), steps)
         self._connections += 1
+
+    def join(self, block: NetworkNode, shortcut: NetworkNode, how: Join = "add", name: str | None = None) -> NetworkNode:
+        """Add the end of a residual block of spikes: spike-element-wise (SEW; Fang et al. 2021, arXiv:2102.04159).
+
+        Parameters
+        ----------
+        block, shortcut
+            The block's last neurons, and what bypasses it, of the same shape.
+        how
+            ``"add"``: their sum, 0 to 2; ``"and"``: spikes of both; ``"iand"``: spikes of the shortcut where the block has none.
+        name
+            Of the population that computes it; by default ``"join"``, with a number if it is taken.
+
+        Raises
+        ------
+        InvalidValueError
+            `how` is something else.
+        NetworkShapeError
+            The shapes differ.
+
+        Examples
+        --------
+        >>> import snnc
+        >>> net = snnc.Network()
+        >>> spikes = net.input(8)
+        >>> block = net.population(8, snnc.LIF(), name="block")
+        >>> net.connect(spikes, block)
+        >>> net.join(block, spikes, "iand").shape
+        (8,)
+        """
+        for node in (block, shortcut):
+            self._check_member(node)
+        if how not in _JOINS:
+            raise InvalidValueError(f"a block is joined by {how!r}; choose {', '.join(_JOINS)}.")
+        if block.shape != shortcut.shape:
+            raise NetworkShapeError(
+                f"{block.name!r} of shape {block.shape} cannot join {shortcut.name!r} of shape {shortcut.shape}; let a layer give "
+                "the shortcut the shape of the block."
+            )
+        model = _JOINS[how]()
+        node = self.population(block.shape, model, name or self._unused_name("join"))
+        self.connect(block, node, OneToOne(), target_port=model.inputs[0])
+        self.connect(shortcut, node, OneToOne(), target_port=model.inputs[-1])
+        return node
 
     def output(self, node: NetworkNode, port: str = "", readout: Readout = "all", name: str | None = None) -> str:
         """Name a result.

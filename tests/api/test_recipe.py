@@ -7,8 +7,18 @@ import numpy as np
 import pytest
 
 import snnc
+from snnc.backends.training.run_values import RunValues
 from snnc.cli import main as cli
 from snnc.recipe import RecipeError, read_recipe
+
+
+class Wide:
+    """The window of a session."""
+
+    now = (-100.0, 100.0)
+
+
+WIDE = Wide()
 
 
 def test_a_recipe_is_read_with_paths_relative_to_it(tmp_path):
@@ -28,6 +38,10 @@ def test_a_recipe_is_read_with_paths_relative_to_it(tmp_path):
         ("learning_rate = -0.1", "number of 0 or more"),
         ("learning_rate = nan", "number of 0 or more"),
         ('learning_rate = "fast"', "not a schedule"),
+        ("gradient_window = true", "a list of two"),
+        ("gradient_window = [-1, 0, 1]", "a list of two"),
+        ('gradient_window = "wide"', "not a schedule"),
+        ('gradient_window = "-1 to wide"', "not a schedule"),
         ("shuffle = 1", "true or false"),
         ('metrics = "f1"', "list of names"),
         ('metrics = ["speed"]', "no metric"),
@@ -43,6 +57,17 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path, line, says):
         RecipeError, match=rf"SNNC-E593: .*r\.toml', line 3: {line.split('=')[0].strip('[] ').splitlines()[0].strip(']')}.*{says}"
     ):
         read_recipe(tmp_path / "r.toml")
+
+
+@pytest.mark.parametrize("window", ["-0.1", '"exponential:-100,-0.1"', '"linear:-4,-1,updates=3 to 2"', '[-1, "linear:2,1,updates=3"]'])
+def test_a_window_is_a_number_or_a_schedule_or_two_of_them(tmp_path, window):
+    (tmp_path / "r.toml").write_text(f"gradient_window = {window}\n")
+    assert RunValues(WIDE, **read_recipe(tmp_path / "r.toml")).text == {
+        "-0.1": "-0.1",
+        '"exponential:-100,-0.1"': "exponential:first=-100,last=-0.1",
+        '"linear:-4,-1,updates=3 to 2"': "linear:first=-4,last=-1,updates=3 to constant:value=2",
+        '[-1, "linear:2,1,updates=3"]': "-1.0 to linear:first=2,last=1,updates=3",
+    }.get(window, "")
 
 
 @pytest.mark.parametrize("content", [b"epochs = ", b"\xff", None])

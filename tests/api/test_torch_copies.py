@@ -10,28 +10,15 @@ import tempfile
 
 import pytest
 import torch
+from module_nets import three_outputs as network
 from torch_spikes import fast_sigmoid_spike
 
-import snnc
 from snnc.errors import SnncError
 from snnc.torch import Module
 
 T, B = 6, 3
 OPTIONS = {"surrogate": "fast_sigmoid:25", "input_gradients": True}
 step = fast_sigmoid_spike()
-
-
-def network():
-    net = snnc.Network("three")
-    source = net.input((1, 4, 4), name="input", kind="values")
-    hidden = net.population((2, 2, 2), snnc.LIF(beta=0.9, reset="zero"), name="hidden")
-    readout = net.population(3, snnc.LI(beta=0.8), name="readout")
-    net.connect(source, hidden, snnc.Conv(2, 3, seed=1))
-    net.connect(hidden, readout, snnc.Dense(seed=2))
-    net.output(hidden, name="spikes")
-    net.output(hidden, "v", name="membrane")
-    net.output(readout, name="classes")
-    return net
 
 
 class Same(torch.nn.Module):

@@ -1,57 +1,19 @@
 """A compiled network under autograd: gradients, optimisers and state dictionaries as those of the same network in PyTorch."""
 
 import os
+import pickle
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 import torch
-from torch_spikes import fast_sigmoid_spike
+from module_nets import B, Same, T, close, network
 
 import snnc
 from snnc.backends.cuda.errors import CHECK_ON_HOST
 from snnc.errors import SnncError
 from snnc.torch import Module
-
-T, B = 7, 5
-
-
-step = fast_sigmoid_spike()
-
-
-class Same(torch.nn.Module):
-    """The network of :func:`network`, step by step."""
-
-    def __init__(self, weights, truncate=T):
-        super().__init__()
-        self.truncate = truncate
-        self.values = torch.nn.ParameterDict(
-            {name.replace(".", "_"): torch.nn.Parameter(v.detach().clone()) for name, v in weights.items()}
-        )
-
-    def forward(self, x):
-        p = self.values
-        v = s = m = torch.zeros(())
-        found = []
-        for t, current in enumerate(x @ p["input_to_hidden_weight"].t() + p["input_to_hidden_bias"]):
-            if t % self.truncate == 0:
-                v, m = v.detach(), m.detach()
-            v = 0.9 * v * (1 - s.detach()) + current
-            s = step(v - 1)
-            m = 0.8 * m + s @ p["hidden_to_readout_weight"].t() + p["hidden_to_readout_bias"]
-            found.append(m)
-        return torch.stack(found)
-
-
-def network():
-    net = snnc.Network("net")
-    source = net.input(6, name="input", kind="values")
-    hidden = net.population(12, snnc.LIF(beta=0.9, reset="zero"), name="hidden")
-    readout = net.population(3, snnc.LI(beta=0.8), name="readout")
-    net.connect(source, hidden, snnc.Dense(seed=1))
-    net.connect(hidden, readout, snnc.Dense(seed=2))
-    return net
 
 
 @pytest.fixture(scope="module", params=["cpu", "cuda"])
@@ -65,10 +27,6 @@ def layer(request):
 @pytest.fixture
 def x():
     return torch.from_numpy(np.random.default_rng(0).normal(size=(T, B, 6)).astype(np.float32)) * 2
-
-
-def close(found, wanted):
-    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_outputs_and_gradients_equal_those_of_pytorch_between_other_layers(layer, x):
@@ -217,3 +175,24 @@ def test_both_passes_run_in_torchs_current_stream_without_waiting(x, monkeypatch
     named = calls.index(["hold", "7"]) + 1
     assert len(calls) > named + 20
     assert {tuple(call) for call in calls[named:]} <= {("launch", "7"), ("copy", "7"), ("clear", "7")}
+
+
+def test_a_module_has_its_gradient_window_as_a_value(x):
+    def gradients(module):
+        module.zero_grad()
+        module(x).square().sum().backward()
+        return {name: p.grad.clone() for name, p in module.named_parameters()}
+
+    wide = Module(network(), gradient_window=(-3.0, 2.0))
+    narrow = Module(network(), gradient_window=(-0.4, 0.3))
+    assert not any("window" in name for name in wide.state_dict())
+    before = gradients(wide)
+    wide.gradient_window = -0.4, 0.3
+    wide = pickle.loads(pickle.dumps(wide))
+    assert wide.gradient_window == (-0.4, 0.3)
+    wanted = gradients(narrow)
+    for name, found in gradients(wide).items():
+        assert torch.equal(found, wanted[name])
+    assert not torch.equal(before["input_to_hidden.weight"], wanted["input_to_hidden.weight"])
+    with pytest.raises(SnncError, match="SNNC-E596"):
+        wide.gradient_window = -4.0

@@ -3,10 +3,11 @@
 import numpy as np
 from frameworks import torch
 
-from snnc.backends.native.adjoint import ExternalLoss, with_input_gradients
+from snnc.backends.native.adjoint import with_input_gradients
 from snnc.backends.reference.backward import run_backward
 from snnc.backends.reference.engine import ReferenceEngine
 from snnc.compiler.ir.graph import Output
+from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.surrogates.library import parse_surrogate

@@ -25,7 +25,7 @@ OPTIMIZERS = {
 }
 """Everything that an optimiser can do, each with numbers that matter."""
 UPDATES = 20
-_PLAIN = {"name", "groups", "clip_value", "clip_norm", "beta1", "beta2", "epsilon"}
+_PLAIN = {"name", "groups", "accumulate", "clip_value", "clip_norm", "beta1", "beta2", "epsilon"}
 
 
 def torch_optimizer(optimizer, named):

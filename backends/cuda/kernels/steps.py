@@ -13,7 +13,6 @@ from snnc.backends.cuda.kernels.equations import Body, backward_body, forward_bo
 from snnc.backends.cuda.kernels.neurons import NeuronStruct, Sum, backward_struct, forward_struct
 from snnc.backends.cuda.kernels.sums import AddEach, AddLargest, AddProduct, Begin, Call, FromLater, Term, step_expression
 from snnc.backends.cuda.schedule.schedule import Feedback, KernelOrder
-from snnc.backends.native.adjoint import ExternalLoss
 from snnc.backends.native.storage import SequenceStorage, is_maximum
 from snnc.compiler.ir.plan import Precision
 from snnc.compiler.ir.step_operations import (
@@ -31,6 +30,7 @@ from snnc.compiler.ir.step_operations import (
     Rescale,
 )
 from snnc.compiler.ir.step_program import PopulationInfo
+from snnc.compiler.losses.external import ExternalLoss
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values
 from snnc.backends.poplar.vertices.counting import BLOCK, TRIPS, counted
-from snnc.backends.poplar.vertices.equations import ZERO, load, loads, statements
+from snnc.backends.poplar.vertices.equations import ZERO, load, loads, recall, statements
 from snnc.backends.poplar.vertices.forward import add_to_blocks, clock_values, first_value
 from snnc.backends.poplar.vertices.gradient_windows import cleared, partial_values, returning_bodies, returning_buses, returning_values
 from snnc.backends.poplar.vertices.indexed import source_values, table_body
@@ -20,12 +20,12 @@ from snnc.backends.poplar.vertices.links import (
     weight_values,
     window_values,
 )
-from snnc.backends.poplar.vertices.recompute import saved_slot, state_slots
+from snnc.backends.poplar.vertices.recompute import half_slots, saved_slot, state_slots
 from snnc.compiler.ir.step_operations import NeuronAdjoint, RecordAdjoint
 from snnc.compiler.ir.step_program import ConnectionInfo, PopulationInfo
 from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.network import Link
-from snnc.compiler.tiles.vertices.block_code import BackwardCode, BlockCode, backward_code
+from snnc.compiler.tiles.vertices.block_code import BackwardCode, BlockCode, backward_code, half_states
 from snnc.compiler.tiles.vertices.block_vertices import backward, sends_deltas, source_gradient, weight_round
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 
@@ -63,11 +63,13 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
     stores = _state_adjoints(assembly, population, step, code, values, places, zeros)
     sums = _parameter_sums(code, values, zeros)
     sent = _deltas(assembly, population, every, code, values, stores)
+    if layer.shown:
+        _shown(assembly, population, net.neurons[population.id], code, values, stores)
     for index, (parameter, shared) in enumerate(zip(step.parameters, layer.parameters, strict=True)):
         if f"a{index}" in code.reads:
             values[f"param{index}"] = parameter_value(parameter, shared)
             places[f"a{index}"] = parameter_place(f"param{index}", shared)
-    pointers = _stored(net, population, step, values, places, code)
+    pointers, past = _stored(net, population, step, values, places, code)
     values |= returning_values(net, buses) | first_value(layer, always=bool(buses)) | ({"last": "ITERATIONS - 1"} if buses else {})
     loops = LoopsByPlace(vertex.loops)
     bodies = returning_bodies(layer, buses, loops, ahead=1)
@@ -80,7 +82,8 @@ def _add_adjoint(net: PoplarNetwork, assembly: Assembly, population: PopulationI
         "pointers": pointers,
         "zeros": zeros,
         "outputs": _outputs(net, assembly, population, step, values, code),
-        "loads": loads(code.reads, places),
+        "loads": loads(code.reads, places) + past,
+        "halves": past,
         "equations": statements(code.assignments),
         "stores": stores,
         "sent": sent,
@@ -105,6 +108,16 @@ def _deltas(
             values[f"sent{port}"] = f"Layout::own({assembly.variable('Matrix', f'd_{current}', made, 'the same, for its sources')}, b)"
             sent.append({"name": f"sent{port}[c * samples + s]", "value": f"d_i{port}"})
     return sent
+
+
+def _shown(assembly: Assembly, population: PopulationInfo, neurons: int, code: BackwardCode, values: Values, stores: list[Body]) -> None:
+    """Keep the gradient of a current of all steps, for a caller that reads it."""
+    (port,), name = code.ports, f"d_{population.id}"
+    cells = assembly.cells(population.id, name, "STEPS", f"gradient of what {population.label} reads")
+    values[f"shown{port}"] = f"{cells}[b.index]"
+    stores.append({"name": f"shown{port}[(static_cast<unsigned long>(s) * steps + t) * count + c]", "value": f"d_i{port}"})
+    shape, order = f"{{STEPS, BATCH, {neurons}}}", f"order_of_records({population.id}, STEPS, BATCH)"
+    assembly.tensor("RECORD", name, shape, f"{cells}.all", order, False)
 
 
 def _zero_of(net: PoplarNetwork, index: int, connection: ConnectionInfo) -> Body:
@@ -152,10 +165,21 @@ def _parameter_sums(code: BackwardCode, values: Values, zeros: list[Body]) -> li
 
 def _stored(
     net: PoplarNetwork, population: PopulationInfo, step: NeuronAdjoint, values: Values, places: dict[str, str], code: BlockCode
-) -> list[str]:
-    """States and saved values of the forward pass that the adjoint reads; return where they lie in this step."""
-    pointers = []
+) -> tuple[list[str], list[Body]]:
+    """States and saved values of the forward pass that the adjoint reads; return where they lie in this step, and loads of half numbers."""
+    pointers: list[str] = []
+    past: list[Body] = []
+    halves = half_states(net.layers[population.id])
+    for half in halves:
+        values[f"past{half.index}"] = f"{step.states[half.index]}_past[b.index]"
+        names = ((half.before, "before", f"{half.name}_prev"), (half.after, "after", half.name))
+        for (read, place, name), slot in zip(names, half_slots(net), strict=True):
+            if read:
+                pointers.append(f"const half *past_{place}{half.index} = &past{half.index}[{slot}];")
+                past.append({"name": name, "value": recall(f"past_{place}{half.index}[m]", half.offset)})
     for index, (state, buffer) in enumerate(zip(population.kernel.states, step.states, strict=True)):
+        if state in [half.name for half in halves]:
+            continue
         if code.reads & {state, f"{state}_prev"}:
             values[f"state{index}"] = f"{buffer}[b.index]"
         for name, place, slot in zip((f"{state}_prev", state), ("before", "after"), state_slots(net, population, index), strict=True):
@@ -163,11 +187,16 @@ def _stored(
                 pointers.append(f"const float *{place}{index} = &state{index}[{slot}];")
                 places[name] = f"{place}{index}[n]"
     for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):
-        if name in code.reads:
+        offset = population.kernel.rounded.get(name)
+        if name in code.reads and offset is not None:
+            values[f"saved{index}"] = f"{buffer}[b.index]"
+            pointers.append(f"const half *kept{index} = &saved{index}[{saved_slot(net, 'halves')}];")
+            past.append({"name": name, "value": recall(f"kept{index}[m]", offset)})
+        elif name in code.reads:
             values[f"saved{index}"] = f"{buffer}[b.index]"
             pointers.append(f"const float *kept{index} = &saved{index}[{saved_slot(net)}];")
             places[name] = f"kept{index}[n]"
-    return pointers
+    return pointers, past
 
 
 def _outputs(

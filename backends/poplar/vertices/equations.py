@@ -42,6 +42,17 @@ def load(place: str) -> str:
     return f"splat<Real>({place})" if place.startswith("*") else f"load<Real>(&{place})"
 
 
+def recall(place: str, offset: Expression) -> str:
+    """C++ of the values from `place` on, kept as half numbers after subtracting `offset`."""
+    kept = f"recall<Real>(&{place})"
+    return kept if offset == Number(0.0) else f"{kept} + {_text(offset)}"
+
+
+def near(value: str, offset: Expression) -> str:
+    """C++ of what :func:`recall` reads again as `value`."""
+    return value if offset == Number(0.0) else f"{value} - {_text(offset)}"
+
+
 def store(place: str, value: str) -> str:
     """C++ statement that stores values from `place` on."""
     return f"store(&{place}, {value});"

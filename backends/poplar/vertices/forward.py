@@ -7,16 +7,16 @@ from typing import Final
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, connected
 from snnc.backends.poplar.vertices.counting import counted
-from snnc.backends.poplar.vertices.equations import loads, statements
+from snnc.backends.poplar.vertices.equations import loads, near, statements
 from snnc.backends.poplar.vertices.gradient_windows import near_code
 from snnc.backends.poplar.vertices.indexed import zeroed
 from snnc.backends.poplar.vertices.links import incoming, parameter_place, parameter_value, weight_values, window_values
-from snnc.backends.poplar.vertices.recompute import KEPT, saved_slot, state_cells, state_slots
+from snnc.backends.poplar.vertices.recompute import KEPT, half_slots, saved_slot, state_cells, state_slots
 from snnc.compiler.ir.step_operations import NeuronStep
 from snnc.compiler.ir.step_program import PopulationInfo
 from snnc.compiler.lowering.gradient_support import argument_name
 from snnc.compiler.tiles.network import Layer
-from snnc.compiler.tiles.vertices.block_code import forward_code
+from snnc.compiler.tiles.vertices.block_code import forward_code, half_states
 from snnc.compiler.tiles.vertices.block_vertices import forward, gather
 from snnc.compiler.tiles.vertices.loops import LoopsByPlace
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
@@ -79,7 +79,8 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
         if f"a{index}" in code.reads:
             values[f"param{index}"] = parameter_value(parameter, shared)
             places[f"a{index}"] = parameter_place(f"param{index}", shared)
-    stores += _saved(net, assembly, population, step, values, pointers) if saved else []
+    halves = _halves(net, assembly, population, step, values, pointers) if saved else []
+    stores += _saved(net, assembly, population, step, values, pointers, halves) if saved else []
     masks, sent = _sent(net, assembly, population, step, values)
     records = _records(net, assembly, population, step, values)
     loops = LoopsByPlace(vertex.loops)
@@ -99,6 +100,7 @@ def add_forward(net: PoplarNetwork, assembly: Assembly, population: PopulationIn
         "loads": loads({*code.reads, *(r["first"] for r in records if r["first"] is not None)}, places),
         "equations": statements(code.assignments),
         "stores": stores + sent,
+        "halves": halves,
         "records": records,
     }
     add_to_blocks(net, assembly, population, vertex, values, body, "forward_neurons")
@@ -152,12 +154,47 @@ def _states(
     return pointers, stores
 
 
-def _saved(
+def _halves(
     net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, step: NeuronStep, values: Values, pointers: list[str]
+) -> list[Body]:
+    """The past of states as half numbers: what they are after each step, and before the first one that is kept."""
+    stores: list[Body] = []
+    slots = f"{KEPT} + 1" if net.plan.segment else "STEPS + 1"
+    first = f"t == 0 || *k % {net.plan.segment} < interval" if net.plan.segment else "t == 0"
+    for state in half_states(net.layers[population.id]):
+        index, buffer = state.index, step.states[state.index]
+        cells = assembly.half_cells(population.id, f"{buffer}_past", slots, f"past {population.label}")
+        values[f"past{index}"] = f"{assembly.forget('forward', cells)}[b.index]"
+        before, after = half_slots(net)
+        if state.before:
+            pointers.append(f"half *past_before{index} = &past{index}[{before}];")
+            when = f"if ({first})" if state.after else ""
+            stores.append({"name": f"past_before{index}[m]", "value": near(f"{state.name}_prev", state.offset), "when": when})
+        if state.after:
+            pointers.append(f"half *past_after{index} = &past{index}[{after}];")
+            stores.append({"name": f"past_after{index}[m]", "value": near(state.name, state.offset), "when": ""})
+    return stores
+
+
+def _saved(
+    net: PoplarNetwork,
+    assembly: Assembly,
+    population: PopulationInfo,
+    step: NeuronStep,
+    values: Values,
+    pointers: list[str],
+    halves: list[Body],
 ) -> list[Body]:
     stores: list[Body] = []
     for index, (name, buffer) in enumerate(zip(population.kernel.saved, step.saved, strict=True)):
-        cells = assembly.cells(population.id, buffer, KEPT if net.plan.segment else "STEPS", f"kept {population.label}")
+        slots, shown, offset = KEPT if net.plan.segment else "STEPS", f"kept {population.label}", population.kernel.rounded.get(name)
+        if offset is not None:
+            cells = assembly.half_cells(population.id, buffer, slots, shown)
+            values[f"saved{index}"] = f"{assembly.forget('forward', cells)}[b.index]"
+            pointers.append(f"half *kept{index} = &saved{index}[{saved_slot(net, 'halves')}];")
+            halves.append({"name": f"kept{index}[m]", "value": near(name, offset), "when": ""})
+            continue
+        cells = assembly.cells(population.id, buffer, slots, shown)
         values[f"saved{index}"] = f"{assembly.forget('forward', cells)}[b.index]"
         pointers.append(f"float *kept{index} = &saved{index}[{saved_slot(net)}];")
         stores.append({"name": f"kept{index}[n]", "value": name})

@@ -15,13 +15,12 @@ import numpy.typing as npt
 
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, Values, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.updates import rates_of
-from snnc.backends.training.moments import moments
+from snnc.backends.poplar.vertices.updates import kept_arrays, rates_of, updated
 from snnc.compiler.tiles.indexed.plan_tables import IndexedConnection
 from snnc.compiler.tiles.indexed.tables import IndexTables, TableForm
 from snnc.compiler.tiles.vertices.block_vertices import NUMBERS, BlockLink
 from snnc.compiler.tiles.vertices.control_vertices import ZERO_VERTEX
-from snnc.compiler.tiles.vertices.parameter_vertices import sum_pieces, sum_private, update
+from snnc.compiler.tiles.vertices.parameter_vertices import sum_pieces, sum_private
 
 SIDE_TABLES: Final = 6
 """Tables of plan.bin for one side of a connection."""
@@ -206,11 +205,11 @@ def _add_update(net: PoplarNetwork, assembly: Assembly, found: IndexedConnection
         "count": "o.count",
         "parts": net.plan.target.workers,
     }
-    for moment in moments(net.program.optimizer):
+    for moment in kept_arrays(net):
         _owned(assembly, f"{id_}_owners", f"{id_}_{moment}", "")
-        _shown(net, assembly, found, "MOMENT", "", moment, at + 1, writable=True)
+        _shown(net, assembly, found, "SETTING" if moment == "kept" else "MOMENT", "", moment, at + 1, writable=True)
         values[moment] = f"{id_}_{moment}[o.index]"
-    vertex = update(net.costs, len(moments(net.program.optimizer)))
+    vertex = updated(net)
     loop = ("Owner", "o", learned, "update_parameters", class_name(vertex), "o.tile")
     assembly.loop("update", VertexLoop(found.connection.label, *loop, connected(vertex, values)))
 
@@ -221,7 +220,7 @@ def _shown(
     """Show weights and biases, or what belongs to them, to the host."""
     connection, weights, elements = found.connection, found.map.weights, found.map.elements
     learned = {op.parameter for op in net.program.update}
-    suffix = f"_{what}" if role == "MOMENT" else ""
+    suffix = f"_{what}" if role in ("MOMENT", "SETTING") else ""
     for name, first, last, way in (
         (connection.weight, 0, weights, f"order_of_table(tables[{order}])"),
         (connection.bias if found.map.biases else None, weights, elements, "{}"),

@@ -9,11 +9,10 @@ from snnc.backends.codegen.printing import c_literal
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, Body, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.updates import rate_numbers
+from snnc.backends.poplar.vertices.updates import add_accumulation, rate_numbers, scheduled
 from snnc.compiler.losses import Loss, MeanSquaredCount
 from snnc.compiler.tiles.network import chooses_step, takes_scores
 from snnc.compiler.tiles.vertices.loss_vertices import loss_scores, loss_sum, sample_loss
-from snnc.compiler.tiles.vertices.parameter_vertices import schedule
 from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
 _ONE: Final = ("", "", "")
@@ -47,10 +46,10 @@ def add_loss(net: PoplarNetwork, assembly: Assembly) -> Body:
         f"label_input(labels, {classes}, load_labels);",
     ]
     _add_vertices(net, assembly, population.id, output.record, classes, loss)
-    adds, rates = loss_sum(net.costs), schedule(net.costs)
+    adds, rates = loss_sum(net.costs), scheduled(net)
     total = connected(adds, {"losses": "losses.all", "total": "loss[0]", "count": f"BATCH * {loss['parts']}"})
     assembly.loop("loss", VertexLoop("their sum", *_ONE, "loss_sum", class_name(adds), _TILE, total))
-    given = connected(rates, {"lr": "lr[0]", "step": "optimizer_step[0]", "rates": "rates"})
+    given = connected(rates, {"lr": "lr[0]", "step": "optimizer_step[0]", "rates": "rates", **add_accumulation(net, assembly)})
     assembly.loop("loss", VertexLoop("the learning rate", *_ONE, "loss_sum", class_name(rates), _TILE, given))
     return loss
 

@@ -9,10 +9,9 @@ from typing import Final
 
 from snnc.backends.poplar.network import PoplarNetwork
 from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
-from snnc.backends.poplar.vertices.updates import rates_of
-from snnc.backends.training.moments import moments
+from snnc.backends.poplar.vertices.updates import kept_arrays, rates_of, updated
 from snnc.compiler.ir.step_program import ConnectionInfo
-from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_private, update, weight_rows
+from snnc.compiler.tiles.vertices.parameter_vertices import pack_rows, sum_private, weight_rows
 
 WEIGHT_ROWS: Final = "weights_to_sources"
 """The compute set that brings weights to their sources."""
@@ -143,7 +142,7 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: Placed) -> None:
         "count": 1 if shared else f"own_share({p}, {name}, g).numElements()",
         "parts": parts,
     }
-    for moment in moments(net.program.optimizer):
+    for moment in kept_arrays(net):
         kept = f"{name}_{moment}"
         if shared:
             assembly.variable("Tensor", kept, f'layout.on_tile(poplar::FLOAT, {{1}}, "{kept}", {p}.groups[0].tile)')
@@ -151,10 +150,11 @@ def _update(net: PoplarNetwork, assembly: Assembly, placed: Placed) -> None:
             assembly.variable("Parts", kept, f'layout.shares({p}, "{kept}", {name})')
         whole = kept if shared else f"all_shares({p}, {kept})"
         order = placed.order if shared else f"first_replica({p}, {placed.order})"
-        assembly.tensors.append(f'tensor("{kept}", SNNC_MOMENT, {_shape(placed)}, {whole}, {order}, true);')
+        role = "SETTING" if moment == "kept" else "MOMENT"
+        assembly.tensors.append(f'tensor("{kept}", SNNC_{role}, {_shape(placed)}, {whole}, {order}, true);')
         values[moment] = kept if shared else f"{kept}[g.index]"
     tile, groups = ("g.tile", f"with_share({p}, {name})") if not shared else (f"{p}.groups[0].tile", "")
-    vertex = update(net.costs, len(moments(net.program.optimizer)))
+    vertex = updated(net)
     loop = ("Group", "g", groups, "update_parameters", class_name(vertex), tile)
     assembly.loop("update", VertexLoop(placed.label, *loop, connected(vertex, values)))
 

@@ -25,8 +25,10 @@ TITLES: Final = {SAVE: "keeps", RESTORE: "brings back"}
 
 
 def keeps_history(net: PoplarNetwork, population: PopulationInfo, index: int) -> bool:
-    """Whether a state is kept for every step, or for every step of a segment."""
-    return net.adjoint(population.id) is not None and population.kernel.states[index] in population.kernel.history
+    """Whether a state is kept as it is for every step, or for every step of a segment."""
+    kernel = population.kernel
+    state = kernel.states[index]
+    return net.adjoint(population.id) is not None and state in kernel.history and state not in kernel.rounded
 
 
 def state_cells(net: PoplarNetwork, assembly: Assembly, population: PopulationInfo, index: int, buffer: str) -> tuple[str, str]:
@@ -59,13 +61,18 @@ def state_slots(net: PoplarNetwork, population: PopulationInfo, index: int) -> t
     return _slot(net, "t", 1), _slot(net, "(t + 1)", 1)
 
 
-def saved_slot(net: PoplarNetwork) -> str:
+def saved_slot(net: PoplarNetwork, size: str = "size") -> str:
     """C++ offset, in the array of a saved value, of its values in step t."""
-    return _slot(net, "t", 0)
+    return _slot(net, "t", 0, size)
 
 
-def _slot(net: PoplarNetwork, step: str, more: int) -> str:
-    return f"{step} % {net.plan.segments.steps_kept + more} * size" if net.plan.segment else f"{step} * size"
+def half_slots(net: PoplarNetwork) -> tuple[str, str]:
+    """C++ offsets, in a state's past as half numbers, of its values before and after step t."""
+    return _slot(net, "t", 1, "halves"), _slot(net, "(t + 1)", 1, "halves")
+
+
+def _slot(net: PoplarNetwork, step: str, more: int, size: str = "size") -> str:
+    return f"{step} % {net.plan.segments.steps_kept + more} * {size}" if net.plan.segment else f"{step} * {size}"
 
 
 def add_recompute(net: PoplarNetwork, assembly: Assembly) -> None:

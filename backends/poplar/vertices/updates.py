@@ -8,12 +8,15 @@ from snnc.backends.codegen.printing import c_assignments, c_literal
 from snnc.backends.codegen.updates import group_numbers, groups_of, needed_rates, printed_rule
 from snnc.backends.poplar.errors import UnsupportedOnPoplarError
 from snnc.backends.poplar.network import PoplarNetwork
-from snnc.backends.poplar.parts import Body
+from snnc.backends.poplar.parts import Assembly, Body, Values
+from snnc.backends.training.moments import moments
 from snnc.compiler.ir.step_program import StepProgram
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.losses.update_rules import rule_of
 from snnc.compiler.tiles.vertices.parameter_vertices import schedule, update
+from snnc.compiler.tiles.vertices.vertex_spec import VertexSpec
 
+_TILE: Final = "0"
 _LEAST: Final = 2
 """Numbers that the rates of a group take at least."""
 
@@ -36,9 +39,41 @@ def check_updates(program: StepProgram) -> None:
         )
 
 
+def accumulates(net: PoplarNetwork) -> bool:
+    """Return whether the program can keep gradients of several batches."""
+    return net.training and net.program.optimizer is not None and net.program.optimizer.accumulate
+
+
+def updated(net: PoplarNetwork) -> VertexSpec:
+    """Return the vertex that updates parameters."""
+    return update(net.costs, len(moments(net.program.optimizer)), accumulates=accumulates(net))
+
+
+def scheduled(net: PoplarNetwork) -> VertexSpec:
+    """Return the vertex that finds the rates."""
+    return schedule(net.costs, accumulates=accumulates(net))
+
+
+def kept_arrays(net: PoplarNetwork) -> list[str]:
+    """Return the fields of what the update keeps for each parameter: moments, and the sum of earlier gradients."""
+    return [*moments(net.program.optimizer), *(["kept"] if accumulates(net) else [])]
+
+
 def width(net: PoplarNetwork) -> int:
-    """Return the numbers that the rates of a group take."""
-    return _LEAST if net.program.optimizer is None else max(_LEAST, len(rule_of(net.program.optimizer).rate_names))
+    """Return the numbers that the rates of a group take; the last is the share of a batch in the mean of several."""
+    if net.program.optimizer is None:
+        return _LEAST
+    return max(_LEAST, len(rule_of(net.program.optimizer).rate_names)) + accumulates(net)
+
+
+def add_accumulation(net: PoplarNetwork, assembly: Assembly) -> Values:
+    """Add what says whether a batch's gradients are kept; return the fields of the vertex that reads it."""
+    if not accumulates(net):
+        return {}
+    assembly.variable("Tensor", "batches", f'layout.on_tile(poplar::INT, {{1}}, "batches", {_TILE})', "batches whose gradients are kept")
+    assembly.variable("Tensor", "updating", f'layout.on_tile(poplar::BOOL, {{}}, "updating", {_TILE})', "whether parameters change")
+    assembly.tensors.append('tensor("batches", SNNC_SETTING, {1}, batches, {}, true, SNNC_INT32);')
+    return {"batches": "batches[0]", "updating": "updating"}
 
 
 def rate_numbers(net: PoplarNetwork) -> int:
@@ -69,10 +104,9 @@ def rates_of(net: PoplarNetwork, *parameters: str | None) -> str:
 
 def update_code(net: PoplarNetwork) -> Body:
     """Return the codelets of the update and of its rates."""
-    optimizer = net.program.optimizer or SGD()
-    rule = rule_of(optimizer)
-    vertices = {"vertex": update(net.costs, len(rule.moments)), "schedule": schedule(net.costs)}
-    return {"template": "optimizer", "rule": printed_rule(optimizer, gradient="gradient[i]"), "shared": _shared(net), **vertices}
+    rule = printed_rule(net.program.optimizer or SGD(), gradient="gradient[i]")
+    kept: Body = {"accumulates": accumulates(net), "width": width(net), "numbers": rate_numbers(net)}
+    return {"template": "optimizer", "rule": rule, "shared": _shared(net), "vertex": updated(net), "schedule": scheduled(net), **kept}
 
 
 def _shared(net: PoplarNetwork) -> list[str]:
@@ -85,5 +119,6 @@ def _shared(net: PoplarNetwork) -> list[str]:
         lr = "*lr" if group.lr == 1 else f"(*lr * {c_literal(group.lr)})"
         names = {"lr": lr, "weight_decay": c_literal(group.weight_decay), **shares, **places}
         lines += c_assignments(needed_rates(rule), names=names, stores=rule.rate_names)
-        lines += [f"rates[{number * size + k}] = 0.0f;" for k in range(len(rule.rate_names), size)]
+        lines += [f"rates[{number * size + k}] = 0.0f;" for k in range(len(rule.rate_names), size - accumulates(net))]
+        lines += [f"rates[{(number + 1) * size - 1}] = 1.0f / static_cast<float>(*batches + 1);"] if accumulates(net) else []
     return lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from snnc.backends.training.schedules.base import Moment, Schedule, ScheduleError, value_at
 from snnc.backends.training.schedules.combined import ByEpoch, WarmUp
-from snnc.backends.training.schedules.curves import Constant, Cosine, Linear, OneCycle, Steps
+from snnc.backends.training.schedules.curves import Constant, Cosine, Exponential, Linear, OneCycle, Steps
 from snnc.backends.training.schedules.plateau import Plateau
 from snnc.backends.training.schedules.text import parse_schedule, schedule_text
 
@@ -12,6 +12,7 @@ __all__ = [
     "ByEpoch",
     "Constant",
     "Cosine",
+    "Exponential",
     "Linear",
     "Moment",
     "OneCycle",

@@ -130,6 +130,41 @@ class OneCycle(Lasting):
 
 
 @dataclass(frozen=True)
+class Exponential(Schedule):
+    """From `first` towards `last`, of which each update leaves the part `factor`: with 1/2, half-way with each.
+
+    It is the published schedule of the second threshold (Finkbeiner et al. 2023), from -100 to 0.1 below the threshold, and with `last` 0
+    torch.optim.lr_scheduler.ExponentialLR.
+
+    Attributes
+    ----------
+    first, last
+        Values at update 0, and the limit.
+    factor
+        Part of the distance to `last` that an update leaves (there ``gamma``), from 0 and below 1.
+
+    Examples
+    --------
+    >>> [Exponential(-8.0)(update) for update in range(4)]
+    [-8.0, -4.0, -2.0, -1.0]
+    """
+
+    first: float
+    last: float = 0.0
+    factor: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "first", "last")
+        check_numbers(self, "factor", least=0)
+        if self.factor >= 1:
+            raise ScheduleError(f"factor of Exponential is {self.factor!r}; it must be a number from 0 and below 1.")
+
+    def at(self, when: Moment) -> float:
+        """See :class:`Schedule`."""
+        return float(self.last + (self.first - self.last) * self.factor**when.update)
+
+
+@dataclass(frozen=True)
 class Steps(Schedule):
     """Another value from each of some updates or epochs on: torch.optim.lr_scheduler.MultiStepLR.
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from snnc.backends.training.schedules.base import Schedule, ScheduleError
 from snnc.backends.training.schedules.combined import ByEpoch, WarmUp
-from snnc.backends.training.schedules.curves import Constant, Cosine, Linear, OneCycle, Steps
+from snnc.backends.training.schedules.curves import Constant, Cosine, Exponential, Linear, OneCycle, Steps
 from snnc.backends.training.schedules.plateau import Plateau
 
 _NAMES: Final[dict[str, type[Schedule]]] = {
@@ -17,14 +17,15 @@ _NAMES: Final[dict[str, type[Schedule]]] = {
     "linear": Linear,
     "steps": Steps,
     "cosine": Cosine,
+    "exponential": Exponential,
     "one_cycle": OneCycle,
     "plateau": Plateau,
 }
 _WARM_UP: Final = "warm_up"
 _BY_EPOCH: Final = "by_epoch:"
 FORMS: Final = (
-    "0.1; constant:0.1; linear:0.1,0.001,epochs=20; steps:0.1,factor=0.1,epochs=30/60; cosine:0.1,0,updates=1000; one_cycle:0.1,epochs=20; "
-    "plateau:0.1,patience=5; warm_up:epochs=2+cosine:0.1,epochs=18; by_epoch:linear:0.1,0,updates=20"
+    "0.1; constant:0.1; linear:0.1,0.001,epochs=20; steps:0.1,factor=0.1,epochs=30/60; cosine:0.1,0,updates=1000; exponential:0.1,0,0.9; "
+    "one_cycle:0.1,epochs=20; plateau:0.1,patience=5; warm_up:epochs=2+cosine:0.1,epochs=18; by_epoch:linear:0.1,0,updates=20"
 )
 """An example of each form."""
 

@@ -11,6 +11,8 @@ from snnc.compiler.ir.graph import Shape
 
 FLOAT: Final = 4
 """Bytes of a float32 number."""
+HALF: Final = 2
+"""Bytes of a float16 number."""
 MAX_ELEMENTS: Final = 2**31 - 1
 """Maximum elements of one array, so that emitted code can index it with 32 bits."""
 

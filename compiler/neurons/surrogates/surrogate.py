@@ -6,7 +6,7 @@ The library of surrogates is in :mod:`snnc.compiler.neurons.surrogates.library`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from snnc.compiler.errors import SurrogateValueError
@@ -61,16 +61,24 @@ class Surrogate:
         """
         if not (math.isfinite(low) and low < high):
             raise SurrogateValueError(f"the gradient window ({low:g}, {high:g}) is empty or has no lower end; give low < high, low finite.")
-        x = Symbol("x")
-        inside = call("where", call("gt", x, low), self.derivative, 0)
         parameters = {**self.parameters, "low": float(low)}
         if high < math.inf:
-            inside = call("where", call("gt", high, x), inside, 0)
             parameters["high"] = float(high)
+        inside = _inside(self.derivative, Number(float(low)), Number(float(high)) if high < math.inf else None)
         return Surrogate(self.name if self.name.startswith("windowed_") else f"windowed_{self.name}", inside, parameters)
+
+    def windowed_by(self, low: str, high: str | None = None) -> Surrogate:
+        """Return the surrogate of :meth:`windowed` with ends that parameters of the neuron hold; `high` None: no upper end."""
+        return replace(self, derivative=_inside(self.derivative, Symbol(low), None if high is None else Symbol(high)))
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(f'{k}={v:g}' for k, v in self.parameters.items())})"
+
+
+def _inside(derivative: Expression, low: Expression, high: Expression | None) -> Expression:
+    x = Symbol("x")
+    inside = call("where", call("gt", x, low), derivative, 0)
+    return inside if high is None else call("where", call("gt", high, x), inside, 0)
 
 
 Interval: TypeAlias = tuple[float, float]

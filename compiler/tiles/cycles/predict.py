@@ -73,7 +73,6 @@ def supersteps(layout: Layout) -> tuple[SuperstepDraft, ...]:
         *([_boundary_step(layout, "forward: save", "forward", segments.number - 1)] if segments.reruns else []),
         *([_row_step(layout, "forward: to streaming memory", "forward")] if segments.rows else []),
         *_loss_steps(layout),
-        SuperstepDraft("loss: sum", "loss", 1, _sum_load(layout), losses_to_one_tile(layout)),
         *([_row_step(layout, "backward: from streaming memory", "backward")] if segments.rows else []),
         *_again_steps(layout),
         _clock_copy(layout, "backward: start", "backward", segments.number if segments.reruns else 1),
@@ -456,6 +455,13 @@ def _sum_load(layout: Layout) -> Load:
 
 
 def _loss_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
+    """The losses of all samples and their sum; an external loss has none."""
+    if layout.problem.network.external:
+        return ()
+    return (*_sample_steps(layout), SuperstepDraft("loss: sum", "loss", 1, _sum_load(layout), losses_to_one_tile(layout)))
+
+
+def _sample_steps(layout: Layout) -> tuple[SuperstepDraft, ...]:
     """Workers of the tile of a sample's loss share its classes, if it has scores, then its steps."""
     problem, arrive = layout.problem, records_to_loss(layout)
     tiles, workers, start = np.array(layout.loss_tiles), problem.target.workers, problem.target.vertex_start_cycles

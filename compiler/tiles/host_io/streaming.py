@@ -13,11 +13,11 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.tiles.exchange.traffic import Layout
 from snnc.compiler.tiles.network import BusSource, Layer
 from snnc.compiler.tiles.placement.block_shapes import shapes
-from snnc.compiler.tiles.placement.grouping import Floats, Ints, mask_words
+from snnc.compiler.tiles.placement.grouping import Floats, Ints, even_neurons, mask_words
 from snnc.compiler.tiles.relays.buses import COUNT_BYTES, id_bytes, sequence_bytes
 
 ROW_BYTES: Final = 1 << 27
@@ -80,7 +80,10 @@ def row_shares(layout: Layout) -> tuple[TileRowShare, TileRowShare]:
     words, halves = TileRowShare.none(tiles), TileRowShare.none(tiles)
     history = layout.problem.segments.streamed == "history"
     for layer in layout.problem.network.layers:
-        (_add_history if history else _add_boundary)(layout, layer, words)
+        if history:
+            _add_history(layout, layer, words, halves)
+        else:
+            _add_boundary(layout, layer, words)
     for source, relays in layout.relays.items():
         where, samples = np.array([r.tile for r in relays]), np.array([r.samples for r in relays])
         for size, small in _relayed(layout, source, history=history):
@@ -88,12 +91,13 @@ def row_shares(layout: Layout) -> tuple[TileRowShare, TileRowShare]:
     return words, halves
 
 
-def _add_history(layout: Layout, layer: Layer, words: TileRowShare) -> None:
+def _add_history(layout: Layout, layer: Layer, words: TileRowShare, halves: TileRowShare) -> None:
     """States before and after every step of a segment, and the values that the adjoint reads."""
-    where, cut = layout.range_of(layer), layout.problem.segments
-    states, saved = (len(layer.kernel.history), len(layer.kernel.saved)) if layer.gradient else (0, 0)
-    each = FLOAT * ((cut.steps_kept + 1) * states + cut.steps_kept * saved)
-    words.add(where.tiles, each * where.tile_neurons * where.tile_samples, states + saved)
+    where, steps, past = layout.range_of(layer), layout.problem.segments.steps_kept, layer.past
+    words.add(where.tiles, FLOAT * past.floats(steps) * where.tile_neurons * where.tile_samples, past.states + past.others)
+    if past.half_states + past.half_others:
+        neurons = even_neurons(where.tile_neurons, where.cut.columns)
+        halves.add(where.tiles, HALF * past.halves(steps) * neurons * where.tile_samples, past.half_states + past.half_others)
 
 
 def _add_boundary(layout: Layout, layer: Layer, words: TileRowShare) -> None:

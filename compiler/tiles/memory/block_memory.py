@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.tiles.gradients.gradient_counts import returned_buses
 from snnc.compiler.tiles.indexed.indexed_cycles import Holdings, estimated, indexed_bytes, owned_estimate, rows_read
 from snnc.compiler.tiles.memory.lifetimes import (
@@ -26,7 +26,7 @@ from snnc.compiler.tiles.memory.lifetimes import (
 from snnc.compiler.tiles.network import Layer, learned_elements, learned_scalars
 from snnc.compiler.tiles.placement.blocks import cut_key
 from snnc.compiler.tiles.placement.cut import AnyCut, Cut
-from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups, mask_words, sample_groups
+from snnc.compiler.tiles.placement.grouping import Ints, ceil_div, column_groups, even_neurons, mask_words, sample_groups
 from snnc.compiler.tiles.placement.tile_range import TileRange
 from snnc.compiler.tiles.problem import MappingProblem
 from snnc.compiler.tiles.vertices.block_codelets import layer_code_bytes
@@ -52,17 +52,19 @@ def block_bytes(
     own, copies = _weights(layer), _copies(problem, layer) if problem.training else 0
     partials = sum(problem.bus[problem.bus_of[link.id]].gradient_capacity for link in layer.incoming if problem.returns(link))
     floats: dict[Kept, Any] = {key: each * samples * neurons for key, each in (_states(problem, layer) | _adjoints(problem, layer)).items()}
-    floats["records", "always"] = problem.steps * layer.records * samples * neurons
+    floats["records", "always"] = problem.steps * (layer.records + layer.shown) * samples * neurons
     floats["records", "record adjoints"] = problem.steps * bool(layer.adjoint_outputs) * samples * neurons
     floats["weights", "always"] = own * neurons + scalars
     floats["weights", "copies of weights"] = copies * neurons
-    floats["optimiser", "always"] = problem.network.moments * ceil_div(learned * neurons, cut.replicas)
+    floats["optimiser", "always"] = problem.network.kept * ceil_div(learned * neurons, cut.replicas)
     # The first of a group's gradients is what the host sees; it takes up the others.
     sent = floats.pop(("gradients", "sent"), 0)
     floats["gradients", "always"] = learned * neurons + shares * learned_scalars(layer) * groups + sent
     floats["gradients", "private gradients" if np.all(cut.replicas > 1) else "gradients"] = (shares - 1) * learned * neurons
     floats["gradients", "backward"] = floats.get(("gradients", "backward"), 0) + samples * partials * groups
     found: dict[Kept, Ints] = {key: FLOAT * size + 0 * groups for key, size in floats.items()}
+    if halves := layer.past.halves(problem.segments.steps_kept):
+        found["history", "sequence"] = found["history", "sequence"] + HALF * halves * samples * even_neurons(neurons, cut.columns)
     masks = masks_bytes(problem, layer, cut, neurons, samples)
     # Relays look at what was sent before neurons of the first iteration overwrite it, and the copies that they look at are made before.
     found["history", "always"] = found["history", "always"] + masks
@@ -73,7 +75,12 @@ def block_bytes(
     parts += [owned_estimate(problem, layer, neurons, cut.replicas)] if owned else []
     for key, size in (item for part in parts for item in part.items()):
         found[key] = found.get(key, 0 * groups) + size
-    return found
+    if not problem.network.external:
+        return found
+    lives: dict[str, dict[str, Ints]] = {}
+    for (category, life), size in found.items():
+        lives.setdefault(category, {})[life] = size
+    return {(category, life): size for category, each in lives.items() for life, size in problem.kept_between(each).items()}
 
 
 def estimated_bytes(problem: MappingProblem, layer: Layer, where: TileRange) -> dict[Kept, Ints]:
@@ -110,12 +117,12 @@ def _states(problem: MappingProblem, layer: Layer) -> dict[Kept, int]:
     """Floats a neuron and sample: history, other states, saved values, initial values, states at boundaries, currents, sent values."""
     kernel, segments = layer.kernel, problem.segments
     states, sent = len(kernel.states), sum(source.kind != "spikes" for source in layer.sent)
-    history, saved = (len(kernel.history), len(kernel.saved)) if layer.gradient else (0, 0)
+    history = layer.past.states
     # Gathered windows are added to currents that the step before set to zero.
     limited = any(problem.bus[problem.bus_of[link.id]] in problem.limited() for link in layer.incoming)
     # Boundaries are brought back into states, which are live from one segment to the next; what is sent is read before it is overwritten.
     again = problem.segment > 0
-    kept = (segments.steps_kept + 1) * history + segments.steps_kept * saved + segments.boundaries_sent * sent
+    kept = layer.past.floats(segments.steps_kept) + segments.boundaries_sent * sent
     found: dict[Kept, int] = {
         ("history", "always"): max(1, segments.boundaries) * states + sent,
         ("history", "sequence"): kept + again * (states - history),

@@ -9,6 +9,7 @@ import numpy as np
 
 from snnc.compiler.ir.graph import Array
 from snnc.compiler.ir.step_program import PopulationInfo, StepProgram
+from snnc.compiler.lowering.window_values import is_window_value
 from snnc.compiler.tiles.partition.split import Ints, Split
 
 
@@ -134,6 +135,15 @@ def _same_place(whole: PopulationInfo, name: str, part: PopulationInfo) -> str |
     return part.output_buffers.get(port)
 
 
+def _window_of_whole(name: str, whole: StepProgram, split: StepProgram, found: Split) -> str:
+    """Name, in the whole program, of the end of a part's gradient window: all parts have the window of their whole."""
+    id_, _, end = name.partition("_")
+    label = next(p.label for p in split.populations if p.id == id_)
+    piece = found.populations.get(label)
+    of = label if piece is None else piece.whole
+    return next(f"{p.id}_{end}" for p in whole.populations if p.label == of)
+
+
 def correspond(whole: StepProgram, split: StepProgram, found: Split) -> Correspondence:
     """Find the counterparts in `whole` of the names of `split`, the program of ``found.graph``."""
     ids = {p.label: p for p in whole.populations}
@@ -142,7 +152,10 @@ def correspond(whole: StepProgram, split: StepProgram, found: Split) -> Correspo
     parameters, outputs, populations, buffers = {}, {}, {}, {}
     for parameter in split.parameters.values():
         piece = found.parameters.get(parameter.label)
-        place = PlaceInWhole(by_label[parameter.label], None) if piece is None else PlaceInWhole(by_label[piece.whole], piece.index)
+        if is_window_value(parameter.name):
+            place = PlaceInWhole(_window_of_whole(parameter.name, whole, split, found), None)
+        else:
+            place = PlaceInWhole(by_label[parameter.label], None) if piece is None else PlaceInWhole(by_label[piece.whole], piece.index)
         parameters[parameter.name] = place
     for output in split.outputs:
         piece = found.outputs.get(output.label)

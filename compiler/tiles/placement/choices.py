@@ -129,9 +129,9 @@ def choices(problem: MappingProblem, *, even: bool = False) -> tuple[tuple[Choic
 def _structure(problem: MappingProblem, layer: Layer) -> object:
     """The properties of a population that determine its tables, without names."""
     parameters = (layer.neuron_parameters, layer.scalar_parameters, layer.learnable_neuron_parameters, layer.learnable_scalars)
-    kernel = (len(layer.kernel.states), len(layer.kernel.inputs), len(layer.kernel.history), len(layer.kernel.saved))
+    kernel = (len(layer.kernel.states), len(layer.kernel.inputs), layer.past)
     return (
-        (layer.neurons, parameters, layer.records, layer.gradient),
+        (layer.neurons, parameters, layer.records, layer.gradient, layer.shown),
         kernel,
         tuple(problem.costs.get(f"{part}.{layer.id}") for part in PARTS),
         tuple((_link(link), _about(problem.window_events(link))) for link in layer.incoming),

@@ -35,6 +35,19 @@ def column_limits(workers: int) -> tuple[int, ...]:
     return tuple(n for n in range(workers, 0, -1) if workers % n == 0)
 
 
+def even_neurons(neurons: Any, limit: Any) -> Ints:
+    """Neurons of a tile if each of its column groups had an even number: their values as 16-bit numbers fill whole words."""
+    n = np.asarray(neurons, dtype=np.int64)
+    groups = np.maximum(column_groups(n, limit), 1)
+    larger = n % groups
+    found: Ints = larger * _even(n // groups + 1) + (groups - larger) * _even(n // groups)
+    return found
+
+
+def _even(count: Any) -> Any:
+    return count + count % 2
+
+
 def ceil_div(a: Any, b: Any) -> Any:
     """Round ``a / b`` up."""
     return -(-a // b)

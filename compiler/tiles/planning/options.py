@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from snnc.compiler.ir.plan import Mode, Recompute, Streaming
+from snnc.compiler.ir.plan import Mode, Precision, Recompute, Streaming
 from snnc.compiler.losses import Loss
 from snnc.compiler.losses.optimizers import Optimizer
+from snnc.compiler.lowering.halves import halves_of
 from snnc.compiler.neurons.surrogates.surrogate import Surrogate
 
 DEFAULT_BATCH: Final = 32
@@ -25,7 +26,7 @@ class PlanOptions:
         Samples of a run or an update.
     seed
         Of the partitioner.
-    capacity, mode, recompute, streaming, parts
+    capacity, mode, recompute, streaming, parts, precision
         As :func:`snnc.compile` takes them.
     embedded
         Whether the plan is a part of another program: neurons keep their author's order.
@@ -44,10 +45,11 @@ class PlanOptions:
     recompute: Recompute = "auto"
     streaming: Streaming = "auto"
     parts: int | None = None
+    precision: Precision = "float32"
     embedded: bool = False
 
     @property
     def lowering(self) -> dict[str, Any]:
         """What :func:`~snnc.compiler.lowering.lower.lower` takes by name."""
         names = ("loss", "optimizer", "surrogate", "gradient_window", "steps")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in names} | {"half": halves_of(self.precision)}

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from snnc.compiler.ir.arrays.sizes import FLOAT
+from snnc.compiler.ir.arrays.sizes import FLOAT, HALF
 from snnc.compiler.ir.segments import Segments, Streamed
 from snnc.compiler.tiles.network import BusSource, MappedNetwork
 from snnc.compiler.tiles.placement.grouping import Ints
@@ -48,8 +48,8 @@ def _bytes(network: MappedNetwork, schedule: TileSchedule, steps: int, cuts: Seq
     for link in network.links:
         lags.setdefault(link.source, []).append(schedule.lags[link.id])
     for layer in network.layers:
-        history, saved = (len(layer.kernel.history), len(layer.kernel.saved)) if layer.gradient else (0, 0)
-        found = found + FLOAT * layer.neurons * (history * (kept + 1) + saved * kept + len(layer.kernel.states) * boundaries)
+        floats = layer.past.floats(kept) + len(layer.kernel.states) * boundaries
+        found = found + layer.neurons * (FLOAT * floats + HALF * layer.past.halves(kept))
     for source, some in lags.items():
         if source.external:
             stored = np.array([1 if source.static else cut.steps_streamed(min(some), max(some)) for cut in cuts])

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from snnc.compiler.lowering.gradient_support import argument_name, with_arguments
-from snnc.compiler.neurons.expression import Assignment
+from snnc.compiler.neurons.expression import Assignment, Expression, symbols
 from snnc.compiler.neurons.single_assignment import live, reads
 from snnc.compiler.tiles.network import Layer, LearnedParameter
 
@@ -17,6 +17,20 @@ class BlockCode:
 
     assignments: tuple[Assignment, ...]
     reads: frozenset[str]
+
+
+@dataclass(frozen=True)
+class HalfState:
+    """A state whose past is kept as float16.
+
+    `index` is its number, `offset` what is subtracted before rounding; the adjoint reads it `before` a step, `after` it, or both.
+    """
+
+    index: int
+    name: str
+    offset: Expression
+    before: bool
+    after: bool
 
 
 @dataclass(frozen=True)
@@ -55,7 +69,12 @@ def forward_code(layer: Layer, supports: Collection[int], *, saved: bool) -> Blo
     names = [kernel.outputs[o] for o in supports]
     results = [*kernel.states, *(f"o{index}" for index, buffer in enumerate(layer.outputs) if buffer in used)]
     results += [*(kernel.saved if saved else ()), *(argument_name(name) for name in names)]
-    return code_of(with_arguments(kernel, names), results)
+    code = code_of(with_arguments(kernel, names), results)
+    if not (saved and kernel.rounded):
+        return code
+    halves = half_states(layer)
+    more = {symbol for offset in kernel.rounded.values() for symbol in symbols(offset)} | {f"{state.name}_prev" for state in halves}
+    return BlockCode(code.assignments, code.reads | more)
 
 
 def backward_code(layer: Layer) -> BackwardCode:
@@ -65,4 +84,18 @@ def backward_code(layer: Layer) -> BackwardCode:
     ports = tuple(sorted({link.port for link in layer.incoming if link.weight_gradient or link.input_gradient}))
     results = [f"d_{state}_prev" for state in states] + [f"d_i{port}" for port in ports]
     code = code_of(kernel.backward, [*results, *(parameter.gradient for parameter in layer.learned)])
-    return BackwardCode(code.assignments, code.reads, states, ports, layer.learned)
+    offsets = {symbol for offset in kernel.rounded.values() for symbol in symbols(offset)}
+    return BackwardCode(code.assignments, code.reads | offsets, states, ports, layer.learned)
+
+
+def half_states(layer: Layer) -> tuple[HalfState, ...]:
+    """Return the states whose past is kept as float16 and read by the adjoint."""
+    if not (layer.gradient and layer.kernel.rounded):
+        return ()
+    reads = backward_code(layer).reads
+    found = [
+        HalfState(index, name, layer.kernel.rounded[name], f"{name}_prev" in reads, name in reads)
+        for index, name in enumerate(layer.kernel.states)
+        if name in layer.kernel.history and name in layer.kernel.rounded
+    ]
+    return tuple(state for state in found if state.before or state.after)

@@ -8,7 +8,7 @@ from typing import Final
 
 from snnc.compiler.tiles.indexed.tables import TableForm
 from snnc.compiler.tiles.network import BusSource, Layer, Link
-from snnc.compiler.tiles.vertices.block_code import BackwardCode, BlockCode
+from snnc.compiler.tiles.vertices.block_code import BackwardCode, BlockCode, half_states
 from snnc.compiler.tiles.vertices.block_loops import backward_loops, forward_loops, source_loops
 from snnc.compiler.tiles.vertices.codelet_costs import partial_products
 from snnc.compiler.tiles.vertices.cost import CodeletCost
@@ -71,7 +71,8 @@ def forward(cost: CodeletCost, layer: Layer, links: Sequence[BlockLink], code: B
         fields += [_parameter(f"bias{port}_{n}", "a bias of the port", shared) for n, shared in enumerate(layer.biases[port])]
     fields += [run("inout", "float", f"state{i}", "a state") for i in range(len(kernel.states))]
     fields += _parameters(layer, code)
-    fields += [run("inout", "float", f"saved{i}", "a value that the adjoint reads") for i in range(len(kernel.saved) if saved else 0)]
+    fields += [_past(f"past{state.index}", "inout") for state in (half_states(layer) if saved else ())]
+    fields += [_saved(layer, i, "inout", "a value that the adjoint reads") for i in range(len(kernel.saved) if saved else 0)]
     kinds = {source.buffer: source.kind for source in layer.sent}
     for i, buffer in enumerate(layer.outputs):
         if kinds.get(buffer) == "spikes":
@@ -120,12 +121,19 @@ def backward(
         fields.append(run("output", "float", f"delta{port}", "the gradient of a current"))
         if sends_deltas(links, port):
             fields.append(run("output", "float", f"sent{port}", "the same, for its sources"))
+        if layer.shown:
+            fields.append(run("inout", "float", f"shown{port}", "the same of all steps, for a caller"))
     fields += _parameters(layer, code)
     stored = {state: {state, f"{state}_prev"} for state in kernel.states}
-    fields += [run("input", "float", f"state{i}", "a state of all steps") for i, names in enumerate(stored.values()) if names & code.reads]
+    halves = half_states(layer)
+    rounded = {state.name for state in halves}
     fields += [
-        run("input", "float", f"saved{i}", "a value of the forward pass") for i, name in enumerate(kernel.saved) if name in code.reads
+        run("input", "float", f"state{i}", "a state of all steps")
+        for i, (state, names) in enumerate(stored.items())
+        if names & code.reads and state not in rounded
     ]
+    fields += [_past(f"past{state.index}", "input") for state in halves]
+    fields += [_saved(layer, i, "input", "a value of the forward pass") for i, name in enumerate(kernel.saved) if name in code.reads]
     came = returning_to(layer, code, returning)
     for i, source in enumerate(came):
         fields += _returning(i, source)
@@ -271,6 +279,17 @@ def _gradients(links: Iterable[BlockLink]) -> Iterator[FieldSpec]:
             if not of.events:
                 yield _choice("best", i)
             yield run("output", "float", f"winner{i}", "the chosen entries, for the source")
+
+
+def _past(name: str, way: FieldKind, holds: str = "a state of all steps") -> FieldSpec:
+    """Values as float16, in whole words."""
+    return run(way, "half", name, holds, align=4)
+
+
+def _saved(layer: Layer, i: int, way: FieldKind, holds: str) -> FieldSpec:
+    if layer.kernel.saved[i] in layer.kernel.rounded:
+        return _past(f"saved{i}", way, holds)
+    return run(way, "float", f"saved{i}", holds)
 
 
 def _partials(link: BlockLink) -> Iterator[FieldSpec]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from snnc.compiler.ir.step_program import StepProgram
-from snnc.compiler.tiles.network import Layer, Link, MappedNetwork, chooses_step, describe
+from snnc.compiler.tiles.network import Layer, Link, MappedNetwork, Past, chooses_step, describe
 from snnc.compiler.tiles.vertices.cost import EVENT_SWEEP, SAMPLE_SWEEP, SUMMANDS, VALUE_SWEEP, CodeletCost, column_pairs
 from snnc.compiler.tiles.vertices.operations import pair_cycles
 
@@ -94,16 +94,19 @@ def partial_products(cost: CodeletCost) -> tuple[str, int]:
 # branch, advance. A row that is walked through: load where its runs begin and end, compare, branch: 4.
 # A run of one value: load its place and its weight's, form no loop, branch: 4; a longer one loads its length, forms two addresses and sets
 # up a loop besides: 8. A value: load the weight, load the sum, (multiply-)add, store: 4, one float at a time, because runs begin anywhere.
+# Values of the past as float16, of one neuron or two: subtract the offset, convert, store a word; load a word, convert, add the offset: 3.
 # A choice: load what is chosen so far, compare twice, load, add and store the sum, store the number: 8.
 
-_LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _LOUD = 8, 16, 6, 4, 2, 5, 5, 3
+_LINK, _DENSE, _SWEEP, _EVENT, _JOINED, _ROW, _PAIR, _LOUD, _HALF = 8, 16, 6, 4, 2, 5, 5, 3, 3
 _RUNS: Final[dict[str, Any]] = {"search": 5, "lookup": 4, "found": 4, "single": 4, "run": 8, "value": 4, "choice": 8}
 
 
 def _forward(layer: Layer, training: bool) -> CodeletCost:
     kernel = layer.kernel
     loads = len(kernel.inputs) + len(kernel.states) + layer.neuron_parameters
-    stores = len(kernel.states) + (len(kernel.saved) if training else 0) + layer.records
+    past = layer.past if training else Past(0, 0, 0, 0)
+    stores = len(kernel.states) + (len(kernel.saved) if training else 0) - past.half_others + layer.records
+    halves = _HALF * (past.half_states + past.half_others)
     fill = 2 * len(kernel.inputs)
     return CodeletCost(
         start=24 + _links(layer.incoming),
@@ -118,8 +121,8 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
         product=3,
         word=_PAIR,
         word_hit=_LOUD,
-        neuron=pair_cycles(kernel.forward) + loads + stores + fill + 2 + _sending(layer),
-        pair=pair_cycles(kernel.forward) + 2 * (loads + stores + fill + _sending(layer)) + 2,
+        neuron=pair_cycles(kernel.forward) + loads + stores + halves + fill + 2 + _sending(layer),
+        pair=pair_cycles(kernel.forward) + 2 * (loads + stores + fill + _sending(layer)) + halves + 2,
         id=5,  # load, subtract the first, compare with the count, branch, advance; adds are counted as part of it
         element=3,  # two floats: load, load the current, add or multiply-add, store, advance
         near=6,  # two comparisons, and, not; shift and or into the mask
@@ -129,9 +132,12 @@ def _forward(layer: Layer, training: bool) -> CodeletCost:
 
 def _backward(layer: Layer) -> CodeletCost:
     kernel = layer.kernel
-    loads = 2 * len(kernel.history) + len(kernel.saved) + len(kernel.states) + layer.neuron_parameters
+    past = layer.past
+    loads = 2 * (len(kernel.history) - past.half_states) + len(kernel.saved) - past.half_others
+    loads += len(kernel.states) + layer.neuron_parameters
+    halves = _HALF * (2 * past.half_states + past.half_others)
     loads += sum(1 + (s.buffer in layer.adjoint_outputs) for s in layer.sent) or len(layer.adjoint_outputs)
-    stores = len(kernel.states) + len(kernel.inputs)
+    stores = len(kernel.states) + len(kernel.inputs) + layer.shown
     sums = 3 * (layer.learnable_neuron_parameters + layer.learnable_scalars)
     learned = [link for link in layer.incoming if link.weight_gradient]
     return CodeletCost(
@@ -147,8 +153,8 @@ def _backward(layer: Layer) -> CodeletCost:
         product=4,
         word=_PAIR,
         word_hit=_LOUD,
-        neuron=pair_cycles(kernel.backward) + loads + stores + sums + 2,
-        pair=pair_cycles(kernel.backward) + 2 * (loads + stores + sums) + 2,
+        neuron=pair_cycles(kernel.backward) + loads + halves + stores + sums + 2,
+        pair=pair_cycles(kernel.backward) + 2 * (loads + stores + sums) + halves + 2,
         id=5,
         element=3,
         entry=8,  # load the id, multiply by the row's length, add the base, start the sum, add its halves, store, advance, branch

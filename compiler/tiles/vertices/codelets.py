@@ -100,7 +100,7 @@ def _of_relays(problem: MappingProblem, source: BusSource) -> tuple[Codelet, ...
 def _structure(layer: Layer) -> Hashable:
     """Distinguishing data of block classes besides their cost and fields: equations, and the structure of connections."""
     links = tuple((link.port, link.events, link.dense, link.weight_elements > 0, _tables_of(link)) for link in layer.incoming)
-    return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records)
+    return (repr(layer.kernel.forward), links, len(layer.outgoing), tuple(source.kind for source in layer.sent), layer.records, layer.shown)
 
 
 def _tables_of(link: Link) -> int:
@@ -117,7 +117,7 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
     if not problem.training:
         return
     groups, rows = column_groups(where.tile_neurons, where.columns), learned_rows(layer)
-    updates = update(problem.costs, problem.network.moments)
+    updates = _update(problem)
     if rows:
         yield Use.of(updates, where.tiles, len(rows) * groups)
         if where.replicas > 1:
@@ -131,12 +131,18 @@ def _of_updates(layout: Layout, layer: Layer) -> Iterator[Use]:
         yield Use.of(weight_rows(problem.costs), where.tiles, copied)
 
 
+def _update(problem: MappingProblem) -> VertexSpec:
+    """What has the sum of all gradients of a parameter: the optimiser, or a sum alone where a caller takes the gradients."""
+    network = problem.network
+    return sum_private(problem.costs) if network.external else update(problem.costs, network.moments, accumulates=network.accumulates)
+
+
 def _single(layout: Layout) -> Iterator[Use]:
     """Clocks; vertices of tile 0: tests for further windows, the sum of losses and the learning rate."""
     problem, first = layout.problem, np.zeros(1, dtype=np.int64)
     yield Use.of(CLOCK_VERTEX, layout.clock_tiles, 2 + 2 * problem.training + (problem.segment > 0))
     yield from _of_tests(layout)
-    if problem.training:
+    if problem.training and not problem.network.external:
         yield Use.of(loss_sum(problem.costs), first, 1)
         yield Use.of(schedule(problem.costs), first, 1)
 
@@ -157,7 +163,7 @@ def _of_tests(layout: Layout) -> Iterator[Use]:
 
 def _of_losses(layout: Layout) -> Iterator[Use]:
     problem = layout.problem
-    if not problem.training:
+    if not problem.training or problem.network.external:
         return
     tiles, loss = np.array(layout.loss_tiles), problem.network.loss
     yield Use.of(sample_loss(problem.costs, loss), tiles, 1)
@@ -182,7 +188,7 @@ def _of_owners(layout: Layout) -> Iterator[Use]:
     for found in layout.owned if layout.exact else ():
         tiles, where = found.owners.tile[found.owners.learned], found.target
         yield Use.of(sum_pieces(problem.costs), tiles, 1)
-        yield Use.of(update(problem.costs, problem.network.moments), tiles, 1)
+        yield Use.of(_update(problem), tiles, 1)
         groups = column_groups(where.tile_neurons, where.columns)
         several = np.flatnonzero(sample_groups(where.tile_neurons, where.columns, problem.target.workers, where.tile_samples) > 1)
         yield Use.of(sum_private(problem.costs), where.tiles[several], groups[several])

@@ -29,19 +29,23 @@ PAIR_CYCLES: Final[Mapping[str, int]] = {
 SGD_CYCLES: Final = 5
 """Worker cycles of plain gradient descent on one parameter: load the gradient and the parameter, a product, a sum, store."""
 
+MEAN_CYCLES: Final = 5
+"""Worker cycles of the mean of a gradient and the kept ones: load the sum, add, a product, store the mean, store 0."""
+
 
 def pair_cycles(assignments: Iterable[Assignment]) -> int:
     """Worker cycles of the arithmetic of `assignments` for one neuron (or two in vectors), without loads and stores."""
     return sum(PAIR_CYCLES[kind] * number for kind, number in operation_counts(assignments).items())
 
 
-def update_cycles(rule: UpdateRule) -> int:
-    """Worker cycles in which an optimiser changes a parameter.
+def update_cycles(rule: UpdateRule, *, accumulates: bool = False) -> int:
+    """Worker cycles in which an optimiser changes a parameter, perhaps by the mean of a gradient and those kept before.
 
     With a root, two at once: loads of the gradients and of all that is kept, arithmetic, stores, a branch. Descent without a root is one by
     one: a cycle for its moment, and one for each operation that plain descent or momentum do not have.
     """
     arithmetic, moments = pair_cycles(rule.step), len(rule.moments)
+    mean = MEAN_CYCLES if accumulates else 0
     if "sqrt" in operation_counts(rule.step):
-        return (arithmetic + 2 + 2 * len(rule.kept)) // 2
-    return SGD_CYCLES + moments + arithmetic - (2 + 2 * moments)
+        return (arithmetic + mean + 2 + 2 * len(rule.kept)) // 2
+    return SGD_CYCLES + moments + mean + arithmetic - (2 + 2 * moments)

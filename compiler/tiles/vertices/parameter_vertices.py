@@ -14,6 +14,10 @@ _SCHEDULE: Final = (
     one("inout", "int", "step", "updates so far"),
     run("output", "float", "rates", _RATES.holds),
 )
+_ACCUMULATED: Final = (
+    one("input", "int", "batches", "batches before this one whose gradients are kept; -1: keep this one's too"),
+    one("output", "bool", "updating", "whether parameters change"),
+)
 _SUM_PRIVATE: Final = (
     run("inout", "float", "sums", "gradients of the first block of a group"),
     run("input", "float", "others", "those of the other blocks"),
@@ -47,7 +51,7 @@ _PACK_ROWS: Final = (
 )
 
 
-def update(costs: Mapping[str, CodeletCost], moments: int) -> VertexSpec:
+def update(costs: Mapping[str, CodeletCost], moments: int, *, accumulates: bool = False) -> VertexSpec:
     """Return what updates parameters, of which the optimiser keeps so many `moments` each."""
     fields = (
         _RATES,
@@ -55,15 +59,16 @@ def update(costs: Mapping[str, CodeletCost], moments: int) -> VertexSpec:
         run("inout", "float", "gradient", "the first of their gradients, then the sum of all"),
         run("input", "float", "others", "all other gradients"),
         *(run("inout", "float", f"moment{n + 1}", "what the optimiser keeps") for n in range(moments)),
+        *([run("inout", "float", "kept", "the sum of earlier batches' gradients")] if accumulates else []),
         constant("count", "parameters"),
         constant("parts", "gradients of each"),
     )
     return VertexSpec("update", fields, costs["update"])
 
 
-def schedule(costs: Mapping[str, CodeletCost]) -> VertexSpec:
+def schedule(costs: Mapping[str, CodeletCost], *, accumulates: bool = False) -> VertexSpec:
     """Return what works out the numbers that all updates of a step share."""
-    return VertexSpec("schedule", _SCHEDULE, costs["update"])
+    return VertexSpec("schedule", (*_SCHEDULE, *(_ACCUMULATED if accumulates else ())), costs["update"])
 
 
 def sum_private(costs: Mapping[str, CodeletCost]) -> VertexSpec:

@@ -14,7 +14,7 @@ from snnc.compiler.tiles.vertices.loops import Loop
 
 FieldKind: TypeAlias = Literal["input", "output", "inout", "constant"]
 """What the vertex does with a field: it reads, writes or changes elements of a variable, or reads a number that the host sets."""
-Element: TypeAlias = Literal["float", "int", "unsigned", "unsigned short", "bool"]
+Element: TypeAlias = Literal["float", "int", "unsigned", "unsigned short", "bool", "half"]
 
 
 @dataclass(frozen=True)

@@ -274,6 +274,10 @@ Parts Layout::cells(const Population &p, const poplar::Type &type, const std::st
   return parts(p.blocks, type, name, [&](const Block &b) { return per_cell * b.samples * b.count; });
 }
 
+Parts Layout::half_cells(const Population &p, const std::string &name, std::size_t slots) {
+  return parts(p.blocks, poplar::HALF, name, [&](const Block &b) { return slots * b.samples * even(b.count); });
+}
+
 Parts Layout::block_words(const Population &p, const std::string &name, std::size_t slots, unsigned unit) {
   return parts(p.blocks, poplar::UNSIGNED_INT, name, [&](const Block &b) { return slots * b.samples * p.words_of(b, unit); });
 }

@@ -223,6 +223,9 @@ public:
   /// [per_cell][samples][count] for each block.
   Parts cells(const Population &p, const poplar::Type &type, const std::string &name, std::size_t per_cell);
 
+  /// [slots][samples][count] half numbers for each block, the last index padded to whole words.
+  Parts half_cells(const Population &p, const std::string &name, std::size_t slots);
+
   /// [slots][samples][mask words] for each block, `unit` words a unit.
   Parts block_words(const Population &p, const std::string &name, std::size_t slots, unsigned unit);
 

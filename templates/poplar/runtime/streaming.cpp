@@ -6,8 +6,9 @@ namespace snnc {
 RemoteRows::RemoteRows(poplar::Graph &made, std::string called) : graph(made), name(std::move(called)) {}
 
 void RemoteRows::add(const poplar::Tensor &piece, unsigned tile) {
-  const bool words = piece.elementType() != poplar::UNSIGNED_SHORT;
-  pieces[{!words, tile / graph.getTarget().getTilesPerIPU()}].push_back(words ? piece.reinterpret(poplar::UNSIGNED_INT) : piece);
+  const bool words = piece.elementType() != poplar::UNSIGNED_SHORT && piece.elementType() != poplar::HALF;
+  const poplar::Type type = words ? poplar::UNSIGNED_INT : poplar::UNSIGNED_SHORT;
+  pieces[{!words, tile / graph.getTarget().getTilesPerIPU()}].push_back(piece.reinterpret(type));
 }
 
 void RemoteRows::end(std::size_t rows, const poplar::Tensor &row, poplar::program::Sequence &to, poplar::program::Sequence &from) {

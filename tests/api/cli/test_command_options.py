@@ -155,6 +155,7 @@ PASSED: dict[str, dict[str, To]] = {
         "epochs": To("3", FIT, "epochs", 3),
         "first_epoch": To("3", FIT, "first_epoch", 3),
         "lr": To("0.5", FIT, "learning_rate", 0.5),
+        "gradient_window": To("-0.5 to 0.5", FIT, "gradient_window", "-0.5 to 0.5"),
         "accumulate": To("2", FIT, "accumulate", 2),
         "recipe": To("r.toml", "snnc.recipe:read_recipe", "path", "r.toml"),
         "validation": To("v.npz", "snnc.cli.train:_samples", "path", "v.npz"),

@@ -21,6 +21,7 @@ READ = {
     "sgd:0.01,0.9": SGD(0.01, 0.9),
     "sgd:0.1,momentum=0.9,nesterov": SGD(0.1, 0.9, nesterov=True),
     "adamw:lr=1e-3,weight_decay=1e-2": AdamW(1e-3, weight_decay=1e-2),
+    "adam:0.1,accumulate": Adam(0.1, accumulate=True),
     "rmsprop:0.01,0.9,centered,clip_norm=1": RMSprop(0.01, 0.9, centered=True, clip_norm=1.0),
     "Adam:1e-3; *.bias: weight_decay=0; Hidden.*: lr=0.1, frozen": Adam(
         1e-3, groups=(Group("*.bias", weight_decay=0.0), Group("Hidden.*", lr=0.1, frozen=True))

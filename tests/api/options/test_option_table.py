@@ -180,7 +180,7 @@ def test_a_target_takes_options_under_their_names_with_their_defaults(backend):
     known = {f.name: f.default for f in fields(Options) if f.name != "target"}
     own = {f.name: f.default for f in fields(backend.options) if f.name != "target"}
     assert own.items() >= {(name, default) for name, default in known.items() if name in own}
-    assert own.keys() - known.keys() <= {"calibrate", "strategy", "others", "common", "device"}
+    assert own.keys() - known.keys() <= {"calibrate", "strategy", "others", "common", "device", "embedded"}
     assert {name for name in known if taken_by(name, backend) != "refused"} == own.keys() & known.keys()
 
 

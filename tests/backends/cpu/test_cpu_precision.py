@@ -11,7 +11,6 @@ from nets import delayed, dense, learnable, of_model, recurrent
 
 import snnc
 from snnc.backends.cpu.network import network_context
-from snnc.backends.native.bfloat16 import rounded_values
 from snnc.backends.native.storage import SequenceStorage
 from snnc.backends.reference import backward
 from snnc.backends.reference.engine import ReferenceEngine
@@ -24,6 +23,7 @@ from snnc.compiler.lowering.lower import lower
 from snnc.compiler.neurons.expression import Number, Symbol
 from snnc.compiler.neurons.library import ALIF, LI, LIF, SLSTM
 from snnc.compiler.neurons.neuron import neuron
+from snnc.compiler.neurons.rounded_values import rounded_values
 from snnc.errors import OptionValueError
 
 FEW_BITS = 2.0**-8

@@ -18,9 +18,9 @@ from snnc.backends.cuda.build import build_cuda, nvcc
 from snnc.backends.cuda.emit import emit_cuda
 from snnc.backends.cuda.engine import CudaEngine
 from snnc.backends.cuda.errors import NvccMissingError
-from snnc.backends.native.adjoint import ExternalLoss
 from snnc.backends.native.library import NativeError
 from snnc.compiler.losses import parse_loss
+from snnc.compiler.losses.external import ExternalLoss
 from snnc.compiler.losses.optimizers import SGD
 from snnc.compiler.lowering.lower import lower
 

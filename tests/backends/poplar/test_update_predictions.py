@@ -38,6 +38,7 @@ def counted(case):
         (spiking_recurrent, Adam(1e-2), 1, 1),
         (spiking_recurrent, SGD(1e-2, 0.9), 2, 1),
         (several_inputs, SGD(1e-2), 3, 1),
+        (spiking_recurrent, Adam(1e-2, accumulate=True), 3, 1),
         (spiking_recurrent, Adam(1e-2), 5, 5),
         (sparse_recurrent, SGD(1e-2, 0.9), 7, 1),
         (sparse_recurrent, RMSprop(1e-2, momentum=0.9, centered=True, clip_value=0.1), 7, 1),

@@ -8,6 +8,7 @@ from snnc.backends.training.schedules import (
     ByEpoch,
     Constant,
     Cosine,
+    Exponential,
     Linear,
     Moment,
     OneCycle,
@@ -45,6 +46,7 @@ CASES = {
     "steps by half": (Steps(0.3, 0.5, updates=[9]), 0.3, lambda o: lr_scheduler.MultiStepLR(o, [9], 0.5), UPDATES),
     "cosine": (Cosine(0.2, 0.01, updates=15), 0.2, lambda o: lr_scheduler.CosineAnnealingLR(o, 15, 0.01), 16),
     "cosine that rises": (Cosine(0.2, 0.01, updates=15, rises=True), 0.2, lambda o: lr_scheduler.CosineAnnealingLR(o, 15, 0.01), UPDATES),
+    "exponential": (Exponential(0.3, factor=0.8), 0.3, lambda o: lr_scheduler.ExponentialLR(o, 0.8), UPDATES),
     "one cycle": (
         OneCycle(0.5, updates=UPDATES), 0.5, lambda o: lr_scheduler.OneCycleLR(o, 0.5, UPDATES, cycle_momentum=False), UPDATES - 1
     ),
@@ -76,7 +78,7 @@ def test_values_are_those_of_pytorch(case):
     assert [schedule(update) for update in range(updates)] == pytest.approx(wanted, rel=1e-9, abs=1e-15)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c not in ("linear up", "steps by half")])
+@pytest.mark.parametrize("case", [c for c in CASES if c not in ("linear up", "steps by half", "exponential")])
 def test_a_length_in_epochs_is_that_many_updates(case):
     schedule = CASES[case][0]
     text = schedule_text(schedule)
@@ -129,7 +131,18 @@ def test_values_of_steps_are_the_given_ones():
     assert [schedule(update) for update in range(7)] == [-100, -100, -10, -10, -1, 0.9, 0.9]
 
 
+def test_an_exponential_goes_half_way_to_its_limit_with_each_update():
+    published = Exponential(-101, -0.1)
+    second = -101.0
+    for update in range(60):
+        assert published(update) == pytest.approx(second, rel=1e-12)
+        second += (-0.1 - second) / 2
+    assert published(100_000) == -0.1
+
+
 TEXTS = {
+    "exponential:-101,-0.1": Exponential(-101, -0.1),
+    "exponential:0.1,factor=0.9": Exponential(0.1, factor=0.9),
     "0.25": Constant(0.25),
     "constant:3": Constant(3),
     "linear:-100,0.9,updates=50": Linear(-100, 0.9, updates=50),

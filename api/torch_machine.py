@@ -1,0 +1,89 @@
+"""The program of a :class:`snnc.torch.Module` on a machine: sequences of at most the compiled steps and samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import torch
+
+from snnc.backends.runtime.engine import AdjointEngine
+from snnc.backends.runtime.errors import NotBinaryError, TorchTensorError
+from snnc.backends.runtime.events import Events
+from snnc.backends.training.masks import masks_of
+from snnc.compiler.ir.graph import Array
+from snnc.compiler.ir.step_program import InputInfo
+from snnc.torch_program import Adjoined
+
+
+class MachineRun:
+    """Runs an adjoined program on an engine, whose weights follow those of PyTorch.
+
+    A shorter sequence or a smaller batch is filled up with zeros: outputs do not depend on later steps nor on other samples, and an
+    adjoint of 0 adds nothing to gradients.
+
+    Parameters
+    ----------
+    engine
+        Runs the program.
+    adjoined
+        What it is.
+    """
+
+    def __init__(self, engine: AdjointEngine, adjoined: Adjoined) -> None:
+        self._engine = engine
+        self._adjoined = adjoined
+        self._weights: dict[str, Array] = {}
+        self._masks = masks_of(adjoined.program)
+
+    def run(self, given: Mapping[str, torch.Tensor | Events], values: Mapping[str, torch.Tensor], masks: int | None) -> torch.Tensor:
+        """Run forward, with the dropout masks of the update number `masks`; the next :meth:`go_back` goes back from here."""
+        weights = {name: value.detach().numpy() for name, value in values.items()}
+        changed = {n: value.copy() for n, value in weights.items() if n not in self._weights or not np.array_equal(self._weights[n], value)}
+        self._engine.set_parameters(changed)
+        self._weights |= changed
+        inputs = {info.id: self._whole(_dense(info, given[info.id]), info.label) for info in self._adjoined.program.inputs}
+        steps, batch = next(iter(given.values())).shape[:2]
+        initial = {} if masks is None else self._masks.of(self._weights.__getitem__, masks, 0, self._engine.batch or batch)
+        return _tensor(self._engine.forward(inputs, initial)[self._adjoined.output.id][:steps, :batch])
+
+    def go_back(self, adjoint: torch.Tensor, learned: Iterable[str]) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+        """Return the gradients of parameters, and those of inputs that have one."""
+        flat = adjoint.detach().to(torch.float32).flatten(2).numpy()
+        self._engine.run_backward(self._whole(flat, "the output's gradient"))
+        found = self._engine.gradients()
+        steps, batch = adjoint.shape[:2]
+        shapes = {info.id: info.shape for info in self._adjoined.program.inputs}
+        of_inputs = {
+            name: _tensor(self._engine.adjoint_of(tensor)[:steps, :batch]).reshape(steps, batch, *shapes[name])
+            for name, tensor in self._adjoined.input_adjoints.items()
+        }
+        return {name: _tensor(found[name]) for name in learned}, of_inputs
+
+    def _whole(self, array: Array, name: str) -> Array:
+        """Fill up with zeros."""
+        most_steps, most_samples = self._engine.steps, self._engine.batch
+        assert most_steps is not None, "a machine's program has a fixed size"
+        assert most_samples is not None, "a machine's program has a fixed size"
+        steps, batch = array.shape[:2]
+        if (steps, batch) == (most_steps, most_samples):
+            return np.ascontiguousarray(array, dtype=np.float32)
+        if steps > most_steps or batch > most_samples:
+            raise TorchTensorError(
+                f"{name!r} has {steps} steps and {batch} samples; the module was compiled for up to {most_steps} and {most_samples}: give "
+                "steps= and batch= when it is made."
+            )
+        found = np.zeros((most_steps, most_samples, *array.shape[2:]), dtype=np.float32)
+        found[:steps, :batch] = array
+        return found
+
+
+def _tensor(array: Array) -> torch.Tensor:
+    return torch.from_numpy(np.array(array, dtype=np.float32))
+
+
+def _dense(info: InputInfo, value: torch.Tensor | Events) -> Array:
+    array: Array = value.dense() if isinstance(value, Events) else value.detach().numpy()
+    if info.kind == "spikes" and not np.isin(array, (0, 1)).all():
+        raise NotBinaryError(f"the input {info.label!r} takes spikes, 0 or 1, and other numbers were given.")
+    return array

@@ -1,0 +1,50 @@
+"""A caller's loss: the adjoint of the output comes from outside, and gradients are summed for the caller instead of an update."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from snnc.backends.poplar.network import PoplarNetwork
+from snnc.backends.poplar.parts import Assembly, VertexLoop, class_name, connected
+from snnc.compiler.ir.step_program import OutputInfo
+from snnc.compiler.tiles.vertices.parameter_vertices import sum_private
+
+SUM: Final = "sum_gradients"
+"""The compute set of the last sums of gradients, instead of the update."""
+SUM_TITLE: Final = "U1 gradients"
+
+
+def sum_for_update(net: PoplarNetwork, assembly: Assembly) -> None:
+    """Where a program with an optimiser updates a parameter, sum its gradients alone."""
+    loops, vertex = assembly.loops.get("update", []), sum_private(net.costs)
+    for index, loop in enumerate(loops):
+        if loop.codelet == "Update":
+            given = {f.name: f.value for f in loop.fields}
+            chosen = connected(vertex, {"sums": given["gradient"], **{name: given[name] for name in ("others", "count", "parts")}})
+            loops[index] = VertexLoop(loop.comment, loop.item_type, loop.item, loop.range, SUM, class_name(vertex), loop.tile, chosen)
+    assembly.variable("Tensor", "rates", 'layout.on_tile(poplar::FLOAT, {2}, "nothing", 0)', "connected where there is nothing to add")
+
+
+def population_of(net: PoplarNetwork, output: OutputInfo) -> str:
+    """Return the population that writes an output."""
+    return next(p.id for p in net.program.populations if output.source.buffer in net.step(p.id).outputs)
+
+
+def adjoint_name(net: PoplarNetwork) -> str:
+    """Return the tensor with the adjoint of the output that the loss reads."""
+    return f"d_{_output(net).record}"
+
+
+def add_external(net: PoplarNetwork, assembly: Assembly) -> None:
+    """Show the adjoint of the output that the host writes before the backward pass."""
+    sum_for_update(net, assembly)
+    population, adjoint = population_of(net, _output(net)), adjoint_name(net)
+    # The interface reads a loss after each step: a caller's is not known here, and this one stays 0.
+    assembly.variable("Tensor", "loss", 'layout.on_tile(poplar::FLOAT, {1}, "loss", 0)', "nothing is added to it")
+    assembly.tensor("RESULT", "loss", "{1}", "loss", "{}", True)
+    shape, order = f"{{STEPS, BATCH, {net.neurons[population]}}}", f"order_of_records({population}, STEPS, BATCH)"
+    assembly.tensor("INPUT", adjoint, shape, f"{adjoint}.all", order, True)
+
+
+def _output(net: PoplarNetwork) -> OutputInfo:
+    return next(o for o in net.program.outputs if o.id == net.program.loss_output)

@@ -1,0 +1,83 @@
+"""The ends of a gradient window as values of a run: parameters of a kernel that no training changes, and no file of weights holds.
+
+What is compiled is the widest window: machines plan the support of the surrogate for it (:mod:`snnc.compiler.lowering.gradient_support`),
+and a run may make it narrower at any time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final
+
+from snnc.compiler.ir.step_program import StepProgram
+from snnc.compiler.neurons.neuron import NeuronModel
+from snnc.compiler.neurons.surrogates.surrogate import Surrogate
+
+_LOW: Final = "window_low"
+_HIGH: Final = "window_high"
+
+
+@dataclass(frozen=True)
+class WindowedNeuron:
+    """A neuron whose surrogate reads the ends of its window.
+
+    Attributes
+    ----------
+    model, surrogate
+        The neuron with the ends as further parameters, and the surrogate that reads them.
+    parts
+        Last part of the name of each further parameter in a program, by its name in the model.
+    """
+
+    model: NeuronModel
+    surrogate: Surrogate
+    parts: dict[str, str]
+
+
+def with_window_values(model: NeuronModel, surrogate: Surrogate, window: tuple[float, float]) -> WindowedNeuron:
+    """Return `model` and `surrogate` with the ends of `window` as parameters; an open upper end stays open."""
+    known = {*model.inputs, *model.states, *model.parameters, *(a.target for a in model.equations), "x"}
+    low, high = _free(_LOW, known), _free(_HIGH, known)
+    ends = {low: window[0]} | ({high: window[1]} if window[1] < math.inf else {})
+    windowed = surrogate.windowed_by(low, high if high in ends else None)
+    extended = replace(model, parameters={**model.parameters, **ends})
+    return WindowedNeuron(extended, windowed, {name: _LOW if name == low else _HIGH for name in ends})
+
+
+def _free(name: str, known: set[str]) -> str:
+    while name in known:
+        name += "_"
+    return name
+
+
+@dataclass(frozen=True)
+class WindowParameters:
+    """The parameters of a program that hold the ends of gradient windows.
+
+    Attributes
+    ----------
+    low, high
+        Their names.
+    widest
+        The compiled window, the widest one; its upper end is infinite where there is no `high`.
+    """
+
+    low: tuple[str, ...]
+    high: tuple[str, ...]
+    widest: tuple[float, float]
+
+
+def window_parameters(program: StepProgram) -> WindowParameters | None:
+    """Return where `program` keeps the ends of its gradient windows; None if it was compiled without."""
+    low, high = ([name for name in program.parameters if name.endswith(f"_{end}")] for end in (_LOW, _HIGH))
+    if not low:
+        return None
+    compiled = next(p.surrogate.parameters for p in program.populations if low[0].startswith(f"{p.id}_"))
+    widest = (compiled["low"], compiled["high"] if high else math.inf)
+    return WindowParameters(tuple(low), tuple(high), widest)
+
+
+def is_window_value(name: str) -> bool:
+    """Return whether a parameter, by its name in the program, is an end of a gradient window."""
+    return name.endswith((f"_{_LOW}", f"_{_HIGH}"))

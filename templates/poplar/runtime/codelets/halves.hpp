@@ -1,0 +1,19 @@
+// ---- the past as half numbers: rows of an even length, so that two neurons are one aligned word -----------------------------------
+
+namespace {
+
+/// Keeps the values of two neurons, or of the last of an odd number, whose word has a zero beside it.
+[[maybe_unused]] inline void keep(half *to, float2 value) {
+  *reinterpret_cast<half2 *>(to) = half2{static_cast<half>(value[0]), static_cast<half>(value[1])};
+}
+[[maybe_unused]] inline void keep(half *to, float value) { keep(to, float2{value, 0.0f}); }
+
+/// Kept values as floats.
+template <class Real> inline Real recall(const half *from);
+template <> [[maybe_unused]] inline float2 recall<float2>(const half *from) {
+  const half2 kept = *reinterpret_cast<const half2 *>(from);
+  return float2{static_cast<float>(kept[0]), static_cast<float>(kept[1])};
+}
+template <> [[maybe_unused]] inline float recall<float>(const half *from) { return recall<float2>(from)[0]; }
+
+} // namespace

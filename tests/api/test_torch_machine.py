@@ -1,0 +1,144 @@
+"""A network on a machine under autograd: outputs and gradients as those of the same network in PyTorch and on the processor."""
+
+import numpy as np
+import pytest
+import torch
+from module_nets import B, Same, T, close, network, three_outputs
+
+import snnc
+from snnc.backends.cuda.errors import CHECK_ON_HOST
+from snnc.errors import OptionConflictError, SnncError
+from snnc.torch import Module
+
+OPTIONS = {"surrogate": "fast_sigmoid:25"}
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    """The file of a machine of two chips with few tiles."""
+    path = tmp_path_factory.mktemp("machine") / "two.toml"
+    path.write_text('extends = "gc200"\nname = "two"\ntiles_per_chip = 3\nchips = 2\n')
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def layer(machine):
+    return Module(network(), target=machine, steps=T, batch=B, input_gradients=True, **OPTIONS)
+
+
+def inputs(steps=T, batch=B, seed=0):
+    return torch.from_numpy(np.random.default_rng(seed).normal(size=(steps, batch, 6)).astype(np.float32)) * 2
+
+
+def loss(out):
+    return out.square().mean() + out[2].sum()
+
+
+def assert_same(modules, given):
+    """Outputs of all, and gradients of parameters and of what goes in."""
+    found = []
+    for module in modules:
+        module.zero_grad()
+        x = given.clone().requires_grad_()
+        out = module(x)
+        loss(out).backward()
+        found.append(
+            (out.detach(), x.grad, *(p.grad for _, p in sorted((n.replace("values.", ""), p) for n, p in module.named_parameters())))
+        )
+    for other in found[1:]:
+        for one, wanted in zip(found[0], other, strict=True):
+            close(one, wanted)
+    assert all(gradient.abs().max() > 0 for gradient in found[0])
+
+
+@pytest.mark.parametrize(("steps", "batch"), [(T, B), (T - 2, B - 3)])
+def test_outputs_and_gradients_equal_those_of_pytorch_and_of_the_processor(layer, steps, batch):
+    cpu = Module(network(), input_gradients=True, **OPTIONS)
+    same = Same(dict(layer.named_parameters()))
+    assert_same([layer, same, cpu], inputs(steps, batch))
+    for name, parameter in cpu.named_parameters():
+        close(parameter.grad, same.values[name.replace(".", "_")].grad)
+
+
+def test_an_optimizer_of_pytorch_changes_the_weights_of_the_machine(layer):
+    same, x = Same(dict(layer.named_parameters())), inputs(seed=1)
+    start = {name: value.clone() for name, value in layer.state_dict().items()}
+    for module in (layer, same):
+        optimizer = torch.optim.Adam(module.parameters(), lr=1e-3)
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss(module(x)).backward()
+            optimizer.step()
+    for name, parameter in layer.named_parameters():
+        assert not torch.equal(parameter, start[name])
+        torch.testing.assert_close(parameter, same.values[name.replace(".", "_")], rtol=1e-3, atol=1e-4)
+    with torch.no_grad():
+        close(layer(x), same(x))
+
+
+def test_a_pass_that_was_not_the_last_one_goes_back_all_the_same(layer):
+    x = inputs(seed=2)
+    layer.zero_grad()
+    first, second = loss(layer(x)), loss(layer(x * 0.5))
+    first.backward()
+    second.backward()
+    together = [p.grad.clone() for p in layer.parameters()]
+    layer.zero_grad()
+    for scale in (1.0, 0.5):
+        loss(layer(x * scale)).backward()
+    for parameter, wanted in zip(layer.parameters(), together, strict=True):
+        torch.testing.assert_close(parameter.grad, wanted)
+
+
+def test_what_a_machine_does_not_do_is_refused_with_a_code(layer, machine):
+    with pytest.raises(SnncError, match="steps") as refused:
+        Module(network(), target=machine, **OPTIONS)
+    assert refused.value.code == "SNNC-E530"
+    for option in ({"threads": 2}, {"truncate": 3}, {"memory": "1M"}, {"precision": "bfloat16"}):
+        with pytest.raises(SnncError, match=next(iter(option))):
+            Module(network(), target=machine, steps=T, **option)
+    with pytest.raises(SnncError, match="batch"):
+        Module(network(), batch=B)
+    with pytest.raises(SnncError, match="machines"):
+        Module(network(), target="reference")
+    with pytest.raises(SnncError, match=f"up to {T} and {B}"):
+        layer(inputs(T + 1, B))
+    with pytest.raises(SnncError, match=f"up to {T} and {B}"):
+        layer(inputs(T, B + 1))
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda", "machine"])
+def test_inputs_of_spikes_have_gradients_too(machine, monkeypatch, target):
+    monkeypatch.setenv(CHECK_ON_HOST, "1")
+    more = {"target": machine, "steps": T, "batch": B} if target == "machine" else {"target": target}
+    layer = Module(network(), input_kind="spikes", input_gradients=True, gradient_window=-1000, **more, **OPTIONS)
+    assert {c.kind for c in layer.program.connections if c.target == layer.program.populations[1].id} == {"dense"}
+    assert all(layer.program.buffers[c.source_buffer].kind == "spikes" for c in layer.program.connections)
+    spikes = (inputs() > 0.5).float()
+    assert_same([layer, Same(dict(layer.named_parameters()))], spikes)
+    with torch.no_grad():
+        torch.testing.assert_close(layer(snnc.Events.from_dense(spikes)), layer(spikes))
+    if target == "machine":
+        with pytest.raises(SnncError, match="0 or 1") as refused:
+            layer(spikes * 2)
+        assert refused.value.code == "SNNC-E507"
+
+
+def test_a_window_that_leaves_inputs_out_is_refused():
+    with pytest.raises(SnncError, match="window") as refused:
+        Module(network(), input_kind="spikes", input_gradients=True, gradient_window=(-0.5, 0.5))
+    assert refused.value.code == OptionConflictError.code
+
+
+def test_convolutions_and_several_outputs_go_back_to_the_inputs(machine):
+    random = torch.Generator().manual_seed(1)
+    x, weights = (torch.randn(6, 3, *shape, generator=random) for shape in ((1, 4, 4), (8 + 8 + 3,)))
+    found = []
+    for options in ({"target": machine, "steps": 6, "batch": 3}, {}):
+        layer = Module(three_outputs(), surrogate="fast_sigmoid:25", input_gradients=True, **options)
+        given = x.clone().requires_grad_()
+        out = torch.cat([o.flatten(2) for o in layer(given)], 2)
+        (out * weights).sum().backward()
+        found.append([out.detach(), given.grad, *(p.grad for p in layer.parameters())])
+    for one, wanted in zip(*found, strict=True):
+        close(one, wanted)
