@@ -83,7 +83,7 @@ def chosen_outputs(graph: Graph, wanted: str | Sequence[str] | None) -> tuple[st
     Raises
     ------
     UnknownNameError
-        The network has no output of that name, or none at all is wanted.
+        The network has no output of that name, or the list of names is empty.
     """
     known = [name for name, _ in graph.of_type(Output)]
     names = tuple(known) if wanted is None else (wanted,) if isinstance(wanted, str) else tuple(wanted)

@@ -30,7 +30,7 @@ from snnc.project.trained import load_trained, read_trained
 from snnc.session import Session, with_input_name
 
 MOST_SAMPLES: Final = 64
-"""Samples that one run of a machine takes when nobody says how many."""
+"""Default number of samples in one run of a machine."""
 
 
 @with_keywords(CompileKeywords, Options)
@@ -80,7 +80,8 @@ def compile(
         take no gradient, so machines move less; the gradient is another one, see the page on the gradient window.
     recompute
         ``"auto"``: where a training step finds no room for the states of all steps, only those of a segment are kept, and the others run
-        forward again before they run backward; ``"off"``: never; a number: always, with so many iterations in a segment. Results are equal.
+        forward again before they run backward; ``"off"``: never; a number: always, with this many iterations in a segment. Results are
+        equal.
     streaming
         What a training step that finds no room otherwise may store outside the tiles: ``"off"``, nothing; ``"inputs"``: the host sends
         inputs segment after segment; ``"boundaries"``: and the first states of segments are in streaming memory; ``"history"``: so are all
@@ -231,7 +232,7 @@ def session_for(
     wanted = replace(chosen.retargeted(target or DEFAULT), seed=seed, batch=min(batch, MOST_SAMPLES))
     if wanted.mode != chosen.mode:
         warnings.warn(
-            f"the project sends at most so many spikes at a time and drops the others (mode 'drop'); on {wanted.target!r} all are sent, so "
+            f"the project's windows drop spikes beyond their capacity (mode 'drop'); on {wanted.target!r} all are sent, so "
             "numbers may differ.",
             UserWarning,
             stacklevel=2,

@@ -127,7 +127,7 @@ def estimate_graph(
     Raises
     ------
     EstimateError
-        The target is no machine, or activity is both measured and assumed.
+        The target is not a machine, or activity is both measured and assumed.
     """
     began = time.perf_counter() if start is None else start
     if not chosen.backend.has_tiles:

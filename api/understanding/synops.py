@@ -109,7 +109,7 @@ def effective_fan_out(name: str, operation: Operation, shape: Shape) -> Counts:
         return fan_out(name, operation, shape)
     match operation:
         case Linear():
-            return np.count_nonzero(weight, axis=0).reshape(shape).astype(np.int64)
+            return np.asarray(np.count_nonzero(weight, axis=0), np.int64).reshape(shape)
         case Sparse(indices=indices):
             return np.bincount(indices[weight != 0], minlength=math.prod(shape)).astype(np.int64).reshape(shape)
         case Conv(groups=groups):

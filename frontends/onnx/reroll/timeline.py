@@ -229,7 +229,7 @@ def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimelin
     StateLossError
         There are spikes, but no state is carried from step to step.
     NoTimeError
-        There are no time steps at all.
+        There are no time steps.
     """
     for node in outputs.values():
         inner = node.inputs[0] if node.op == "reshape" else node
@@ -257,7 +257,7 @@ def static_timeline(pool: NodePool, outputs: Mapping[str, Node]) -> GraphTimelin
 
 
 def summands(output: Node) -> tuple[list[Node], float]:
-    """Return the values that an output sums over the steps, in time order, and the factor of the sum; no values if it is no such sum."""
+    """Return the values that an output sums over the steps, in time order, and the factor of the sum; no values for any other output."""
     node, scale = unscaled(output)
     terms: list[Node] = []
     while node.op == "add" and all(n.value is None for n in node.inputs):
