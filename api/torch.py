@@ -59,7 +59,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     target
         ``"cpu"``, ``"cuda"``, or a machine (``"gc200"``, ``"pod4"``, a TOML file), which is emulated if there is no IPU.
     output
-        Which output, or which ones in which order; by default all. Of one, :meth:`forward` returns a tensor, of several a tuple.
+        Name of the output, or names in the desired order; by default all. For one name :meth:`forward` returns a tensor, otherwise a tuple.
     surrogate, gradient_window, steps, dt, input_kind, memory, threads, truncate, precision, learnable
         As for :func:`snnc.compile`. A machine needs `steps`, and takes sequences of at most this many steps.
     batch
@@ -174,7 +174,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
         Raises
         ------
         SessionError
-            What was given does not fit the network.
+            The arguments do not fit the network.
         """
         given = self._given(inputs)
         order = list(given)

@@ -63,7 +63,7 @@ class Adjoined:
     program, output
         The program, and its one output, whose adjoint it takes.
     shapes
-        Of each output that the module returns, in the order in which `output` holds them.
+        Shape of each output that the module returns, in the order of `output`.
     input_adjoints
         Input -> tensor with its gradient, where inputs have one.
     hidden

@@ -26,9 +26,9 @@ def load(path: str | Path, *, dt: float | None = None, steps: int | None = None,
     steps
         Number of time steps where the file leaves it open.
     dialect
-        Whose reading of a NIR file to follow; see :func:`snnc.frontends.nir.load.load_nir`.
+        Framework whose NIR conventions apply; see :func:`snnc.frontends.nir.load.load_nir`.
     detach
-        Where gradients stop inside neurons, which files do not say: one of :data:`snnc.frontends.onnx.recovery.detaching.DETACHES`.
+        Where gradients stop inside neurons, which files do not define: one of :data:`snnc.frontends.onnx.recovery.detaching.DETACHES`.
 
     Raises
     ------

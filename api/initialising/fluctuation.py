@@ -75,7 +75,7 @@ class FluctuationDriven:
         inputs
             Data [T, B, *shape] by the names of inputs; others are taken to fire with `rate`.
         rng
-            Where the weights are drawn from.
+            The stream of random numbers.
 
         Raises
         ------

@@ -37,7 +37,7 @@ class LayerPlace:
         Neurons of a tile; the number of its column groups; and the 32-bit words of its spike masks for one sample. A word holds 32
         neurons of one column group, and every tile has as many words as the fullest one needs.
     first_sample, samples
-        Which samples a tile handles.
+        Range of the samples of each tile.
     groups
         The replicas, by sample.
     """

@@ -106,7 +106,7 @@ class Position:
     until
         The epoch before which it ends, counted from 0 like `epoch`.
     batches
-        Of an epoch.
+        Batches in an epoch.
     epoch, batch
         Finished epochs, and finished batches of the next one.
     losses

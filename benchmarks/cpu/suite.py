@@ -125,7 +125,7 @@ def _start(entry: Entry, variant: str, files: Files, threads: int, trials: int) 
         runner = opened(process, files)
         for _ in range(trials):
             runner.turn()
-        process.ask("settle")
+        process.ask("reset_peak")
     except BaseException:
         process.close()
         raise

@@ -12,10 +12,10 @@ Requests (``do``) and answers:
     One training step; ``{"ms": …, "loss": …}``.
 ``turn`` (``untimed``, ``steps``)
     Repeatedly reset the weights, train `untimed` steps and then timed ones, until `steps` steps are timed; ``{"ms": [...]}``.
-``settle``
+``reset_peak``
     Start measuring the peak memory; ``{}``.
 ``memory``
-    ``{"peak_mb": …}``: the peak since ``settle``, minus the resident memory after the framework was loaded.
+    ``{"peak_mb": …}``: the peak since ``reset_peak``, minus the resident memory after the framework was loaded.
 ``stop``
     End.
 
@@ -74,7 +74,7 @@ class Worker:
                 return self._step()
             case "turn":
                 return self._turn(request["untimed"], request["steps"])
-            case "settle":
+            case "reset_peak":
                 gc.collect()
                 reset_peak()
                 return {}

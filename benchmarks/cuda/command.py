@@ -20,11 +20,11 @@ from snnc.benchmarks.cpu.workloads import Workload
 from snnc.benchmarks.cuda.bound import bound
 from snnc.benchmarks.cuda.entries import CUDA_ENTRIES
 from snnc.benchmarks.cuda.gpu import H200, Gpu, gpu_here
-from snnc.benchmarks.cuda.lines import Line, Manner
+from snnc.benchmarks.cuda.lines import Line, SuiteSettings
+from snnc.benchmarks.cuda.preparation import PreparedFiles, prepare_workloads, versions_of
 from snnc.benchmarks.cuda.resuming import SAME, is_there, key_of, read_rows, without
 from snnc.benchmarks.cuda.suite import measure
-from snnc.benchmarks.cuda.warming import Ready, versions_of, warmed
-from snnc.benchmarks.cuda.ways import ALL, FASTEST, TRIAL, WAYS, identity, keep_choice, kept_choice
+from snnc.benchmarks.cuda.ways import ALL, FASTEST, TRIAL, WAYS, identity, load_choice, store_choice
 from snnc.benchmarks.cuda.workloads import stand_in
 from snnc.compiler.files.temporary import temporary_folder
 from snnc.errors import BenchError
@@ -124,7 +124,7 @@ def run_suite(
     } | facts(threads)
     rows, left_out = read_rows(options.resumed, machine) if options.resumed else ([], [])
     found |= {"rows": rows, "left_out": left_out, "machine": machine}
-    suite = _Suite(Manner(rounds, threads, device, options.ways, options.first_step_s), gpu, times, report, found, save)
+    suite = _Suite(SuiteSettings(rounds, threads, device, options.ways, options.first_step_s), gpu, times, report, found, save)
     suite.run([w if device == "cuda" else stand_in(w) for w in chosen], requested)
 
 
@@ -132,7 +132,7 @@ def run_suite(
 class _Suite:
     """A run of the suite: its settings, and its rows."""
 
-    manner: Manner
+    settings: SuiteSettings
     gpu: Gpu
     times: str
     report: Report
@@ -141,7 +141,7 @@ class _Suite:
 
     def run(self, workloads: Sequence[Workload], requested: Sequence[Entry]) -> None:
         """Prepare everything, then measure one workload after the other."""
-        versions = versions_of(requested, self.manner.device)
+        versions = versions_of(requested, self.settings.device)
         plan: list[tuple[Workload, list[Line]]] = []
         for workload in workloads:
             lines = [line for entry in requested if (line := self._line(workload, entry, versions[entry.module])) is not None]
@@ -150,7 +150,7 @@ class _Suite:
         self._keep()
         with temporary_folder("snnc-bench-") as name:
             begin = time.monotonic()
-            ready = warmed(plan, Path(name), self.manner, self.report)
+            ready = prepare_workloads(plan, Path(name), self.settings, self.report)
             self.report(f"{len(plan)} workloads prepared in {time.monotonic() - begin:.0f} s")
             for workload, lines in plan:
                 self._measure(workload, lines, ready, versions)
@@ -160,22 +160,22 @@ class _Suite:
         if isinstance(versions, str):
             self._leave_out(workload, [named(workload, entry) | {"reason": versions}])
             return None
-        if is_there(self.found["rows"], workload, entry, versions, self.manner.ways):
+        if is_there(self.found["rows"], workload, entry, versions, self.settings.ways):
             self.report(f"{workload.label} {entry.engine} {entry.mode}: measured before")
             return None
-        several = len(entry.variants) > 1 and self.manner.ways != ALL
-        return Line(entry, kept_choice(self._identity(workload, entry, versions)) if several else None)
+        several = len(entry.variants) > 1 and self.settings.ways != ALL
+        return Line(entry, load_choice(self._identity(workload, entry, versions)) if several else None)
 
-    def _measure(self, workload: Workload, lines: Sequence[Line], ready: Ready, versions: Mapping[str, Any]) -> None:
+    def _measure(self, workload: Workload, lines: Sequence[Line], ready: PreparedFiles, versions: Mapping[str, Any]) -> None:
         if workload.label in ready.lost:
             self._leave_out(workload, [named(workload, one.entry) | {"reason": ready.lost[workload.label]} for one in lines])
             return
 
         def keep(one: Line) -> None:
             if one.choice is not None and one.choice.by == TRIAL:
-                keep_choice(self._identity(workload, one.entry, versions[one.entry.module]), one.choice)
+                store_choice(self._identity(workload, one.entry, versions[one.entry.module]), one.choice)
 
-        rows, left_out = measure(workload, ready.files[workload.label], lines, self.manner, self.report, keep)
+        rows, left_out = measure(workload, ready.files[workload.label], lines, self.settings, self.report, keep)
         for one in lines:
             for kind in ("rows", "left_out"):
                 self.found[kind] = without(self.found[kind], workload, one.entry)
@@ -196,7 +196,7 @@ class _Suite:
 
     def _identity(self, workload: Workload, entry: Entry, versions: Mapping[str, str]) -> dict[str, Any]:
         machine = [self.found["machine"][key] for key in SAME]
-        return identity(entry, workload, versions, machine, self.manner.first_step_s)
+        return identity(entry, workload, versions, machine, self.settings.first_step_s)
 
 
 def _bound(workload: Workload, gpu: Gpu, row: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ _NO_ROOM: Final = ("out of memory", "outofmemory", "resource_exhausted", "memory
 
 
 @dataclass(frozen=True)
-class Manner:
+class SuiteSettings:
     """Settings of a run of the suite.
 
     Attributes
@@ -34,7 +34,7 @@ class Manner:
     ways
         :data:`~snnc.benchmarks.cuda.ways.FASTEST` or :data:`~snnc.benchmarks.cuda.ways.ALL`.
     first_step_s
-        What a way's first step may take, with all that is compiled for it.
+        Time limit of a variant's first step, its compilation included.
     """
 
     rounds: int
@@ -103,63 +103,63 @@ Task = tuple[Line, str]
 """A line and a variant to start."""
 
 
-def ready(lines: Sequence[Line], files: Files, manner: Manner) -> None:
+def ready(lines: Sequence[Line], files: Files, settings: SuiteSettings) -> None:
     """Prepare lines for timing: one variant of each runs (or all, if requested), and its numbers agree with the reference."""
     while todo := [one for one in lines if not one.runners and one.waiting]:
-        again = _start([(one, way) for one in todo for way in one.waiting], files, manner)
-        _choose(todo, manner.ways)
+        again = _start([(one, way) for one in todo for way in one.waiting], files, settings)
+        _choose(todo, settings.ways)
         for task in again:
-            _start_alone(task, files, manner)
-        _choose(todo, manner.ways)
-        _compare(todo, files, manner)
+            _start_alone(task, files, settings)
+        _choose(todo, settings.ways)
+        _compare(todo, files, settings)
         for one in todo:
             if not one.runners:
                 one.choice = None  # the choice of an earlier run fails now, or its numbers differ: the other variants are tried
 
 
-def _start(tasks: Sequence[Task], files: Files, manner: Manner) -> list[Task]:
+def _start(tasks: Sequence[Task], files: Files, settings: SuiteSettings) -> list[Task]:
     """Start variants in parallel, except those that time kernels while they compile; return those that lacked memory."""
     again: list[Task] = []
 
-    def settle(task: Task, found: EngineProcess | EngineError) -> None:
+    def record(task: Task, found: EngineProcess | EngineError) -> None:
         if isinstance(found, EngineError) and any(words in str(found).lower() for words in _NO_ROOM):
             again.append(task)
         else:
-            _settle(task, found)
+            _record(task, found)
 
     with ThreadPoolExecutor(processors()) as pool:
-        begun = list(zip(tasks, pool.map(lambda task: _begin(task, manner), tasks), strict=True))
+        begun = list(zip(tasks, pool.map(lambda task: _begin(task, settings), tasks), strict=True))
         together = [(task, process) for task, process in begun if not task[0].entry.alone]
-        for (task, _), found in zip(together, pool.map(lambda pair: _first_step(pair[1], files, manner), together), strict=True):
-            settle(task, found)
+        for (task, _), found in zip(together, pool.map(lambda pair: _first_step(pair[1], files, settings), together), strict=True):
+            record(task, found)
     for task, process in begun:
         if task[0].entry.alone:
-            settle(task, _first_step(process, files, manner))
+            record(task, _first_step(process, files, settings))
     return again
 
 
-def _start_alone(task: Task, files: Files, manner: Manner) -> None:
-    _settle(task, _first_step(_begin(task, manner), files, manner))
+def _start_alone(task: Task, files: Files, settings: SuiteSettings) -> None:
+    _record(task, _first_step(_begin(task, settings), files, settings))
 
 
-def _begin(task: Task, manner: Manner) -> Process | EngineError:
+def _begin(task: Task, settings: SuiteSettings) -> Process | EngineError:
     try:
-        return Process(task[0].entry, task[1], manner.threads, manner.device)
+        return Process(task[0].entry, task[1], settings.threads, settings.device)
     except EngineError as error:
         return error
 
 
-def _first_step(process: Process | EngineError, files: Files, manner: Manner) -> EngineProcess | EngineError:
+def _first_step(process: Process | EngineError, files: Files, settings: SuiteSettings) -> EngineProcess | EngineError:
     if isinstance(process, EngineError):
         return process
     try:
-        return opened(process, files, manner.first_step_s)
+        return opened(process, files, settings.first_step_s)
     except EngineError as error:
         process.close()
         return error
 
 
-def _settle(task: Task, found: EngineProcess | EngineError) -> None:
+def _record(task: Task, found: EngineProcess | EngineError) -> None:
     line, way = task
     if isinstance(found, EngineProcess):
         line.runners[way] = found
@@ -188,13 +188,13 @@ def _try(one: Line) -> None:
             one.end(way, str(error))
 
 
-def _compare(lines: Sequence[Line], files: Files, manner: Manner) -> None:
+def _compare(lines: Sequence[Line], files: Files, settings: SuiteSettings) -> None:
     """End variants whose numbers differ from the reference, and report the choice."""
     tasks = [(one, way) for one in lines for way in one.runners]
 
     def difference(task: Task) -> str:
         try:
-            compare(task[0].runners[task[1]].process, files, manner.first_step_s)
+            compare(task[0].runners[task[1]].process, files, settings.first_step_s)
         except EngineError as error:
             return str(error)
         return ""
@@ -204,6 +204,6 @@ def _compare(lines: Sequence[Line], files: Files, manner: Manner) -> None:
             if reason:
                 one.end(way, reason)
     for one in lines:
-        if one.runners and one.choice is None and manner.ways != ALL:
+        if one.runners and one.choice is None and settings.ways != ALL:
             (way,) = one.runners
             one.choice = FastestWay(way, TRIAL if len(one.entry.variants) > 1 else ONLY, dict(one.trial_ms), dict(one.left_out))

@@ -19,7 +19,7 @@ ALL: Final = "all"
 WAYS: Final = (FASTEST, ALL)
 """Choices of --ways: the fastest variant of each engine, or all variants."""
 TRIAL: Final = "a trial"
-KEPT_TRIAL: Final = "a trial of an earlier run"
+STORED_TRIAL: Final = "a trial of an earlier run"
 ONLY: Final = "being the only one"
 _FOLDER: Final = "ways"
 _FORMAT: Final = 1
@@ -71,18 +71,18 @@ def identity(entry: Entry, workload: Workload, versions: Mapping[str, str], mach
     return own | {"workload": workload.to_data(), "machine": list(machine), "first_step_s": seconds}
 
 
-def kept_choice(of: Mapping[str, Any]) -> FastestWay | None:
+def load_choice(of: Mapping[str, Any]) -> FastestWay | None:
     """Return the choice that an earlier run stored for an :func:`identity`; None if there is no readable one."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, SnncError):
         found = json.loads(read_checked(cache_dir() / _FOLDER / _name(of), _LARGEST) or b"")
         times = {str(way): float(ms) for way, ms in found["trial_ms"].items()}
         reasons = {str(way): str(reason) for way, reason in found["left_out"].items()}
         if (found["format"], found["of"]) == (_FORMAT, of) and found["way"] in of["ways"]:
-            return FastestWay(found["way"], KEPT_TRIAL, times, reasons)
+            return FastestWay(found["way"], STORED_TRIAL, times, reasons)
     return None
 
 
-def keep_choice(of: Mapping[str, Any], choice: FastestWay) -> None:
+def store_choice(of: Mapping[str, Any], choice: FastestWay) -> None:
     """Store a choice for later runs, if the cache can be written."""
     data = {"format": _FORMAT, "of": of, "way": choice.way, "trial_ms": dict(choice.trial_ms), "left_out": dict(choice.left_out)}
     with suppress(OSError, SnncError):

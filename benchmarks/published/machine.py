@@ -61,7 +61,7 @@ class Superstep:
     Attributes
     ----------
     name, category, part
-        What it is.
+        Its name, its category in tables, and the part of the training step.
     runs
         Runs in a training step.
     compute, sync, exchange

@@ -25,7 +25,7 @@ class UpdateRule:
     shares
         Name -> beta of ``1 - beta^n``, where n counts updates from 1.
     rates
-        What a group's parameters share at an update, from ``lr`` (of the group), ``weight_decay`` and the shares.
+        Values that all parameters of a group share in an update, computed from ``lr`` (of the group), ``weight_decay`` and the shares.
     clipped
         Assigns ``clipped`` from ``gradient`` (with `clip_value`); empty: it is the gradient.
     step

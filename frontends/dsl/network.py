@@ -33,7 +33,7 @@ class Network:
     Parameters
     ----------
     name
-        For reports.
+        Name in reports.
     seed
         Seed of all initial weights.
 
@@ -130,7 +130,7 @@ class Network:
         nodes
             Inputs, populations, parts of such (``hidden[:80]``) or groups; their shapes agree except for the first axis.
         name
-            For messages and names of connections; by default the nodes' names.
+            Name in messages and in names of connections; by default the nodes' names.
 
         Raises
         ------

@@ -22,9 +22,9 @@ class NetworkNode:
     Attributes
     ----------
     name
-        For messages and the names of connections.
+        Name in messages and in names of connections.
     shape
-        Of one sample at one step.
+        Shape of one sample at one step.
     network
         The network to which it belongs.
     """

@@ -35,12 +35,12 @@ def sequential(
     Parameters
     ----------
     shape
-        Of the input.
+        Shape of the input.
     layers
         Connections such as ``Dense(n)``, ``Conv(channels, kernel)`` and ``MaxPool(2)``, which determine their result shapes, and neuron
         models or ``Recurrent(model)``. Every connection with weights is followed by neurons; pooling may be anywhere except at the end.
     name, kind, seed
-        As in :class:`~snnc.frontends.dsl.network.Network`.
+        Name and seed of the network, and kind of the input; see :class:`~snnc.frontends.dsl.network.Network`.
     readout, port
         Readout and port of the output, which is the last layer.
 

@@ -33,7 +33,7 @@ class TimelineRow:
     Attributes
     ----------
     title
-        What it shows.
+        Title of the axis.
     heads
         Parts of the step, or phases of an iteration.
     spans

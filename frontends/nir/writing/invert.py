@@ -40,7 +40,7 @@ def nir_fields(name: str, population: Population, dt: float) -> tuple[str, Field
     Parameters
     ----------
     name
-        Of the population, for messages.
+        Name of the population, for messages.
     population
         The neurons.
     dt

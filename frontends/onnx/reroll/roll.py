@@ -104,8 +104,9 @@ class Roller:
     line
         Time of the flattened graph.
     reading
-        Which step a value belongs to: "early", that of the latest input that it depends on; "late", the one that reads it; "aligned", as
-        late, but numbered from the first that the file shows (see :mod:`snnc.frontends.onnx.reroll.retime`). All readings give the
+        Rule for the step of a value: "early", the step of the latest input that it depends on; "late", the step that reads it;
+        "aligned", as "late", but numbered from the first step in the file (see :mod:`snnc.frontends.onnx.reroll.retime`). All readings
+        give the
         same network after the first steps; they differ in the values before step 0.
     """
 

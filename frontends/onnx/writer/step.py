@@ -30,7 +30,7 @@ class LoopVariable:
     result
         Name in the body of its new value.
     shape
-        Of one sample.
+        Shape of one sample.
     """
 
     name: str

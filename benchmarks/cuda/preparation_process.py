@@ -1,6 +1,6 @@
 """Preparation of a workload before anything is timed, each part in a separate process.
 
-``python -m snnc.benchmarks.cuda.preparing WHAT FOLDER MODE``
+``python -m snnc.benchmarks.cuda.preparation_process WHAT FOLDER MODE``
 
 The workload comes as JSON on standard input, the answer goes as a line of JSON to standard output, arrays go to archives in the folder.
 
@@ -46,7 +46,7 @@ def prepare(what: str, folder: Path, workload: Workload, environment: Mapping[st
     EngineError
         The process failed.
     """
-    command = [sys.executable, "-m", "snnc.benchmarks.cuda.preparing", what, str(folder), mode]
+    command = [sys.executable, "-m", "snnc.benchmarks.cuda.preparation_process", what, str(folder), mode]
     given = json.dumps(workload.to_data())
     try:
         done = subprocess.run(command, input=given, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
