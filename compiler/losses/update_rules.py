@@ -110,7 +110,7 @@ def _rms_step(optimizer: RMSprop, g: str) -> list[str]:
     mean = "moment3" if momentum else "moment2"
     lines, variance = [f"v = {alpha!r} * moment1 + {1 - alpha!r} * {g} * {g}", "moment1 = v"], "v"
     if optimizer.centered:
-        # Rounding may bring the variance of equal gradients below 0, where torch's root is no number.
+        # Rounding may bring the variance of equal gradients below 0, where torch's root is NaN.
         lines += [f"a = {mean} + {1 - alpha!r} * ({g} - {mean})", f"{mean} = a", "variance = v - a * a"]
         variance = "where(gt(variance, 0), variance, 0)"
     change = f"{g} / (sqrt({variance}) + {epsilon!r})"
