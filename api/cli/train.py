@@ -49,7 +49,7 @@ def train(
     accumulate: Annotated[
         int | None,
         typer.Option(
-            "--accumulate", help="Parts of an update's samples that run in turn, to save memory; on machines: batches per update."
+            "--accumulate", help="Parts that the samples of an update are run in, to save memory; on a machine, batches of an update."
         ),
     ] = None,
     validation: Annotated[Path | None, typer.Option("--validation", help="Validation data: an npz archive like --data.")] = None,
