@@ -106,7 +106,7 @@ class Position:
     until
         The epoch before which it ends, counted from 0 like `epoch`.
     batches
-        Batches in an epoch.
+        Of an epoch.
     epoch, batch
         Finished epochs, and finished batches of the next one.
     losses
@@ -200,7 +200,7 @@ def position_in(path: Path, entries: Mapping[str, Array], metadata: Mapping[str,
 
 
 def _rows(array: Array, epochs: int) -> tuple[tuple[float, float], ...]:
-    """Return the validation results: a row for each finished epoch, or none."""
+    """Return what was validated: a row for each finished epoch, or none at all."""
     if array.ndim != 2 or array.shape[1] != 2 or len(array) not in (0, epochs):
         raise ValueError("validation losses that do not fit the number of epochs")
     return tuple((float(loss), float(accuracy)) for loss, accuracy in array)
